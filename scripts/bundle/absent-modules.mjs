@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * Modules that the operator's bundle leaves out, because the code that imports them is never run in it.
+ *
+ * `module` is matched against what stands in the import, `importer` against the path of the file that it stands in: a module is left
+ * out for that importer only. `exports` are the names that the importer uses; what is missing there fails the build.
+ */
+export const absentModules = [
+  {
+    module: './gen/index.js',
+    importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
+    exports: ['createConfiguration', 'ServerConfiguration'],
+    why: "the operator has its own API client (operator/src/client); of client-node's only KubeConfig is used",
+  },
+  {
+    module: 'node-fetch',
+    importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
+    exports: ['Headers'],
+    why: 'the operator takes credentials from applyToHTTPSOptions, not from applyToFetchOptions',
+  },
+  {
+    module: 'socks-proxy-agent',
+    importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
+    exports: ['SocksProxyAgent'],
+    why: 'a kubeconfig with a proxy-url is refused (operator/src/client/kubeconfig.ts)',
+  },
+  {
+    module: 'hpagent',
+    importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
+    exports: ['HttpProxyAgent', 'HttpsProxyAgent'],
+    why: 'a kubeconfig with a proxy-url is refused (operator/src/client/kubeconfig.ts)',
+  },
+  {
+    module: 'jsonpath-plus',
+    importer: /\/@kubernetes\/client-node\/dist\/(azure|gcp)_auth\.js$/,
+    exports: ['JSONPath'],
+    why: 'the auth providers "azure" and "gcp" were removed from Kubernetes 1.26; use their exec plugins (kubelogin, gke-gcloud-auth-plugin)',
+  },
+  {
+    module: '../web/fetch/body.js',
+    importer: /\/undici\/lib\/dispatcher\/client-h[12]\.js$/,
+    exports: ['extractBody'],
+    why: 'request bodies are strings and buffers; send neither streams nor forms, or take this entry out',
+  },
+  {
+    module: '@opentelemetry/api',
+    importer: /\/prom-client\/lib\/metrics\/processCpuTotal\.js$/,
+    exports: ['trace', 'context'],
+    why: 'metrics carry no exemplars (collectDefaultMetrics is called without enableExemplars)',
+  },
+  {
+    module: '../locales/index.js',
+    importer: /\/zod\/v4\/(core\/index|classic\/external)\.js$/,
+    exports: zodLocales(),
+    why: "messages are in English, zod's default",
+  },
+  {
+    module: 'yaml',
+    importer: /\/cdk8s\/lib\/yaml\.js$/,
+    exports: ['stringify', 'parseAllDocuments'],
+    why: 'children are rendered as objects; cdk8s writes or reads no YAML in the operator',
+  },
+];
+
+function zodLocales() {
+  const index = readFileSync(new URL('../../node_modules/zod/v4/locales/index.js', import.meta.url), 'utf8');
+  return [...index.matchAll(/export \{ default as (\w+) \}/g)].map(([, name]) => name);
+}

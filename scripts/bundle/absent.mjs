@@ -1,0 +1,52 @@
+import { absentModules } from './absent-modules.mjs';
+
+const namespace = 'absent';
+
+/**
+ * Leaves modules out of a bundle: each is replaced by one whose exports throw when they are used, saying which module is missing and why.
+ *
+ * Guarantees: nothing is left out silently. An export that the stub lacks fails the build, and so does an entry that no import meets
+ * any more.
+ *
+ * @returns {import('esbuild').Plugin}
+ */
+export function absent(modules = absentModules) {
+  return {
+    name: 'absent',
+    setup(build) {
+      const met = new Set();
+      // An import that finds no such export would be undefined at run time.
+      build.initialOptions.logOverride = { ...build.initialOptions.logOverride, 'import-is-undefined': 'error' };
+      build.onResolve({ filter: anyOf(modules.map(({ module }) => module)) }, ({ path, importer }) => {
+        const file = importer.replaceAll('\\', '/');
+        const index = modules.findIndex((entry) => entry.module === path && entry.importer.test(file));
+        if (index < 0) return undefined;
+        met.add(index);
+        return { path: `${path} (${index})`, namespace, pluginData: modules[index], sideEffects: false };
+      });
+      build.onLoad({ filter: /.*/, namespace }, ({ pluginData }) => ({ contents: stub(pluginData) }));
+      build.onEnd(() => ({
+        errors: modules
+          .filter((_, index) => !met.has(index))
+          .map(({ module, importer }) => ({
+            text: `scripts/bundle/absent-modules.mjs: no import of "${module}" by ${importer} is left; take the entry out, or correct it`,
+          })),
+      }));
+    },
+  };
+}
+
+/** Whatever is done with an export ends in the error: a call, `new`, or a look at one of its properties. */
+function stub({ module, exports, why }) {
+  return [
+    'const absent = (name) => {',
+    `  const fail = () => { throw new Error(name + ${JSON.stringify(` of "${module}" is not in this bundle: ${why}`)}); };`,
+    '  return new Proxy(function () {}, { apply: fail, construct: fail, get: fail });',
+    '};',
+    ...exports.map((name) => `export const ${name} = /* @__PURE__ */ absent(${JSON.stringify(name)});`),
+  ].join('\n');
+}
+
+function anyOf(names) {
+  return new RegExp(`^(${names.map((name) => name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')).join('|')})$`);
+}

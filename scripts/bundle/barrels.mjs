@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const require = createRequire(import.meta.url);
+const namespace = 'barrel';
+
+/**
+ * Packages whose one entry loads everything they have, taken apart: what is imported from them by name is bundled, and what is not,
+ * is not. Their `require` calls among themselves are left as they are.
+ *
+ * Guarantees: a name that the package has and this does not know fails the build.
+ *
+ * @returns {import('esbuild').Plugin}
+ */
+export function barrels() {
+  const sources = {
+    // Of undici, only what operator/src uses: its entry has fetch, WebSocket, caches, mocks and a global dispatcher too.
+    undici: () => `export { default as Pool } from ${quoted(require.resolve('undici/lib/dispatcher/pool.js'))};`,
+    'cdk8s-plus-27': cdk8sPlus,
+  };
+  return {
+    name: 'barrels',
+    setup(build) {
+      build.onResolve({ filter: /^(undici|cdk8s-plus-27)$/ }, ({ path, kind }) =>
+        kind === 'import-statement' ? { path, namespace, sideEffects: false } : undefined,
+      );
+      build.onResolve({ filter: /./, namespace }, ({ path }) => ({ path, sideEffects: false }));
+      build.onLoad({ filter: /./, namespace }, ({ path }) => ({ contents: sources[path]() }));
+    },
+  };
+}
+
+/** The entry of cdk8s-plus as a list of names and the files they come from, so that what nobody imports can be left out. */
+function cdk8sPlus() {
+  const entry = require.resolve('cdk8s-plus-27');
+  const text = readFileSync(entry, 'utf8');
+  const file = (path) => require.resolve(join(dirname(entry), path));
+  const stars = [...text.matchAll(/^__exportStar\(require\("(.+)"\), exports\);$/gm)].map(([, path]) => file(path));
+  const namespaces = [...text.matchAll(/^exports\.(\w+) = require\("(.+)"\);$/gm)];
+  return [
+    ...stars.map((path) => `export { ${Object.keys(require(path)).join(', ')} } from ${quoted(path)};`),
+    ...namespaces.map(([, name, path]) => `export * as ${name} from ${quoted(file(path))};`),
+  ].join('\n');
+}
+
+function quoted(path) {
+  return JSON.stringify(path);
+}

@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { breakingChanges } from '../constructs/crd';
+import { readCrdFiles } from './crd-files';
+
+/** What the CRDs in a folder break of the last release, which stands in `baseline` below it: one line a field. */
+export async function brokenPromises(folder: string): Promise<readonly string[]> {
+  const [before, after] = await Promise.all([readCrdFiles(join(folder, 'baseline')), readCrdFiles(folder)]);
+  return [...before].flatMap(([file, crd]) => {
+    const now = after.get(file);
+    if (now === undefined) return [`${file}: the kind is gone; objects of it would be deleted`];
+    return breakingChanges(crd, now).map(({ path, message }) => `${file}: ${path}: ${message}`);
+  });
+}
