@@ -1,0 +1,199 @@
+import { constants } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { codeOf, LocalControlPlaneError, messageOf } from '../errors';
+import { duration, progressToStderr, size, type Progress } from '../progress';
+import { cacheFolder, PartCache } from './cache';
+import { freeSpace, requireSpace, type FreeSpace } from './disk';
+import { Downloader, HostUnreachableError, type DownloadTimeouts } from './download';
+import { buildPart, GoMissingError } from './go-build';
+import { withLock } from './lock';
+import { hostPlatform, officialHosts, parts, type DownloadHosts, type Part, type PartName } from './parts';
+
+/** Where parts may come from, and whom to tell. */
+export interface ObtainOptions {
+  /** A folder to look in first; a part that is not in it comes from the other sources. @default $KUBEBUILDER_ASSETS */
+  readonly assets?: string;
+  /** The cache. @default $KINDRED_CACHE, $XDG_CACHE_HOME/kindred or ~/.cache/kindred */
+  readonly cache?: string;
+  /** Whether to try the official downloads. @default true unless $KINDRED_DOWNLOADS is `off` */
+  readonly downloads?: boolean;
+  /** Where releases are published. @default the official hosts */
+  readonly hosts?: DownloadHosts;
+  /** How long to wait for those hosts. */
+  readonly timeouts?: DownloadTimeouts;
+  /** Hash every cached file even when its size and time stand. @default false */
+  readonly thorough?: boolean;
+  /** @default to stderr */
+  readonly onProgress?: Progress;
+  /** The environment that the defaults and the Go toolchain read. @default process.env */
+  readonly env?: NodeJS.ProcessEnv;
+  /** How free disk space is measured. @default statfs */
+  readonly freeSpace?: FreeSpace;
+  readonly signal?: AbortSignal;
+}
+
+/** Room that a part and its download or link step need at the cache, in bytes. */
+const neededSpace = 400_000_000;
+
+/** Gets parts from the first source that has them: folder, cache, download, build. */
+export class PartSource {
+  readonly #options: ObtainOptions;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #onProgress: Progress;
+  readonly #cache: PartCache;
+  readonly #downloader: Downloader;
+
+  constructor(options: ObtainOptions = {}) {
+    this.#options = options;
+    this.#env = options.env ?? process.env;
+    this.#onProgress = options.onProgress ?? progressToStderr;
+    this.#cache = new PartCache(options.cache ?? cacheFolder(this.#env));
+    this.#downloader = new Downloader(options.timeouts);
+  }
+
+  /**
+   * The path of a part.
+   *
+   * @throws LocalControlPlaneError when no source has it, with what was tried and what to do
+   */
+  async get(name: PartName): Promise<string> {
+    const part = parts[name];
+    return (await this.#fromFolder(part)) ?? (await this.#fromCache(part)) ?? (await this.#make(part));
+  }
+
+  /** Closes connections to download hosts. */
+  async close(): Promise<void> {
+    await this.#downloader.close();
+  }
+
+  async #fromFolder(part: Part): Promise<string | undefined> {
+    const [folder, origin] =
+      this.#options.assets === undefined
+        ? [this.#env['KUBEBUILDER_ASSETS'], 'KUBEBUILDER_ASSETS']
+        : [this.#options.assets, 'the assets option'];
+    if (folder === undefined || folder === '') return undefined;
+    const found = await stat(folder).catch(undefinedIfMissing);
+    if (found?.isDirectory() !== true) {
+      throw new LocalControlPlaneError(`${origin} names ${folder}, which is no folder. Correct it or leave it out.`);
+    }
+    const file = path.resolve(folder, part.fileName);
+    if ((await stat(file).catch(undefinedIfMissing)) === undefined) return undefined;
+    if (part.executable) {
+      await access(file, constants.X_OK).catch((cause: unknown) => {
+        throw new LocalControlPlaneError(`${file} (from ${origin}) may not be executed. Run: chmod +x ${file}`, {
+          cause,
+        });
+      });
+    }
+    this.#onProgress(`${part.name}: using ${file} (from ${origin}), whatever its version`);
+    return file;
+  }
+
+  async #fromCache(part: Part): Promise<string | undefined> {
+    const entry = await this.#cache.check(part, this.#options.thorough);
+    return entry.state === 'valid' ? entry.file : undefined;
+  }
+
+  /** Downloads or builds, one process at a time for each part. */
+  async #make(part: Part): Promise<string> {
+    const lock = { purpose: label(part), onProgress: this.#onProgress, signal: this.#options.signal };
+    return withLock(this.#cache.lockOf(part), lock, async () => {
+      // Whoever held the lock before may have made it.
+      const entry = await this.#cache.check(part, this.#options.thorough);
+      if (entry.state === 'valid') return entry.file;
+      if (entry.state === 'broken') {
+        this.#onProgress(`${label(part)}: the cached ${this.#cache.fileOf(part)} is not used: ${entry.reason}`);
+      }
+      await this.#cache.removeDrafts(part);
+      const free = this.#options.freeSpace ?? freeSpace;
+      await requireSpace(this.#cache.folder, neededSpace, label(part), free);
+      const tried: string[] = [];
+      return (await this.#download(part, tried)) ?? (await this.#build(part, tried));
+    });
+  }
+
+  async #download(part: Part, tried: string[]): Promise<string | undefined> {
+    if (!(this.#options.downloads ?? this.#env['KINDRED_DOWNLOADS'] !== 'off')) {
+      tried.push('download: switched off');
+      return undefined;
+    }
+    const download = part.download(hostPlatform(), this.#options.hosts ?? officialHosts);
+    if (download === undefined) {
+      tried.push('download: none is published for this platform');
+      return undefined;
+    }
+    const started = Date.now();
+    const unreachable = this.#downloader.knownUnreachable(download);
+    if (unreachable !== undefined) {
+      tried.push(`download: ${unreachable}`);
+      return undefined;
+    }
+    this.#onProgress(`${label(part)}: downloading ${download.url}`);
+    try {
+      const file = await this.#cache.store(part, download.url, (to) =>
+        this.#downloader.fetchTo(download, to, this.#options.signal),
+      );
+      const took = duration(Date.now() - started);
+      this.#onProgress(`${label(part)}: downloaded ${size((await stat(file)).size)} in ${took}, checksum verified`);
+      return file;
+    } catch (error) {
+      if (!canFallThrough(error, this.#options.signal)) throw error;
+      tried.push(`download: ${messageOf(error)}`);
+      const how = error instanceof HostUnreachableError ? '' : 'download failed: ';
+      this.#onProgress(`${label(part)}: ${how}${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  async #build(part: Part, tried: string[]): Promise<string> {
+    const started = Date.now();
+    this.#onProgress(`${label(part)}: building with Go; the first time this takes minutes`);
+    const context = {
+      platform: hostPlatform(),
+      onProgress: this.#onProgress,
+      env: this.#env,
+      signal: this.#options.signal,
+    };
+    try {
+      const file = await this.#cache.store(part, `go build ${part.version}`, (to) => buildPart(part, to, context));
+      this.#onProgress(`${label(part)}: built in ${duration(Date.now() - started)}`);
+      return file;
+    } catch (error) {
+      if (this.#options.signal?.aborted === true) throw error;
+      tried.push(`build: ${messageOf(error)}`);
+      throw nothingWorked(part, tried, this.#cache.folder, error);
+    }
+  }
+}
+
+/** A full disk or an abort ends the search; anything else a download can throw leaves the build to try. */
+function canFallThrough(error: unknown, signal: AbortSignal | undefined): boolean {
+  return signal?.aborted !== true && codeOf(error) !== 'ENOSPC' && codeOf(error) !== 'EDQUOT';
+}
+
+function nothingWorked(part: Part, tried: readonly string[], cache: string, cause: unknown): LocalControlPlaneError {
+  const { os, arch } = hostPlatform();
+  const goHint =
+    cause instanceof GoMissingError ? 'install Go (1.26 or newer, https://go.dev/dl)' : 'mend what the build says';
+  return new LocalControlPlaneError(
+    [
+      `cannot get ${label(part)} for ${os}/${arch}. Tried:`,
+      `  - assets folder: no ${part.fileName} in it, or no folder given`,
+      `  - cache: nothing usable in ${cache}`,
+      ...tried.map((line) => `  - ${line.replaceAll('\n', '\n    ')}`),
+      `What to do: ${goHint}; or connect to the internet; or put ${part.fileName} into a folder and name that folder ` +
+        `in KUBEBUILDER_ASSETS; or copy the cache folder of a machine that has it.`,
+    ].join('\n'),
+    { cause },
+  );
+}
+
+function label(part: Part): string {
+  return `${part.name} ${part.version}`;
+}
+
+function undefinedIfMissing(error: unknown): undefined {
+  if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+  throw error;
+}

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package parts names the programs this module builds, so that `go mod tidy` keeps their requirements.
+package parts
+
+import (
+	_ "go.etcd.io/etcd/server/v3"
+)

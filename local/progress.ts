@@ -1,0 +1,20 @@
+/** Takes one line for a person to read, without its line break. */
+export type Progress = (line: string) => void;
+
+/** Where progress goes unless told otherwise: stderr, so that a command's stdout stays its own. */
+export const progressToStderr: Progress = (line) => {
+  process.stderr.write(`${line}\n`);
+};
+
+/** A duration for people: `0.4 s`, `48 s`, `2 min 31 s`. @param ms - milliseconds */
+export function duration(ms: number): string {
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** A size for people: `412 KB`, `87 MB`. @param bytes - bytes */
+export function size(bytes: number): string {
+  if (bytes < 1_000_000) return `${Math.ceil(bytes / 1000)} KB`;
+  return bytes < 10_000_000_000 ? `${Math.round(bytes / 1_000_000)} MB` : `${Math.round(bytes / 1_000_000_000)} GB`;
+}
