@@ -1,0 +1,66 @@
+import { ApiObject } from 'cdk8s';
+import type { ApiObjectMetadata } from 'cdk8s';
+import type { Construct } from 'constructs';
+import type { AnyKind, KindSpec } from '../core/kind';
+import type { KubeObject } from '../core/kube-object';
+import { validateObject } from '../core/validate';
+import { keepNulls } from './keep-nulls';
+
+/** Props of {@link CustomResource}. */
+export type CustomResourceProps<K extends AnyKind> = {
+  /** The kind of the object. */
+  readonly kind: K;
+  /** @default a name that cdk8s derives from the construct's path */
+  readonly metadata?: ApiObjectMetadata;
+} & SpecProps<KindSpec<K>>;
+
+/** A spec may be left out where nothing in it is required. */
+type SpecProps<S> = Partial<S> extends S ? { readonly spec?: S } : { readonly spec: S };
+
+/**
+ * An object of a kind.
+ *
+ * Guarantees: the spec is emitted as it was written, since defaults are the server's to apply; an object of a cluster-scoped kind
+ * bears no namespace.
+ *
+ * Errors: InvalidObjectError, from the constructor and again at synth (after JSON patches), when the name or the spec is not what
+ * the kind asks for, or the spec has fields that the kind does not know.
+ */
+export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
+  private readonly definition: AnyKind;
+  private readonly written: unknown;
+
+  constructor(scope: Construct, id: string, props: CustomResourceProps<K>) {
+    const { metadata, spec } = props as { metadata?: ApiObjectMetadata; spec?: unknown };
+    const { apiVersion, kind }: AnyKind = props.kind;
+    super(scope, id, { apiVersion, kind, metadata, ...(spec === undefined ? {} : { spec }) });
+    this.definition = props.kind;
+    this.written = spec;
+    // Before the first synth, so that the stack trace leads to whoever wrote the object.
+    const namespace = metadata?.namespace ?? this.chart.namespace;
+    validateObject(this.definition, {
+      apiVersion,
+      kind,
+      metadata: { name: this.name, ...(namespace === undefined || this.isOfTheCluster ? {} : { namespace }) },
+      ...(spec === undefined ? {} : { spec }),
+    });
+  }
+
+  private get isOfTheCluster(): boolean {
+    return this.definition.scope === 'Cluster';
+  }
+
+  /** The manifest, nulls in the spec included. @throws InvalidObjectError when a JSON patch made it invalid */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cdk8s declares it so
+  override toJson(): any {
+    const json = super.toJson() as KubeObject;
+    const { namespace, ...metadata } = json.metadata;
+    const object: KubeObject = {
+      ...json,
+      metadata: namespace === undefined || this.isOfTheCluster ? metadata : { ...metadata, namespace },
+      ...(json.spec === undefined ? {} : { spec: keepNulls(json.spec, this.written) }),
+    };
+    validateObject(this.definition, object);
+    return object;
+  }
+}

@@ -1,0 +1,11 @@
+/** CRDs and objects of kinds, as constructs. */
+export { breakingChanges } from './breaking-changes';
+export type { BreakingChange } from './breaking-change';
+export { MissingConversionWebhookError } from './conversion';
+export type { ConversionWebhook } from './conversion';
+export { CustomResource } from './custom-resource';
+export type { CustomResourceProps } from './custom-resource';
+export { CustomResourceDefinition } from './custom-resource-definition';
+export type { CustomResourceDefinitionProps } from './custom-resource-definition';
+export { crdManifest } from './manifest';
+export type { CrdOptions } from './manifest';

@@ -1,0 +1,43 @@
+import { cel } from '../core/cel';
+import type { CelRule } from '../core/cel';
+import type { AnyKind } from '../core/kind';
+import { describeNameRule, maxNameLength, namePattern } from '../core/names';
+import type { NameRule } from '../core/names';
+import type { StructuralSchema } from '../core/structural-schema';
+import type { KindVersion } from '../core/versions-definition';
+import { statusSchema } from './common-status';
+
+/** The schema of a kind's objects as a whole, in its own version or another one. */
+export function rootSchema(kind: AnyKind, version?: KindVersion): StructuralSchema {
+  const spec = version?.schema ?? kind.schema.spec;
+  const rules = [...(kind.names === undefined ? [] : [nameRule(kind.names)]), ...(version ?? kind).rules];
+  return {
+    description: version?.description ?? kind.description,
+    type: 'object',
+    ...(hasRequired(spec) ? { required: ['spec'] } : {}),
+    properties: {
+      apiVersion: { description: 'Group and version of the kind.', type: 'string' },
+      kind: { description: 'Name of the kind.', type: 'string' },
+      metadata: { type: 'object' },
+      spec: { description: 'The state that is wanted.', ...spec },
+      status: statusSchema(kind.schema.status),
+    },
+    ...(rules.length === 0 ? {} : { 'x-kubernetes-validations': rules.map((rule) => ({ ...rule })) }),
+  };
+}
+
+/**
+ * The rule that an object's name keeps. It stands on the root, the only place whose rules see `metadata.name`.
+ * Source: KEP-2876, "Metadata".
+ */
+export function nameRule(names: NameRule): CelRule {
+  const pattern = JSON.stringify(namePattern(names.format));
+  return cel(
+    `size(self.metadata.name) <= ${maxNameLength(names)} && self.metadata.name.matches(${pattern})`,
+    `metadata.name must be ${describeNameRule(names)}`,
+  );
+}
+
+function hasRequired(spec: StructuralSchema): boolean {
+  return Array.isArray(spec.required) && spec.required.length > 0;
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { cel } from '../core/cel';
+import { immutable, withRule } from '../core/fields';
+import { filePath, secretKeyRef, sshKeyRef } from './cluster-fields';
+import { k3sOptions } from './cluster-k3s';
+import { nodes } from './cluster-node';
+import { rkeOptions } from './cluster-rke';
+import { rke2Options } from './cluster-rke2';
+
+/** Versions as the distributions name them: `v1.24.8-rancher1-1`, `v1.30.4+rke2r1`, `v1.30.4+k3s1`; the latter two also `-rc1`. */
+const VERSION = /^v1\.[0-9]{1,2}\.[0-9]{1,2}(-rancher[0-9]{1,2}-[0-9]{1,2}|(-rc[0-9]{1,2})?\+(rke2r|k3s)[0-9]{1,2})$/;
+
+const fields = z.object({
+  configPath: filePath()
+    .optional()
+    .describe(
+      "Path of an RKE cluster.yml inside the provisioner's configured directory; an absolute path must lie in it too.",
+    ),
+  configSecretRef: secretKeyRef.optional().describe('An RKE cluster.yml in a Secret.'),
+  nodes: nodes.optional().describe('The machines. Goes with distribution and version.'),
+  distribution: immutable(z.enum(['rke', 'rke2', 'k3s']), 'cannot be changed: make a new Cluster')
+    .optional()
+    .describe('Which Kubernetes to install on the nodes. Cannot be changed.'),
+  version: z
+    .string()
+    .max(32)
+    .regex(VERSION, { error: 'must look like v1.24.8-rancher1-1, v1.30.4+rke2r1 or v1.30.4+k3s1' })
+    .optional()
+    .describe('Version to install, as the distribution names it.'),
+  rke: rkeOptions.optional().describe('Options of the distribution rke.'),
+  rke2: rke2Options.optional().describe('Options of the distribution rke2.'),
+  k3s: k3sOptions.optional().describe('Options of the distribution k3s.'),
+  sshKeySecretRef: sshKeyRef
+    .optional()
+    .describe(
+      'Private SSH key for the machines. Required with nodes; with a cluster.yml it takes the place of its keys.',
+    ),
+  deletionPolicy: z
+    .enum(['Delete', 'Retain'])
+    .default('Delete')
+    .describe('When this object is deleted: take the cluster down, or leave it, its state and its kubeconfig alone.'),
+  maxAttempts: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(5)
+    .describe('How often provisioning a generation, or the removal, is tried before a person is asked.'),
+});
+
+type Fields = z.output<typeof fields>;
+type Node = NonNullable<Fields['nodes']>[number];
+
+interface Rule {
+  readonly rule: string;
+  readonly message: string;
+  readonly check: (spec: Fields) => boolean;
+}
+
+const some = ({ nodes }: Fields, role: Node['roles'][number]): boolean =>
+  nodes === undefined || nodes.some(({ roles }) => roles.includes(role));
+
+const datastore = ({ k3s }: Fields): string => k3s?.datastore?.type ?? 'etcd';
+
+const optionsOf = (distribution: 'rke' | 'rke2' | 'k3s'): Rule => ({
+  rule: `!has(self.${distribution}) || (has(self.distribution) && self.distribution == "${distribution}")`,
+  message: `the options ${distribution} go with the distribution ${distribution}`,
+  check: (spec) => spec[distribution] === undefined || spec.distribution === distribution,
+});
+
+const VERSION_MARKS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
+
+const versionOf = (distribution: keyof typeof VERSION_MARKS): Rule => ({
+  rule: `!has(self.version) || !has(self.distribution) || self.distribution != "${distribution}" || self.version.contains("${VERSION_MARKS[distribution]}")`,
+  message: `a version of ${distribution} has "${VERSION_MARKS[distribution]}" in it`,
+  check: ({ distribution: chosen, version }) =>
+    chosen !== distribution || version === undefined || version.includes(VERSION_MARKS[distribution]),
+});
+
+/** What spans fields. What a machine must be like is the preflight's business. */
+const rules: readonly Rule[] = [
+  {
+    rule: '[has(self.configPath), has(self.configSecretRef), has(self.nodes)].exists_one(given, given)',
+    message: 'give exactly one of configPath, configSecretRef and nodes',
+    check: (spec) =>
+      [spec.configPath, spec.configSecretRef, spec.nodes].filter((given) => given !== undefined).length === 1,
+  },
+  {
+    rule: 'has(self.nodes) == has(self.distribution) && has(self.nodes) == has(self.version)',
+    message: 'nodes, distribution and version go together: give all or none',
+    check: (spec) =>
+      (spec.nodes === undefined) === (spec.distribution === undefined) &&
+      (spec.nodes === undefined) === (spec.version === undefined),
+  },
+  {
+    rule: '!has(self.nodes) || has(self.sshKeySecretRef)',
+    message: 'nodes need sshKeySecretRef',
+    check: (spec) => spec.nodes === undefined || spec.sshKeySecretRef !== undefined,
+  },
+  ...(['rke', 'rke2', 'k3s'] as const).flatMap((distribution) => [optionsOf(distribution), versionOf(distribution)]),
+  {
+    rule: '!has(self.nodes) || self.nodes.exists(node, "controlplane" in node.roles)',
+    message: 'at least one node must have the role controlplane',
+    check: (spec) => some(spec, 'controlplane'),
+  },
+  {
+    rule:
+      '!has(self.nodes) || self.nodes.exists(node, "etcd" in node.roles) || ' +
+      '(has(self.k3s) && has(self.k3s.datastore) && self.k3s.datastore.type != "etcd")',
+    message: 'at least one node must have the role etcd, unless K3s has another datastore',
+    check: (spec) => some(spec, 'etcd') || datastore(spec) !== 'etcd',
+  },
+  {
+    rule:
+      '!has(self.nodes) || !has(self.distribution) || self.distribution != "rke" || ' +
+      'self.nodes.exists(node, "worker" in node.roles)',
+    message: 'with rke at least one node must have the role worker',
+    check: (spec) => spec.distribution !== 'rke' || some(spec, 'worker'),
+  },
+  {
+    rule:
+      '!has(self.nodes) || !has(self.k3s) || !has(self.k3s.datastore) || self.k3s.datastore.type != "sqlite" || ' +
+      'self.nodes.exists_one(node, "controlplane" in node.roles)',
+    message: 'with the datastore sqlite exactly one node has the role controlplane',
+    check: (spec) =>
+      datastore(spec) !== 'sqlite' ||
+      spec.nodes === undefined ||
+      spec.nodes.filter(({ roles }) => roles.includes('controlplane')).length === 1,
+  },
+];
+
+/** The spec of a Cluster. */
+export const clusterSpec = rules.reduce(
+  (schema, { rule, message, check }) => withRule(schema, cel(rule, message), check),
+  fields,
+);

@@ -1,0 +1,27 @@
+import type { AnyKind } from '../core/kind';
+import { Cluster } from './cluster';
+import { CronTab } from './cron-tab';
+import { DemoMicroService } from './demo-micro-service';
+import { Foo } from './foo';
+import { HelloApp } from './hello-app';
+import { Kubeconfig } from './kubeconfig';
+import { MicroServiceDeploy } from './micro-service-deploy';
+import { SampleResource } from './sample-resource';
+
+export { Cluster, CronTab, DemoMicroService, Foo, HelloApp, Kubeconfig, MicroServiceDeploy, SampleResource };
+
+/** The kinds that the operator runs, in the order in which they are documented. */
+export const kinds: readonly AnyKind[] = Object.freeze([
+  HelloApp,
+  DemoMicroService,
+  MicroServiceDeploy,
+  CronTab,
+  SampleResource,
+  Foo,
+]);
+
+/** The kinds of the provisioner, which alone holds keys to machines. This version has none: do not give them to an operator. */
+export const provisionerKinds: readonly AnyKind[] = Object.freeze([Cluster, Kubeconfig]);
+
+/** Every kind that Kindred comes with. */
+export const allKinds: readonly AnyKind[] = Object.freeze([...kinds, ...provisionerKinds]);

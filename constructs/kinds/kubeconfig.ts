@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { cel } from '../core/cel';
+import { withRule } from '../core/fields';
+import { defineKind } from '../core/kind';
+import type { KindObject } from '../core/kind';
+import { owned } from '../core/owned';
+import { filePath, secretKeyRef } from './cluster-fields';
+import { dateTimeField } from './common-fields';
+
+const PROBE_SECONDS = 300;
+
+/**
+ * A kubeconfig, and whether the API behind it answers. A Cluster makes one of its own name on success; a user may make others.
+ *
+ * Its probe is an effect, not an `observe`: it leaves the cluster that the object stands in, takes time and may fail. It runs
+ * again every five minutes though its input is the same.
+ */
+export const Kubeconfig = defineKind({
+  group: 'clusterprovisioner.rke.io',
+  version: 'v1alpha1',
+  kind: 'Kubeconfig',
+  plural: 'kubeconfigs',
+  scope: 'Cluster',
+  description:
+    'A kubeconfig, and whether the API behind it answers. Refused in it: exec, auth-provider, file paths, proxy-url and insecure TLS.',
+  spec: withRule(
+    z.object({
+      configPath: filePath()
+        .optional()
+        .describe(
+          "Path of a kubeconfig inside the provisioner's configured directory; an absolute path must lie in it too.",
+        ),
+      secretRef: secretKeyRef.optional().describe('A kubeconfig in a Secret.'),
+    }),
+    cel('has(self.configPath) != has(self.secretRef)', 'give exactly one of configPath and secretRef'),
+    (spec) => (spec.configPath === undefined) !== (spec.secretRef === undefined),
+  ),
+  status: z.object({
+    server: z.string().max(2048).optional().describe('Address of the API server.'),
+    kubernetesVersion: z.string().max(64).optional().describe('Version that the API server reports.'),
+    certificateExpiry: dateTimeField()
+      .optional()
+      .describe('When the first of the certificates in the kubeconfig expires.'),
+  }),
+  columns: [
+    { name: 'Server', type: 'string', jsonPath: '.status.server' },
+    { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion' },
+    // A string, since kubectl shows a date by its age, and this one lies ahead.
+    { name: 'Expires', type: 'string', jsonPath: '.status.certificateExpiry' },
+  ],
+  owns: [],
+  reads: [
+    {
+      name: 'kubeconfig',
+      type: owned.Secret,
+      refs: ({ spec }) => (spec.secretRef === undefined ? [] : [spec.secretRef]),
+    },
+  ],
+  effects: [
+    {
+      name: 'probe',
+      phase: 'apply',
+      plan: 'kubeconfig.probe',
+      input: ({ spec: { configPath, secretRef } }, read) => ({
+        ...(configPath === undefined ? {} : { file: configPath, digest: read.fileDigest(configPath) }),
+        ...(secretRef === undefined ? {} : { secret: secretRef, digest: read.digest(owned.Secret, secretRef) }),
+      }),
+      files: ({ spec }) => (spec.configPath === undefined ? [] : [spec.configPath]),
+      timeoutSeconds: 30,
+      maxAttempts: () => 3,
+      everySeconds: PROBE_SECONDS,
+    },
+  ],
+  samples: [{ name: 'clusteraws-user', spec: { configPath: 'config/rkespec/kube_config_cluster_aws.yml' } }],
+  children() {
+    // None: it only looks.
+  },
+});
+export type Kubeconfig = KindObject<typeof Kubeconfig>;

@@ -1,0 +1,4 @@
+export { Platform } from './platform';
+export type { CertManagerCertificates, PlatformConversion, ProvidedCertificate } from './platform-conversion';
+export { DEFAULT_NAMESPACE } from './platform-props';
+export type { GuardedNamespace, PlatformOperator, PlatformProps } from './platform-props';

@@ -1,0 +1,12 @@
+export { AccessRoles, editorRules, viewerRules } from './access-roles';
+export type { AccessRolesProps } from './access-roles';
+export { extraRulesProblems } from './extra-rules';
+export type { NamespacedRules } from './extra-rules';
+export { LeaderElectionRole, leaderElectionRules } from './leader-election-role';
+export type { LeaderElectionRoleProps } from './leader-election-role';
+export { OperatorRole } from './operator-role';
+export type { OperatorRoleProps } from './operator-role';
+export { eventRules, operatorRules } from './operator-rules';
+export type { OperatorRulesOptions } from './operator-rules';
+export type { PolicyRule, Verb } from './policy-rule';
+export type { ServiceAccountRef } from './service-account-ref';

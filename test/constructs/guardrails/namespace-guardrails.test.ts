@@ -1,0 +1,66 @@
+import { App, Chart } from 'cdk8s';
+import { NamespaceGuardrails } from '../../../constructs/guardrails';
+import type { NamespaceGuardrailsProps } from '../../../constructs/guardrails';
+
+function synth(props: Partial<NamespaceGuardrailsProps> = {}): unknown {
+  const chart = new Chart(new App(), 'test');
+  new NamespaceGuardrails(chart, 'guardrails', { namespace: 'team-a', ...props });
+  return chart.toJson();
+}
+
+const metadata = (name: string): unknown => ({
+  name,
+  namespace: 'team-a',
+  labels: { 'my-domain-ops-controller-make': 'true' },
+});
+
+describe('NamespaceGuardrails', () => {
+  test('the numbers', () => {
+    expect(synth()).toEqual([
+      {
+        apiVersion: 'v1',
+        kind: 'ResourceQuota',
+        metadata: metadata('default-resource-quota'),
+        spec: {
+          hard: { 'requests.cpu': '88', 'limits.cpu': '352', 'requests.memory': '112Gi', 'limits.memory': '448Gi' },
+        },
+      },
+      {
+        apiVersion: 'v1',
+        kind: 'LimitRange',
+        metadata: metadata('default-limit-range'),
+        spec: {
+          limits: [
+            {
+              type: 'Container',
+              default: { cpu: '400m', memory: '2Gi' },
+              defaultRequest: { cpu: '100m', memory: '500Mi' },
+              max: { cpu: '2', memory: '8Gi' },
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('one number is overridden, the others stay', () => {
+    expect(synth({ quota: { 'requests.cpu': '16' }, containers: { max: { memory: '16Gi' } } })).toMatchObject([
+      { spec: { hard: { 'requests.cpu': '16', 'limits.cpu': '352' } } },
+      { spec: { limits: [{ max: { cpu: '2', memory: '16Gi' }, default: { cpu: '400m' } }] } },
+    ]);
+  });
+
+  test('further labels do not replace the one that marks them', () => {
+    expect(synth({ labels: { team: 'a', 'my-domain-ops-controller-make': 'no' } })).toMatchObject([
+      { metadata: { labels: { team: 'a', 'my-domain-ops-controller-make': 'true' } } },
+      {},
+    ]);
+  });
+
+  test.each([
+    [{ quota: { 'limits.cpu': '8 cores' } }, 'quota.limits.cpu: "8 cores" is no quantity'],
+    [{ containers: { max: { memory: '-1Gi' } } }, 'containers.max.memory: "-1Gi" is no quantity'],
+  ])('refuses %j', (props, message) => {
+    expect(() => synth(props)).toThrow(message);
+  });
+});

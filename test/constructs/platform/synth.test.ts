@@ -1,0 +1,58 @@
+import { parseAllDocuments } from 'yaml';
+import { allKinds, kinds, provisionerKinds } from '../../../constructs/kinds';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { manifests } from '../../../scripts/synth';
+
+const options = {
+  kinds,
+  image: 'kindred-operator:test',
+  provisionerImage: 'kindred-provisioner:test',
+  namespace: 'kindred-system',
+  samplesNamespace: 'kindred-samples',
+};
+
+function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0]> = {}): readonly KubeObject[] {
+  return parseAllDocuments(manifests({ ...options, ...further }).get(file) ?? '').map((document) => {
+    expect(document.errors).toEqual([]);
+    return document.toJS() as KubeObject;
+  });
+}
+
+describe('npm run synth', () => {
+  test('twice the same bytes', () => {
+    expect([...manifests(options)]).toEqual([...manifests(options)]);
+    expect([...manifests(options).keys()]).toEqual(['1-crds.yaml', '2-platform.yaml', '3-samples.yaml']);
+  });
+
+  test('a CRD for every kind, and nothing else in the first file', () => {
+    expect(objectsOf('1-crds.yaml').map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
+      kinds.map(({ crdName }) => `CustomResourceDefinition ${crdName}`),
+    );
+  });
+
+  test('namespaces come before what is in them', () => {
+    const made = new Set<string | undefined>([undefined]);
+    for (const { kind, metadata } of objectsOf('2-platform.yaml')) {
+      if (kind === 'Namespace') made.add(metadata.name);
+      expect(made).toContain(metadata.namespace);
+    }
+    expect(made).toContain('kindred-samples');
+  });
+
+  test('every sample of every kind, where its kind belongs', () => {
+    const samples = objectsOf('3-samples.yaml');
+    expect(samples).toHaveLength(kinds.flatMap((kind) => kind.samples).length);
+    for (const { kind, metadata } of samples) {
+      const scope = kinds.find((known) => known.kind === kind)?.scope;
+      expect(metadata.namespace).toBe(scope === 'Namespaced' ? 'kindred-samples' : undefined);
+    }
+  });
+
+  test('every kind has an operator, and the provisioner holds its own kinds only', () => {
+    const args = objectsOf('2-platform.yaml', { kinds: allKinds })
+      .filter(({ kind }) => kind === 'Deployment')
+      .map((deployment) => /--kinds=([^"]*)"/.exec(JSON.stringify(deployment))?.[1]?.split(',') ?? []);
+    const namesOf = (some: typeof kinds): string[] => some.map(({ crdName }) => crdName).sort();
+    expect(args).toEqual([namesOf(kinds), namesOf(provisionerKinds)]);
+  });
+});

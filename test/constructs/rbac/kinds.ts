@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { defineKind } from '../../../constructs/core/kind';
+import { owned } from '../../../constructs/core/owned';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+
+const common = {
+  group: 'test.kindred.dev',
+  version: 'v1',
+  description: 'A kind for tests.',
+  children: () => undefined,
+};
+const spec = z.object({ text: z.string().max(10).optional().describe('Any text.') });
+
+/** Owns a Deployment, and nothing else. */
+export const Plain = defineKind({
+  ...common,
+  kind: 'Plain',
+  plural: 'plains',
+  scope: 'Namespaced',
+  spec,
+  owns: [owned.Deployment],
+});
+
+/** Has a finalizer, shared children, a seed, a scale subresource and a past. */
+export const Rich = defineKind({
+  ...common,
+  kind: 'Rich',
+  plural: 'riches',
+  scope: 'Namespaced',
+  spec,
+  scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+  finalizer: { name: 'riches.test.kindred.dev', propagation: 'Foreground' },
+  owns: [owned.Deployment, owned.ConfigMap, owned.HorizontalPodAutoscaler],
+  shared: [{ name: 'front', owns: [owned.Service, owned.ServiceAccount], key: () => 'key', children: () => undefined }],
+  formerlyOwned: [owned.StatefulSet, owned.Secret],
+  seeds: [{ of: owned.Deployment, path: ['spec', 'replicas'], writer: owned.HorizontalPodAutoscaler }],
+});
+
+/** Owns nothing of its own, only shares. */
+export const Sharer = defineKind({
+  ...common,
+  kind: 'Sharer',
+  plural: 'sharers',
+  scope: 'Namespaced',
+  spec,
+  owns: [],
+  shared: [{ name: 'front', owns: [owned.Service], key: () => 'key', children: () => undefined }],
+});
+
+const priorityClass: ResourceType = {
+  apiVersion: 'scheduling.k8s.io/v1',
+  kind: 'PriorityClass',
+  plural: 'priorityclasses',
+  scope: 'Cluster',
+};
+
+/** Cluster-scoped, with children in and out of namespaces. */
+export const Wide = defineKind({
+  ...common,
+  kind: 'Wide',
+  plural: 'wides',
+  scope: 'Cluster',
+  spec,
+  finalizer: { name: 'wides.test.kindred.dev', propagation: 'Background' },
+  owns: [owned.Secret, priorityClass],
+});

@@ -1,0 +1,93 @@
+import { operatorRules } from '../../../constructs/rbac';
+import type { PolicyRule } from '../../../constructs/rbac';
+import { Plain, Rich, Sharer, Wide } from './kinds';
+
+const group = 'test.kindred.dev';
+const rule = (apiGroup: string, resources: string, verbs: string): PolicyRule => ({
+  apiGroups: [apiGroup],
+  resources: resources.split(' '),
+  verbs: verbs.split(' ') as PolicyRule['verbs'],
+});
+
+const living = 'get list watch create patch delete';
+const events = rule('events.k8s.io', 'events', 'create patch');
+
+describe('operatorRules', () => {
+  test('a kind without a finalizer: its objects are only read', () => {
+    expect(operatorRules([Plain])).toEqual([
+      rule('apps', 'deployments', living),
+      events,
+      rule(group, 'plains', 'list watch'),
+      rule(group, 'plains/finalizers', 'update'),
+      rule(group, 'plains/status', 'patch'),
+    ]);
+  });
+
+  test('a kind with a finalizer, shared children, seeds and a past', () => {
+    expect(operatorRules([Rich])).toEqual([
+      rule('', 'configmaps serviceaccounts services', living),
+      rule('', 'secrets', 'list watch delete'),
+      rule('apps', 'deployments', living),
+      rule('apps', 'statefulsets', 'list watch delete'),
+      rule('autoscaling', 'horizontalpodautoscalers', living),
+      events,
+      rule(group, 'riches', 'list watch patch'),
+      rule(group, 'riches/finalizers', 'update'),
+      rule(group, 'riches/status', 'patch'),
+    ]);
+  });
+
+  test('a kind that only shares blocks no deletion, so it needs no finalizers subresource', () => {
+    expect(operatorRules([Sharer])).toEqual([
+      rule('', 'services', living),
+      events,
+      rule(group, 'sharers', 'list watch'),
+      rule(group, 'sharers/status', 'patch'),
+    ]);
+  });
+
+  test('what one kind owned and another still owns gets the verbs of both', () => {
+    const rules = operatorRules([Rich, Wide]);
+    expect(rules).toContainEqual(rule('', 'configmaps secrets serviceaccounts services', living));
+    expect(rules.flatMap(({ resources }) => resources).filter((name) => name === 'secrets')).toHaveLength(1);
+  });
+
+  test('resources of one group with the same verbs share a rule', () => {
+    expect(operatorRules([Plain, Sharer])).toEqual([
+      rule('', 'services', living),
+      rule('apps', 'deployments', living),
+      events,
+      rule(group, 'plains sharers', 'list watch'),
+      rule(group, 'plains/finalizers', 'update'),
+      rule(group, 'plains/status sharers/status', 'patch'),
+    ]);
+  });
+
+  test('by scope: a Role can grant only what is namespaced, and the two halves are the whole', () => {
+    expect(operatorRules([Wide], { scope: 'Cluster' })).toEqual([
+      rule('scheduling.k8s.io', 'priorityclasses', living),
+      rule(group, 'wides', 'list watch patch'),
+      rule(group, 'wides/finalizers', 'update'),
+      rule(group, 'wides/status', 'patch'),
+    ]);
+    // Its events stand in `default`, not beside its children.
+    expect(operatorRules([Wide], { scope: 'Namespaced' })).toEqual([rule('', 'secrets', living)]);
+    expect(operatorRules([Plain], { scope: 'Namespaced' })).toEqual(operatorRules([Plain]));
+    expect(operatorRules([Plain], { scope: 'Cluster' })).toEqual([]);
+  });
+
+  test('the order of the kinds does not show', () => {
+    const all = [Plain, Rich, Sharer, Wide];
+    expect(JSON.stringify(operatorRules([...all].reverse()))).toBe(JSON.stringify(operatorRules(all)));
+  });
+
+  test('nothing is granted by "*", and nothing on pods or RBAC', () => {
+    const rules = operatorRules([Plain, Rich, Sharer, Wide]);
+    const words = rules.flatMap(({ apiGroups, resources, verbs }) => [...apiGroups, ...resources, ...verbs]);
+    expect(words).not.toContain('*');
+    expect(words).not.toContain('rbac.authorization.k8s.io');
+    expect(words).not.toContain('pods');
+  });
+
+  test('no kinds, no rules', () => expect(operatorRules([])).toEqual([]));
+});
