@@ -1,0 +1,152 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ObjectCache } from './object-cache';
+import { readPagedList } from './paged-list';
+import type { ReflectorOptions } from './reflector-options';
+import { compareResourceVersions } from './resource-version';
+import { whyUndecodable } from './undecodable-object';
+
+/** What an audit found. */
+export interface AuditResult {
+  /** How many objects the cache has missed an event of, which no event has made good since. */
+  readonly missed: number;
+  /** The objects, as `namespace/name`, for a log line. */
+  readonly objects: readonly string[];
+  /** How many objects the server listed. */
+  readonly checked: number;
+  /**
+   * False when some objects differed but the cache had not come as far as the server's list within the time allowed; they may be late
+   * rather than missed, and are not counted.
+   */
+  readonly conclusive: boolean;
+}
+
+/** Options of an audit. */
+export type AuditOptions = Pick<
+  ReflectorOptions,
+  'client' | 'type' | 'cache' | 'namespace' | 'labelSelector' | 'pageSize'
+> & {
+  /** How long events may be late, in milliseconds; a bookmark comes every 60 s. @default 75000 */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Compares the cache with the server's list of metadata.
+ *
+ * It does not race with the watch: an object that differs is counted only if the cache has reached the version of the list and no event
+ * of the object came between.
+ */
+export async function auditCache(options: AuditOptions): Promise<AuditResult> {
+  const { cache } = options;
+  const touched = new Set<string>();
+  const watchdog = new Watchdog();
+  const unsubscribe = cache.onChange(({ object }) => {
+    touched.add(keyOf(object.object));
+    watchdog.wake();
+  });
+  try {
+    const listed = new Map<string, KubeObject['metadata']>();
+    const version = await list(options, listed);
+    const suspects = differences(cache, listed, version);
+    const open = (): string[] =>
+      suspects.filter((key) => !touched.has(key) && differs(cache, key, listed.get(key), version));
+    const reached = (): boolean => compareResourceVersions(cache.resourceVersion, version) >= 0;
+    const deadline = Date.now() + (options.waitMs ?? 75_000);
+    while (open().length > 0 && !reached() && Date.now() < deadline) {
+      await watchdog.sleep(Math.min(POLL_MS, deadline - Date.now()), options.signal);
+    }
+    const objects = open();
+    const conclusive = objects.length === 0 || reached();
+    return {
+      missed: conclusive ? objects.length : 0,
+      objects,
+      checked: listed.size,
+      conclusive,
+    };
+  } finally {
+    unsubscribe();
+  }
+}
+
+/** Bookmarks raise no event, so their progress is looked for this often, in milliseconds. */
+const POLL_MS = 250;
+
+async function list(options: AuditOptions, listed: Map<string, KubeObject['metadata']>): Promise<string> {
+  const { client, type, namespace, labelSelector, pageSize = 500, signal } = options;
+  return readPagedList(
+    client,
+    type,
+    {
+      limit: pageSize,
+      metadataOnly: true,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(signal === undefined ? {} : { signal }),
+    },
+    (object) => {
+      if (whyUndecodable(object) === undefined) listed.set(keyOf(object), object.metadata);
+    },
+    () => listed.clear(),
+  );
+}
+
+function differences(
+  cache: ObjectCache,
+  listed: ReadonlyMap<string, KubeObject['metadata']>,
+  version: string,
+): readonly string[] {
+  const suspects: string[] = [];
+  for (const [key, metadata] of listed) if (differs(cache, key, metadata, version)) suspects.push(key);
+  for (const { object } of cache.list()) {
+    const key = keyOf(object);
+    if (!listed.has(key) && differs(cache, key, undefined, version)) suspects.push(key);
+  }
+  return suspects;
+}
+
+/** True when the cache's state of an object is older than the list's. */
+function differs(
+  cache: ObjectCache,
+  key: string,
+  listed: KubeObject['metadata'] | undefined,
+  version: string,
+): boolean {
+  const slash = key.indexOf('/');
+  const namespace = key.slice(0, slash);
+  const name = key.slice(slash + 1);
+  const cached = cache.get(namespace === '' ? { name } : { namespace, name })?.object.metadata;
+  if (listed === undefined) {
+    return cached !== undefined && compareResourceVersions(cached.resourceVersion ?? '', version) <= 0;
+  }
+  if (cached === undefined) return true;
+  return compareResourceVersions(cached.resourceVersion ?? '', listed.resourceVersion ?? '') < 0;
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** A sleep that an event or the caller's signal cuts short. */
+class Watchdog {
+  private rouse: (() => void) | undefined;
+
+  wake(): void {
+    this.rouse?.();
+  }
+
+  async sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    const wake = (): void => this.wake();
+    signal?.addEventListener('abort', wake);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(1, milliseconds));
+      this.rouse = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.rouse = undefined;
+    signal?.removeEventListener('abort', wake);
+    signal?.throwIfAborted();
+  }
+}

@@ -1,0 +1,24 @@
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
+import type { AnyKind } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { groupOf } from '../../../constructs/core/resource-type';
+import { metadataOnly, projectMetadata } from './projection';
+import type { CacheEntry, Projection } from './projection';
+import type { RenderedShapes } from './rendered-shapes';
+
+/**
+ * What is stored of the objects of a child type: of those that belong to one of the kinds what they render, as far as that is known, of
+ * all others, which are watched only because their names may be in the way, the metadata.
+ */
+export function childProjection(kinds: readonly AnyKind[], shapes: RenderedShapes): Projection {
+  const owners = new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
+  const belongs = ({ metadata }: KubeObject): boolean =>
+    metadata.annotations?.[OWNER_UID_ANNOTATION] !== undefined ||
+    metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined ||
+    metadata.ownerReferences?.some((owner) => owners.has(`${groupOf(owner)}/${owner.kind}`)) === true;
+  const own = (object: KubeObject): CacheEntry => {
+    const { object: kept, facts } = projectMetadata(object);
+    return { object: shapes.prune(kept), facts };
+  };
+  return (object) => (belongs(object) ? own(object) : metadataOnly(object));
+}

@@ -1,0 +1,69 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ObjectRef } from '../client/api-client';
+import type { CacheHandler } from './cache-event';
+import type { CacheView } from './cache-view';
+import type { ObjectCache } from './object-cache';
+import type { CacheEntry } from './projection';
+
+/** Several caches of one type, one a namespace, seen as one. Each has a reflector and a version of its own. */
+export class NamespacedCache implements CacheView {
+  constructor(
+    readonly type: ResourceType,
+    private readonly caches: ReadonlyMap<string, ObjectCache>,
+  ) {}
+
+  get size(): number {
+    return this.all().reduce((sum, cache) => sum + cache.size, 0);
+  }
+
+  get(ref: ObjectRef): CacheEntry | undefined {
+    return this.caches.get(ref.namespace ?? '')?.get(ref);
+  }
+
+  list(namespace?: string): readonly CacheEntry[] {
+    if (namespace !== undefined) return this.caches.get(namespace)?.list() ?? [];
+    return this.all().flatMap((cache) => cache.list());
+  }
+
+  byOwner(uid: string): readonly CacheEntry[] {
+    return this.all().flatMap((cache) => cache.byOwner(uid));
+  }
+
+  byIndex(name: string, value: string): readonly CacheEntry[] {
+    return this.all().flatMap((cache) => cache.byIndex(name, value));
+  }
+
+  onEvent(handler: CacheHandler): () => void {
+    const ends = this.all().map((cache) => cache.onEvent(handler));
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  /** @throws RangeError for an object of a namespace that is not watched: its write could never be seen */
+  async trackWrite(ref: ObjectRef, send: () => Promise<KubeObject>): Promise<KubeObject> {
+    return this.of(ref).trackWrite(ref, send);
+  }
+
+  /** @throws RangeError, as `trackWrite` */
+  observeWrite(object: KubeObject): void {
+    this.of(object.metadata).observeWrite(object);
+  }
+
+  reproject(ref: ObjectRef): void {
+    this.caches.get(ref.namespace ?? '')?.reproject(ref);
+  }
+
+  private of({ namespace = '' }: ObjectRef): ObjectCache {
+    const cache = this.caches.get(namespace);
+    if (cache !== undefined) return cache;
+    throw new RangeError(
+      `namespace "${namespace}" is not among those that are watched: ${[...this.caches.keys()].join(', ')}`,
+    );
+  }
+
+  private all(): readonly ObjectCache[] {
+    return [...this.caches.values()];
+  }
+}

@@ -1,0 +1,34 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ApiClient, ListOptions } from '../client/api-client';
+import { ApiError } from '../client/errors';
+
+/**
+ * Reads all pages of a consistent list, handing each object over as it comes, so that no more than a page is held at a time.
+ *
+ * When the snapshot behind the pages expires midway (410), `restart` is called and the list is read again in one piece, as client-go does.
+ *
+ * @returns the resourceVersion that the list stands for
+ */
+export async function readPagedList(
+  client: Pick<ApiClient, 'list'>,
+  type: ResourceType,
+  options: ListOptions & { readonly limit: number },
+  take: (object: KubeObject) => void,
+  restart: () => void,
+): Promise<string> {
+  const { limit, ...unlimited } = options;
+  let page = await client.list(type, options);
+  page.items.forEach(take);
+  while (page.continueToken !== undefined) {
+    try {
+      page = await client.list(type, { ...options, limit, continueToken: page.continueToken });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 410) throw error;
+      restart();
+      page = await client.list(type, unlimited);
+    }
+    page.items.forEach(take);
+  }
+  return page.resourceVersion;
+}

@@ -1,0 +1,56 @@
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ApiClient } from '../client/api-client';
+import type { BackoffOptions } from './backoff';
+import type { ObjectCache } from './object-cache';
+
+/** Options of a `Reflector`. */
+export interface ReflectorOptions {
+  readonly client: Pick<ApiClient, 'list' | 'watch'>;
+  readonly type: ResourceType;
+  readonly cache: ObjectCache;
+  /** Reflects one namespace only. @default all namespaces */
+  readonly namespace?: string;
+  /** Reflects only objects that match. @default all objects */
+  readonly labelSelector?: string;
+  /**
+   * Called with every failure, which the reflector then gets over by itself, and with an `UndecodableObject` for each object it has to leave
+   * out. For logs and metrics; it must not throw.
+   */
+  readonly onError?: (error: unknown) => void;
+  /** List in pages even where the server could stream the list. @default false */
+  readonly pagedList?: boolean;
+  /** Objects a page. @default 500 */
+  readonly pageSize?: number;
+  /**
+   * A watch on which nothing arrived for this long is opened anew, in milliseconds. API servers send a bookmark a minute, but none of a type
+   * that has not changed since they started.
+   * @default 70000
+   */
+  readonly idleTimeoutMs?: number;
+  /** After how many seconds the server is asked to end a watch: a random number from the first to the second. @default [300, 600] */
+  readonly watchTimeoutSeconds?: readonly [number, number];
+  /** Delays after failures. */
+  readonly backoff?: BackoffOptions;
+  /** A watch that the server ends sooner than this counts as a failure, in milliseconds. @default 1000 */
+  readonly minWatchMs?: number;
+  /** After a watch that lived this long, delays start over at the shortest, in milliseconds. @default 10000 */
+  readonly stableAfterMs?: number;
+  /** The time, in milliseconds since the epoch. @default Date.now */
+  readonly now?: () => number;
+}
+
+/** How a reflector is doing; for readiness, metrics and messages. */
+export interface ReflectorState {
+  /** True from the first complete list on. */
+  readonly synced: boolean;
+  /** True while a watch is open, and between one that ended as planned and its successor. */
+  readonly watching: boolean;
+  /** When anything last arrived, in milliseconds since the epoch; 0 before that. */
+  readonly lastActivity: number;
+  /** How far the cache follows the server; empty before the first list. */
+  readonly resourceVersion: string;
+  /** How many lists have been taken over. */
+  readonly lists: number;
+  /** What went wrong last, until a request succeeds again. */
+  readonly lastError?: { readonly error: unknown; readonly at: number };
+}

@@ -1,0 +1,331 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { WatchEvent } from '../client/api-client';
+import { IdleTimeout } from '../client/byte-stream';
+import { ApiError, TransportError } from '../client/errors';
+import { errorMessage } from '../client/transport-failure';
+import type { AuditResult } from './audit';
+import { auditCache } from './audit';
+import { Backoff } from './backoff';
+import { InitialList } from './initial-list';
+import { readPagedList } from './paged-list';
+import type { ReflectorOptions, ReflectorState } from './reflector-options';
+import { compareResourceVersions } from './resource-version';
+import { describeObject, UndecodableObject, whyUndecodable } from './undecodable-object';
+
+/** The reflector was stopped. */
+export class ReflectorStopped extends Error {
+  override readonly name = 'ReflectorStopped';
+}
+
+/** The reason with which a session is cut to take a new list. */
+const RELIST = new Error('a new list is wanted');
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/**
+ * Keeps an `ObjectCache` equal to what the API server holds of one resource type: a list, then watches from where it ended, for as
+ * long as it runs.
+ *
+ * Guarantees:
+ * - Any failure is got over: where the server still knows the version reached, by watching on from it; else (410) by a new list.
+ * - Watches that go silent, that end at once again and again, or that are cut are noticed; delays follow failures, never a planned end.
+ * - An object that cannot be decoded is left out and reported; the others are not affected.
+ *
+ * Source: KEP-3157 for streaming lists; the paged list is the fallback.
+ */
+export class Reflector {
+  private readonly backoff: Backoff;
+  private readonly now: () => number;
+  private readonly random: () => number;
+  private running: Promise<void> | undefined;
+  private stopped: ReflectorStopped | undefined;
+  private session = new AbortController();
+  private readonly ended = new AbortController();
+  private paged: boolean;
+  /** The version up to which the stream was followed; empty when a list is needed. */
+  private position = '';
+  private isSynced = false;
+  private watching = false;
+  private lastActivity = 0;
+  private lists = 0;
+  private openedAt = 0;
+  /** The server has begun to answer the watch under way. */
+  private answered = false;
+  private lastError: ReflectorState['lastError'];
+  private syncWaiters: Waiter[] = [];
+  private listWaiters: Waiter[] = [];
+
+  constructor(private readonly options: ReflectorOptions) {
+    this.backoff = new Backoff(options.backoff);
+    this.now = options.now ?? Date.now;
+    this.random = options.backoff?.random ?? Math.random;
+    this.paged = options.pagedList ?? false;
+  }
+
+  /** Begins to reflect; failures go to `onError` and `state()`, never to the caller. */
+  start(): void {
+    if (this.stopped !== undefined)
+      throw new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped; make a new one.`);
+    this.running ??= this.run();
+  }
+
+  /**
+   * Resolves when the first list is in the cache.
+   * @throws ReflectorStopped when `stop` comes first.
+   */
+  synced(): Promise<void> {
+    return this.isSynced ? Promise.resolve() : this.wait(this.syncWaiters);
+  }
+
+  state(): ReflectorState {
+    const { isSynced: synced, watching, lastActivity, position, lists, lastError } = this;
+    const resourceVersion = position === '' ? this.options.cache.resourceVersion : position;
+    return {
+      synced,
+      watching,
+      lastActivity,
+      resourceVersion,
+      lists,
+      ...(lastError === undefined ? {} : { lastError }),
+    };
+  }
+
+  /** Ends the watch; resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    this.stopped ??= new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped.`);
+    this.session.abort(this.stopped);
+    this.ended.abort(this.stopped);
+    for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.reject(this.stopped);
+    await this.running;
+    this.watching = false;
+  }
+
+  /**
+   * Takes a new list now; resolves when it is in the cache.
+   * @throws ReflectorStopped when `stop` comes first.
+   */
+  relist(): Promise<void> {
+    const done = this.wait(this.listWaiters);
+    this.position = '';
+    this.session.abort(RELIST);
+    return done;
+  }
+
+  /**
+   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ.
+   * @throws ApiError or TransportError when the list fails; ReflectorStopped.
+   */
+  async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
+    await this.synced();
+    const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
+    const result = await auditCache({ ...this.options, ...options, signal: AbortSignal.any(signals) });
+    if (result.missed > 0) await this.relist();
+    return result;
+  }
+
+  private wait(waiters: Waiter[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.stopped === undefined) waiters.push({ resolve, reject });
+      else reject(this.stopped);
+    });
+  }
+
+  private async run(): Promise<void> {
+    while (this.stopped === undefined) {
+      this.session = new AbortController();
+      if (this.listWaiters.length > 0) this.position = '';
+      const started = this.now();
+      try {
+        await this.follow();
+        this.checkLength();
+      } catch (error) {
+        await this.recover(error, this.now() - started);
+      }
+    }
+  }
+
+  /** One session: a list if one is needed, then a watch to its planned end. */
+  private async follow(): Promise<void> {
+    if (this.position === '' && this.paged) await this.listPages();
+    const initial = this.position === '' ? new InitialList(this.options.cache) : undefined;
+    try {
+      await this.watch(initial);
+    } catch (error) {
+      if (initial?.done !== false || !isStreamingRefused(error)) throw error;
+      this.paged = true;
+      return this.follow();
+    }
+    if (initial?.done === false) throw new StreamingListUnknown('the watch ended before its initial events did');
+  }
+
+  private async watch(initial: InitialList | undefined): Promise<void> {
+    const { client, type, namespace, labelSelector, idleTimeoutMs = 70_000 } = this.options;
+    const [shortest, longest] = this.options.watchTimeoutSeconds ?? [300, 600];
+    const { signal } = this.session;
+    this.openedAt = this.now();
+    this.answered = false;
+    const events = client.watch(type, {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(initial === undefined ? { resourceVersion: this.position } : { sendInitialEvents: true }),
+      timeoutSeconds: Math.round(shortest + (longest - shortest) * this.random()),
+      signal,
+      idleTimeoutMs,
+      onOpen: () => {
+        this.openedAt = this.now();
+        this.answered = true;
+        this.alive();
+      },
+    });
+    for await (const event of events) {
+      // What was read before the cut may still come out of the decoder.
+      signal.throwIfAborted();
+      this.alive();
+      if (initial === undefined || initial.done) this.apply(event);
+      else this.collect(initial, event);
+    }
+  }
+
+  private async listPages(): Promise<void> {
+    const { client, type, namespace, labelSelector, cache } = this.options;
+    const initial = new InitialList(cache);
+    const version = await readPagedList(
+      client,
+      type,
+      {
+        limit: this.options.pageSize ?? 500,
+        signal: this.session.signal,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+      },
+      (object) => this.isolate(object, () => initial.set(object)),
+      () => initial.clear(),
+    );
+    this.alive();
+    this.takeOver(initial, version);
+  }
+
+  private collect(initial: InitialList, { type, object }: WatchEvent): void {
+    if (type === 'BOOKMARK') {
+      if (InitialList.isEnd(object)) this.takeOver(initial, object.metadata.resourceVersion ?? '');
+      // A server that does not know streaming lists never says where the list ends.
+      else throw new StreamingListUnknown('the server sent a bookmark before the end of the initial events');
+    } else {
+      this.isolate(object, () => (type === 'DELETED' ? initial.delete(object) : initial.set(object)));
+    }
+  }
+
+  private takeOver(initial: InitialList, version: string): void {
+    initial.done = true;
+    this.options.cache.replace(initial.entries(), version);
+    initial.clear();
+    this.position = version;
+    this.lists++;
+    this.isSynced = true;
+    for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.resolve();
+  }
+
+  private apply({ type, object }: WatchEvent): void {
+    const { cache } = this.options;
+    if (type === 'BOOKMARK') {
+      const version = object.metadata.resourceVersion ?? '';
+      if (compareResourceVersions(version, this.position) < 0) {
+        throw new HistorySetBack(
+          `the server is at version ${version}, but was at ${this.position}; was etcd restored?`,
+        );
+      }
+      cache.advance(version);
+      this.position = version;
+      return;
+    }
+    this.isolate(object, () => (type === 'DELETED' ? cache.applyDeletion(object) : cache.applyChange(object)));
+    const version = (object.metadata as Partial<KubeObject['metadata']> | undefined)?.resourceVersion;
+    if (version !== undefined && compareResourceVersions(version, this.position) > 0) this.position = version;
+  }
+
+  /** Keeps one object's trouble from the others. */
+  private isolate(object: KubeObject, take: () => void): void {
+    const why = whyUndecodable(object);
+    if (why === undefined) {
+      try {
+        take();
+      } catch (cause) {
+        const said = errorMessage(cause);
+        this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), said, { cause }));
+      }
+    } else {
+      this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), why));
+    }
+  }
+
+  private alive(): void {
+    this.lastActivity = this.now();
+    this.watching = true;
+    this.lastError = undefined;
+  }
+
+  /** The planned end of a watch is minutes away; a server or proxy that ends it at once must not be asked without pause. */
+  private checkLength(): void {
+    const lasted = this.now() - this.openedAt;
+    if (lasted < (this.options.minWatchMs ?? 1000))
+      throw new ShortWatch(`the server ended the watch after ${lasted} ms`);
+    this.backoff.reset();
+  }
+
+  private async recover(error: unknown, lasted: number): Promise<void> {
+    if (this.session.signal.aborted) return;
+    if (this.answered && this.position !== '' && isSilence(error)) return;
+    this.options.onError?.(error);
+    this.lastError = { error, at: this.now() };
+    this.watching = false;
+    if (lasted >= (this.options.stableAfterMs ?? 10_000)) this.backoff.reset();
+    const expired = isExpired(error);
+    if (expired || error instanceof HistorySetBack) this.position = '';
+    if (error instanceof StreamingListUnknown) this.paged = true;
+    const wait = this.backoff.next();
+    // The first 410 is no failure of the server's: the version was left behind while we were away.
+    if (expired && this.backoff.count === 1) return;
+    const asked = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1000 : 0;
+    try {
+      await delay(Math.max(wait, asked), undefined, { signal: this.session.signal });
+    } catch {
+      // Woken up by `stop` or `relist`.
+    }
+  }
+}
+
+/** The server ended a watch right after it began. */
+export class ShortWatch extends Error {
+  override readonly name = 'ShortWatch';
+}
+
+/** The server's versions are lower than they were. */
+export class HistorySetBack extends Error {
+  override readonly name = 'HistorySetBack';
+}
+
+/** The server accepted a streaming list and then did not send one. */
+export class StreamingListUnknown extends Error {
+  override readonly name = 'StreamingListUnknown';
+}
+
+/**
+ * A watch fell silent. Either the connection is dead, or there was nothing to say: an API server sends no bookmarks of a type that has not
+ * changed since it started. A new watch from the version reached tells which; only if that fails is anything wrong.
+ */
+function isSilence(error: unknown): boolean {
+  return error instanceof TransportError && error.cause instanceof IdleTimeout;
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
+}
+
+/** Servers without the feature refuse its parameters as invalid; some proxies as not implemented. */
+function isStreamingRefused(error: unknown): boolean {
+  return error instanceof ApiError && [400, 405, 406, 422, 501].includes(error.code);
+}

@@ -1,0 +1,108 @@
+import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+
+/** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
+type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
+
+/** Besides what is rendered, and metadata and status: what the state of a workload is judged by. */
+const ALWAYS: Shape = { metadata: 'all', status: 'all', spec: { replicas: 'all' } };
+
+/** Part of the key of a list of ports, though seldom rendered: the server fills it in. */
+const PART_OF_KEY: Shape = { protocol: 'all' };
+
+/**
+ * The shapes of children as they were rendered, by the hash that they bear. The cache keeps of a child only what its shape names, which leaves
+ * out what the API server filled in: most of a Deployment.
+ *
+ * Guarantee: nothing is missed. A comparison with the cached child looks at rendered fields; if what is rendered has another hash
+ * than the cached child bears, the child is applied whatever else it holds.
+ */
+export class RenderedShapes {
+  private readonly byHash = new Map<string, Shape>();
+  /** Children of a kind mostly have one shape: it is stored once. */
+  private readonly interned = new Map<string, Shape>();
+  /** Of the few children that the server stores otherwise. */
+  private readonly storedByHash = new Map<string, KubeObject>();
+
+  /** How many children's shapes are known. */
+  get size(): number {
+    return this.byHash.size;
+  }
+
+  /**
+   * Learns the shape of a child.
+   *
+   * @param hash the child's fingerprint, see {@link HASH_ANNOTATION}
+   * @returns whether it was new
+   */
+  remember(hash: string, rendered: KubeObject): boolean {
+    if (this.byHash.has(hash)) return false;
+    const shape = merge(shapeOf({ ...rendered, metadata: undefined, status: undefined }), ALWAYS);
+    const signature = JSON.stringify(shape);
+    const known = this.interned.get(signature);
+    if (known === undefined) this.interned.set(signature, shape);
+    this.byHash.set(hash, known ?? shape);
+    return true;
+  }
+
+  /** A child of this hash stands no more. */
+  forget(hash: string | undefined): void {
+    if (hash === undefined) return;
+    this.byHash.delete(hash);
+    this.storedByHash.delete(hash);
+  }
+
+  /** Learns how the server stores a child that it was sent; undefined: as it was sent. */
+  rememberStored(hash: string, stored: KubeObject | undefined): void {
+    if (stored === undefined) this.storedByHash.delete(hash);
+    else this.storedByHash.set(hash, stored);
+  }
+
+  /** How the server stores a child, if it is known to do so otherwise than the child was sent. */
+  storedForm(hash: string): KubeObject | undefined {
+    return this.storedByHash.get(hash);
+  }
+
+  /** A child without what its shape does not name; the child itself when its shape is not known. */
+  prune(child: KubeObject): KubeObject {
+    const hash = child.metadata.annotations?.[HASH_ANNOTATION];
+    const shape = hash === undefined ? undefined : this.byHash.get(hash);
+    if (shape === undefined) return child;
+    return keep(child, shape) as KubeObject;
+  }
+}
+
+function shapeOf(value: unknown): Shape {
+  if (Array.isArray(value)) {
+    const items = value
+      .map(shapeOf)
+      .reduce<Shape | undefined>((a, b) => (a === undefined ? b : merge(a, b)), undefined);
+    return items === undefined ? 'all' : { items: merge(items, PART_OF_KEY), list: true };
+  }
+  if (typeof value !== 'object' || value === null) return 'all';
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return fields.length === 0 ? 'all' : Object.fromEntries(fields.map(([name, field]) => [name, shapeOf(field)]));
+}
+
+function isList(shape: Shape): shape is { readonly items: Shape; readonly list: true } {
+  return typeof shape === 'object' && shape.list === true;
+}
+
+function merge(a: Shape, b: Shape): Shape {
+  if (a === 'all' || b === 'all') return 'all';
+  if (isList(a) || isList(b)) return isList(a) && isList(b) ? { items: merge(a.items, b.items), list: true } : 'all';
+  const merged = new Map(Object.entries(a));
+  for (const [name, shape] of Object.entries(b)) {
+    const own = merged.get(name);
+    merged.set(name, own === undefined ? shape : merge(own, shape));
+  }
+  return Object.fromEntries(merged);
+}
+
+function keep(value: unknown, shape: Shape): unknown {
+  if (shape === 'all' || typeof value !== 'object' || value === null) return value;
+  if (isList(shape)) return Array.isArray(value) ? value.map((item) => keep(item, shape.items)) : value;
+  if (Array.isArray(value)) return value;
+  const fields = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
+  return Object.fromEntries(fields.map(([name, field]) => [name, keep(field, shape[name] ?? 'all')]));
+}

@@ -1,0 +1,149 @@
+import { HASH_ANNOTATION } from '../../constructs/core/envelope';
+import { childTypes } from '../../constructs/core/kind';
+import type { AnyKind } from '../../constructs/core/kind';
+import { typeKey } from '../../constructs/core/resource-type';
+import type { ResourceType } from '../../constructs/core/resource-type';
+import type { CacheView } from './cache/cache-view';
+import { childProjection } from './cache/child-projection';
+import { NamespacedCache } from './cache/namespaced-cache';
+import { ObjectCache } from './cache/object-cache';
+import type { ObjectCacheOptions } from './cache/object-cache';
+import { Reflector } from './cache/reflector';
+import { RenderedShapes } from './cache/rendered-shapes';
+import { UndecodableObject } from './cache/undecodable-object';
+import type { ApiClient } from './client/api-client';
+import { ApiError } from './client/errors';
+import { BY_UID } from './controller/wake';
+import type { OperatorMetrics } from './runtime/metrics';
+import type { Logger } from './runtime/logger';
+
+/** What the caches of an operator are made with. */
+export interface CachesOptions {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly metrics: OperatorMetrics;
+  /** Watch only these. Cluster-scoped types are watched whole all the same. @default every namespace */
+  readonly namespaces?: readonly string[];
+}
+
+interface Reflected {
+  readonly type: ResourceType;
+  readonly namespace: string | undefined;
+  readonly reflector: Reflector;
+}
+
+/** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
+export class Caches {
+  private readonly views = new Map<string, CacheView>();
+  private readonly reflectors: Reflected[] = [];
+  /** The shapes of the children, for the caches and for those who render. */
+  readonly shapes = new RenderedShapes();
+
+  constructor(
+    kinds: readonly AnyKind[],
+    private readonly options: CachesOptions,
+  ) {
+    for (const kind of kinds) {
+      const indexes: ObjectCacheOptions['indexes'] = { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] };
+      // The operator writes statuses and finalizers, never a spec: an answer with another spec is somebody else's change.
+      this.add(kind.type, { indexes, ownWritesKeepSpec: true });
+    }
+    const project = childProjection(kinds, this.shapes);
+    for (const type of kinds.flatMap(childTypes)) {
+      if (!this.views.has(typeKey(type))) this.add(type, { project });
+    }
+  }
+
+  /** The cache of a type; it is an error to ask for one that no kind has. */
+  of(type: ResourceType): CacheView {
+    const view = this.views.get(typeKey(type));
+    if (view === undefined) throw new TypeError(`no kind of this operator owns ${typeKey(type)}`);
+    return view;
+  }
+
+  /** Starts all reflectors; resolves when every first list has been taken over. */
+  async start(): Promise<void> {
+    for (const { reflector } of this.reflectors) reflector.start();
+    await Promise.all(this.reflectors.map(({ reflector }) => reflector.synced()));
+  }
+
+  /** Why the caches cannot be relied upon, or undefined when they can. */
+  problem(): string | undefined {
+    const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
+      const { synced, watching, lastError } = reflector.state();
+      if (synced && watching) return [];
+      const why = lastError === undefined ? '' : `: ${describe(lastError.error)}`;
+      const where = namespace === undefined ? '' : ` in ${namespace}`;
+      return [`${typeKey(type)}${where} ${synced ? 'is not being watched' : 'has not been listed yet'}${why}`];
+    });
+    return bad.length === 0 ? undefined : bad.join('; ');
+  }
+
+  /** Compares every cache with the server; what a watch missed is counted and repaired. */
+  async audit(signal: AbortSignal): Promise<void> {
+    const { logger, metrics } = this.options;
+    for (const { type, reflector } of this.reflectors) {
+      if (signal.aborted) return;
+      try {
+        const { missed } = await reflector.audit({ signal });
+        if (missed === 0) continue;
+        metrics.missedEvent(typeKey(type), missed);
+        logger.error({ type: typeKey(type), missed }, 'the watch missed events; the cache has been listed anew');
+      } catch (error) {
+        if (!isAborted(signal))
+          logger.warn({ type: typeKey(type), err: error }, 'the cache could not be audited; the next audit will');
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.reflectors.map(({ reflector }) => reflector.stop()));
+  }
+
+  private add(type: ResourceType, options: ObjectCacheOptions): void {
+    const { namespaces } = this.options;
+    if (namespaces === undefined || type.scope === 'Cluster') {
+      this.views.set(typeKey(type), this.reflected(type, undefined, options));
+      return;
+    }
+    const caches = namespaces.map((namespace) => [namespace, this.reflected(type, namespace, options)] as const);
+    this.views.set(typeKey(type), new NamespacedCache(type, new Map(caches)));
+  }
+
+  private reflected(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
+    const { client } = this.options;
+    const cache = new ObjectCache(type, options);
+    cache.onEvent(({ type: change, object: { object } }) => {
+      if (change === 'deleted') this.shapes.forget(object.metadata.annotations?.[HASH_ANNOTATION]);
+    });
+    const onError = (error: unknown): void => this.report(type, error);
+    this.reflectors.push({ type, namespace, reflector: new Reflector({ client, type, cache, namespace, onError }) });
+    return cache;
+  }
+
+  private report(type: ResourceType, error: unknown): void {
+    const { logger } = this.options;
+    const fields = { type: typeKey(type), reason: describe(error) };
+    if (error instanceof UndecodableObject) logger.error(fields, 'an object cannot be read and is left out');
+    else logger.warn({ ...fields, hint: hint(error) }, 'watching failed; trying again');
+  }
+}
+
+/** A call, because the compiler takes a property that it has once read for constant. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a person can do about a watch that fails. */
+function hint(error: unknown): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.code === 404) return 'the CRD is not installed; apply crds/ first';
+  if (error.code === 403)
+    return "the operator's ServiceAccount lacks this permission; install the RBAC of the platform";
+  if (error.code === 401) return 'the credentials have expired or are not valid for this cluster';
+  return undefined;
+}

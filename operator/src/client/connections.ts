@@ -1,0 +1,104 @@
+import { Pool } from 'undici';
+import type { TlsSettings } from './cluster-access';
+
+/** Options of the connection pools. */
+export interface ConnectionOptions {
+  /** Most connections that requests share; watches have one each, apart from these. @default 32 */
+  readonly maxConnections?: number;
+  /** Upper bound of connecting, TLS included, in milliseconds. @default 10000 */
+  readonly connectTimeoutMs?: number;
+}
+
+/** The pools of one set of TLS settings. */
+export interface Pools {
+  readonly requests: Pool;
+  readonly watches: Pool;
+}
+
+/** Idle connections are dropped before the API server drops them (it does after 90 s), in milliseconds. */
+const KEEP_ALIVE_MS = 60_000;
+
+/**
+ * The pooled connections to one API server: one pool for requests, another for watches, so that long-lived watches take no
+ * connection away from requests.
+ *
+ * Guarantees: nothing is allocated per request; when the client certificate or the CA changes, new requests go over new connections and
+ * running ones end on the old.
+ */
+export class Connections {
+  private pools: Pools | undefined;
+  private tls: TlsSettings | undefined;
+  private readonly retired = new Set<Pool>();
+  private closed = false;
+
+  constructor(
+    private readonly origin: string,
+    private readonly options: ConnectionOptions = {},
+  ) {}
+
+  /**
+   * The pools for these TLS settings.
+   * @throws Error after `destroy`.
+   */
+  for(tls: TlsSettings | undefined): Pools {
+    if (this.closed) throw new Error('the client was closed');
+    if (this.pools !== undefined && tls === this.tls) return this.pools;
+    const same = sameTls(tls, this.tls);
+    this.tls = tls;
+    if (this.pools !== undefined) {
+      if (same) return this.pools;
+      this.retire(this.pools);
+    }
+    this.pools = {
+      requests: this.open(tls, this.options.maxConnections ?? 32),
+      watches: this.open(tls, null),
+    };
+    return this.pools;
+  }
+
+  /** Cuts every connection; what is under way fails with `reason`. */
+  async destroy(reason: Error): Promise<void> {
+    this.closed = true;
+    const pools = [...this.retired, ...(this.pools === undefined ? [] : [this.pools.requests, this.pools.watches])];
+    this.pools = undefined;
+    await Promise.all(pools.map((pool) => pool.destroy(reason)));
+  }
+
+  private open(tls: TlsSettings | undefined, connections: number | null): Pool {
+    return new Pool(this.origin, {
+      connections,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      // Timeouts are the client's own: one timer for a whole exchange, one for the silence of a watch.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { ...tls, timeout: this.options.connectTimeoutMs ?? 10_000, noDelay: true },
+    });
+  }
+
+  private retire(pools: Pools): void {
+    for (const pool of [pools.requests, pools.watches]) {
+      this.retired.add(pool);
+      const forget = (): boolean => this.retired.delete(pool);
+      // Closing fails only when the pool was destroyed meanwhile, which is closed too.
+      pool.close().then(forget, forget);
+    }
+  }
+}
+
+function sameTls(a: TlsSettings | undefined, b: TlsSettings | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    sameBytes(a.ca, b.ca) &&
+    sameBytes(a.cert, b.cert) &&
+    sameBytes(a.key, b.key) &&
+    a.servername === b.servername &&
+    a.rejectUnauthorized === b.rejectUnauthorized
+  );
+}
+
+function sameBytes(a: string | Buffer | undefined, b: string | Buffer | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return Buffer.from(a).equals(Buffer.from(b));
+}

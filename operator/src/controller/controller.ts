@@ -1,0 +1,151 @@
+import { childTypes } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/core/kind';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { CacheEvent } from '../cache/cache-event';
+import type { CacheView } from '../cache/cache-view';
+import { TransportError } from '../client/errors';
+import { runWorkers } from '../queue/run-workers';
+import type { WorkersEnd } from '../queue/run-workers';
+import type { WorkQueue } from '../queue/work-queue';
+import { Contests } from '../reconcile/contests';
+import type { Next, ReconcileContext } from '../reconcile/context';
+import { classify } from '../reconcile/failures';
+import { reconcileObject } from '../reconcile/reconcile-object';
+import { reconcileShared } from '../reconcile/reconcile-shared';
+import { SharedIndex } from '../reconcile/shared-index';
+import { sharedId } from '../reconcile/shared-states';
+import type { SharedState } from '../reconcile/shared-states';
+import type { ControllerMetrics, ReconcileResult } from '../runtime/controller-metrics';
+import type { Logger } from '../runtime/logger';
+import { AwaitedNames } from './awaited-names';
+import { objectKey, sharedQueueKey, targetOf } from './queue-key';
+import type { QueueKey, Target } from './queue-key';
+import { keysOfChild, sharedKeyOf } from './wake';
+
+/** What a controller is made of. */
+export interface ControllerOptions {
+  /** The caches are started and synced by whoever owns them. */
+  readonly context: Omit<ReconcileContext, 'shared' | 'contests'>;
+  readonly queue: WorkQueue<QueueKey>;
+  readonly metrics: ControllerMetrics;
+  readonly logger: Logger;
+  /** How many keys are reconciled at once. */
+  readonly concurrency: number;
+}
+
+/** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
+const LONGEST_OUTAGE_DELAY_MS = 30_000;
+
+/** Reconciles the objects of one kind: turns events into keys, and keys into reconciles. */
+export class Controller {
+  readonly kind: AnyKind;
+  private readonly context: ReconcileContext;
+  private readonly index: SharedIndex;
+  private readonly sharedStates = new Map<string, SharedState>();
+  private readonly awaited = new AwaitedNames();
+  private synced = false;
+
+  constructor(private readonly options: ControllerOptions) {
+    this.kind = options.context.kind;
+    this.context = { ...options.context, shared: this.sharedStates, contests: new Contests() };
+    this.index = new SharedIndex(this.kind);
+    this.context.objects.onEvent((event) => this.onObject(event));
+    options.metrics.setMaxConcurrent(options.concurrency);
+    for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
+  }
+
+  /** Call it when the caches have been filled: from then on, changes are a user's and go before the first round. */
+  markSynced(): void {
+    this.synced = true;
+  }
+
+  /** Works until `signal` aborts, then finishes what is under way. */
+  run(signal: AbortSignal, drainMs: number): Promise<WorkersEnd<QueueKey>> {
+    const { queue, concurrency } = this.options;
+    return runWorkers(queue, {
+      concurrency,
+      signal,
+      drainMs,
+      process: (key) => this.process(key),
+      onError: (key, error) =>
+        this.options.logger.error({ key, err: error }, 'a reconcile ended unexpectedly; it is tried again'),
+    });
+  }
+
+  private onObject({ type, object: { object } }: CacheEvent): void {
+    const ids = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
+    // Shared children first: what an object renders may need them.
+    for (const id of ids) this.add(sharedQueueKey(id));
+    this.add(objectKey(object.metadata));
+  }
+
+  private watchChildren(type: ResourceType, cache: CacheView): void {
+    cache.onEvent(({ object: { object }, old }) => {
+      const keys = new Set([
+        ...keysOfChild(this.kind, this.context.objects, object),
+        ...(old === undefined ? [] : keysOfChild(this.kind, this.context.objects, old.object)),
+        ...this.awaited.happened(type, object.metadata),
+      ]);
+      for (const key of keys) this.add(key);
+    });
+  }
+
+  private add(key: QueueKey): void {
+    this.options.queue.add(key, this.synced ? 'user' : 'resync');
+  }
+
+  private async process(key: QueueKey): Promise<void> {
+    const { metrics, queue, logger } = this.options;
+    metrics.started();
+    const began = performance.now();
+    const since = this.awaited.begin();
+    const finished = (result: ReconcileResult): void => metrics.finished(result, (performance.now() - began) / 1000);
+    try {
+      const next = await this.reconcile(key, targetOf(key));
+      if (this.awaited.set(key, next.awaited ?? [], since)) this.add(key);
+      if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
+      if (next.next === 'retry') queue.addRateLimited(key);
+      else queue.forget(key);
+      if (next.afterMs !== undefined) queue.addAfter(key, next.afterMs);
+      finished(next.failed !== undefined ? 'error' : next.next === 'retry' ? 'requeue' : 'success');
+      if (next.failed !== undefined && next.next === 'wait') metrics.terminalError();
+    } catch (error) {
+      const { kind, reason, message } = classify(error);
+      const delayMs = queue.addRateLimited(key);
+      if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
+      if (kind === 'stale') logger.debug({ key, reason, message, delayMs }, 'the cache was behind; trying again');
+      else logger.error({ key, reason, message, delayMs, err: error }, 'reconcile failed; trying again');
+      finished(kind === 'stale' ? 'requeue' : 'error');
+    } finally {
+      this.awaited.end(since);
+    }
+  }
+
+  private reconcile(key: QueueKey, target: Target): Promise<Next> {
+    return target.what === 'object' ? reconcileObject(this.context, target.ref) : this.reconcileSharedKey(target);
+  }
+
+  private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<Next> {
+    const id = sharedId(target.group, target.namespace, target.key);
+    const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
+    const { state, retry, afterMs, awaited } = await reconcileShared(this.context, { ...target, objects });
+    const before = this.sharedStates.get(id);
+    if (state === undefined) this.sharedStates.delete(id);
+    else this.sharedStates.set(id, state);
+    if (JSON.stringify(before) !== JSON.stringify(state)) {
+      // Asked for anew: an object that came meanwhile has found no state, and waits.
+      for (const ref of this.index.objects(id)) this.add(objectKey(ref));
+    }
+    return { next: retry ? 'retry' : 'wait', afterMs, awaited };
+  }
+
+  /** Shared children of keys that nobody names any more: their last object went while no operator ran. */
+  addAbandoned(): void {
+    for (const type of childTypes(this.kind)) {
+      for (const { object } of this.context.children(type).list()) {
+        const id = sharedKeyOf(this.kind, object);
+        if (id !== undefined && this.index.objects(id).length === 0) this.add(sharedQueueKey(id));
+      }
+    }
+  }
+}

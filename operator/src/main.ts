@@ -1,0 +1,66 @@
+import { kinds } from '../../constructs/kinds';
+import { parseArguments, UsageError, usage } from './arguments';
+import type { OperatorArguments } from './arguments';
+import { createApiClient } from './client/http-api-client';
+import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
+import { runOperator } from './operator';
+import { createLogger } from './runtime/logger';
+import { OperatorMetrics } from './runtime/metrics';
+import { installShutdown } from './runtime/shutdown';
+import { StartupError } from './runtime/startup-error';
+import { VERSION } from './version';
+
+async function main(): Promise<void> {
+  const parsed = parseArguments(process.argv.slice(2), kinds);
+  if (parsed === 'help') {
+    process.stdout.write(usage(kinds));
+    return;
+  }
+  await run(parsed);
+}
+
+async function run(args: OperatorArguments): Promise<void> {
+  const logger = createLogger({ level: args.logLevel });
+  const shutdown = installShutdown({ logger });
+  const access = loadClusterAccess({ path: args.kubeconfig, context: args.context });
+  const metrics = new OperatorMetrics();
+  const host = new URL(access.server).host;
+  const client = createApiClient(access, {
+    userAgent: `kindred/${VERSION}`,
+    onResponse: ({ code, method }) => metrics.restRequest(code, method, host),
+  });
+  await runOperator({
+    client,
+    kinds: args.kinds,
+    namespaces: args.namespaces,
+    logger,
+    metrics,
+    signal: shutdown.signal,
+    concurrency: args.concurrency,
+    lease: args.lease && { name: args.lease.name, namespace: args.lease.namespace ?? access.namespace ?? 'default' },
+    health: { port: args.port, host: args.host },
+    webhook: args.webhook && {
+      ...args.webhook,
+      onListening: (port) => logger.info({ port }, 'serving /convert'),
+    },
+    onListening: (port) => logger.info({ port }, 'serving /healthz, /readyz and /metrics'),
+    onLost: (error) => {
+      // Another replica leads now; the exit code makes the kubelet start this one afresh.
+      process.exitCode = 1;
+      shutdown.request('the Lease was lost', error);
+    },
+  });
+  shutdown.dispose();
+  logger.info('stopped');
+}
+
+main().catch((error: unknown) => {
+  const expected = [UsageError, KubeconfigError, StartupError].some((known) => error instanceof known);
+  process.stderr.write(`kindred-operator: ${describe(error, expected)}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+});
+
+function describe(error: unknown, expected: boolean): string {
+  if (!(error instanceof Error)) return String(error);
+  return expected ? error.message : (error.stack ?? error.message);
+}

@@ -1,0 +1,248 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AnyKind } from '../../constructs/core/kind';
+import { typeKey } from '../../constructs/core/resource-type';
+import { Caches } from './caches';
+import type { ApiClient } from './client/api-client';
+import { Controller } from './controller/controller';
+import type { QueueKey } from './controller/queue-key';
+import { gatedClient } from './gated-client';
+import { WorkQueue } from './queue/work-queue';
+import type { ReconcileContext } from './reconcile/context';
+import { EventRecorder } from './runtime/event-recorder';
+import { startHealthServer } from './runtime/health-server';
+import type { HealthServer } from './runtime/health-server';
+import { processIdentity } from './runtime/identity';
+import { LeaderElector } from './runtime/leader-election';
+import type { Logger } from './runtime/logger';
+import type { OperatorMetrics } from './runtime/metrics';
+import { StartupError } from './runtime/startup-error';
+import type { ConversionServer } from './webhook/conversion-server';
+import { serveConversion } from './webhook/serve-conversion';
+import type { WebhookOptions } from './webhook/serve-conversion';
+
+/** The election's leaseDuration less its renewDeadline, in milliseconds. */
+const LEASE_MARGIN_MS = 5_000;
+
+/** The Lease that the replicas of an operator share. */
+export interface LeaseOptions {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What an operator runs with. */
+export interface OperatorOptions {
+  readonly client: ApiClient;
+  readonly kinds: readonly AnyKind[];
+  readonly logger: Logger;
+  readonly metrics: OperatorMetrics;
+  /** Aborting it starts the orderly stop. */
+  readonly signal: AbortSignal;
+  /** Called when the Lease is lost: the process must end. */
+  readonly onLost: (error: Error) => void;
+  /** @default no election: this process is the only one */
+  readonly lease?: LeaseOptions;
+  /** Where `/healthz`, `/readyz` and `/metrics` are served; port 0 takes a free one. @default not served */
+  readonly health?: { readonly port: number; readonly host?: string };
+  /** Where objects are converted between versions, if a kind has several. @default not served; another process must */
+  readonly webhook?: WebhookOptions;
+  /** The namespaces to work in. @default every namespace */
+  readonly namespaces?: readonly string[];
+  /** How many objects of a kind are reconciled at once. @default 32 */
+  readonly concurrency?: number;
+  /** How often the caches are compared with the server, in milliseconds. @default 300000 */
+  readonly auditMs?: number;
+  /**
+   * How long reconciles under way may take to end, in milliseconds. With the events and the Lease after it, it must fit into the time that
+   * the process has to stop. @default 15000
+   */
+  readonly drainMs?: number;
+  /** Told when the health server listens. */
+  readonly onListening?: (port: number) => void;
+}
+
+/**
+ * Runs the controllers of some kinds until `signal` aborts.
+ *
+ * Guarantees: nothing is written before every cache is synced and, with a Lease, before this process leads; after `signal` aborts what is
+ * under way ends, events are written out and the Lease is released. Conversions are served from before the caches are filled until the end,
+ * whoever leads.
+ *
+ * @throws StartupError when a port or the webhook's certificate cannot be had, or a kind has effects, which nothing here carries out
+ */
+export async function runOperator(options: OperatorOptions): Promise<void> {
+  refuseEffects(options.kinds);
+  const { signal, metrics, logger } = options;
+  const identity = processIdentity();
+  const caches = new Caches(options.kinds, options);
+  const elected = deferred();
+  const elector = options.lease && makeElector(options, options.lease, identity, elected.resolve);
+  const recorder = new EventRecorder({
+    client: options.client,
+    logger,
+    reportingInstance: identity,
+    onOutcome: (outcome) => metrics.event(outcome),
+  });
+  const controllers = makeControllers(options, caches, recorder, elector);
+  const servers = await startServers(options, caches);
+  let idle = true;
+  try {
+    const stopped = whenAborted(signal);
+    await Promise.race([caches.start(), stopped]);
+    if (!signal.aborted) {
+      logger.info('every cache is synced');
+      // Not before: a replica that cannot sync must not hold the Lease from one that can.
+      if (elector === undefined) elected.resolve();
+      else elector.start();
+    }
+    await Promise.race([elected.promise, stopped]);
+    if (!signal.aborted) idle = await runControllers(options, caches, controllers);
+  } finally {
+    await recorder.flush(2_000);
+    recorder.close();
+    await elector?.stop({ release: idle });
+    await caches.stop();
+    await servers.close();
+    await options.client.close();
+  }
+}
+
+/** Reconciling only the children of such a kind would call ready what was never done, and let go what was never undone. */
+function refuseEffects(kinds: readonly AnyKind[]): void {
+  const names = kinds.filter(({ effects }) => effects.length > 0).map(({ crdName }) => crdName);
+  if (names.length === 0) return;
+  throw new StartupError(
+    `${names.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; leave them out of its kinds`,
+  );
+}
+
+/** @returns whether every reconcile has ended */
+async function runControllers(
+  options: OperatorOptions,
+  caches: Caches,
+  controllers: readonly Controller[],
+): Promise<boolean> {
+  const { signal, logger, drainMs = 15_000 } = options;
+  logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
+  for (const controller of controllers) {
+    controller.addAbandoned();
+    controller.markSynced();
+  }
+  const audits = auditRepeatedly(caches, signal, options.auditMs ?? 300_000);
+  const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
+  await audits;
+  const abandoned = ends.flatMap((end) => end.abandoned);
+  if (abandoned.length > 0) logger.error({ abandoned, drainMs }, 'these reconciles did not end in time');
+  return abandoned.length === 0;
+}
+
+/** Audits until `signal` aborts, one audit at a time. */
+async function auditRepeatedly(caches: Caches, signal: AbortSignal, everyMs: number): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await delay(everyMs, undefined, { signal, ref: false });
+    } catch {
+      // The signal; it is what the loop ends with.
+      return;
+    }
+    await caches.audit(signal);
+  }
+}
+
+function makeControllers(
+  options: OperatorOptions,
+  caches: Caches,
+  recorder: EventRecorder,
+  elector: LeaderElector | undefined,
+): readonly Controller[] {
+  const { metrics, logger, concurrency = 32 } = options;
+  const client = gatedClient(options.client, {
+    assertMayWrite: () => elector?.assertLeader(),
+    // Others wait this much longer than we lead; a write must not outlast both.
+    timeoutMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
+    onWrite: (verb, type) => metrics.write(verb, typeKey(type)),
+  });
+  return options.kinds.map((kind) => {
+    const log = logger.child({ controller: kind.crdName });
+    const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
+      kind,
+      client,
+      objects: caches.of(kind.type),
+      children: (type) => caches.of(type),
+      shapes: caches.shapes,
+      record: (subject, { message, ...event }) => recorder.record(subject, { ...event, note: message }),
+      onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
+      now: () => `${new Date().toISOString().slice(0, 19)}Z`,
+    };
+    const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
+    metrics.observeObjects(kind.crdName, () => context.objects.size);
+    return new Controller({ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency });
+  });
+}
+
+function makeElector(
+  options: OperatorOptions,
+  lease: LeaseOptions,
+  identity: string,
+  onElected: () => void,
+): LeaderElector {
+  return new LeaderElector({
+    client: options.client,
+    leaseName: lease.name,
+    namespace: lease.namespace,
+    identity,
+    logger: options.logger,
+    onElected,
+    onLost: options.onLost,
+    onStatus: (leads) => options.metrics.leader(lease.name, leads),
+  });
+}
+
+/** The webhook first: to fill the caches, the API server may need it. */
+async function startServers(options: OperatorOptions, caches: Caches): Promise<{ close(): Promise<void> }> {
+  const webhook = await serveConversion(options);
+  try {
+    const health = await serveHealth(options, caches, webhook);
+    return {
+      close: async () => {
+        await health?.close();
+        await webhook?.close();
+      },
+    };
+  } catch (error) {
+    await webhook?.close();
+    throw error;
+  }
+}
+
+async function serveHealth(
+  options: OperatorOptions,
+  caches: Caches,
+  webhook: ConversionServer | undefined,
+): Promise<HealthServer | undefined> {
+  if (options.health === undefined) return undefined;
+  const { logger, metrics } = options;
+  const server = await startHealthServer({
+    ...options.health,
+    logger,
+    metrics: metrics.registry,
+    readyz: {
+      caches: () => caches.problem(),
+      ...(webhook === undefined ? {} : { conversion: () => webhook.problem() }),
+    },
+  });
+  options.onListening?.(server.port);
+  return server;
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
+}
+
+function whenAborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = deferred();
+  if (signal.aborted) resolve();
+  else signal.addEventListener('abort', resolve, { once: true });
+  return promise;
+}

@@ -1,0 +1,78 @@
+import { controllerReference } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { RenderedChild } from '../../../constructs/core/render';
+import { typeKey } from '../../../constructs/core/resource-type';
+import { describeObject } from '../../../constructs/core/validate';
+import { claimOf } from './claim';
+import type { ReconcileContext } from './context';
+import { failureOf, shortfallOf, sumUp } from './shortfall';
+import type { Shortfall, Shortfalls } from './shortfall';
+import { refOf, writeChild } from './write-child';
+import type { ChildOutcome } from './write-child';
+
+/** What came of applying all children of an object. */
+export interface Applied extends Shortfalls {
+  /** At least one child was written. */
+  readonly wrote: boolean;
+}
+
+/**
+ * Applies the children of an object, one after the other; a child that fails does not hold back the others. The children that make
+ * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then.
+ *
+ * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away)
+ */
+export async function applyChildren(
+  context: ReconcileContext,
+  owner: KubeObject,
+  children: readonly RenderedChild[],
+): Promise<Applied> {
+  const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
+  const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
+  const shortfalls: Shortfall[] = [];
+  let wrote = false;
+  const ordered =
+    writers.size === 0 ? children : [...children.filter((c) => !isWriter(c)), ...children.filter(isWriter)];
+  for (const child of ordered) {
+    if (isWriter(child) && shortfalls.length > 0) break;
+    const outcome = await applyChild(context, owner, child);
+    if ('verdict' in outcome) shortfalls.push(outcome);
+    else wrote ||= outcome.result !== 'unchanged';
+  }
+  return { ...sumUp(shortfalls), wrote };
+}
+
+async function applyChild(
+  context: ReconcileContext,
+  owner: KubeObject,
+  child: RenderedChild,
+): Promise<ChildOutcome | Shortfall> {
+  const { type, manifest } = child;
+  const ref = refOf(manifest);
+  let because: string | undefined;
+  try {
+    const outcome = await writeChild({
+      client: context.client,
+      cache: context.children(type),
+      child,
+      envelope: { ownerReferences: [controllerReference(owner)], ownerUid: owner.metadata.uid },
+      claim: (live) => claimOf(live, owner),
+      contests: context.contests,
+      shapes: context.shapes,
+      onDrift: (path) => (because = path),
+    });
+    const shortfall = shortfallOf(context.kind.kind, child, outcome, (reason) => {
+      context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
+    });
+    if (shortfall !== undefined) return shortfall;
+    if (outcome.result === 'created' || outcome.result === 'applied') {
+      context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
+    }
+    return outcome;
+  } catch (error) {
+    const shortfall = failureOf(child, error);
+    const { reason, message } = shortfall.verdict;
+    context.record(owner, { type: 'Warning', action: 'Apply', reason, message });
+    return shortfall;
+  }
+}

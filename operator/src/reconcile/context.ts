@@ -1,0 +1,63 @@
+import type { AnyKind, Reason } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { CacheView } from '../cache/cache-view';
+import type { RenderedShapes } from '../cache/rendered-shapes';
+import type { ApiClient, ObjectRef } from '../client/api-client';
+import type { Contests } from './contests';
+import type { SharedStates } from './shared-states';
+
+/** Something that happened to an object, for `kubectl describe` and `kubectl events`. */
+export interface ObjectEvent extends Reason {
+  readonly type: 'Normal' | 'Warning';
+  /** What was being done: CamelCase. */
+  readonly action: string;
+}
+
+/** What a reconcile of one kind works with. */
+export interface ReconcileContext {
+  readonly kind: AnyKind;
+  readonly client: ApiClient;
+  /** The objects of the kind. */
+  readonly objects: CacheView;
+  /** The cache of a child type. */
+  readonly children: (type: ResourceType) => CacheView;
+  readonly shared: SharedStates;
+  /** Records an event; never blocks and never fails. */
+  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
+  /** Told that a child was written, and why. */
+  readonly onWrite: (write: ChildWritten) => void;
+  readonly contests: Contests;
+  /** What the caches keep of the children. */
+  readonly shapes: RenderedShapes;
+  /** The current time, RFC 3339 in whole seconds. */
+  readonly now: () => string;
+}
+
+/** The name of a child that cannot be written yet. */
+export interface AwaitedName {
+  readonly type: ResourceType;
+  readonly ref: ObjectRef;
+}
+
+/** A write to a child. */
+export interface ChildWritten {
+  readonly owner: string;
+  readonly type: ResourceType;
+  readonly ref: ObjectRef;
+  readonly action: 'created' | 'applied' | 'deleted';
+  /** The first path that differed, of an apply. */
+  readonly because?: string;
+}
+
+/** What comes after a reconcile. */
+export interface Next {
+  /** `wait`: nothing until an event comes. `retry`: run again after the backoff. */
+  readonly next: 'wait' | 'retry';
+  /** Run again after this long at the latest, in milliseconds. */
+  readonly afterMs?: number;
+  /** What is wrong, for metrics and logs. */
+  readonly failed?: Reason;
+  /** Run again when anything happens to one of these names. */
+  readonly awaited?: readonly AwaitedName[];
+}

@@ -1,0 +1,76 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { Next, ReconcileContext } from './context';
+import { classify } from './failures';
+import { controlledChildren, deleteChild } from './prune';
+import { refOf } from './write-child';
+import { ownStatus, writeStatus } from './write-status';
+
+/** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
+const ORPHAN = 'orphan';
+
+/**
+ * Puts the kind's finalizer on an object that lacks it.
+ *
+ * @returns the object as it stands then
+ * @throws ApiError, TransportError
+ */
+export async function ensureFinalizer(context: ReconcileContext, object: KubeObject): Promise<KubeObject> {
+  const { finalizer } = context.kind;
+  const { finalizers = [] } = object.metadata;
+  if (finalizer === undefined || finalizers.includes(finalizer.name)) return object;
+  return setFinalizers(context, object, [...finalizers, finalizer.name]);
+}
+
+/**
+ * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
+ * clean-up that fails keeps the finalizer and says why in `Ready`.
+ */
+export async function finalize(context: ReconcileContext, object: KubeObject): Promise<Next> {
+  const { finalizer } = context.kind;
+  const { finalizers = [] } = object.metadata;
+  if (finalizer === undefined || !finalizers.includes(finalizer.name)) return { next: 'wait' };
+  try {
+    // With --cascade=orphan the children are to stay.
+    if (!finalizers.includes(ORPHAN)) {
+      const children = controlledChildren(context, object);
+      for (const { type, live } of children) {
+        if (live.metadata.deletionTimestamp === undefined) {
+          await deleteChild(context, object, type, live, finalizer.propagation);
+        }
+      }
+      if (children.length > 0) return { next: 'wait' };
+    }
+    await setFinalizers(
+      context,
+      object,
+      finalizers.filter((name) => name !== finalizer.name),
+    );
+    return { next: 'wait' };
+  } catch (error) {
+    return cleanupFailed(context, object, error);
+  }
+}
+
+async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {
+  const failure = classify(error);
+  if (failure.kind === 'stale') return { next: 'retry' };
+  const reason = { reason: 'ErrCleanup', message: `The clean-up failed and is tried again: ${failure.message}` };
+  context.record(object, { type: 'Warning', action: 'Delete', ...reason });
+  const observed = ownStatus(context.kind, object);
+  await writeStatus(context, { object, verdict: { state: 'failing', ...reason }, observed });
+  return { next: 'retry', failed: reason };
+}
+
+/** The resourceVersion is the precondition: nobody else's finalizer is lost. */
+async function setFinalizers(
+  context: ReconcileContext,
+  object: KubeObject,
+  finalizers: readonly string[],
+): Promise<KubeObject> {
+  const { resourceVersion } = object.metadata;
+  const body = { metadata: { resourceVersion, finalizers } };
+  const ref = refOf(object);
+  return context.objects.trackWrite(ref, () =>
+    context.client.patch(context.kind.type, ref, body, { type: 'merge', fieldManager: 'kindred-finalizer' }),
+  );
+}

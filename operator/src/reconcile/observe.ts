@@ -1,0 +1,58 @@
+import type { AnyKind, KindObject, ObservedChildren } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { renderShared } from '../../../constructs/core/render';
+import type { RenderedChild, SharedKey } from '../../../constructs/core/render';
+import { typeKey } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { worstOf } from './shortfall';
+import { childState } from './child-status';
+import { claimOf } from './claim';
+import type { Verdict } from './conditions';
+import type { ReconcileContext } from './context';
+import { refOf } from './write-child';
+
+/** What stands on the server of an object's children. */
+export interface Observed {
+  /** Why the object is not ready yet; undefined when every child is current. */
+  readonly worst: Verdict | undefined;
+  /** The kind's own status fields. */
+  readonly observed: Readonly<Record<string, unknown>>;
+}
+
+/** An object with all that it renders. */
+export interface Rendered {
+  /** The object, its spec's defaults applied. */
+  readonly self: KindObject<AnyKind>;
+  readonly children: readonly RenderedChild[];
+  readonly shared: readonly SharedKey[];
+}
+
+/** Reads the children of an object back and has the kind observe them. What is somebody else's under a child's name is not seen. */
+export function observe(context: ReconcileContext, rendered: Rendered): Observed {
+  const { kind } = context;
+  const { self } = rendered;
+  const { namespace } = self.metadata;
+  const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
+  const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
+    const cached = context.children(type).get(refOf(manifest));
+    return cached === undefined ? [] : [cached.object];
+  };
+  const owned = rendered.children.flatMap(standing).filter((child) => claimOf(child, self) === 'ours');
+  const live = [...owned, ...shared.flatMap(standing)];
+  const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
+  return { worst: worstOf(live.flatMap(verdictOf)), observed };
+}
+
+function verdictOf(child: KubeObject): readonly Verdict[] {
+  const current = childState(child);
+  if (current.state === 'Current') return [];
+  const message = `${child.kind} "${child.metadata.name}": ${current.message}`;
+  if (current.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
+  return [{ state: 'progressing', reason: 'Progressing', message }];
+}
+
+function observedChildren(live: readonly KubeObject[]): ObservedChildren {
+  const all = <C extends KubeObject>(type: ResourceType<C>): readonly C[] =>
+    live.filter((child): child is C => typeKey(child) === typeKey(type));
+  return { all, one: (type) => all(type)[0] };
+}

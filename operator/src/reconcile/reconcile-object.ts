@@ -1,0 +1,140 @@
+import { PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
+import { InvalidObjectError } from '../../../constructs/core/errors';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
+import type { RenderedChild } from '../../../constructs/core/render';
+import type { ObjectRef } from '../client/api-client';
+import { applyChildren } from './apply-children';
+import type { Applied } from './apply-children';
+import type { Verdict } from './conditions';
+import type { Next, ReconcileContext } from './context';
+import { classify } from './failures';
+import { ensureFinalizer, finalize } from './finalize';
+import { observe } from './observe';
+import type { Rendered } from './observe';
+import { prune } from './prune';
+import { sharedId } from './shared-states';
+import { worstOf } from './shortfall';
+import { ownStatus, writeStatus } from './write-status';
+
+/** What a reconcile found, before it is written into the status. */
+interface Found {
+  readonly verdict: Verdict;
+  readonly observed: Readonly<Record<string, unknown>>;
+  /** Try again by ourselves. */
+  readonly retry: boolean;
+}
+
+/**
+ * Brings the children of one object to what its spec says, and its status to what stands. Level-triggered: it looks at the present
+ * state only and may run at any time.
+ *
+ * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded; an object that is being
+ * deleted is only cleaned up.
+ *
+ * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written
+ */
+export async function reconcileObject(context: ReconcileContext, ref: ObjectRef): Promise<Next> {
+  const object = context.objects.get(ref)?.object;
+  if (object === undefined) return { next: 'wait' };
+  if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
+  if (object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')
+    return report(context, object, pausedFound(context, object));
+
+  let rendered: Rendered;
+  try {
+    rendered = render(context, object);
+  } catch (error) {
+    return report(context, object, cannotRender(context, object, error));
+  }
+  try {
+    return await bring(context, object, rendered);
+  } catch (error) {
+    return failed(context, object, error);
+  }
+}
+
+function render({ kind }: ReconcileContext, object: KubeObject): Rendered {
+  const self = withDefaults(kind, object);
+  return { self, children: renderTyped(kind, self), shared: sharedKeys(kind, self) };
+}
+
+async function bring(context: ReconcileContext, found: KubeObject, rendered: Rendered): Promise<Next> {
+  // The objects that share a key are woken when it has been reconciled.
+  const states = rendered.shared.map(({ group, key }) =>
+    context.shared.get(sharedId(group.name, found.metadata.namespace, key)),
+  );
+  if (states.includes(undefined)) return { next: 'wait' };
+  const object = await ensureFinalizer(context, found);
+  await withdrawWriters(context, object, rendered.children);
+  const applied = await applyChildren(context, object, rendered.children);
+  if (applied.verdict === undefined) await prune(context, object, rendered.children);
+  const { worst, observed } = observe(context, rendered);
+  const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.verdict] : []));
+  const wrong = worstOf([applied.verdict ?? [], failures].flat());
+  const verdict = wrong ?? worst ?? readyVerdict(context, rendered);
+  announceSync(context, rendered, applied);
+  return {
+    ...(await report(context, object, { verdict, observed, retry: applied.retry })),
+    afterMs: applied.afterMs,
+    awaited: applied.awaited,
+  };
+}
+
+/** A field is taken back only after the object that makes its other writer act is gone: the writer would write once more. */
+async function withdrawWriters(
+  context: ReconcileContext,
+  object: KubeObject,
+  children: readonly RenderedChild[],
+): Promise<void> {
+  const { seeds } = context.kind;
+  if (seeds.length > 0)
+    await prune(
+      context,
+      object,
+      children,
+      seeds.map((seed) => seed.writer),
+    );
+}
+
+function announceSync({ kind, record }: ReconcileContext, { self }: Rendered, applied: Applied): void {
+  if (kind.syncedEvent === undefined || applied.verdict !== undefined) return;
+  if (self.status?.observedGeneration === self.metadata.generation && !applied.wrote) return;
+  record(self, { type: 'Normal', action: 'Sync', ...kind.syncedEvent(self) });
+}
+
+function readyVerdict({ kind }: ReconcileContext, { self }: Rendered): Verdict {
+  const { reason, message } = kind.readyReason?.(self) ?? {
+    reason: 'Ready',
+    message: 'All children are applied and current.',
+  };
+  return { state: 'ready', reason, message };
+}
+
+function pausedFound({ kind }: ReconcileContext, object: KubeObject): Found {
+  const message = `Reconciling is paused: remove the annotation ${PAUSED_ANNOTATION} to go on.`;
+  return { verdict: { state: 'paused', reason: 'Paused', message }, observed: ownStatus(kind, object), retry: false };
+}
+
+function cannotRender({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): Found {
+  const reason = error instanceof InvalidObjectError ? 'ErrInvalidSpec' : 'ErrRender';
+  const message = error instanceof Error ? error.message : String(error);
+  record(object, { type: 'Warning', action: 'Render', reason, message });
+  return { verdict: { state: 'stalled', reason, message }, observed: ownStatus(kind, object), retry: false };
+}
+
+function failed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> | Next {
+  const { kind, reason, message } = classify(error);
+  if (kind === 'stale') throw error;
+  const state = kind === 'terminal' ? 'stalled' : 'failing';
+  const observed = ownStatus(context.kind, object);
+  return report(context, object, { verdict: { state, reason, message }, observed, retry: kind === 'retry' });
+}
+
+async function report(context: ReconcileContext, object: KubeObject, found: Found): Promise<Next> {
+  const { verdict, observed } = found;
+  await writeStatus(context, { object, verdict, observed });
+  const bad = verdict.state === 'failing' || verdict.state === 'stalled';
+  const reason = bad ? { failed: { reason: verdict.reason, message: verdict.message } } : {};
+  return { next: found.retry ? 'retry' : 'wait', ...reason };
+}

@@ -1,0 +1,65 @@
+import type { AnyKind } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { sharedKeys, withDefaults } from '../../../constructs/core/render';
+import type { ObjectRef } from '../client/api-client';
+import { sharedId } from './shared-states';
+import { refOf } from './write-child';
+
+/** Which objects of a kind name which shared keys. */
+export class SharedIndex {
+  private readonly idsByObject = new Map<string, readonly string[]>();
+  private readonly objectsById = new Map<string, Map<string, ObjectRef>>();
+
+  constructor(private readonly kind: AnyKind) {}
+
+  /** Follows an object as it stands now. @returns the ids that it names or named */
+  update(object: KubeObject): readonly string[] {
+    return this.set(object, this.idsOf(object));
+  }
+
+  /** Follows the end of an object. @returns the ids that it named */
+  remove(object: KubeObject): readonly string[] {
+    return this.set(object, []);
+  }
+
+  /** The objects that name an id, in the order of their names: the order of owner references is part of what is applied. */
+  objects(id: string): readonly ObjectRef[] {
+    const refs = [...(this.objectsById.get(id)?.values() ?? [])];
+    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  private idsOf(object: KubeObject): readonly string[] {
+    if (this.kind.shared.length === 0) return [];
+    try {
+      return sharedKeys(this.kind, withDefaults(this.kind, object)).map(({ group, key }) =>
+        sharedId(group.name, object.metadata.namespace, key),
+      );
+    } catch {
+      // Its own reconcile says what is wrong with it, or with its kind. Until then it holds what it held.
+      return this.idsByObject.get(keyOf(object)) ?? [];
+    }
+  }
+
+  private set(object: KubeObject, ids: readonly string[]): readonly string[] {
+    const key = keyOf(object);
+    const before = this.idsByObject.get(key) ?? [];
+    for (const id of before) if (!ids.includes(id)) this.drop(id, key);
+    for (const id of ids) {
+      const objects = this.objectsById.get(id) ?? new Map<string, ObjectRef>();
+      this.objectsById.set(id, objects.set(key, refOf(object)));
+    }
+    if (ids.length === 0) this.idsByObject.delete(key);
+    else this.idsByObject.set(key, ids);
+    return [...new Set([...before, ...ids])];
+  }
+
+  private drop(id: string, key: string): void {
+    const objects = this.objectsById.get(id);
+    objects?.delete(key);
+    if (objects?.size === 0) this.objectsById.delete(id);
+  }
+}
+
+function keyOf({ metadata: { namespace, name } }: KubeObject): string {
+  return `${namespace ?? ''}/${name}`;
+}

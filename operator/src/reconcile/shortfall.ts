@@ -1,0 +1,112 @@
+import type { Reason } from '../../../constructs/core/kind';
+import type { RenderedChild } from '../../../constructs/core/render';
+import { describeObject } from '../../../constructs/core/validate';
+import { refusal } from './claim';
+import type { Verdict } from './conditions';
+import type { AwaitedName } from './context';
+import { classify } from './failures';
+import { refOf } from './write-child';
+import type { ChildOutcome } from './write-child';
+
+/** One child that does not stand as rendered. */
+export interface Shortfall {
+  readonly verdict: Verdict;
+  readonly retry: boolean;
+  /** Try again after this long, in milliseconds. */
+  readonly afterMs?: number;
+  readonly awaited?: AwaitedName;
+}
+
+/** What several shortfalls come to. */
+export interface Shortfalls {
+  /** The worst that happened; undefined when every child stands as rendered. */
+  readonly verdict: Verdict | undefined;
+  readonly retry: boolean;
+  /** Try again after this long, in milliseconds. */
+  readonly afterMs?: number;
+  /** Children that cannot be written before something happens to their names. */
+  readonly awaited: readonly AwaitedName[];
+}
+
+/** Sums up the children that do not stand as rendered. */
+export function sumUp(shortfalls: readonly Shortfall[]): Shortfalls {
+  const times = shortfalls.flatMap(({ afterMs }) => afterMs ?? []);
+  return {
+    verdict: worstOf(shortfalls.map(({ verdict }) => verdict)),
+    retry: shortfalls.some(({ retry }) => retry),
+    afterMs: times.length === 0 ? undefined : Math.min(...times),
+    awaited: shortfalls.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited])),
+  };
+}
+
+/**
+ * What an outcome leaves to be desired; undefined when the child stands.
+ *
+ * @param ownerKind the kind whose child it is to be
+ * @param warn told what a person has to know
+ */
+export function shortfallOf(
+  ownerKind: string,
+  { type, manifest }: RenderedChild,
+  outcome: ChildOutcome,
+  warn: (reason: Reason) => void,
+): Shortfall | undefined {
+  const ref = refOf(manifest);
+  switch (outcome.result) {
+    case 'refused': {
+      const message = `${describeObject(outcome.live)}: ${refusal(outcome.live, ownerKind)}`;
+      const reason = { reason: 'ErrResourceExists', message };
+      warn(reason);
+      return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref } };
+    }
+    case 'contested': {
+      const message =
+        `${type.kind} "${ref.name}": ${outcome.path} is changed by "${outcome.by}" as often as it is corrected; ` +
+        'have one of the two leave it alone';
+      const reason = { reason: 'ErrContested', message };
+      warn(reason);
+      return { verdict: { state: 'failing', ...reason }, retry: false, afterMs: outcome.waitMs };
+    }
+    case 'waiting': {
+      const message = `${type.kind} "${ref.name}": ${outcome.message}`;
+      return { verdict: { state: 'progressing', reason: 'Waiting', message }, retry: false, awaited: { type, ref } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * What an error leaves to be desired of the child that it came from.
+ *
+ * @throws the error itself when it is no fault of the child: the cache was behind, or the server is away
+ */
+export function failureOf({ type, manifest }: RenderedChild, error: unknown): Shortfall {
+  const failure = classify(error);
+  if (failure.kind === 'stale') throw error;
+  const message = `${type.kind} "${manifest.metadata.name}": ${failure.message}`;
+  const state = failure.kind === 'terminal' ? 'stalled' : 'failing';
+  return { verdict: { state, reason: failure.reason, message }, retry: failure.kind === 'retry' };
+}
+
+const SEVERITY: Readonly<Record<Verdict['state'], number>> = {
+  stalled: 4,
+  failing: 3,
+  progressing: 2,
+  paused: 1,
+  ready: 0,
+};
+
+/** The gravest of several verdicts, with the messages of all of its state. */
+export function worstOf(verdicts: readonly Verdict[]): Verdict | undefined {
+  const worst = verdicts.reduce<Verdict | undefined>(
+    (a, b) => (a === undefined || SEVERITY[b.state] > SEVERITY[a.state] ? b : a),
+    undefined,
+  );
+  if (worst === undefined) return undefined;
+  const message = verdicts
+    .filter(({ state }) => state === worst.state)
+    .map((verdict) => verdict.message)
+    .join('; ');
+  return { ...worst, message };
+}

@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util';
+import { FIELD_MANAGER } from '../../../constructs/core/envelope';
+import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
+import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
+import { conditionsOf } from './conditions';
+import type { Verdict } from './conditions';
+import type { ReconcileContext } from './context';
+import { refOf } from './write-child';
+
+/** A status to write. */
+export interface StatusWrite {
+  readonly object: KubeObject;
+  readonly verdict: Verdict;
+  /** The kind's own fields. */
+  readonly observed: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Applies an object's status when it differs from what stands.
+ *
+ * @returns whether anything was written
+ * @throws ApiError, TransportError
+ */
+export async function writeStatus(context: ReconcileContext, write: StatusWrite): Promise<boolean> {
+  const { kind, client, now } = context;
+  const { object, verdict, observed } = write;
+  const live = (object.status ?? {}) as CommonStatus & Readonly<Record<string, unknown>>;
+  const { generation, name, namespace, uid } = object.metadata;
+  const conditions = conditionsOf(verdict, generation, live.conditions ?? [], now);
+  const status = { ...definedFields(observed), observedGeneration: generation, conditions };
+  if (sameStatus(kind, status, live)) return false;
+  const body: KubeObject = {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: { name, namespace, uid },
+    status,
+  };
+  await context.objects.trackWrite(refOf(object), () =>
+    client.apply(kind.type, body, { fieldManager: FIELD_MANAGER, subresource: 'status' }),
+  );
+  return true;
+}
+
+/** The kind's own status fields as they stand, for a status that observes nothing new. */
+export function ownStatus(kind: AnyKind, object: KubeObject): Fields {
+  const live = (object.status ?? {}) as Fields;
+  return Object.fromEntries(ownFields(kind).map((field) => [field, live[field]]));
+}
+
+function ownFields(kind: AnyKind): readonly string[] {
+  return Object.keys(kind.schema.status.properties ?? {});
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields as the server gets them: what is undefined, at any depth, is left out. */
+function definedFields(fields: Fields): Fields {
+  return JSON.parse(JSON.stringify(fields)) as Fields;
+}
+
+/** Whether our fields stand as wanted; fields that others put into the status do not count. */
+function sameStatus(kind: AnyKind, wanted: Fields & CommonStatus, live: Fields & CommonStatus): boolean {
+  const ours = new Set(['Ready', 'Reconciling', 'Stalled']);
+  return (
+    wanted.observedGeneration === live.observedGeneration &&
+    ownFields(kind).every((field) => isDeepStrictEqual(wanted[field], live[field])) &&
+    isDeepStrictEqual(
+      byType(wanted.conditions ?? []),
+      byType((live.conditions ?? []).filter(({ type }) => ours.has(type))),
+    )
+  );
+}
+
+/** The server may keep a list map in another order than the one applied. */
+function byType(conditions: readonly Condition[]): Readonly<Record<string, Condition>> {
+  return Object.fromEntries(conditions.map((condition) => [condition.type, condition]));
+}

@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { operatorBundle } from './bundle';
+import { LogLines } from './log-lines';
+import type { LogLine } from './log-lines';
+import { Metrics } from './metrics';
+
+/** How to run an operator. */
+export interface OperatorProcessOptions {
+  /** The path of a kubeconfig: whose requests its requests are. */
+  readonly kubeconfig: string;
+  /** Its command line besides what the harness adds: as in its Deployment. @default none */
+  readonly args?: readonly string[];
+}
+
+/** How an operator ended. */
+export interface OperatorExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** An answer of the operator's health server. */
+export interface HealthAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * The operator's bundle as a process of its own.
+ *
+ * Guarantees: it listens on a free port of the loopback only; it ends with this process, however that ends in good order.
+ */
+export class OperatorProcess {
+  readonly log = new LogLines();
+  /** Resolves when it has ended, however. */
+  readonly exited: Promise<OperatorExit>;
+
+  private constructor(private readonly child: ChildProcess) {
+    this.exited = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.log.end(`the operator has ended (code ${String(code)}, signal ${String(signal)})`);
+        resolve({ code, signal });
+      });
+    });
+    const take = (chunk: string): void => this.log.push(chunk);
+    child.stdout?.setEncoding('utf8').on('data', take);
+    child.stderr?.setEncoding('utf8').on('data', take);
+  }
+
+  /** Starts one; resolves when its health server listens, which is before it leads. */
+  static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
+    const bundle = await operatorBundle();
+    const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
+    const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+    const dieWithUs = (): void => void child.kill('SIGKILL');
+    process.once('exit', dieWithUs);
+    child.once('close', () => process.removeListener('exit', dieWithUs));
+    const operator = new OperatorProcess(child);
+    await operator.log.line('serving /healthz, /readyz and /metrics');
+    return operator;
+  }
+
+  /** Resolves when it leads and its controllers work. */
+  async working(timeoutMs?: number): Promise<LogLine> {
+    return this.log.line('reconciling', timeoutMs);
+  }
+
+  /** Whether its process runs. */
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Asks it to stop, as the kubelet does, and waits until it has. */
+  async stop(): Promise<OperatorExit> {
+    this.child.kill('SIGTERM');
+    return this.exited;
+  }
+
+  /** Ends it as a crash of its node does: no last word, the Lease stays held. */
+  async kill(): Promise<OperatorExit> {
+    this.child.kill('SIGKILL');
+    return this.exited;
+  }
+
+  /** What `/metrics` says now. */
+  async metrics(): Promise<Metrics> {
+    const { text } = await this.ask('/metrics');
+    return Metrics.parse(text);
+  }
+
+  /** What `/readyz` says now. */
+  async readyz(): Promise<HealthAnswer> {
+    return this.ask('/readyz?verbose');
+  }
+
+  /** What `/healthz` says now. */
+  async healthz(): Promise<HealthAnswer> {
+    return this.ask('/healthz');
+  }
+
+  private async ask(path: string): Promise<HealthAnswer> {
+    const { port } = await this.log.line('serving /healthz, /readyz and /metrics');
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`);
+    return { status: response.status, text: await response.text() };
+  }
+}

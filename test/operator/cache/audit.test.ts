@@ -1,0 +1,127 @@
+import { auditCache } from '../../../operator/src/cache/audit';
+import type { Harness } from './reflector-harness';
+import { seed, stateOf, withReflector } from './reflector-harness';
+import { eventually } from '../support/eventually';
+
+async function watched({ cluster, reflector }: Harness): Promise<void> {
+  await reflector.synced();
+  await eventually(() => expect(cluster.openWatches).toBe(1));
+}
+
+test('finds nothing where nothing is missing, with one list of metadata', () =>
+  withReflector(
+    async (harness) => {
+      await watched(harness);
+      expect(await harness.reflector.audit()).toEqual({ missed: 0, objects: [], checked: 3, conclusive: true });
+      expect(harness.cluster.server.requests.at(-1)?.headers.accept).toContain('PartialObjectMetadataList');
+      expect(harness.reflector.state().lists).toBe(1);
+    },
+    { prepare: seed(3) },
+  ));
+
+test('counts what was missed, repairs it, and raises the events late', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector, cache, events, caughtUp } = harness;
+      await watched(harness);
+      cluster.silence();
+      cluster.remove('seed-0');
+      cluster.put('seed-1', { changed: 'yes' });
+      cluster.put('new');
+      events.length = 0;
+      // A server that swallowed three events and then says that nothing is missing.
+      cache.advance('106');
+      const result = await reflector.audit();
+      expect({ ...result, objects: [...result.objects].sort() }).toEqual({
+        missed: 3,
+        objects: ['default/new', 'default/seed-0', 'default/seed-1'],
+        checked: 3,
+        conclusive: true,
+      });
+      await caughtUp();
+      expect(events.map(({ type }) => type).sort()).toEqual(['added', 'deleted', 'updated']);
+      expect(await reflector.audit()).toMatchObject({ missed: 0 });
+    },
+    { prepare: seed(3) },
+  ));
+
+test('events that are only late are waited for, and not counted', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector } = harness;
+      await watched(harness);
+      cluster.hold();
+      cluster.remove('seed-0');
+      cluster.put('new');
+      const audit = reflector.audit();
+      await eventually(() => expect(cluster.server.requests).toHaveLength(2));
+      // One object comes and goes again before the audit looks.
+      cluster.remove('new');
+      cluster.release();
+      expect(await audit).toMatchObject({ missed: 0, conclusive: true });
+      expect(reflector.state().lists).toBe(1);
+    },
+    { prepare: seed(3) },
+  ));
+
+test('a watch that does not get as far as the list proves nothing', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector, cache } = harness;
+      await watched(harness);
+      cluster.silence();
+      cluster.put('new');
+      expect(await reflector.audit({ waitMs: 30 })).toEqual({
+        missed: 0,
+        objects: ['default/new'],
+        checked: 1,
+        conclusive: false,
+      });
+      expect(stateOf(cache)).toEqual({});
+    },
+    { idleTimeoutMs: 60_000 },
+  ));
+
+test('objects that only a bookmark proves missing', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector } = harness;
+      await watched(harness);
+      cluster.hold();
+      cluster.put('new');
+      cluster.drop();
+      const audit = reflector.audit();
+      await eventually(() => expect(cluster.server.requests).toHaveLength(2));
+      cluster.bookmark();
+      expect(await audit).toMatchObject({ missed: 1, objects: ['default/new'] });
+    },
+    { idleTimeoutMs: 60_000 },
+  ));
+
+test('an audit ends when its caller gives up, and when the reflector stops', () =>
+  withReflector(async (harness) => {
+    const { cluster, reflector } = harness;
+    await watched(harness);
+    cluster.silence();
+    cluster.put('new');
+    const given = new AbortController();
+    const audit = reflector.audit({ signal: given.signal });
+    await eventually(() => expect(cluster.server.requests).toHaveLength(2));
+    given.abort(new Error('given up'));
+    await expect(audit).rejects.toThrow('given up');
+    const other = reflector.audit();
+    await eventually(() => expect(cluster.server.requests).toHaveLength(3));
+    const ended = expect(other).rejects.toThrow('was stopped');
+    await reflector.stop();
+    await ended;
+  }));
+
+test('without a reflector it works on any cache', () =>
+  withReflector(
+    async (harness) => {
+      await watched(harness);
+      const { cache, client } = harness;
+      expect(await auditCache({ cache, client, type: cache.type })).toMatchObject({ missed: 0, checked: 2 });
+    },
+    { prepare: seed(2) },
+  ));

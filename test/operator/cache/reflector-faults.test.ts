@@ -1,0 +1,259 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError, TransportError } from '../../../operator/src/client/errors';
+import { eventually } from '../support/eventually';
+import { status } from '../support/fake-api-server';
+import { seed, withReflector } from './reflector-harness';
+
+describe('a watch that breaks', () => {
+  test('a reset in mid-stream resumes at the last version, without a new list', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, errors }) => {
+        await reflector.synced();
+        cluster.put('a');
+        await caughtUp();
+        cluster.server.cut();
+        await eventually(() => expect(cluster.openWatches).toBe(0));
+        cluster.put('b');
+        cluster.remove('seed-0');
+        await caughtUp();
+        expect(cluster.server.requests).toHaveLength(2);
+        expect(cluster.server.requests[1]?.query.get('resourceVersion')).toBe('104');
+        expect(errors).toEqual([expect.any(TransportError)]);
+        expect(reflector.state()).toMatchObject({ synced: true, watching: true, lists: 1 });
+        expect(reflector.state().lastError).toBeUndefined();
+      },
+      { prepare: seed(3) },
+    ));
+
+  test('a cut inside an object drops the half and resumes', () =>
+    withReflector(async ({ cluster, reflector, caughtUp }) => {
+      await reflector.synced();
+      await eventually(() => expect(cluster.openWatches).toBe(1));
+      cluster.sendBytes(Buffer.from('{"type":"ADDED","object":{"metadata":{"name":"half'));
+      cluster.silence();
+      cluster.put('whole');
+      cluster.server.cut();
+      await caughtUp();
+      expect(cluster.server.requests).toHaveLength(2);
+    }));
+
+  test('a planned end inside an object is a cut as well', () =>
+    withReflector(async ({ cluster, reflector, caughtUp, errors }) => {
+      await reflector.synced();
+      await eventually(() => expect(cluster.openWatches).toBe(1));
+      cluster.sendBytes(Buffer.from('{"type":"ADDED","object":{"metadata":{"name":"half'));
+      cluster.end();
+      await eventually(() => expect(cluster.watches).toHaveLength(2));
+      cluster.put('whole');
+      await caughtUp();
+      expect(String(errors[0])).toContain('bytes into an event');
+    }));
+
+  test('chunks cut inside UTF-8 characters arrive whole', () =>
+    withReflector(async ({ cluster, reflector, cache }) => {
+      await reflector.synced();
+      await eventually(() => expect(cluster.openWatches).toBe(1));
+      const text = '€ 🦊 ß';
+      const object = cluster.put('utf');
+      const metadata = { ...object.metadata, resourceVersion: '900' };
+      const bytes = Buffer.from(
+        `${JSON.stringify({ type: 'MODIFIED', object: { ...object, metadata, data: { text } } })}\n`,
+      );
+      for (const byte of bytes) {
+        cluster.sendBytes(Buffer.from([byte]));
+        await new Promise(setImmediate);
+      }
+      await eventually(() =>
+        expect(cache.get({ namespace: 'default', name: 'utf' })?.object['data']).toEqual({ text }),
+      );
+    }));
+
+  test('after silence past the idle time the watch is made anew, which is no failure', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, errors }) => {
+        await reflector.synced();
+        await eventually(() => expect(cluster.openWatches).toBe(1));
+        cluster.silence();
+        cluster.put('swallowed');
+        await caughtUp();
+        expect(errors).toEqual([]);
+        expect(reflector.state().watching).toBe(true);
+        expect(cluster.lists).toHaveLength(1);
+        expect(cluster.server.requests.length).toBeLessThan(8);
+      },
+      { idleTimeoutMs: 100 },
+    ));
+
+  test('a slow but living stream is not idle', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, errors }) => {
+        await reflector.synced();
+        await eventually(() => expect(cluster.openWatches).toBe(1));
+        for (let index = 0; index < 8; index++) {
+          await delay(60);
+          cluster.put(`slow-${index}`);
+        }
+        await caughtUp();
+        expect(errors).toEqual([]);
+        expect(cluster.server.requests).toHaveLength(1);
+      },
+      { idleTimeoutMs: 300 },
+    ));
+});
+
+describe('an expired version', () => {
+  test.each([false, true])('leads to a new list (told in the stream: %s)', (inStream) =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, events }) => {
+        await reflector.synced();
+        await eventually(() => expect(cluster.openWatches).toBe(1));
+        cluster.expiresInStream = inStream;
+        cluster.silence();
+        cluster.remove('seed-0');
+        cluster.put('seed-1', { changed: 'yes' });
+        cluster.put('new');
+        cluster.compact();
+        events.length = 0;
+        cluster.server.cut();
+        await caughtUp();
+        expect(events.map(({ type, object }) => `${type} ${object.object.metadata.name}`).sort()).toEqual([
+          'added new',
+          'deleted seed-0',
+          'updated seed-1',
+        ]);
+        expect(cluster.server.requests).toHaveLength(3);
+        expect(reflector.state().lists).toBe(2);
+      },
+      { prepare: seed(3) },
+    ),
+  );
+
+  test('a server that calls every version expired is not asked without pause', () =>
+    withReflector(
+      async ({ cluster, reflector, errors }) => {
+        await reflector.synced();
+        await delay(300);
+        // 0, 20..40, 40..80, 40..80, ... ms apart, two requests each.
+        expect(cluster.server.requests.length).toBeLessThan(30);
+        expect(errors[0]).toBeInstanceOf(ApiError);
+      },
+      {
+        pagedList: true,
+        backoff: { initialMs: 20, maxMs: 80 },
+        prepare: (cluster) => {
+          cluster.compact();
+          cluster.restore(1);
+          cluster.compact = () => undefined;
+          cluster.answer = ({ query }, response) => {
+            if (query.has('watch')) status(response, 410, 'Expired');
+            else response.end('{"metadata":{"resourceVersion":"7"},"items":[]}');
+          };
+        },
+      },
+    ));
+});
+
+describe('a server in trouble', () => {
+  test('429 on the first watch waits as long as it was told', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp }) => {
+        const started = Date.now();
+        await reflector.synced();
+        expect(Date.now() - started).toBeGreaterThanOrEqual(950);
+        await caughtUp();
+        expect(cluster.server.requests).toHaveLength(2);
+      },
+      {
+        prepare: (cluster) => {
+          seed(2)(cluster);
+          cluster.server.next((_request, response) =>
+            status(response, 429, 'TooManyRequests', { headers: { 'retry-after': '1' } }),
+          );
+        },
+      },
+    ));
+
+  test('500s are got over with growing delays', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, errors }) => {
+        await reflector.synced();
+        await caughtUp();
+        expect(errors).toHaveLength(4);
+        expect(cluster.server.requests).toHaveLength(5);
+      },
+      {
+        prepare: (cluster) => {
+          seed(2)(cluster);
+          for (let index = 0; index < 4; index++)
+            cluster.server.next((_request, response) => status(response, 500, 'InternalError'));
+        },
+      },
+    ));
+
+  test('401 and 403 show in the state and are tried again', () =>
+    withReflector(
+      async ({ reflector, caughtUp, errors }) => {
+        await eventually(() => expect(reflector.state().lastError?.error).toMatchObject({ code: 403 }));
+        expect(reflector.state()).toMatchObject({ synced: false, watching: false });
+        await reflector.synced();
+        await caughtUp();
+        expect(reflector.state().lastError).toBeUndefined();
+        expect(errors.map((error) => (error as ApiError).code)).toEqual([401, 403]);
+      },
+      {
+        backoff: { initialMs: 50, maxMs: 50 },
+        prepare: (cluster) => {
+          seed(2)(cluster);
+          cluster.server.next(
+            (_request, response) => status(response, 401, 'Unauthorized'),
+            (_request, response) => status(response, 401, 'Unauthorized'),
+            (_request, response) => status(response, 403, 'Forbidden'),
+          );
+        },
+      },
+    ));
+
+  test('a watch that ends at once again and again does not spin', () =>
+    withReflector(
+      async ({ cluster, reflector, errors, caughtUp }) => {
+        await reflector.synced();
+        await delay(400);
+        expect(cluster.server.requests.length).toBeGreaterThan(2);
+        expect(cluster.server.requests.length).toBeLessThan(14);
+        expect(String(errors[0])).toContain('ended the watch after');
+        await caughtUp();
+      },
+      {
+        minWatchMs: 1000,
+        backoff: { initialMs: 20, maxMs: 100 },
+        prepare: (cluster) => {
+          seed(1)(cluster);
+          const answer = cluster.answer.bind(cluster);
+          cluster.answer = (request, response) => {
+            answer(request, response);
+            response.end();
+          };
+        },
+      },
+    ));
+
+  test('a history that was set back is noticed by a bookmark and listed anew', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, cache }) => {
+        await reflector.synced();
+        await eventually(() => expect(cluster.openWatches).toBe(1));
+        cluster.silence();
+        cluster.restore(50);
+        cluster.remove('seed-0');
+        cluster.put('seed-1');
+        cluster.server.cut();
+        await eventually(() => expect(cluster.watches).toHaveLength(2));
+        await eventually(() => expect(cluster.openWatches).toBe(1));
+        cluster.bookmark();
+        await caughtUp();
+        expect(cache.resourceVersion).toBe('52');
+        expect(reflector.state().lists).toBe(2);
+      },
+      { prepare: seed(2) },
+    ));
+});

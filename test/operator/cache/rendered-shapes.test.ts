@@ -1,0 +1,92 @@
+import * as fc from 'fast-check';
+import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
+import { firstDifference } from '../../../operator/src/reconcile/standing';
+
+const HASH = 'abc';
+
+function child(body: object, hash = HASH): KubeObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop', annotations: { [HASH_ANNOTATION]: hash } },
+    ...body,
+  };
+}
+
+describe('what is kept of a child', () => {
+  const rendered = child({
+    spec: { template: { spec: { containers: [{ name: 'a', image: 'b', ports: [{ containerPort: 80 }] }] } } },
+  });
+  const live = child({
+    spec: {
+      replicas: 3,
+      progressDeadlineSeconds: 600,
+      template: {
+        spec: {
+          dnsPolicy: 'ClusterFirst',
+          containers: [
+            { name: 'a', image: 'b', imagePullPolicy: 'Always', ports: [{ containerPort: 80, protocol: 'UDP' }] },
+            { name: 'injected', image: 'c', tty: true },
+          ],
+        },
+      },
+    },
+    status: { readyReplicas: 2 },
+  });
+
+  test('is what is rendered, the number of replicas, the status, and the keys of lists', () => {
+    const shapes = new RenderedShapes();
+    expect(shapes.remember(HASH, rendered)).toBe(true);
+    expect(shapes.prune(live)).toEqual(
+      child({
+        spec: {
+          replicas: 3,
+          template: {
+            spec: {
+              containers: [
+                { name: 'a', image: 'b', ports: [{ containerPort: 80, protocol: 'UDP' }] },
+                { name: 'injected', image: 'c' },
+              ],
+            },
+          },
+        },
+        status: { readyReplicas: 2 },
+      }),
+    );
+  });
+
+  test('is everything while its shape is not known', () => {
+    const shapes = new RenderedShapes();
+    expect(shapes.prune(live)).toBe(live);
+    shapes.remember('another', rendered);
+    expect(shapes.prune(live)).toBe(live);
+    shapes.remember(HASH, rendered);
+    shapes.forget(HASH);
+    expect(shapes.prune(live)).toBe(live);
+    expect(shapes.size).toBe(1);
+  });
+
+  test('is learnt once', () => {
+    const shapes = new RenderedShapes();
+    shapes.remember(HASH, rendered);
+    expect(shapes.remember(HASH, rendered)).toBe(false);
+  });
+});
+
+test('a comparison with what is kept finds what one with the whole finds', () => {
+  // A comparison reads `__proto__` as JavaScript does; no field of the API is called that.
+  const value = fc.jsonValue({ maxDepth: 4 }).filter((json) => !JSON.stringify(json).includes('__proto__'));
+  const name = fc.string().filter((text) => text !== '__proto__');
+  fc.assert(
+    fc.property(fc.dictionary(name, value), fc.dictionary(name, value), (rendered, live) => {
+      const shapes = new RenderedShapes();
+      const applied = child({ spec: rendered });
+      const whole = child({ spec: { ...rendered, ...live } });
+      shapes.remember(HASH, applied);
+      expect(firstDifference(applied, shapes.prune(whole))).toBe(firstDifference(applied, whole));
+    }),
+    { numRuns: 2000 },
+  );
+});

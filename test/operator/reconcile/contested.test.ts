@@ -1,0 +1,191 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import { HelloApp } from '../../../constructs/kinds';
+import type { Next } from '../../../operator/src/reconcile/context';
+import { Contests } from '../../../operator/src/reconcile/contests';
+import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { Harness, NAMESPACE, ref, rolledOut } from './harness';
+
+const { Deployment } = owned;
+const CORRECTION = 'APPLY Deployment web (kindred)';
+const AT_ONCE = 5;
+
+/** A HelloApp of two replicas whose Deployment somebody else wants otherwise, and a clock that only the test moves. */
+class Fight {
+  readonly harness = new Harness(HelloApp);
+  private now = 0;
+  private readonly context = { ...this.harness.context, contests: new Contests(() => this.now) };
+
+  async begin(): Promise<void> {
+    await this.harness.add('web', { image: 'nginx:1', size: 2 });
+    await this.reconcile();
+    this.rollOut(2);
+    await this.reconcile();
+  }
+
+  /** The other manager sets its value. */
+  async meddle(replicas = 9, manager = 'scaler'): Promise<void> {
+    await this.harness.server.patch(
+      Deployment,
+      ref('web'),
+      { spec: { replicas } },
+      { type: 'merge', fieldManager: manager },
+    );
+  }
+
+  async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+    this.harness.server.take();
+    const next = await reconcileObject(this.context, ref('web'));
+    return { next, writes: this.harness.server.writes };
+  }
+
+  /** The other manager meddles and is corrected, as often as that is free. */
+  async untilContested(): Promise<void> {
+    for (let i = 0; i < AT_ONCE; i++) {
+      await this.meddle();
+      await this.reconcile();
+    }
+    await this.meddle();
+  }
+
+  pass(ms: number): void {
+    this.now += ms;
+  }
+
+  rollOut(replicas: number): void {
+    const { generation } = this.harness.live(Deployment, 'web').metadata;
+    this.harness.server.setStatus(Deployment, ref('web'), rolledOut(replicas, generation));
+  }
+
+  get replicas(): unknown {
+    return (this.harness.live(Deployment, 'web') as KubeObject & { spec: { replicas: number } }).spec.replicas;
+  }
+}
+
+describe('a child that another manager changes back again and again', () => {
+  let fight: Fight;
+
+  beforeEach(async () => {
+    fight = new Fight();
+    await fight.begin();
+  });
+
+  it('is corrected at once five times, without a word', async () => {
+    for (let i = 0; i < AT_ONCE; i++) {
+      await fight.meddle();
+      const { writes, next } = await fight.reconcile();
+      expect(writes.filter((write) => write.startsWith('APPLY Deployment'))).toEqual([CORRECTION]);
+      expect(next.failed).toBeUndefined();
+      expect(fight.replicas).toBe(2);
+    }
+    expect(fight.harness.events).toEqual([]);
+  });
+
+  it('is then left alone, and asked for again when the delay is over', async () => {
+    await fight.untilContested();
+    const { next, writes } = await fight.reconcile();
+    expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
+    expect(fight.replicas).toBe(9);
+    expect(next).toMatchObject({ next: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+  });
+
+  it('is named in Ready and in an event, with the path and the other manager', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    const message =
+      'Deployment "web": spec.replicas is changed by "scaler" as often as it is corrected; have one of the two leave it alone';
+    expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
+    expect(fight.harness.message('web')).toBe(message);
+    expect(fight.harness.events).toEqual([
+      { regarding: 'web', type: 'Warning', action: 'Apply', reason: 'ErrContested', message },
+    ]);
+  });
+
+  it('names the manager that wrote last, and no writer of its status', async () => {
+    await fight.untilContested();
+    await fight.meddle(7, 'other-operator');
+    await fight.harness.server.patch(
+      Deployment,
+      ref('web'),
+      { status: { readyReplicas: 1 } },
+      { type: 'merge', subresource: 'status', fieldManager: 'kube-controller-manager' },
+    );
+    await fight.reconcile();
+    expect(fight.harness.message('web')).toContain('spec.replicas is changed by "other-operator"');
+  });
+
+  it('costs no write, only the rest of the delay, however often it is changed meanwhile', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    fight.pass(400);
+    await fight.meddle(8);
+    const { next, writes } = await fight.reconcile();
+    expect(writes).toEqual([]);
+    expect(next.afterMs).toBe(600);
+  });
+
+  it('is corrected once when the delay is over; the next delay is twice as long', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    fight.pass(1_000);
+    expect((await fight.reconcile()).writes).toContain(CORRECTION);
+    await fight.meddle();
+    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+  });
+
+  it('is Ready again when the other has stopped', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    fight.pass(1_000);
+    const { next } = await fight.reconcile();
+    fight.rollOut(2);
+    await fight.reconcile();
+    expect(fight.replicas).toBe(2);
+    expect(next.failed).toBeUndefined();
+    expect(next.afterMs).toBeUndefined();
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+    expect((await fight.reconcile()).writes).toEqual([]);
+  });
+
+  it('is Ready at once when the other gives in before the delay is over', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    await fight.meddle(2);
+    fight.rollOut(2);
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+  });
+
+  it("follows the user's own changes at once all the same", async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    fight.harness.respec('web', { size: 3 });
+    expect((await fight.reconcile()).writes).toContain(CORRECTION);
+    expect(fight.replicas).toBe(3);
+  });
+
+  it('is corrected at once again when it was left in peace for more than a minute', async () => {
+    await fight.untilContested();
+    fight.pass(1_000);
+    await fight.reconcile();
+    fight.pass(2_000 + 60_001);
+    await fight.meddle();
+    expect((await fight.reconcile()).next.failed).toBeUndefined();
+    expect(fight.replicas).toBe(2);
+  });
+
+  it('does not hold back the children of other objects', async () => {
+    await fight.untilContested();
+    await fight.reconcile();
+    await fight.harness.add('calm', { image: 'nginx:1', size: 1 });
+    await fight.harness.reconcile('calm');
+    await fight.harness.server.patch(
+      Deployment,
+      ref('calm'),
+      { spec: { replicas: 4 } },
+      { type: 'merge', fieldManager: 'scaler' },
+    );
+    expect((await fight.harness.reconcile('calm')).writes).toContain('APPLY Deployment calm (kindred)');
+    expect(fight.harness.live(Deployment, 'calm').metadata.namespace).toBe(NAMESPACE);
+  });
+});

@@ -1,0 +1,69 @@
+import { Contests } from '../../../operator/src/reconcile/contests';
+
+interface At {
+  readonly contests: Contests;
+  readonly pass: (ms: number) => void;
+  /** Corrects a child if that needs no waiting. @returns how long to wait instead */
+  readonly correct: (child: string) => number;
+}
+
+function contestsAt(): At {
+  let now = 0;
+  const contests = new Contests(() => now);
+  const correct = (child: string): number => {
+    const delay = contests.delay(child);
+    if (delay === 0) contests.corrected(child);
+    return delay;
+  };
+  return { contests, pass: (ms) => (now += ms), correct };
+}
+
+describe('corrections of a child', () => {
+  test('the first five go ahead at once', () => {
+    const { correct } = contestsAt();
+    expect(Array.from({ length: 5 }, () => correct('a'))).toEqual([0, 0, 0, 0, 0]);
+    expect(correct('a')).toBe(1_000);
+  });
+
+  test('then the delay doubles, up to five minutes', () => {
+    const { correct, pass } = contestsAt();
+    const delays: number[] = [];
+    for (let round = 0; round < 16; round++) {
+      while (correct('a') === 0);
+      const delay = correct('a');
+      delays.push(delay);
+      pass(delay);
+    }
+    expect(delays.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
+    expect(Math.max(...delays)).toBe(300_000);
+    expect(delays.at(-1)).toBe(300_000);
+  });
+
+  test('asking during the delay neither lengthens it nor counts', () => {
+    const { correct, pass } = contestsAt();
+    for (let i = 0; i < 5; i++) correct('a');
+    pass(400);
+    expect(correct('a')).toBe(600);
+    pass(600);
+    expect(correct('a')).toBe(0);
+    expect(correct('a')).toBe(2_000);
+  });
+
+  test('a minute of quiet after the delay forgets them', () => {
+    const { correct, pass } = contestsAt();
+    for (let i = 0; i < 5; i++) correct('a');
+    pass(1_000 + 60_001);
+    expect(Array.from({ length: 5 }, () => correct('a'))).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  test('children do not count for each other', () => {
+    const { correct } = contestsAt();
+    for (let i = 0; i < 5; i++) correct('a');
+    expect(correct('b')).toBe(0);
+  });
+
+  test('asking counts for nothing: what the server refused is no correction', () => {
+    const { contests } = contestsAt();
+    for (let i = 0; i < 20; i++) expect(contests.delay('a')).toBe(0);
+  });
+});

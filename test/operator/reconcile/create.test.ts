@@ -1,0 +1,23 @@
+import { owned } from '../../../constructs/core/owned';
+import { HelloApp } from '../../../constructs/kinds';
+import { Harness, ref } from './harness';
+
+describe('the creation of a child', () => {
+  it.each(['before', 'held'] as const)(
+    'raises no event of its own when the watch tells of it %s the answer',
+    async (delivery) => {
+      const harness = new Harness(HelloApp);
+      await harness.add('web', { image: 'i' });
+      const events: string[] = [];
+      harness.cacheOf(owned.Deployment).onEvent(({ type }) => events.push(type));
+      harness.server.delivery = delivery;
+      await harness.reconcile('web');
+      harness.server.deliver();
+      expect(harness.cacheOf(owned.Deployment).get(ref('web'))).toBeDefined();
+      expect(events).toEqual([]);
+      harness.server.scale(owned.Deployment, ref('web'), 4);
+      harness.server.deliver();
+      expect(events).toEqual(['updated']);
+    },
+  );
+});

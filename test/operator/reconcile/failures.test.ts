@@ -1,0 +1,29 @@
+import { RenderError } from '../../../constructs/core/errors';
+import { TransportError } from '../../../operator/src/client/errors';
+import { classify, TerminalError } from '../../../operator/src/reconcile/failures';
+import { refusalOf } from '../support/memory-requests';
+
+describe('classify', () => {
+  it.each<[string, unknown, string, string]>([
+    ['a conflict', refusalOf(409, 'Conflict', 'm'), 'stale', 'Conflict'],
+    ['what is gone', refusalOf(404, 'NotFound', 'm'), 'stale', 'NotFound'],
+    ['a conflict without a reason', refusalOf(409, '', 'm'), 'stale', ''],
+    ['no answer', new TransportError('m', 'GET /'), 'stale', 'ErrUnreachable'],
+    ['an invalid child', refusalOf(422, 'Invalid', 'm'), 'terminal', 'ErrInvalidChild'],
+    ['a bad request', refusalOf(400, 'BadRequest', 'm'), 'terminal', 'ErrInvalidChild'],
+    ['a quota or a missing permission', refusalOf(403, 'Forbidden', 'm'), 'retry', 'ErrForbidden'],
+    ['a method that is not allowed', refusalOf(405, 'MethodNotAllowed', 'm'), 'retry', 'ErrServer'],
+    ['too many requests', refusalOf(429, 'TooManyRequests', 'm'), 'retry', 'ErrServer'],
+    ['a webhook that is away', refusalOf(500, 'InternalError', 'm'), 'retry', 'ErrServer'],
+    ['a server that is away', refusalOf(503, 'ServiceUnavailable', 'm'), 'retry', 'ErrServer'],
+    ['what a kind calls hopeless', new TerminalError('NoSuchNode', 'm'), 'terminal', 'NoSuchNode'],
+    ['any other error', new RangeError('m'), 'retry', 'ErrReconcile'],
+    ['what is no error', 'm', 'retry', 'ErrReconcile'],
+  ])('%s', (_, error, kind, reason) => {
+    expect(classify(error)).toEqual({ kind, reason, message: 'm' });
+  });
+
+  it('names whose children a kind renders wrongly', () => {
+    expect(classify(new RenderError('Foo default/x', 'm')).message).toBe('Foo default/x: m');
+  });
+});

@@ -1,0 +1,152 @@
+import { Contests } from '../../../operator/src/reconcile/contests';
+import type { AnyKind } from '../../../constructs/core/kind';
+import { childTypes } from '../../../constructs/core/kind';
+import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { typeKey } from '../../../constructs/core/resource-type';
+import { childProjection } from '../../../operator/src/cache/child-projection';
+import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
+import { ObjectCache } from '../../../operator/src/cache/object-cache';
+import { BY_UID } from '../../../operator/src/controller/wake';
+import type { ChildWritten, Next, ObjectEvent, ReconcileContext } from '../../../operator/src/reconcile/context';
+import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
+import type { SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
+import type { SharedState } from '../../../operator/src/reconcile/shared-states';
+import { MemoryApiServer } from '../support/memory-api-server';
+
+export const NAMESPACE = 'default';
+
+/** Everything that reconciles of one kind need, against the memory. Its caches follow at once, unless the server's delivery says otherwise. */
+export class Harness {
+  readonly server = new MemoryApiServer();
+  readonly events: (ObjectEvent & { readonly regarding: string })[] = [];
+  readonly written: ChildWritten[] = [];
+  readonly objects: ObjectCache;
+  readonly context: ReconcileContext;
+  /** What `shared.get` answers: shared children are applied, unless a test says otherwise. */
+  sharedState: (id: string) => SharedState | undefined = () => ({ state: 'applied' });
+  seconds = 0;
+  private readonly caches: ReadonlyMap<string, ObjectCache>;
+
+  constructor(readonly kind: AnyKind) {
+    this.objects = new ObjectCache(kind.type, {
+      ownWritesKeepSpec: true,
+      indexes: { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] },
+    });
+    const shapes = new RenderedShapes();
+    const project = childProjection([kind], shapes);
+    this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
+    this.server.delivery = 'before';
+    for (const cache of [this.objects, ...this.caches.values()]) this.server.feed(cache);
+    this.context = {
+      kind,
+      client: this.server,
+      objects: this.objects,
+      children: (type) => this.cacheOf(type),
+      shared: { get: (id) => this.sharedState(id) },
+      contests: new Contests(),
+      shapes,
+      record: ({ metadata: { name } }, event) => this.events.push({ regarding: name, ...event }),
+      onWrite: (write) => this.written.push(write),
+      now: () => `2026-01-01T00:00:${String(this.seconds).padStart(2, '0')}Z`,
+    };
+  }
+
+  cacheOf(type: ResourceType): ObjectCache {
+    const cache = this.caches.get(typeKey(type));
+    if (cache === undefined) throw new TypeError(`no cache of ${typeKey(type)}`);
+    return cache;
+  }
+
+  /** A user creates an object of the kind. */
+  async add(name: string, spec: object | undefined, metadata: Partial<ObjectMeta> = {}): Promise<KubeObject> {
+    const { apiVersion, kind } = this.kind;
+    const body = { apiVersion, kind, metadata: { name, namespace: NAMESPACE, ...metadata }, ...(spec && { spec }) };
+    const created = await this.server.create(this.kind.type, body, { fieldManager: 'kubectl' });
+    this.server.take();
+    return created;
+  }
+
+  /** A user changes the spec. */
+  respec(name: string, change: object): void {
+    this.server.edit(this.kind.type, ref(name), (object) => ({
+      ...object,
+      spec: { ...(object.spec as object), ...change },
+    }));
+  }
+
+  /** A user sets an annotation. */
+  annotate(name: string, annotations: Record<string, string>): void {
+    this.server.edit(this.kind.type, ref(name), (object) => ({
+      ...object,
+      metadata: { ...object.metadata, annotations },
+    }));
+  }
+
+  /** One reconcile, and the writes that it made. */
+  async reconcile(name: string): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+    this.server.take();
+    const next = await reconcileObject(this.context, ref(name));
+    return { next, writes: this.server.writes };
+  }
+
+  /** One reconcile of a shared key by all objects in the cache, and the writes that it made. */
+  async reconcileShared(key: string): Promise<{ readonly result: SharedResult; readonly writes: readonly string[] }> {
+    this.server.take();
+    const objects = this.objects.list().map(({ object }) => object);
+    const target = { group: 'service', namespace: NAMESPACE, key, objects };
+    const result = await reconcileShared(this.context, target);
+    return { result, writes: this.server.writes };
+  }
+
+  /** What stands of the kind. */
+  object(name: string): KubeObject & { readonly status: Status } {
+    return this.live(this.kind.type, name) as KubeObject & { readonly status: Status };
+  }
+
+  /** What stands. */
+  live(type: ResourceType, name: string): KubeObject {
+    const live = this.server.peek(type, ref(name));
+    if (live === undefined) throw new Error(`there is no ${type.kind} ${name}`);
+    return live;
+  }
+
+  /** Conditions as `Ready=False ErrResourceExists`. */
+  conditions(name: string): readonly string[] {
+    return this.object(name).status.conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+  }
+
+  /** The message of `Ready`. */
+  message(name: string): string {
+    return this.object(name).status.conditions.find(({ type }) => type === 'Ready')?.message ?? '';
+  }
+}
+
+interface Status {
+  readonly observedGeneration?: number;
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+    readonly lastTransitionTime: string;
+  }[];
+  readonly [field: string]: unknown;
+}
+
+/** An object in the namespace of all tests. */
+export function ref(name: string): { readonly name: string; readonly namespace: string } {
+  return { name, namespace: NAMESPACE };
+}
+
+/** The status of a Deployment that has so many pods ready. */
+export function rolledOut(replicas: number, observedGeneration = 1): object {
+  return {
+    observedGeneration,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+  };
+}

@@ -1,0 +1,34 @@
+import type { ObjectRef } from '../../../operator/src/client/api-client';
+import type { ApiStatus } from '../../../operator/src/client/errors';
+import { ApiError } from '../../../operator/src/client/errors';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+
+/** One request as the server saw it. */
+export interface MemoryRequest {
+  readonly verb: 'GET' | 'LIST' | 'POST' | 'PUT' | 'APPLY' | 'PATCH' | 'DELETE';
+  readonly type: ResourceType;
+  readonly ref: ObjectRef;
+  readonly body?: unknown;
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+/** A request in one line: `APPLY Deployment web (kindred)`, `APPLY HelloApp web/status (kindred)`. */
+export function line({ verb, type, ref, options = {} }: MemoryRequest): string {
+  const { subresource, fieldManager, propagation } = options as Record<string, string | undefined>;
+  const by = fieldManager ?? propagation;
+  const part = subresource === undefined ? '' : `/${subresource}`;
+  return `${verb} ${type.kind} ${ref.name}${part}${by === undefined ? '' : ` (${by})`}`;
+}
+
+/** An answer that refuses. */
+export function refusalOf(code: number, reason: string, message: string, causes: ApiStatus['causes'] = []): ApiError {
+  return new ApiError({ code, reason, message, causes }, 'a request to the memory');
+}
+
+export function conflict(message: string): ApiError {
+  return refusalOf(409, 'Conflict', `Operation cannot be fulfilled: ${message}`);
+}
+
+export function notFound(type: ResourceType, { name }: ObjectRef): ApiError {
+  return refusalOf(404, 'NotFound', `${type.plural} "${name}" not found`);
+}
