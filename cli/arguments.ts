@@ -1,0 +1,153 @@
+import { parseArgs } from 'node:util';
+import type { ParseArgsConfig } from 'node:util';
+import { UsageError } from './errors';
+
+/** `kindred start`, understood. */
+export interface StartArguments {
+  readonly command: 'start';
+  /** End as soon as every object is Ready. */
+  readonly once: boolean;
+  /** How long the objects may take to become Ready, in seconds; getting the parts does not count. */
+  readonly timeoutSeconds: number;
+  /** The API server's port; undefined takes a free one. */
+  readonly port: number | undefined;
+  /** Port of the operator's metrics; 0 takes a free one. */
+  readonly metricsPort: number;
+  /** The user's own manifests. */
+  readonly files: readonly string[];
+  readonly samples: boolean;
+  /** Namespace of the samples, and of the user's objects that name none. */
+  readonly namespace: string;
+  /** Where the operator logs; undefined: in the data folder, which goes when the command ends. */
+  readonly logFile: string | undefined;
+  readonly logLevel: string;
+}
+
+/** `kindred synth`, understood. */
+export interface SynthArguments {
+  readonly command: 'synth';
+  readonly out: string;
+  readonly image: string | undefined;
+  readonly provisionerImage: string | undefined;
+  readonly namespace: string;
+  readonly samplesNamespace: string;
+}
+
+/** The command line, understood. */
+export type Arguments =
+  | StartArguments
+  | SynthArguments
+  | { readonly command: 'run'; readonly rest: readonly string[] }
+  | { readonly command: 'prepare' }
+  | { readonly command: 'version' }
+  | { readonly command: 'help'; readonly topic: string | undefined };
+
+/** The commands, as `kindred help` lists them. */
+export const commands = ['start', 'synth', 'run', 'prepare', 'help'] as const;
+
+/**
+ * Reads the command line.
+ *
+ * @throws UsageError saying which argument is wrong and what it may be
+ */
+export function parseArguments(argv: readonly string[]): Arguments {
+  const [command, ...rest] = argv;
+  // The operator explains its own arguments.
+  if (command !== 'run' && rest.some((word) => word === '--help' || word === '-h')) {
+    return { command: 'help', topic: command };
+  }
+  switch (command) {
+    case undefined:
+    case '--help':
+    case '-h':
+      return { command: 'help', topic: undefined };
+    case 'help':
+      return { command: 'help', topic: rest[0] };
+    case '--version':
+      return { command: 'version' };
+    case 'start':
+      return startArguments(rest);
+    case 'synth':
+      return synthArguments(rest);
+    case 'run':
+      return { command: 'run', rest };
+    case 'prepare':
+      read(command, rest, {});
+      return { command: 'prepare' };
+    default:
+      throw new UsageError(`"${command}" is no command; there are ${commands.join(', ')}. Try: kindred help`);
+  }
+}
+
+function startArguments(argv: readonly string[]): StartArguments {
+  const values = read('start', argv, {
+    once: { type: 'boolean' },
+    timeout: { type: 'string' },
+    port: { type: 'string' },
+    'metrics-port': { type: 'string' },
+    file: { type: 'string', multiple: true, short: 'f' },
+    'no-samples': { type: 'boolean' },
+    namespace: { type: 'string', short: 'n' },
+    'log-file': { type: 'string' },
+    'log-level': { type: 'string' },
+  });
+  const files = values.file ?? [];
+  const samples = values['no-samples'] !== true;
+  if (!samples && files.length === 0) {
+    throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
+  }
+  return {
+    command: 'start',
+    once: values.once === true,
+    timeoutSeconds: whole('timeout', values.timeout ?? '180', 1, 86_400),
+    port: values.port === undefined ? undefined : whole('port', values.port, 1, 65_535),
+    metricsPort: whole('metrics-port', values['metrics-port'] ?? '0', 0, 65_535),
+    files,
+    samples,
+    namespace: values.namespace ?? 'kindred-samples',
+    logFile: values['log-file'],
+    logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
+  };
+}
+
+function synthArguments(argv: readonly string[]): SynthArguments {
+  const values = read('synth', argv, {
+    out: { type: 'string' },
+    image: { type: 'string' },
+    'provisioner-image': { type: 'string' },
+    namespace: { type: 'string' },
+    'samples-namespace': { type: 'string' },
+  });
+  return {
+    command: 'synth',
+    out: values.out ?? 'dist/manifests',
+    image: values.image,
+    provisionerImage: values['provisioner-image'],
+    namespace: values.namespace ?? 'kindred-system',
+    samplesNamespace: values['samples-namespace'] ?? 'kindred-samples',
+  };
+}
+
+function read<O extends NonNullable<ParseArgsConfig['options']>>(
+  command: string,
+  argv: readonly string[],
+  options: O,
+): ReturnType<typeof parseArgs<{ args: string[]; options: O; strict: true }>>['values'] {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${why}. See: kindred help ${command}`, { cause: error });
+  }
+}
+
+function whole(name: string, value: string, min: number, max: number): number {
+  const number = Number(value);
+  if (/^\d+$/.test(value) && number >= min && number <= max) return number;
+  throw new UsageError(`--${name}=${value}: it must be a whole number from ${min} to ${max}`);
+}
+
+function oneOf(name: string, value: string, allowed: readonly string[]): string {
+  if (allowed.includes(value)) return value;
+  throw new UsageError(`--${name}=${value}: it may be one of ${allowed.join(', ')}`);
+}

@@ -1,0 +1,204 @@
+import path from 'node:path';
+import type { KubeObject } from '../../constructs/core/kube-object';
+import { typeKey } from '../../constructs/core/resource-type';
+import { startControlPlane, type ControlPlane } from '../../local';
+import { duration } from '../../local/progress';
+import { describeExit } from '../../local/plane/guarded-process';
+import { requireFree } from '../../local/plane/ports';
+import type { ApiClient } from '../../operator/src/client/api-client';
+import { createApiClient } from '../../operator/src/client/http-api-client';
+import { loadClusterAccess } from '../../operator/src/client/kubeconfig';
+import type { StartArguments } from '../arguments';
+import { CliError, Interrupted } from '../errors';
+import { installPlatform } from '../install/install-platform';
+import { applyObjects } from '../objects/apply-objects';
+import { readObjects, type SourcedObject } from '../objects/read-objects';
+import { operatorBundle } from '../operator-bundle';
+import { ResourceTypes } from '../resource-types';
+import { Board } from './board';
+import { hints } from './hints';
+import { Interruption } from './interruption';
+import { localPlatform, samplesOf, type LocalPlatform } from './local-platform';
+import { OperatorProcess } from './operator-process';
+import { Undo } from './undo';
+import { viewOn, type View } from './view';
+import { waitUntilReady } from './wait-ready';
+
+/** A token that outlives a long session: nobody renews it. In seconds. */
+const tokenSeconds = 7 * 24 * 3600;
+
+/** What one start works with. */
+interface Session {
+  readonly args: StartArguments;
+  readonly platform: LocalPlatform;
+  readonly view: View;
+  readonly undo: Undo;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `kindred start`: control plane, platform, operator, objects.
+ *
+ * Guarantees: nothing that it started outlives it, and its data folder goes with it, however it ends.
+ *
+ * @throws CliError, LocalControlPlaneError for what a person can mend; Interrupted when somebody ended it before all was Ready
+ */
+export async function start(args: StartArguments): Promise<void> {
+  operatorBundle();
+  if (args.metricsPort !== 0) await requireFree(args.metricsPort);
+  const own = await readObjects(args.files);
+  const platform = localPlatform(args.namespace);
+  const interruption = new Interruption();
+  const undo = new Undo();
+  const view = viewOn(process.stdout);
+  const samples = args.samples ? samplesOf(platform.kinds, args.namespace) : [];
+  try {
+    await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
+  } catch (error) {
+    // What an interruption cut short fails in many ways, none of which is news.
+    throw interruption.signal.aborted ? interruption.signal.reason : error;
+  } finally {
+    view.end();
+    if (interruption.signal.aborted)
+      view.say('Stopping: first the operator, then the control plane. Ctrl-C ends it at once.');
+    await undo.run();
+    interruption.dispose();
+  }
+}
+
+async function run(session: Session, own: readonly SourcedObject[], samples: readonly SourcedObject[]): Promise<void> {
+  const { args, view, undo, platform, signal } = session;
+  const plane = await startPlane(session);
+  const failed = partFailure(plane);
+  const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
+  undo.add('close connections', () => client.close());
+  await Promise.race([install(session, client), failed]);
+  const operator = await startOperator(session, plane);
+  const trouble = Promise.race([failed, operator.died]);
+  trouble.catch(() => undefined);
+
+  const board = new Board(client, platform.kinds);
+  undo.add('end watches', () => board.stop());
+  await Promise.race([board.start(), trouble, aborted(signal)]);
+  board.onChange((rows) => view.show(rows));
+  const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
+  await Promise.race([untilReady(session, board, applied), trouble]);
+  view.show(board.rows());
+  if (args.once) return;
+  const { logFile, port: metricsPort } = operator;
+  const { namespace } = args;
+  view.say(hints({ kubeconfig: plane.adminKubeconfig, namespace, samples: args.samples, metricsPort, logFile }));
+  await Promise.race([aborted(signal).catch(() => undefined), trouble]);
+}
+
+async function startPlane({ args, view, undo, signal }: Session): Promise<ControlPlane> {
+  const plane = await startControlPlane({
+    components: 'full',
+    ...(args.port === undefined ? {} : { port: args.port }),
+    onProgress: (line) => view.say(line),
+    signal,
+  });
+  undo.add('stop the control plane', () => plane.stop());
+  return plane;
+}
+
+async function install({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
+  const started = Date.now();
+  const { objects, namespace } = platform;
+  const { applied } = await installPlatform({ client, objects, namespace, signal });
+  const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
+  const took = duration(Date.now() - started);
+  view.say(
+    `The platform is installed: ${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
+  );
+}
+
+async function startOperator(
+  { args, platform, view, undo, signal }: Session,
+  plane: ControlPlane,
+): Promise<OperatorProcess> {
+  const { serviceAccount } = platform;
+  const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
+  const operator = await OperatorProcess.start({
+    args: [
+      ...platform.operatorArgs,
+      `--kubeconfig=${kubeconfig}`,
+      '--metrics-host=127.0.0.1',
+      `--metrics-port=${args.metricsPort}`,
+      `--log-level=${args.logLevel}`,
+    ],
+    logFile: args.logFile ?? path.join(plane.dataDir, 'operator.log'),
+    folder: plane.dataDir,
+    signal,
+  });
+  undo.add('stop the operator', () => operator.stop());
+  const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
+  view.say(
+    `The operator runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+      `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
+  );
+  return operator;
+}
+
+/**
+ * Applies one group after the other: what is wrong with a group keeps the next from being applied.
+ *
+ * @returns the objects whose readiness counts: those of the kinds that the operator runs
+ */
+async function applyAll(
+  { args, platform, signal }: Session,
+  client: ApiClient,
+  groups: readonly (readonly SourcedObject[])[],
+): Promise<readonly KubeObject[]> {
+  const types = new ResourceTypes(
+    client,
+    platform.kinds.map(({ type }) => type),
+  );
+  const applied: KubeObject[] = [];
+  for (const objects of groups) {
+    applied.push(...(await applyObjects(objects, { client, types, namespace: args.namespace, signal })));
+  }
+  const run = new Set(platform.kinds.map(typeKey));
+  return applied.filter((object) => run.has(typeKey(object)));
+}
+
+async function untilReady(
+  { args, view, signal }: Session,
+  board: Board,
+  awaited: readonly KubeObject[],
+): Promise<void> {
+  const started = Date.now();
+  try {
+    await waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal });
+    view.show(board.rows());
+    view.say(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
+  } catch (error) {
+    if (args.once || !(error instanceof CliError)) throw error;
+    // Whoever stays can look into it.
+    view.say(error.message);
+  }
+}
+
+/** Rejects when a part of the control plane ends that nobody ended. */
+function partFailure(plane: ControlPlane): Promise<never> {
+  const failure = new Promise<never>((_, reject) => {
+    plane.onPartExit((exit) => {
+      const log = path.join(plane.dataDir, `${exit.part}.log`);
+      reject(
+        new CliError(`the control plane broke down: ${describeExit(exit, log)}\nRun it again; report it if it recurs.`),
+      );
+    });
+  });
+  failure.catch(() => undefined);
+  return failure;
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const result = new Promise<never>((_, reject) => {
+    const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new Interrupted('SIGTERM'));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
+  result.catch(() => undefined);
+  return result;
+}

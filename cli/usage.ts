@@ -1,0 +1,62 @@
+import { UsageError } from './errors';
+
+const overview = `Kindred: Kubernetes kinds, defined once.
+
+  kindred start     a Kubernetes control plane on this machine with the platform, the operator and the samples
+  kindred synth     write the platform's manifests as YAML
+  kindred run       run the operator out of cluster, against the cluster of a kubeconfig
+  kindred prepare   download or build the parts of the control plane, so that a later start takes seconds
+  kindred help      this text, or that of one command: kindred help start
+`;
+
+const topics: Readonly<Record<string, string>> = {
+  start: `kindred start [options]
+
+Starts a control plane of real parts on 127.0.0.1, installs the platform, runs the operator under the platform's own
+ServiceAccount, applies the samples, and shows them until Ctrl-C.
+
+  --once               end as soon as every object is Ready: exit code 0; or 1 with the reasons
+  --timeout=SECONDS    how long the objects may take to become Ready, not counting the parts (default: 180)
+  -f, --file=FILE      apply these objects too; may be repeated
+  --no-samples         apply only the objects of --file
+  -n, --namespace=NAME namespace of the samples and of objects that name none (default: kindred-samples)
+  --port=PORT          the API server's port (default: a free one)
+  --metrics-port=PORT  of the operator's /metrics, /healthz and /readyz (default: a free one)
+  --log-file=FILE      where the operator logs (default: in the data folder, which goes at the end)
+  --log-level=LEVEL    error, warn, info, debug, trace (default: info)
+`,
+  synth: `kindred synth [options]
+
+Writes 1-crds.yaml, 2-platform.yaml and 3-samples.yaml, in the order in which kubectl apply takes them.
+
+  --out=DIR                 (default: dist/manifests)
+  --image=IMAGE             the operator's image
+  --provisioner-image=IMAGE the provisioner's image
+  --namespace=NAME          of the operator (default: kindred-system)
+  --samples-namespace=NAME  (default: kindred-samples)
+`,
+  run: `kindred run [options]
+
+Runs the operator on this machine against any cluster. Its CRDs must stand there: kindred synth, kubectl apply.
+All options are the operator's own: kindred run --help
+`,
+  prepare: `kindred prepare
+
+Gets every part of the control plane, kubectl included where there is none: from KUBEBUILDER_ASSETS, the cache, the
+official downloads, or by building it with Go. What is there already costs a look.
+`,
+};
+
+/**
+ * The help text, of one command or of all.
+ *
+ * @throws UsageError for a command that there is not
+ */
+export function usage(topic?: string): string {
+  if (topic === undefined || topic === 'help') return overview;
+  const text = topics[topic];
+  if (text === undefined) {
+    throw new UsageError(`there is no help on "${topic}"; there is on ${Object.keys(topics).join(', ')}`);
+  }
+  return text;
+}

@@ -1,0 +1,97 @@
+import { commands, parseArguments } from '../../cli/arguments';
+import { UsageError } from '../../cli/errors';
+import { usage } from '../../cli/usage';
+
+describe('the command line', () => {
+  test('start, with what it defaults to', () => {
+    expect(parseArguments(['start'])).toEqual({
+      command: 'start',
+      once: false,
+      timeoutSeconds: 180,
+      port: undefined,
+      metricsPort: 0,
+      files: [],
+      samples: true,
+      namespace: 'kindred-samples',
+      logFile: undefined,
+      logLevel: 'info',
+    });
+  });
+
+  test('start, with everything given', () => {
+    const given = ['--once', '--timeout=5', '--port', '6443', '--metrics-port=8080', '-f', 'a.yaml', '--file=b.yaml'];
+    const more = ['--no-samples', '-n', 'mine', '--log-file=op.log', '--log-level=debug'];
+    expect(parseArguments(['start', ...given, ...more])).toEqual({
+      command: 'start',
+      once: true,
+      timeoutSeconds: 5,
+      port: 6443,
+      metricsPort: 8080,
+      files: ['a.yaml', 'b.yaml'],
+      samples: false,
+      namespace: 'mine',
+      logFile: 'op.log',
+      logLevel: 'debug',
+    });
+  });
+
+  test('synth', () => {
+    expect(parseArguments(['synth', '--out=x', '--image=i'])).toMatchObject({ command: 'synth', out: 'x', image: 'i' });
+  });
+
+  test("run hands everything on, --help too: the arguments are the operator's", () => {
+    expect(parseArguments(['run', '--kubeconfig=a', '--help'])).toEqual({
+      command: 'run',
+      rest: ['--kubeconfig=a', '--help'],
+    });
+  });
+
+  test.each([
+    [[], undefined],
+    [['help'], undefined],
+    [['--help'], undefined],
+    [['-h'], undefined],
+    [['help', 'start'], 'start'],
+    [['start', '--help'], 'start'],
+    [['synth', '-h'], 'synth'],
+  ])('%j asks for help', (argv, topic) => {
+    expect(parseArguments(argv)).toEqual({ command: 'help', topic });
+  });
+
+  test.each<[string[], RegExp]>([
+    [['begin'], /^"begin" is no command; there are start, synth, run, prepare, help\. Try: kindred help$/],
+    [['start', '--frob'], /--frob.* See: kindred help start/s],
+    [['start', 'now'], /now.* See: kindred help start/s],
+    [['start', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
+    [['start', '--port=0'], /^--port=0: /],
+    [['start', '--port=65536'], /^--port=65536: /],
+    [['start', '--port='], /^--port=: /],
+    [['start', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],
+    [['start', '--timeout=-1'], /^--timeout=-1: /],
+    [['start', '--log-level=loud'], /^--log-level=loud: it may be one of error, warn, info, debug, trace$/],
+    [['start', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
+    [['prepare', '--fast'], /--fast.* See: kindred help prepare/s],
+  ])('%j is refused with what to do', (argv, message) => {
+    expect(() => parseArguments(argv)).toThrow(UsageError);
+    expect(() => parseArguments(argv)).toThrow(message);
+  });
+});
+
+describe('help', () => {
+  test.each(commands)('there is some on %s', (command) => {
+    expect(usage()).toContain(`kindred ${command}`);
+    expect(usage(command)).toContain('kindred');
+  });
+
+  test('names every option of start', () => {
+    for (const option of ['once', 'timeout', 'file', 'no-samples', 'namespace', 'port', 'metrics-port', 'log-file'])
+      expect(usage('start')).toContain(`--${option}`);
+  });
+
+  test('no line is wider than a terminal', () => {
+    const lines = [undefined, ...commands].flatMap((topic) => usage(topic).split('\n'));
+    expect(lines.filter((line) => line.length > 120)).toEqual([]);
+  });
+
+  test('an unknown topic is refused', () => expect(() => usage('begin')).toThrow(/^there is no help on "begin"/));
+});
