@@ -1,0 +1,56 @@
+import type { Edits } from '../../../bench/operator-results';
+import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { HelloApp } from '../../../constructs/kinds';
+import type { ApiClient } from '../../../operator/src/client/api-client';
+import { Sightings } from './sightings';
+
+interface Podded extends KubeObject {
+  readonly spec: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
+}
+
+interface Observed extends KubeObject {
+  readonly status?: { readonly observedGeneration?: number };
+}
+
+/**
+ * Edits the image of each object twice, one edit at a time, and takes the time until its Deployment was seen changed. The next edit
+ * waits until the operator has written the status too, so that it has nothing to do.
+ */
+export async function measureEdits(
+  client: ApiClient,
+  objects: readonly KubeObject[],
+  signal: AbortSignal,
+): Promise<Edits> {
+  const { namespace = '' } = objects[0]?.metadata ?? {};
+  const watch = (type: ResourceType): Promise<Sightings> => Sightings.start(client, type, namespace, signal);
+  const [deployments, apps] = await Promise.all([watch(owned.Deployment), watch(HelloApp.type)]);
+  const edits = { first: [] as number[], later: [] as number[], request: [] as number[] };
+  const edit = async (name: string, image: string): Promise<number> => {
+    const changed = deployments.next(name, (object) => imageOf(object as Podded) === image);
+    const began = performance.now();
+    const options = { type: 'merge', fieldManager: 'bench' } as const;
+    const { metadata } = await client.patch(HelloApp.type, { namespace, name }, { spec: { image } }, options);
+    edits.request.push(performance.now() - began);
+    const seen = (await changed) - began;
+    await apps.next(name, (object) => (object as Observed).status?.observedGeneration === metadata.generation);
+    return seen;
+  };
+  try {
+    for (const turn of ['first', 'later'] as const) {
+      for (const { metadata } of objects) {
+        edits[turn].push(await edit(metadata.name, `registry.example.com/${turn}:${metadata.name}`));
+      }
+    }
+  } finally {
+    await Promise.all([deployments.stop(), apps.stop()]);
+  }
+  return edits;
+}
+
+function imageOf({ spec }: Podded): string | undefined {
+  return spec.template.spec.containers[0]?.image;
+}

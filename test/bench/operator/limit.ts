@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { Pool } from 'undici';
+import { HelloApp } from '../../../constructs/kinds';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { expectedChildren } from '../../../operator/testing';
+import { clusterAccessFromText } from '../../../operator/src/client/kubeconfig';
+import { inParallel } from '../../e2e/operator/many-objects';
+
+/** A request that is ready to be sent. */
+interface Prepared {
+  readonly method: 'POST' | 'PATCH';
+  readonly path: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The two writes that an object needs. */
+export type Pair = readonly [create: Prepared, status: Prepared];
+
+const query = 'fieldManager=kindred&fieldValidation=Strict';
+
+/**
+ * The same two requests for an object that the operator makes: its Deployment, and its status.
+ *
+ * @param status what the operator writes for such an object
+ */
+export function pairOf(owner: KubeObject, status: object): Pair {
+  const { name, namespace = '', uid } = owner.metadata;
+  const [child] = expectedChildren(HelloApp, owner);
+  if (child === undefined) throw new Error('a HelloApp renders nothing');
+  const { apiVersion, kind, type } = HelloApp;
+  const own = { ...status, selector: `app=${name}` };
+  return [
+    {
+      method: 'POST',
+      path: `/apis/apps/v1/namespaces/${namespace}/deployments?${query}`,
+      type: 'application/json',
+      body: JSON.stringify(child.object),
+    },
+    {
+      method: 'PATCH',
+      path: `/apis/${apiVersion}/namespaces/${namespace}/${type.plural}/${name}/status?${query}&force=true`,
+      type: 'application/apply-patch+yaml',
+      body: JSON.stringify({ apiVersion, kind, metadata: { name, namespace, uid }, status: own }),
+    },
+  ];
+}
+
+/**
+ * Sends prepared requests over pooled connections and does nothing else: no rendering, no parsing of answers.
+ *
+ * @param kubeconfig whose requests they are
+ * @throws Error when one is refused
+ */
+export async function sendPairs(pairs: readonly Pair[], kubeconfig: string, concurrency: number): Promise<void> {
+  const access = clusterAccessFromText(await readFile(kubeconfig, 'utf8'), kubeconfig);
+  const { headers, tls } = await access.credentials(false);
+  const pool = new Pool(access.server, {
+    connections: concurrency,
+    pipelining: 1,
+    connect: { ...tls, noDelay: true },
+  });
+  const send = async ({ method, path, type, body }: Prepared): Promise<void> => {
+    const all = { ...headers, accept: 'application/json', 'content-type': type };
+    const answer = await pool.request({ method, path, headers: all, body });
+    if (answer.statusCode > 201) throw new Error(`${method} ${path}: ${await answer.body.text()}`);
+    await answer.body.dump();
+  };
+  try {
+    await inParallel(pairs, concurrency, async ([create, status]) => {
+      await send(create);
+      await send(status);
+    });
+  } finally {
+    await pool.destroy();
+  }
+}

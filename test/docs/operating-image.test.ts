@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(__dirname, '..', '..');
+
+interface Instruction {
+  readonly name: string;
+  readonly rest: string;
+}
+
+/** The instructions of a Dockerfile: comments left out, continued lines joined. */
+function instructionsOf(text: string): readonly Instruction[] {
+  return text
+    .split('\n')
+    .filter((line) => !line.trimStart().startsWith('#'))
+    .join('\n')
+    .replace(/\\\n\s*/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, name = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(line) ?? [];
+      return { name, rest };
+    });
+}
+
+const instructions = instructionsOf(readFileSync(join(root, 'operator', 'Dockerfile'), 'utf8'));
+
+function only(name: string): string {
+  const found = instructions.filter((instruction) => instruction.name === name);
+  expect(found).toHaveLength(1);
+  return found[0]?.rest ?? '';
+}
+
+// No container engine runs here: the image itself is not built by any test.
+describe("the operator's Dockerfile", () => {
+  it('has one stage, on a distroless base pinned by tag, of a Node that the package supports', () => {
+    const [, node = ''] = /^gcr\.io\/distroless\/nodejs(\d+)-debian\d+:nonroot$/.exec(only('FROM')) ?? [];
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
+    const [, least = ''] = /^>=(\d+)/.exec(engines.node) ?? [];
+    expect(Number(node)).toBeGreaterThanOrEqual(Number(least));
+  });
+
+  it('names that base in its labels, with title, licence, version and revision', () => {
+    const labels = [...only('LABEL').matchAll(/org\.opencontainers\.image\.([a-z.]+)="([^"]*)"/g)];
+    expect(labels.map(([, name]) => name)).toEqual([
+      'title',
+      'description',
+      'licenses',
+      'version',
+      'revision',
+      'base.name',
+    ]);
+    expect(labels.at(-1)?.[2]).toBe(only('FROM'));
+  });
+
+  it('copies the bundle that the build makes, and nothing else', () => {
+    const words = only('COPY')
+      .split(' ')
+      .filter((word) => !word.startsWith('--'));
+    expect(words).toEqual(['operator.cjs', '/operator.cjs']);
+    const build = readFileSync(join(root, 'scripts', 'build.mjs'), 'utf8');
+    expect(build).toContain("entryPoints: { operator: 'operator/src/main.ts' }");
+    expect(build).toContain("outdir: 'dist'");
+    expect(build).toContain("outExtension: { '.js': '.cjs' }");
+  });
+
+  it('runs as the user that the Deployment asks for, by number', () => {
+    const pod = readFileSync(join(root, 'constructs', 'operator', 'pod.ts'), 'utf8');
+    const [, uid = ''] = /NON_ROOT = (\d+);/.exec(pod) ?? [];
+    expect(only('USER')).toBe(`${uid}:${uid}`);
+  });
+
+  it('starts the bundle without a shell, and runs nothing while it is built', () => {
+    expect(JSON.parse(only('ENTRYPOINT'))).toEqual(['/nodejs/bin/node', '/operator.cjs']);
+    expect(instructions.filter(({ name }) => ['RUN', 'SHELL', 'CMD', 'ADD'].includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,277 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { k8s } from 'cdk8s-plus-27';
+import { z } from 'zod';
+import { crdManifest } from '../../constructs/crd';
+import { defineKind } from '../../constructs/core/kind';
+import type { AnyKind } from '../../constructs/core/kind';
+import { owned } from '../../constructs/core/owned';
+import { CONVERSION_ANNOTATION } from '../../constructs/core/versions';
+import { CertificateAuthority } from '../../local/plane/certificates';
+import { kubectl, useControlPlane, waitFor } from '../../local/testing';
+import { runOperator } from '../../operator/src/operator';
+import { createLogger } from '../../operator/src/runtime/logger';
+import { OperatorMetrics } from '../../operator/src/runtime/metrics';
+import { adminClient } from '../../operator/testing';
+import { Shop } from '../constructs/core/versions-kind';
+import { Api } from './crds/api';
+
+/** A kind with a child, whose old version admits what the current one does not. */
+const Stall = defineKind({
+  group: 'test.example.com',
+  version: 'v1',
+  kind: 'Stall',
+  plural: 'stalls',
+  scope: 'Namespaced',
+  description: 'A stall.',
+  spec: z.object({ seats: z.int32().min(0).max(100).describe('Seats.') }),
+  status: z.object({ built: z.string().optional().describe('What was built.') }),
+  owns: [owned.ConfigMap],
+  children(scope, { metadata, spec }) {
+    new k8s.KubeConfigMap(scope, 'map', { metadata: { name: metadata.name }, data: { seats: String(spec.seats) } });
+  },
+  observe: ({ children }) => {
+    const built = children.one(owned.ConfigMap)?.metadata.name;
+    return built === undefined ? {} : { built };
+  },
+  versions: [
+    {
+      version: 'v1beta1',
+      spec: z.object({ chairs: z.string().max(10).describe('Seats, in digits.') }),
+      toCurrent: ({ chairs }) => ({ seats: Number(chairs) }),
+      fromCurrent: ({ seats }) => ({ chairs: String(seats) }),
+    },
+  ],
+});
+
+const plane = useControlPlane({ components: 'api' });
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const pathsOf = (plural: string) => ({
+  now: `/apis/test.example.com/v1/namespaces/default/${plural}`,
+  old: `/apis/test.example.com/v1beta1/namespaces/default/${plural}`,
+});
+const [SHOPS, STALLS] = [pathsOf('shops'), pathsOf('stalls')];
+
+const certDir = mkdtempSync(join(tmpdir(), 'kindred-conversion-'));
+const authority = new CertificateAuthority('webhook-ca');
+let api: Api;
+let operator: RunningOperator;
+
+interface RunningOperator {
+  readonly webhookPort: number;
+  readonly metrics: OperatorMetrics;
+  readyz(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** The operator with its webhook, in this process. It listens before it has read anything from the API server. */
+async function startOperator(webhookPort = 0): Promise<RunningOperator> {
+  const stopping = new AbortController();
+  const metrics = new OperatorMetrics({ defaults: false });
+  let ports = { webhook: 0, health: 0 };
+  const running = runOperator({
+    client: await adminClient(plane.adminKubeconfig),
+    kinds: [Shop, Stall],
+    logger: createLogger({ level: 'silent' }),
+    metrics,
+    signal: stopping.signal,
+    onLost: () => undefined,
+    webhook: {
+      port: webhookPort,
+      host: '127.0.0.1',
+      certDir,
+      onListening: (webhook) => (ports = { ...ports, webhook }),
+    },
+    health: { port: 0, host: '127.0.0.1' },
+    onListening: (health) => (ports = { ...ports, health }),
+  });
+  await Promise.race([running, waitFor(() => ports.health > 0 && ports.webhook > 0)]);
+  return {
+    webhookPort: ports.webhook,
+    metrics,
+    readyz: async () => (await fetch(`http://127.0.0.1:${String(ports.health)}/readyz`)).status,
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** The CRD, with the webhook outside the cluster. */
+function crdFor(kind: AnyKind, port: number, stored = kind.version): object {
+  const crd = crdManifest(kind, { conversionWebhook: { service: { name: 'unused', namespace: 'unused' } } });
+  const spec = crd.spec as { conversion: { webhook: object }; versions: { name: string }[] };
+  const clientConfig = {
+    url: `https://127.0.0.1:${String(port)}/convert`,
+    caBundle: Buffer.from(authority.certificate).toString('base64'),
+  };
+  const versions = spec.versions.map((version) => ({ ...version, storage: version.name === stored }));
+  const conversion = { ...spec.conversion, webhook: { ...spec.conversion.webhook, clientConfig } };
+  return { ...crd, spec: { ...spec, versions, conversion } };
+}
+
+beforeAll(async () => {
+  api = await Api.of(plane.adminKubeconfig);
+  const { certificate, key } = authority.server('webhook', ['127.0.0.1']);
+  writeFileSync(join(certDir, 'tls.crt'), certificate);
+  writeFileSync(join(certDir, 'tls.key'), key);
+  operator = await startOperator();
+  const inCluster = crdManifest(Shop, { conversionWebhook: { service: { name: 'kindred', namespace: 'default' } } });
+  expect(await api.ask('POST', `${CRDS}?fieldValidation=Strict&dryRun=All`, inCluster)).toMatchObject({ status: 201 });
+  for (const [kind, { old }] of [
+    [Shop, SHOPS],
+    [Stall, STALLS],
+  ] as const) {
+    const crd = crdFor(kind, operator.webhookPort);
+    expect(await api.ask('POST', `${CRDS}?fieldValidation=Strict`, crd)).toMatchObject({ status: 201 });
+    await waitFor(async () => (await api.ask('GET', old)).status === 200, { describe: 'the kind to be served' });
+  }
+}, 60_000);
+
+afterAll(async () => {
+  await api.close();
+  await operator.stop();
+  rmSync(certDir, { recursive: true, force: true });
+});
+
+function shop(version: string, name: string, spec: object): object {
+  return { apiVersion: `test.example.com/${version}`, kind: 'Shop', metadata: { name, namespace: 'default' }, spec };
+}
+
+function stall(name: string, chairs: string): object {
+  return { ...shop('v1beta1', name, { chairs }), kind: 'Stall' };
+}
+
+interface Read {
+  readonly spec: unknown;
+  readonly status?: { readonly built?: string };
+  readonly metadata: { readonly annotations?: Record<string, string> };
+}
+
+async function get(path: string): Promise<Read> {
+  return (await api.ask('GET', path)).body as never;
+}
+
+/** Resolves when the operator has made the child of a stall and said so. */
+async function built(name: string): Promise<Read> {
+  await waitFor(async () => (await get(`${STALLS.now}/${name}`)).status?.built === name, {
+    describe: `${name} to be built`,
+  });
+  return get(`${STALLS.now}/${name}`);
+}
+
+test('what the old version cannot hold survives a change in it', async () => {
+  const spec = { image: 'a', size: 2, limits: { cpu: '1', memory: '2Gi' }, ports: [80] };
+  expect(await api.ask('POST', SHOPS.now, shop('v1', 'corner', spec))).toMatchObject({ status: 201 });
+  const old = await get(`${SHOPS.old}/corner`);
+  expect(old.spec).toEqual({ image: 'a', replicas: 2, memory: '2Gi' });
+  expect(old.metadata.annotations).toHaveProperty([CONVERSION_ANNOTATION]);
+
+  expect(await api.ask('PATCH', `${SHOPS.old}/corner`, { spec: { replicas: 5 } })).toMatchObject({ status: 200 });
+  const now = await get(`${SHOPS.now}/corner`);
+  expect(now.spec).toEqual({ ...spec, size: 5 });
+  expect(now.metadata.annotations ?? {}).not.toHaveProperty([CONVERSION_ANNOTATION]);
+});
+
+test('an object written in the old version is stored in the current one', async () => {
+  expect(await api.ask('POST', SHOPS.old, shop('v1beta1', 'old', { image: 'b' }))).toMatchObject({ status: 201 });
+  expect((await get(`${SHOPS.now}/old`)).spec).toEqual({ image: 'b', size: 1 });
+  expect((await get(`${SHOPS.old}/old`)).spec).toEqual({ image: 'b' });
+});
+
+test('an object that the old version does not admit does not spoil its lists, nor changes elsewhere in it', async () => {
+  expect(await api.ask('POST', SHOPS.now, shop('v1', 'big', { image: 'c', size: 50 }))).toMatchObject({ status: 201 });
+  expect(await api.ask('GET', SHOPS.old)).toMatchObject({ status: 200 });
+  const labelled = await api.ask('PATCH', `${SHOPS.old}/big`, { metadata: { labels: { a: 'b' } } });
+  expect(labelled).toMatchObject({ status: 200 });
+  expect((await get(`${SHOPS.now}/big`)).spec).toEqual({ image: 'c', size: 50 });
+});
+
+test('server-side apply in the old version, with its warning', async () => {
+  const apply = async (replicas: number) => {
+    const input = JSON.stringify(shop('v1beta1', 'applied', { image: 'd', replicas }));
+    return kubectl(plane, ['apply', '--server-side', '-f', '-'], { input });
+  };
+  expect(await apply(3)).toMatchObject({ code: 0, stderr: expect.stringContaining('goes in 2.0; use v1') as string });
+  expect(await api.ask('PATCH', `${SHOPS.now}/applied`, { spec: { ports: [80] } })).toMatchObject({ status: 200 });
+  expect(await apply(4)).toMatchObject({ code: 0 });
+  expect((await get(`${SHOPS.now}/applied`)).spec).toEqual({ image: 'd', size: 4, ports: [80] });
+});
+
+test('the operator reconciles what is written in the old version; both versions show its status', async () => {
+  expect(await api.ask('POST', STALLS.old, stall('market', '12'))).toMatchObject({ status: 201 });
+  const now = await built('market');
+  expect(now.spec).toEqual({ seats: 12 });
+  expect(await api.ask('GET', '/api/v1/namespaces/default/configmaps/market')).toMatchObject({
+    body: { data: { seats: '12' } },
+  });
+  const old = await get(`${STALLS.old}/market`);
+  expect(old).toMatchObject({ spec: { chairs: '12' }, status: now.status });
+
+  expect(await api.ask('PATCH', `${STALLS.old}/market`, { spec: { chairs: '13' } })).toMatchObject({ status: 200 });
+  expect((await get(`${STALLS.now}/market`)).status).toMatchObject({ built: 'market' });
+  await waitFor(async () => JSON.stringify(await get('/api/v1/namespaces/default/configmaps/market')).includes('"13"'));
+  const { stdout } = await kubectl(plane, [
+    'get',
+    'stalls.v1beta1.test.example.com',
+    'market',
+    '-o',
+    'jsonpath={.spec.chairs}',
+  ]);
+  expect(stdout).toBe('13');
+});
+
+test('what cannot be converted is refused in our words', async () => {
+  const { status, body } = await api.ask('POST', STALLS.old, stall('crowded', '1000'));
+  expect(status).toBe(500);
+  expect(body.message).toContain('Stall default/crowded cannot be converted to test.example.com/v1');
+  expect(body.message).toContain('spec.seats');
+  expect(await api.ask('GET', `${STALLS.now}/crowded`)).toMatchObject({ status: 404 });
+});
+
+/** Server-side apply by a manager of a name. */
+function apply(manager: string, object: object): ReturnType<typeof kubectl> {
+  return kubectl(plane, ['apply', '--server-side', `--field-manager=${manager}`, '-f', '-'], {
+    input: JSON.stringify(object),
+  });
+}
+
+test('appliers of different versions share an object', async () => {
+  expect(await apply('new', shop('v1', 'shared', { image: 'a', ports: [80] }))).toMatchObject({ code: 0 });
+  expect(await apply('old', shop('v1beta1', 'shared', { replicas: 3, image: 'a' }))).toMatchObject({ code: 0 });
+  expect(await apply('new', shop('v1', 'shared', { image: 'a', ports: [81] }))).toMatchObject({ code: 0 });
+  expect((await get(`${SHOPS.now}/shared`)).spec).toEqual({ image: 'a', size: 3, ports: [81] });
+});
+
+// Pruning, the API server converts what is left of an object without the fields of the one who lets go of them, required or not, before
+// it puts back those that others own; convertObject refuses what is not whole.
+test.failing('one of two appliers lets go of a required field', async () => {
+  expect(await apply('new', shop('v1', 'shared', { ports: [82] }))).toMatchObject({ code: 0 });
+});
+
+test('objects that are stored in the old version do not keep a new operator from starting', async () => {
+  const { webhookPort } = operator;
+  await operator.stop();
+  const store = async (version: string) => {
+    const body = { spec: (crdFor(Stall, webhookPort, version) as { spec: object }).spec };
+    expect(await api.ask('PATCH', `${CRDS}/${Stall.crdName}`, body)).toMatchObject({ status: 200 });
+  };
+  await store('v1beta1');
+  // Nobody converts now: only what needs no conversion succeeds.
+  await waitFor(async () => (await api.ask('POST', STALLS.old, stall('stored', '7'))).status === 201);
+  await store('v1');
+  await waitFor(async () => (await api.ask('GET', `${STALLS.now}/stored`)).status === 500, {
+    describe: 'v1 to be stored',
+  });
+
+  operator = await startOperator(webhookPort);
+  await waitFor(async () => (await operator.readyz()) === 200, { describe: 'the operator to be ready' });
+  expect((await built('stored')).spec).toEqual({ seats: 7 });
+}, 60_000);
+
+test('the operator counts what it converts', async () => {
+  const text = await operator.metrics.render();
+  expect(text).toMatch(/kindred_conversion_requests_total\{kind="stalls.test.example.com",result="success"\} [1-9]/);
+  expect(text).not.toContain('result="invalid"');
+});

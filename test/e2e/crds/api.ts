@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'undici';
+import { parse } from 'yaml';
+
+/** An answer of the API server. */
+export interface Answer {
+  readonly status: number;
+  readonly body: { readonly message?: string; readonly [field: string]: unknown };
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly [{ readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string } }];
+  readonly users: readonly [
+    { readonly user: { readonly 'client-certificate-data': string; readonly 'client-key-data': string } },
+  ];
+}
+
+/** Plain requests of the administrator: these tests are about the server's answers, not about a client. */
+export class Api {
+  private constructor(
+    private readonly server: string,
+    private readonly agent: Agent,
+  ) {}
+
+  static async of(kubeconfig: string): Promise<Api> {
+    const { clusters, users } = parse(await readFile(kubeconfig, 'utf8')) as Kubeconfig;
+    const { cluster } = clusters[0];
+    const { user } = users[0];
+    const decoded = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
+    const connect = {
+      ca: decoded(cluster['certificate-authority-data']),
+      cert: decoded(user['client-certificate-data']),
+      key: decoded(user['client-key-data']),
+    };
+    return new Api(cluster.server, new Agent({ connect }));
+  }
+
+  async ask(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+    const response = await request(`${this.server}${path}`, {
+      dispatcher: this.agent,
+      method,
+      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.statusCode, body: (await response.body.json()) as Answer['body'] };
+  }
+
+  async close(): Promise<void> {
+    await this.agent.close();
+  }
+}

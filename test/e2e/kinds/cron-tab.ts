@@ -1,0 +1,67 @@
+import { owned } from '../../../constructs/core/owned';
+import { CronTab } from '../../../constructs/kinds';
+import type { Bench } from '../operator/support/bench';
+import { condition, ready } from '../operator/support/conditions';
+import { childrenStand, expectChildren } from '../operator/support/expect-children';
+
+/** CronTab on a real API server. */
+export function cronTabTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('cron');
+  });
+
+  test('without a spec it is Ready, and nothing is scheduled', async () => {
+    const [sample] = CronTab.samples;
+    const ref = { namespace, name: sample!.name };
+    await bench.make(CronTab, ref);
+    const live = await bench.until(CronTab.type, ref, 'Ready', ready);
+    expect(condition(live, 'Ready')).toMatchObject({ status: 'True', reason: 'NothingScheduled' });
+    expect(await bench.client.get(owned.CronJob, ref)).toBeUndefined();
+  });
+
+  test('lives from its schedule to its deletion', async () => {
+    const ref = { namespace, name: 'nightly' };
+    const spec = { cronSpec: '0 3 * * 1-5', image: 'busybox:1', timeZone: 'Europe/Berlin', command: ['sleep', '1'] };
+    await bench.make(CronTab, ref, spec);
+    await expectChildren(bench, CronTab, await bench.until(CronTab.type, ref, 'Ready', ready));
+    const cronJob = await bench.get(owned.CronJob, ref);
+    expect(cronJob).toMatchObject({
+      spec: { schedule: '0 3 * * 1-5', timeZone: 'Europe/Berlin', suspend: false, concurrencyPolicy: 'Forbid' },
+    });
+
+    await bench.respec(CronTab, ref, { cronSpec: '@hourly', suspend: true, command: null, timeZone: null });
+    const changed = await bench.until(CronTab.type, ref, 'Ready', ready);
+    await expectChildren(bench, CronTab, changed);
+    const after = (await bench.get(owned.CronJob, ref)) as { spec?: { timeZone?: string; jobTemplate?: unknown } };
+    expect(after.spec?.timeZone).toBeUndefined();
+    expect(JSON.stringify(after.spec?.jobTemplate)).not.toContain('"sleep"');
+
+    await bench.patch(owned.CronJob, ref, { spec: { schedule: '1 1 * * *' } });
+    await childrenStand(bench, CronTab, changed);
+    await bench.client.delete(owned.CronJob, ref);
+    await childrenStand(bench, CronTab, changed);
+
+    await bench.patch(CronTab.type, ref, { spec: null });
+    const bare = await bench.until(CronTab.type, ref, 'Ready with nothing to do', (object) => {
+      return ready(object) && condition(object, 'Ready')?.reason === 'NothingScheduled';
+    });
+    await bench.gone(owned.CronJob, ref);
+    await expectChildren(bench, CronTab, bare);
+
+    await bench.respec(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
+    await expectChildren(bench, CronTab, await bench.until(CronTab.type, ref, 'Ready', ready));
+    await bench.remove(CronTab.type, ref);
+    await bench.gone(owned.CronJob, ref);
+  });
+
+  test.each([
+    ['a schedule without an image', 'cronSpec and image go together', { cronSpec: '@daily' }],
+    ['a minute that does not exist', 'spec.cronSpec', { cronSpec: '99 * * * *', image: 'a' }],
+    ['a range that runs backwards', 'a range must not run backwards', { cronSpec: '0 5-1 * * *', image: 'a' }],
+  ])('kubectl refuses %s', async (_, words, spec) => {
+    const object = { apiVersion: CronTab.apiVersion, kind: CronTab.kind, metadata: { name: 'bad' }, spec };
+    const { code, stderr } = await bench.kubectl(['apply', '-n', namespace, '-f', '-'], JSON.stringify(object));
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) as string });
+  });
+}

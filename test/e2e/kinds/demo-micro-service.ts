@@ -1,0 +1,126 @@
+import { owned } from '../../../constructs/core/owned';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { DemoMicroService } from '../../../constructs/kinds';
+import { ApiError } from '../../../operator/src/client/errors';
+import type { Bench } from '../operator/support/bench';
+import { condition, ready } from '../operator/support/conditions';
+import { deploymentEdits, expectDeploymentBack } from '../operator/support/drift';
+import { expectChildren } from '../operator/support/expect-children';
+
+const FINALIZER = 'demomicroservice.finalizers.devops.my.domain';
+const HOLD = 'e2e.test/hold';
+const REPLICA_SETS: ResourceType = {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  plural: 'replicasets',
+  scope: 'Namespaced',
+};
+const policyType = (kind: string, plural: string): ResourceType => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind,
+  plural,
+  scope: 'Cluster',
+});
+const POLICIES = policyType('ValidatingAdmissionPolicy', 'validatingadmissionpolicies');
+const BINDINGS = policyType('ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings');
+
+/** DemoMicroService on a real API server. */
+export function demoMicroServiceTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('demo');
+  });
+
+  test('the sample gets its Deployment and finalizer, rolls with its image, and comes back', async () => {
+    const [sample] = DemoMicroService.samples;
+    const ref = { namespace, name: sample!.name };
+    await bench.make(DemoMicroService, ref, sample!.spec);
+    const live = await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await expectChildren(bench, DemoMicroService, live);
+    expect(live.metadata.finalizers).toEqual([FINALIZER]);
+    const container = {
+      name: sample!.name,
+      imagePullPolicy: 'Always',
+      ports: [{ containerPort: 9898, protocol: 'TCP' }],
+    };
+    const deployment = await bench.get(owned.Deployment, ref);
+    expect(deployment).toMatchObject({
+      metadata: { labels: { app: sample!.name } },
+      spec: { selector: { matchLabels: { app: sample!.name } }, template: { spec: { containers: [container] } } },
+    });
+
+    await bench.respec(DemoMicroService, ref, { image: 'stefanprodan/podinfo:0.0.2' });
+    await expectChildren(bench, DemoMicroService, await bench.until(DemoMicroService.type, ref, 'Ready', ready));
+    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(deployment.metadata.uid);
+    await expectDeploymentBack(bench, DemoMicroService, ref, ref, deploymentEdits(sample!.name));
+  });
+
+  test('deleting it deletes the Deployment first, and waits for that', async () => {
+    const ref = { namespace, name: 'finalized' };
+    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    const [replicaSet] = (await bench.client.list(REPLICA_SETS, { namespace, labelSelector: 'app=finalized' })).items;
+    const held = { namespace, name: replicaSet!.metadata.name };
+    await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: [HOLD] } });
+    await bench.client.delete(DemoMicroService.type, ref);
+    const deployment = await bench.until(owned.Deployment, ref, 'being deleted', ({ metadata }) => {
+      return metadata.deletionTimestamp !== undefined;
+    });
+    // The Deployment waits for its ReplicaSet, and the object for its Deployment.
+    expect(deployment.metadata.finalizers).toEqual(['foregroundDeletion']);
+    expect((await bench.audit()).writes()).toContain(`delete deployments.apps ${namespace}/finalized 200`);
+    await bench.until(REPLICA_SETS, held, 'being deleted', ({ metadata }) => metadata.deletionTimestamp !== undefined);
+    expect((await bench.get(DemoMicroService.type, ref)).metadata.finalizers).toEqual([FINALIZER]);
+
+    await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: null } });
+    await bench.gone(DemoMicroService.type, ref);
+    expect(await bench.client.get(owned.Deployment, ref)).toBeUndefined();
+  });
+
+  test('a clean-up that is refused says why and does not run hot; once allowed, it ends', async () => {
+    const ref = { namespace, name: 'guarded' };
+    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await forbidDeletion(bench, namespace);
+    await bench.client.delete(DemoMicroService.type, ref);
+    const stuck = await bench.until(DemoMicroService.type, ref, 'saying why', (object) => {
+      return condition(object, 'Ready')?.reason === 'ErrCleanup';
+    });
+    expect(condition(stuck, 'Ready')?.message).toContain('guarded by the test');
+    expect(stuck.metadata.finalizers).toEqual([FINALIZER]);
+    await bench.remove(BINDINGS, { name: 'guard' });
+    await bench.gone(DemoMicroService.type, ref);
+    const refused = (await bench.audit())
+      .writes()
+      .filter((write) => write === `delete deployments.apps ${namespace}/guarded 422`);
+    expect(refused.length).toBeLessThan(30);
+  });
+}
+
+/** Nobody may delete the Deployment `guarded`; returns when that is so. */
+async function forbidDeletion(bench: Bench, namespace: string): Promise<void> {
+  const rule = { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['DELETE'], resources: ['deployments'] };
+  await bench.create(
+    POLICIES,
+    { name: 'guard' },
+    {
+      spec: {
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: "oldObject.metadata.name != 'guarded'", message: 'guarded by the test' }],
+      },
+    },
+  );
+  await bench.create(BINDINGS, { name: 'guard' }, { spec: { policyName: 'guard', validationActions: ['Deny'] } });
+  // A policy takes effect a moment after it was written.
+  const decoy = { namespace: await bench.namespace('decoy'), name: 'guarded' };
+  await bench.eventually('the policy to take effect', async () => {
+    if ((await bench.client.get(owned.Deployment, decoy)) === undefined) {
+      const spec = (await bench.get(owned.Deployment, { namespace, name: 'guarded' })).spec;
+      await bench.create(owned.Deployment, decoy, { spec });
+    }
+    return bench.client.delete(owned.Deployment, decoy).then(
+      () => undefined,
+      (error: unknown) => (error instanceof ApiError && error.code === 422 ? true : undefined),
+    );
+  });
+}

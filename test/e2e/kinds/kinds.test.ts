@@ -1,0 +1,37 @@
+import { useBench } from '../operator/support/bench';
+import { cronTabTests } from './cron-tab';
+import { demoMicroServiceTests } from './demo-micro-service';
+import { fooTests } from './foo';
+import { helloAppTests } from './hello-app';
+import { microServiceConfigTests } from './micro-service-config';
+import { microServiceDeployTests } from './micro-service-deploy';
+import { microServiceScalingTests } from './micro-service-scaling';
+import { microServiceSharedTests } from './micro-service-shared';
+import { sampleResourceTests } from './sample-resource';
+
+// One control plane for all of them: starting one takes longer than most of these tests.
+const bench = useBench();
+jest.setTimeout(180_000);
+
+describe('HelloApp', () => helloAppTests(bench));
+describe('DemoMicroService', () => demoMicroServiceTests(bench));
+describe('MicroServiceDeploy', () => {
+  microServiceDeployTests(bench);
+  microServiceSharedTests(bench);
+  microServiceConfigTests(bench);
+  microServiceScalingTests(bench);
+});
+describe('CronTab', () => cronTabTests(bench));
+describe('SampleResource', () => sampleResourceTests(bench));
+describe('Foo', () => fooTests(bench));
+
+test('nothing was refused to the operator, and it logged no error', async () => {
+  expect((await bench.audit()).refusals()).toEqual([]);
+  expect(bench.operator.log.errors()).toEqual([]);
+});
+
+test('nothing was granted in vain', async () => {
+  const unused = (await bench.audit()).unused(bench.platform.rules);
+  // Lists are for servers without streaming ones, finalizers for an admission plugin: the operator's own tests need both.
+  expect(unused.filter((grant) => !grant.startsWith('list ') && !grant.includes('/finalizers.'))).toEqual([]);
+});

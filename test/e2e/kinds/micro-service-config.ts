@@ -1,0 +1,91 @@
+import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { MicroServiceDeploy } from '../../../constructs/kinds';
+import type { Bench } from '../operator/support/bench';
+import { ready } from '../operator/support/conditions';
+import { childrenStand, expectChildren } from '../operator/support/expect-children';
+
+const PODS: ResourceType = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
+
+/** The configuration of a MicroServiceDeploy, and when its pods restart, on a real API server. */
+export function microServiceConfigTests(bench: Bench): void {
+  const msName = 'configured';
+  let ref: { namespace: string; name: string };
+  let child: { namespace: string; name: string };
+  beforeAll(async () => {
+    const namespace = await bench.namespace('config');
+    ref = { namespace, name: 'configured' };
+    child = { namespace, name: 'configured-v1' };
+    const spec = { msName, fullName: child.name, version: '1', path: 'v1', image: 'ms:1', creationTimestamp: '1' };
+    await bench.make(MicroServiceDeploy, ref, spec);
+    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+  });
+  const respec = async (spec: object): Promise<KubeObject> => {
+    await bench.respec(MicroServiceDeploy, ref, spec);
+    return bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+  };
+  const pods = async (): Promise<readonly string[]> => {
+    const { items } = await bench.client.list(PODS, { namespace: ref.namespace, labelSelector: `app=${msName}` });
+    return items
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.uid!);
+  };
+
+  test('a new config changes the ConfigMap only', async () => {
+    expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': '' } });
+    const before = await bench.get(owned.Deployment, child);
+    const podsBefore = await pods();
+    const writesBefore = (await bench.audit()).writes().length;
+    await expectChildren(bench, MicroServiceDeploy, await respec({ config: 'a=1' }));
+    expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': 'a=1' } });
+    const after = await bench.get(owned.Deployment, child);
+    expect(after.metadata.generation).toBe(before.metadata.generation);
+    expect(await pods()).toEqual(podsBefore);
+    const { namespace } = ref;
+    const writes = (await bench.audit()).writes().slice(writesBefore);
+    expect([...new Set(writes)].sort()).toEqual([
+      `patch configmaps ${namespace}/configured-v1 200`,
+      `patch microservicedeploys/status.custom.ops ${namespace}/configured 200`,
+    ]);
+  });
+
+  test('another creationTimestamp restarts the pods', async () => {
+    const podsBefore = await pods();
+    await expectChildren(bench, MicroServiceDeploy, await respec({ creationTimestamp: '2' }));
+    expect(await bench.get(owned.Deployment, child)).toMatchObject({
+      metadata: { annotations: { 'app.ops.my.domain/last-rollout-at': '2' } },
+      spec: { template: { metadata: { annotations: { 'app.ops.my.domain/create-at': '2' } } } },
+    });
+    const podsAfter = await pods();
+    expect(podsAfter).toHaveLength(1);
+    expect(podsBefore).not.toContain(podsAfter[0]);
+  });
+
+  test('without a creationTimestamp its annotations go', async () => {
+    const live = await respec({ creationTimestamp: null });
+    await childrenStand(bench, MicroServiceDeploy, live);
+    const text = JSON.stringify(await bench.get(owned.Deployment, child), (key, value: unknown) =>
+      key === 'managedFields' ? undefined : value,
+    );
+    expect(text).not.toContain('last-rollout-at');
+    expect(text).not.toContain('create-at');
+  });
+
+  test('the config may come from a Secret instead', async () => {
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await respec({ config: null, configSecretRef: { name: 'settings', key: 'text' } }),
+    );
+    await bench.gone(owned.ConfigMap, child);
+    const secret = { secretName: 'settings', defaultMode: 420, items: [{ key: 'text', path: 'ms.properties' }] };
+    const deployment = (await bench.get(owned.Deployment, child)) as unknown as {
+      spec: { template: { spec: { volumes: readonly unknown[] } } };
+    };
+    expect(deployment.spec.template.spec.volumes).toEqual([
+      expect.objectContaining({ name: 'log' }) as unknown,
+      { name: 'config', secret },
+    ]);
+  });
+}

@@ -1,0 +1,176 @@
+import { owned } from '../../../constructs/core/owned';
+import { MicroServiceDeploy } from '../../../constructs/kinds';
+import { expectedShared } from '../../../operator/testing';
+import type { Bench } from '../operator/support/bench';
+import { ready } from '../operator/support/conditions';
+import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
+import { expectChildren, expectStanding } from '../operator/support/expect-children';
+
+const made = { 'my-domain-ops-controller-make': 'true' };
+
+/** The life of one MicroServiceDeploy on a real API server. */
+export function microServiceDeployTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('ms');
+  });
+
+  test('the sample gets its children and becomes Ready', async () => {
+    const [sample] = MicroServiceDeploy.samples;
+    const ref = { namespace, name: sample!.name };
+    await bench.make(MicroServiceDeploy, ref, sample!.spec);
+    const live = await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await expectChildren(bench, MicroServiceDeploy, live);
+    await expectStanding(bench, expectedShared(MicroServiceDeploy, [live]));
+    expect(live.status).toMatchObject({ replicas: 3, readyReplicas: 3 });
+    expect((await bench.get(owned.Deployment, ref)).spec).toMatchObject(deploymentSpec);
+    const labels = { ...made, app: 'ms-sample' };
+    expect(await bench.get(owned.Deployment, ref)).toMatchObject({
+      metadata: { labels, annotations: { 'app.ops.my.domain/last-rollout-at': '1535546718115' } },
+    });
+    expect(await bench.get(owned.ConfigMap, ref)).toMatchObject({
+      metadata: { labels },
+      data: { 'ms.properties': 'password=88888888' },
+    });
+    expect(await bench.get(owned.HorizontalPodAutoscaler, ref)).toMatchObject({
+      metadata: { labels },
+      spec: { minReplicas: 1, maxReplicas: 10, scaleTargetRef: { kind: 'Deployment', name: 'ms-sample-v1s0' } },
+    });
+    expect(await bench.get(owned.Service, ref)).toMatchObject({
+      metadata: {
+        labels,
+        annotations: { 'app.ops.my.domain/path': 'v1', 'app.ops.my.domain/need-auth': 'true' },
+      },
+      spec: { selector: { app: 'ms-sample', 'custom.ops/instance': 'ms-sample-v1s0' } },
+    });
+    expect(await bench.get(owned.Service, { namespace, name: 'ms-sample' })).toMatchObject({
+      metadata: { labels },
+      spec: {
+        selector: { app: 'ms-sample' },
+        ports: [{ name: 'http', port: 9898, protocol: 'TCP', targetPort: 9898 }],
+      },
+    });
+    const account = await bench.get(owned.ServiceAccount, { namespace, name: 'ms-sample' });
+    expect(account.metadata.labels).toEqual({ ...made, 'app.kubernetes.io/managed-by': 'kindred' });
+  });
+
+  test('an edited or deleted child comes back', async () => {
+    const ref = { namespace, name: 'drifting' };
+    const spec = { msName: 'drift', fullName: 'drift-v1', version: '1', path: 'v1', image: 'ms:1', config: 'a=1' };
+    await bench.make(MicroServiceDeploy, ref, spec);
+    const live = await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    const child = { namespace, name: 'drift-v1' };
+    await expectDeploymentBack(bench, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
+    await bench.patch(owned.ConfigMap, child, { data: { 'ms.properties': 'a=2' } });
+    await bench.until(owned.ConfigMap, child, 'as written', (map) => {
+      return JSON.stringify(map.data) === JSON.stringify({ 'ms.properties': 'a=1' });
+    });
+    await bench.client.delete(owned.Service, child);
+    await bench.eventually('the Service to come back', () => bench.client.get(owned.Service, child));
+    await expectChildren(bench, MicroServiceDeploy, live);
+  });
+
+  test('a new fullName makes new children before the old ones go', async () => {
+    const ref = { namespace, name: 'renamed' };
+    const spec = {
+      msName: 'renamed',
+      fullName: 'renamed-v1',
+      version: '1',
+      path: 'v1',
+      image: 'ms:1',
+      autoscaling: true,
+    };
+    await bench.make(MicroServiceDeploy, ref, spec);
+    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.respec(MicroServiceDeploy, ref, { fullName: 'renamed-v2', version: '2', path: 'v2' });
+    const old = { namespace, name: 'renamed-v1' };
+    for (const type of MicroServiceDeploy.owns) await bench.gone(type, old);
+    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
+    const writes = (await bench.audit()).writes();
+    const created = writes.indexOf(`create deployments.apps ${namespace}/renamed-v2 201`);
+    expect(created).toBeGreaterThan(-1);
+    expect(writes.indexOf(`delete deployments.apps ${namespace}/renamed-v1 200`)).toBeGreaterThan(created);
+  });
+
+  test('deleting it deletes everything', async () => {
+    const ref = { namespace, name: 'short-lived' };
+    const spec = { msName: 'short', fullName: 'short', version: '1', path: 'v1', image: 'ms:1', autoscaling: true };
+    await bench.make(MicroServiceDeploy, ref, spec);
+    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
+    await bench.remove(MicroServiceDeploy.type, ref);
+    const children = [...MicroServiceDeploy.owns, owned.ServiceAccount];
+    for (const type of children) await bench.gone(type, { namespace, name: 'short' });
+  });
+
+  test.each([
+    ['two sources of its config', 'configSecretRef', { config: 'a=1', configSecretRef: { name: 'a', key: 'b' } }],
+    [
+      'requests above limits',
+      'requests.cpu',
+      { resourceRequirements: { requests: { cpu: '2' }, limits: { cpu: '1' } } },
+    ],
+    ['a version that leaves its folder', 'spec.version', { version: '1..2' }],
+    ['a service name that is no label', 'spec.msName', { msName: 'Not.A.Label' }],
+  ])('kubectl refuses %s', async (_, words, more) => {
+    const { apiVersion, kind } = MicroServiceDeploy;
+    const spec = { msName: 'bad', fullName: 'bad', version: '1', path: 'v1', image: 'ms:1', ...more };
+    const object = JSON.stringify({ apiVersion, kind, metadata: { name: 'bad' }, spec });
+    const { code, stderr } = await bench.kubectl(['apply', '-n', namespace, '-f', '-'], object);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) as string });
+  });
+
+  test('the server refuses another msName', async () => {
+    const ref = { namespace, name: 'steady' };
+    await bench.make(MicroServiceDeploy, ref, { msName: 'a', fullName: 'a', version: '1', path: 'v1', image: 'ms:1' });
+    const refusal = bench.respec(MicroServiceDeploy, ref, { msName: 'b' });
+    await expect(refusal).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining('spec.msName') as string,
+    });
+  });
+}
+
+/** The Deployment's spec of the sample, as the original makes it. */
+const deploymentSpec = {
+  replicas: 3,
+  selector: { matchLabels: { app: 'ms-sample', 'custom.ops/instance': 'ms-sample-v1s0' } },
+  template: {
+    metadata: {
+      labels: { app: 'ms-sample', 'custom.ops/instance': 'ms-sample-v1s0' },
+      annotations: { 'prometheus.io/scrape': 'true', 'app.ops.my.domain/create-at': '1535546718115' },
+    },
+    spec: {
+      serviceAccountName: 'ms-sample',
+      initContainers: [
+        {
+          name: 'log-volume-mount-hack',
+          image: 'busybox',
+          imagePullPolicy: 'Always',
+          command: ['sh', '-c', 'chmod -R 777 /home/admin/logs || exit 0'],
+          volumeMounts: [{ name: 'log', mountPath: '/home/admin/logs' }],
+        },
+      ],
+      containers: [
+        {
+          name: 'ms-sample',
+          image: 'just a image url',
+          imagePullPolicy: 'Always',
+          ports: [{ containerPort: 9898, protocol: 'TCP' }],
+          env: [
+            { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+            { name: 'SERVICE_NAME', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
+          ],
+          volumeMounts: [
+            { name: 'log', mountPath: '/home/admin/logs' },
+            { name: 'config', mountPath: '/home/admin/conf' },
+          ],
+          resources: { limits: { cpu: '2', memory: '4Gi' }, requests: { cpu: '2', memory: '4Gi' } },
+        },
+      ],
+      volumes: [
+        { name: 'log', hostPath: { path: '/data0/logs/ms-sample/1.0', type: 'DirectoryOrCreate' } },
+        { name: 'config', configMap: { name: 'ms-sample-v1s0', defaultMode: 420 } },
+      ],
+    },
+  },
+};

@@ -1,0 +1,96 @@
+import { owned } from '../../../constructs/core/owned';
+import { MicroServiceDeploy } from '../../../constructs/kinds';
+import { expectedShared } from '../../../operator/testing';
+import type { Bench } from '../operator/support/bench';
+import { condition, is, ready } from '../operator/support/conditions';
+import { eventAbout } from '../operator/support/events';
+import { expectStanding } from '../operator/support/expect-children';
+
+/** What the instances of one msName share, on a real API server. */
+export function microServiceSharedTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('shared');
+  });
+  const instance = (name: string, msName: string) =>
+    bench.make(
+      MicroServiceDeploy,
+      { namespace, name },
+      { msName, fullName: `${msName}-${name}`, version: name, path: name, image: 'ms:1' },
+    );
+  const isReady = (name: string) => bench.until(MicroServiceDeploy.type, { namespace, name }, 'Ready', ready);
+
+  test('two instances share a Service and a ServiceAccount; the last one takes them along', async () => {
+    const shared = { namespace, name: 'pair' };
+    await Promise.all([instance('v1', 'pair'), instance('v2', 'pair')]);
+    const both = [await isReady('v1'), await isReady('v2')];
+    const expected = expectedShared(MicroServiceDeploy, both);
+    await bench.eventually('both to hold what they share', async () => {
+      await expectStanding(bench, expected);
+      return true;
+    });
+    for (const type of [owned.Service, owned.ServiceAccount]) {
+      const { ownerReferences = [] } = (await bench.get(type, shared)).metadata;
+      expect(ownerReferences.map(({ uid }) => uid)).toEqual(both.map(({ metadata }) => metadata.uid));
+      expect(ownerReferences.some(({ controller }) => controller === true)).toBe(false);
+    }
+
+    await bench.remove(MicroServiceDeploy.type, { namespace, name: 'v1' });
+    const { uid } = both[1]!.metadata;
+    for (const type of [owned.Service, owned.ServiceAccount]) {
+      await bench.until(type, shared, 'held by v2 alone', ({ metadata }) => {
+        return metadata.ownerReferences?.length === 1 && metadata.ownerReferences[0]?.uid === uid;
+      });
+    }
+    await bench.gone(owned.Deployment, { namespace, name: 'pair-v1' });
+    await isReady('v2');
+
+    await bench.remove(MicroServiceDeploy.type, { namespace, name: 'v2' });
+    for (const type of [owned.Service, owned.ServiceAccount]) await bench.gone(type, shared);
+  });
+
+  test('of many that come at once, all become Ready', async () => {
+    const names = Array.from({ length: 12 }, (_, i) => `m${String(i).padStart(2, '0')}`);
+    await Promise.all(names.map((name) => instance(name, 'crowd')));
+    const all = [];
+    for (const name of names) all.push(await isReady(name));
+    await expectStanding(bench, expectedShared(MicroServiceDeploy, all));
+  });
+
+  test('what is shared comes back when it is edited or deleted', async () => {
+    const shared = { namespace, name: 'steady' };
+    await instance('v3', 'steady');
+    const expected = expectedShared(MicroServiceDeploy, [await isReady('v3')]);
+    const back = () =>
+      bench.eventually('what is shared to come back', async () => {
+        await expectStanding(bench, expected);
+        return true;
+      });
+    await bench.patch(owned.Service, shared, { spec: { selector: { app: 'stranger' } } });
+    await back();
+    await bench.client.delete(owned.ServiceAccount, shared);
+    await back();
+    await bench.client.delete(owned.Service, shared);
+    await back();
+    await isReady('v3');
+  });
+
+  test("somebody else's Service of that name is refused and left alone, until it goes", async () => {
+    const shared = { namespace, name: 'taken' };
+    const spec = { selector: { app: 'theirs' }, ports: [{ port: 80 }] };
+    await bench.create(owned.Service, shared, { spec });
+    await instance('v4', 'taken');
+    const refused = await bench.until(MicroServiceDeploy.type, { namespace, name: 'v4' }, 'refused', (object) => {
+      return is(object, 'Stalled', 'True');
+    });
+    const words = 'Resource "taken" already exists and is not managed by MicroServiceDeploy';
+    expect(condition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrResourceExists' });
+    expect(condition(refused, 'Ready')?.message).toContain(words);
+    expect((await eventAbout(bench, refused, 'ErrResourceExists')).note).toContain(words);
+    const theirs = await bench.get(owned.Service, shared);
+    expect(theirs).toMatchObject({ spec });
+    expect(JSON.stringify(theirs)).not.toContain('kindred');
+    await bench.client.delete(owned.Service, shared);
+    await expectStanding(bench, expectedShared(MicroServiceDeploy, [await isReady('v4')]));
+  });
+}

@@ -1,0 +1,43 @@
+import { owned } from '../../../constructs/core/owned';
+import { SampleResource } from '../../../constructs/kinds';
+import type { Bench } from '../operator/support/bench';
+import { ready } from '../operator/support/conditions';
+import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
+import { expectChildren } from '../operator/support/expect-children';
+
+/** SampleResource on a real API server. */
+export function sampleResourceTests(bench: Bench): void {
+  test('lives from its sample to its deletion', async () => {
+    const namespace = await bench.namespace('sample');
+    const [sample] = SampleResource.samples;
+    const ref = { namespace, name: sample!.name };
+    await bench.make(SampleResource, ref, sample!.spec);
+    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+    const deployment = await bench.get(owned.Deployment, ref);
+    expect(deployment.spec?.replicas).toBe(1);
+
+    await bench.respec(SampleResource, ref, { podImage: 'redis:7' });
+    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+    const { containers } = (
+      deployment as unknown as { spec: { template: { spec: { containers: { name: string }[] } } } }
+    ).spec.template.spec;
+    await expectDeploymentBack(bench, SampleResource, ref, ref, [
+      ...deploymentEdits(containers[0]!.name),
+      replicasEdit,
+    ]);
+
+    await bench.remove(SampleResource.type, ref);
+    await bench.gone(owned.Deployment, ref);
+  });
+
+  test('kubectl refuses one without an image', async () => {
+    const object = {
+      apiVersion: SampleResource.apiVersion,
+      kind: SampleResource.kind,
+      metadata: { name: 'bad' },
+      spec: {},
+    };
+    const { code, stderr } = await bench.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('spec.podImage') as string });
+  });
+}

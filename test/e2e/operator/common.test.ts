@@ -1,0 +1,21 @@
+import { contestTests } from './contests';
+import { namespaceEndTests } from './namespace-end';
+import { ownershipTests } from './ownership';
+import { peopleTests } from './people';
+import { useBench } from './support/bench';
+import { undecodableTests } from './undecodable';
+
+// One control plane for what is common to all kinds.
+const bench = useBench();
+jest.setTimeout(180_000);
+
+describe('ownership', () => ownershipTests(bench));
+describe('people', () => peopleTests(bench));
+describe('contests', () => contestTests(bench));
+describe('undecodable', () => undecodableTests(bench));
+describe('the end of a namespace', () => namespaceEndTests(bench));
+
+test('nothing was refused to the operator, and it logged no error', async () => {
+  expect((await bench.audit()).refusals()).toEqual([]);
+  expect(bench.operator.log.errors()).toEqual([]);
+});

@@ -1,0 +1,24 @@
+import { awayTests } from './away';
+import { leadershipTests } from './leadership';
+import { permissionTests } from './permissions';
+import { readinessTests } from './readiness';
+import { restartTests } from './restart';
+import { useBench } from './support/bench';
+
+// Without streaming lists the operator lists in pages, as it must on older servers; the other files run with them.
+const bench = useBench({ operator: false, apiServerArgs: ['--feature-gates=WatchList=false'] });
+jest.setTimeout(240_000);
+
+describe('readiness', () => readinessTests(bench));
+describe('restart', () => restartTests(bench));
+describe('away', () => awayTests(bench));
+describe('leadership', () => leadershipTests(bench));
+
+test('nothing was refused to the operator, and every list that is granted was asked for', async () => {
+  const audit = await bench.audit();
+  expect(audit.refusals()).toEqual([]);
+  expect(audit.unused(bench.platform.rules).filter((grant) => grant.startsWith('list '))).toEqual([]);
+});
+
+// The last one: here something is refused.
+describe('permissions', () => permissionTests(bench));

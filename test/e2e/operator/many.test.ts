@@ -1,0 +1,74 @@
+import { HelloApp } from '../../../constructs/kinds';
+import { useControlPlane, waitFor } from '../../../local/testing';
+import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../operator/testing';
+import type { ApiClient } from '../../../operator/src/client/api-client';
+import { makeMany } from './many-objects';
+import { installOnApi } from './many-platform';
+import type { InstalledPlatform } from './support/install-platform';
+
+const count = 1_000;
+const patienceMs = 120_000;
+jest.setTimeout(2 * patienceMs);
+
+const plane = useControlPlane({ components: 'api' });
+let platform: InstalledPlatform;
+let client: ApiClient;
+let operator: OperatorProcess | undefined;
+
+beforeAll(async () => {
+  [platform, client] = await Promise.all([
+    installOnApi(plane, [HelloApp]),
+    adminClient(plane.adminKubeconfig),
+    operatorBundle(),
+  ]);
+}, 180_000);
+afterAll(async () => {
+  await operator?.kill();
+  await client.close();
+});
+
+/** A new operator at work. */
+async function start(): Promise<OperatorProcess> {
+  const kubeconfig = await plane.kubeconfigFor(platform.account);
+  operator = await OperatorProcess.start({ kubeconfig, args: platform.args });
+  await operator.working(patienceMs);
+  return operator;
+}
+
+/** Waits until a counter of the operator has come so far and nothing is left to do. */
+async function settled(running: OperatorProcess, counter: string, atLeast: number): Promise<void> {
+  const check = async (): Promise<boolean> => {
+    const metrics = await running.metrics();
+    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
+    return open === 0 && metrics.sum(counter) >= atLeast;
+  };
+  const describe = `nothing left to do and ${counter} >= ${String(atLeast)}`;
+  await waitFor(check, { describe, timeout: patienceMs, interval: 200 });
+}
+
+/** The operator's writes, but events: they are a courtesy. */
+async function writes(): Promise<readonly string[]> {
+  const { namespace, name } = platform.account;
+  const audit = new OperatorAudit(await plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
+  expect(audit.refusals()).toEqual([]);
+  return audit.writes().filter((write) => !write.includes(' events.events.k8s.io '));
+}
+
+test('1,000 objects created at once take one create and one status each, and a restart nothing', async () => {
+  const first = await start();
+  const objects = await makeMany(client, 'many', count);
+  await settled(first, 'kindred_writes_total', 2 * count);
+  expect(await first.stop()).toEqual({ code: 0, signal: null });
+  const expected = objects.flatMap(({ metadata: { name } }) => [
+    `create deployments.apps many/${name} 201`,
+    `patch helloapps/status.apps.anupam.com many/${name} 200`,
+  ]);
+  expect([...(await writes())].sort()).toEqual(expected.sort());
+  expect(first.log.errors()).toEqual([]);
+
+  const second = await start();
+  await settled(second, 'controller_runtime_reconcile_total', count);
+  expect(await second.stop()).toEqual({ code: 0, signal: null });
+  expect((await writes()).length).toBe(2 * count);
+  expect(second.log.errors()).toEqual([]);
+});

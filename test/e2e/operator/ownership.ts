@@ -1,0 +1,122 @@
+import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/core/envelope';
+import { owned } from '../../../constructs/core/owned';
+import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
+import type { Bench } from './support/bench';
+import { condition, is, ready } from './support/conditions';
+import { childrenStand } from './support/expect-children';
+
+/** Whose a child is, on a real API server. */
+export function ownershipTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('own');
+  });
+  const stalled = (name: string) =>
+    bench.until(HelloApp.type, { namespace, name }, 'refused', (object) => is(object, 'Stalled', 'True'));
+  const orphan = async (what: string): Promise<void> => {
+    const { code, stderr } = await bench.kubectl(['delete', what, '--cascade=orphan', '-n', namespace]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+  };
+
+  test('a stripped owner reference is put back', async () => {
+    const ref = { namespace, name: 'stripped' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    const live = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
+    await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null } });
+    await childrenStand(bench, HelloApp, live);
+    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(uid);
+  });
+
+  test("an object without an owner is not re-owned under a stranger's UID, until a person says so", async () => {
+    const ref = { namespace, name: 'estranged' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const stranger = { [OWNER_UID_ANNOTATION]: '00000000-0000-0000-0000-000000000000' };
+    await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null, annotations: stranger } });
+    expect(condition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
+    const { metadata } = await bench.get(owned.Deployment, ref);
+    expect(metadata.ownerReferences).toBeUndefined();
+
+    await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    const adopted = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await childrenStand(bench, HelloApp, adopted);
+    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(metadata.uid);
+  });
+
+  test("a person may have somebody else's object adopted", async () => {
+    const ref = { namespace, name: 'adopted' };
+    const labels = { app: ref.name };
+    const containers = [{ name: 'helloapp', image: 'theirs:1' }];
+    const template = { metadata: { labels }, spec: { containers } };
+    await bench.create(owned.Deployment, ref, { spec: { replicas: 3, selector: { matchLabels: labels }, template } });
+    await bench.make(HelloApp, ref, { image: 'nginx:1', size: 1 });
+    await stalled(ref.name);
+    await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+  });
+
+  test('--cascade=orphan leaves a Deployment alone, and a namesake does not take it', async () => {
+    const ref = { namespace, name: 'orphaned' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
+    await orphan('helloapp/orphaned');
+    await bench.gone(HelloApp.type, ref);
+    const left = await bench.get(owned.Deployment, ref);
+    expect(left.metadata).toMatchObject({ uid });
+    expect(left.metadata.ownerReferences).toBeUndefined();
+    expect(left.metadata.deletionTimestamp).toBeUndefined();
+
+    await bench.make(HelloApp, ref, { image: 'nginx:2' });
+    expect(condition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
+    expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
+  });
+
+  test('--cascade=orphan leaves what a finalizer would have deleted', async () => {
+    const ref = { namespace, name: 'finalized' };
+    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await orphan('dms/finalized');
+    await bench.gone(DemoMicroService.type, ref);
+    const { metadata } = await bench.get(owned.Deployment, ref);
+    expect(metadata.ownerReferences).toBeUndefined();
+    expect(metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  test('--cascade=orphan leaves what is shared', async () => {
+    const ref = { namespace, name: 'ms' };
+    await bench.make(MicroServiceDeploy, ref, {
+      msName: 'ms',
+      fullName: 'ms-v1',
+      version: '1',
+      path: 'v1',
+      image: 'ms:1',
+    });
+    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await orphan('microservicedeploy/ms');
+    await bench.gone(MicroServiceDeploy.type, ref);
+    for (const [type, name] of [
+      [owned.Service, 'ms'],
+      [owned.ServiceAccount, 'ms'],
+      [owned.Deployment, 'ms-v1'],
+      [owned.ConfigMap, 'ms-v1'],
+      [owned.Service, 'ms-v1'],
+    ] as const) {
+      const { metadata } = await bench.get(type, { namespace, name });
+      expect(metadata.ownerReferences).toBeUndefined();
+      expect(metadata.deletionTimestamp).toBeUndefined();
+    }
+  });
+
+  test('a namesake of a deleted object waits for the old Deployment and makes its own', async () => {
+    const ref = { namespace, name: 'again' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
+    await bench.remove(HelloApp.type, ref);
+    await bench.make(HelloApp, ref, { image: 'nginx:2' });
+    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+    expect((await bench.get(owned.Deployment, ref)).metadata.uid).not.toBe(uid);
+  });
+}

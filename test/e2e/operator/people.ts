@@ -1,0 +1,93 @@
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { CronTab, HelloApp } from '../../../constructs/kinds';
+import type { Bench } from './support/bench';
+import { condition, is, ready } from './support/conditions';
+import { eventAbout } from './support/events';
+import { childrenStand, expectChildren } from './support/expect-children';
+import { quiet } from './support/quiet';
+
+const QUOTAS: ResourceType = { apiVersion: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', scope: 'Namespaced' };
+
+/** What people tell the operator, and what it tells them, on a real API server. */
+export function peopleTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('people');
+  });
+  const annotate = (name: string, annotations: Readonly<Record<string, string | null>>): Promise<KubeObject> =>
+    bench.patch(HelloApp.type, { namespace, name }, { metadata: { annotations } });
+
+  test('a paused object is left as it is, says so, and catches up', async () => {
+    const ref = { namespace, name: 'paused' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await annotate('paused', { [PAUSED_ANNOTATION]: 'true' });
+    await bench.respec(HelloApp, ref, { image: 'nginx:2', size: 2 });
+    const paused = await bench.until(HelloApp.type, ref, 'paused', (object) => is(object, 'Ready', 'Unknown'));
+    expect(condition(paused, 'Ready')).toMatchObject({ reason: 'Paused' });
+    expect(condition(paused, 'Ready')?.message).toContain(PAUSED_ANNOTATION);
+    expect((await bench.get(owned.Deployment, ref)).spec?.replicas).toBe(1);
+
+    await annotate('paused', { [PAUSED_ANNOTATION]: null });
+    await expectChildren(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+  });
+
+  test('a changed reconcile-at forces a reconcile, which writes nothing where nothing differs', async () => {
+    const ref = { namespace, name: 'forced' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await quiet(bench, bench.operator);
+    const reconciles = async (): Promise<number> =>
+      (await bench.operator.metrics()).sum('controller_runtime_reconcile_total', { controller: HelloApp.crdName });
+    const before = await reconciles();
+    const writes = (await bench.audit()).writes().length;
+    await annotate('forced', { [RECONCILE_AT_ANNOTATION]: 'now' });
+    await bench.eventually('one more reconcile', async () => ((await reconciles()) > before ? true : undefined));
+    await quiet(bench, bench.operator);
+    expect((await bench.audit()).writes().slice(writes)).toEqual([]);
+  });
+
+  test("a child that the server refuses shows the server's words, until the spec is mended", async () => {
+    const ref = { namespace, name: 'invalid' };
+    // It looks like a time zone, so the schema lets it pass; whether there is one of that name only the server knows.
+    await bench.make(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1', timeZone: 'Nowhere/Land' });
+    const refused = await bench.until(CronTab.type, ref, 'Stalled', (object) => is(object, 'Stalled', 'True'));
+    const words = 'spec.timeZone: Invalid value: "Nowhere/Land"';
+    expect(condition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrInvalidChild' });
+    expect(condition(refused, 'Ready')?.message).toContain(words);
+    expect(condition(refused, 'Stalled')?.message).toContain(words);
+    expect((await eventAbout(bench, refused, 'ErrInvalidChild')).note).toContain(words);
+
+    await bench.respec(CronTab, ref, { timeZone: 'Asia/Tokyo' });
+    const mended = await bench.until(CronTab.type, ref, 'Ready', ready);
+    expect(condition(mended, 'Stalled')).toBeUndefined();
+    await childrenStand(bench, CronTab, mended);
+  });
+
+  test('what keeps pods from being made shows in Ready', async () => {
+    const ref = { namespace, name: 'no-pods' };
+    await bench.make(HelloApp, ref, { image: ' nginx' });
+    await bench.until(HelloApp.type, ref, "saying so in the server's words", (object) => {
+      return condition(object, 'Ready')?.message.includes('must not have leading or trailing whitespace') === true;
+    });
+  });
+
+  test.each([['pods'], ['count/replicasets.apps']])('a quota on %s that is used up shows in Ready', async (what) => {
+    const crowded = await bench.namespace('crowded');
+    const quota = { namespace: crowded, name: 'none' };
+    await bench.create(QUOTAS, quota, { spec: { hard: { [what]: '0' } } });
+    await bench.until(QUOTAS, quota, 'in force', ({ status }) => {
+      return (status as { hard?: object } | undefined)?.hard !== undefined;
+    });
+    const ref = { namespace: crowded, name: 'hungry' };
+    await bench.make(HelloApp, ref, { image: 'nginx' });
+    const starved = await bench.until(HelloApp.type, ref, 'starved', (object) => {
+      return condition(object, 'Ready')?.message.includes('exceeded quota: none') === true;
+    });
+    expect(is(starved, 'Ready', 'False')).toBe(true);
+    expect(is(starved, 'Reconciling', 'True')).toBe(true);
+  });
+}

@@ -1,0 +1,192 @@
+import {
+  CronTab,
+  DemoMicroService,
+  Foo,
+  HelloApp,
+  MicroServiceDeploy,
+  SampleResource,
+} from '../../../../constructs/kinds';
+import type { AnyKind, KindObject, KindSpec } from '../../../../constructs/core/kind';
+import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../../constructs/core/resource-type';
+import { kubectl, useControlPlane, waitFor } from '../../../../local/testing';
+import type { KubectlResult, TestControlPlane } from '../../../../local/testing';
+import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
+import type { ApiClient, ObjectRef } from '../../../../operator/src/client/api-client';
+import { installPlatform } from './install-platform';
+import type { InstalledPlatform } from './install-platform';
+
+/** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
+const patienceMs = 60_000;
+
+const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
+const ACCOUNTS: ResourceType = {
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  scope: 'Namespaced',
+};
+
+/** The kinds that the operator proper runs; the provisioner's are another process's. */
+export const operatorKinds: readonly AnyKind[] = [
+  HelloApp,
+  DemoMicroService,
+  MicroServiceDeploy,
+  CronTab,
+  SampleResource,
+  Foo,
+];
+
+/** A control plane with the platform on it, and the operator at work under its own account. */
+export class Bench {
+  client!: ApiClient;
+  platform!: InstalledPlatform;
+  /** The operator that was started last. */
+  operator!: OperatorProcess;
+  private readonly started: OperatorProcess[] = [];
+  private namespaces = 0;
+
+  constructor(readonly plane: TestControlPlane) {}
+
+  /** Installs the platform; the operator is not started. */
+  async install(kinds: readonly AnyKind[]): Promise<void> {
+    const [platform, client] = await Promise.all([
+      installPlatform(this.plane, kinds),
+      adminClient(this.plane.adminKubeconfig),
+      operatorBundle(),
+    ]);
+    this.platform = platform;
+    this.client = client;
+  }
+
+  /** Starts an operator, as its Deployment does; resolves when its health server listens. */
+  async start(args: readonly string[] = []): Promise<OperatorProcess> {
+    const kubeconfig = await this.plane.kubeconfigFor(this.platform.account);
+    const operator = await OperatorProcess.start({ kubeconfig, args: [...this.platform.args, ...args] });
+    this.started.push(operator);
+    this.operator = operator;
+    return operator;
+  }
+
+  /** Ends every operator and the client. */
+  async close(): Promise<void> {
+    await Promise.all(this.started.filter(({ running }) => running).map((operator) => operator.kill()));
+    await this.client.close();
+  }
+
+  /** What operators have asked of the API server until now. */
+  async audit(): Promise<OperatorAudit> {
+    const { namespace, name } = this.platform.account;
+    return new OperatorAudit(await this.plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
+  }
+
+  /** A new namespace in which pods can be created. */
+  async namespace(prefix = 'e2e'): Promise<string> {
+    const name = `${prefix}-${String((this.namespaces += 1))}`;
+    await this.create(NAMESPACES, { name });
+    await this.eventually(`the default account of ${name}`, () =>
+      this.client.get(ACCOUNTS, { namespace: name, name: 'default' }),
+    );
+    return name;
+  }
+
+  /** Creates any object. */
+  create(type: ResourceType, metadata: ObjectMeta, body: object = {}): Promise<KubeObject> {
+    const { apiVersion, kind } = type;
+    return this.client.create(type, { apiVersion, kind, metadata, ...body }, { fieldManager: 'e2e' });
+  }
+
+  /** Creates an object of a kind. */
+  async make<K extends AnyKind>(kind: K, metadata: ObjectMeta, spec?: KindSpec<K>): Promise<KindObject<K>> {
+    return (await this.create(kind.type, metadata, spec === undefined ? {} : { spec })) as KindObject<K>;
+  }
+
+  /** Merges something into an object, as a user with kubectl patch. */
+  patch(type: ResourceType, ref: ObjectRef, body: object): Promise<KubeObject> {
+    return this.client.patch(type, ref, body, { type: 'merge', fieldManager: 'e2e' });
+  }
+
+  /** Changes the spec of an object. */
+  async respec<K extends AnyKind>(kind: K, ref: ObjectRef, spec: object): Promise<KindObject<K>> {
+    return (await this.patch(kind.type, ref, { spec })) as KindObject<K>;
+  }
+
+  /** The object as it stands. */
+  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef): Promise<T> {
+    const object = await this.client.get(type, ref);
+    if (object === undefined) throw new Error(`there is no ${type.kind} ${ref.name}`);
+    return object as T;
+  }
+
+  /** Deletes an object and waits until it is gone. */
+  async remove(type: ResourceType, ref: ObjectRef): Promise<void> {
+    await this.client.delete(type, ref);
+    await this.gone(type, ref);
+  }
+
+  /** Waits until there is no such object. */
+  async gone(type: ResourceType, ref: ObjectRef): Promise<void> {
+    await this.eventually(`${type.kind} ${ref.name} to be gone`, async () =>
+      (await this.client.get(type, ref)) === undefined ? true : undefined,
+    );
+  }
+
+  /** Waits until an object stands as wanted. */
+  async until<T extends KubeObject>(
+    type: ResourceType<T>,
+    ref: ObjectRef,
+    describe: string,
+    wanted: (object: T) => boolean,
+  ): Promise<T> {
+    let last: KubeObject | undefined;
+    try {
+      return await this.eventually(`${type.kind} ${ref.name}: ${describe}`, async () => {
+        last = await this.client.get(type, ref);
+        return last !== undefined && wanted(last as T) ? (last as T) : undefined;
+      });
+    } catch (error) {
+      throw new Error(`${String(error)}\nit stands as ${JSON.stringify(last, withoutManagedFields, 1)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Waits, with patience. */
+  async eventually<T>(describe: string, check: () => Promise<T | undefined>): Promise<T> {
+    return await waitFor(check, { describe, timeout: patienceMs });
+  }
+
+  kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
+    return kubectl(this.plane, args, input === undefined ? {} : { input });
+  }
+}
+
+function withoutManagedFields(key: string, value: unknown): unknown {
+  return key === 'managedFields' ? undefined : value;
+}
+
+/** Whether a file's bench starts its operator too. */
+export interface BenchOptions {
+  /** @default the six kinds */
+  readonly kinds?: readonly AnyKind[];
+  /** @default true */
+  readonly operator?: boolean;
+  /** More flags for kube-apiserver. @default none */
+  readonly apiServerArgs?: readonly string[];
+}
+
+/** Gives a test file a bench of its own; call it at the top. */
+export function useBench(options: BenchOptions = {}): Bench {
+  const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
+  const bench = new Bench(plane);
+  beforeAll(async () => {
+    await bench.install(options.kinds ?? operatorKinds);
+    if (options.operator === false) return;
+    await bench.start();
+    await bench.operator.working();
+  }, 180_000);
+  afterAll(async () => {
+    await bench.close();
+  });
+  return bench;
+}

@@ -1,0 +1,27 @@
+import type { KubeObject } from '../../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../../constructs/core/resource-type';
+import type { Bench } from './bench';
+
+const EVENTS: ResourceType = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+};
+
+/** An event as `events.k8s.io/v1` has it. */
+export interface RecordedEvent extends KubeObject {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  readonly regarding: { readonly kind: string; readonly name: string; readonly uid: string };
+}
+
+/** Waits for an event about an object. */
+export async function eventAbout(bench: Bench, object: KubeObject, reason: string): Promise<RecordedEvent> {
+  const { namespace = 'default', uid } = object.metadata;
+  return bench.eventually(`an event ${reason} about ${object.kind} ${object.metadata.name}`, async () => {
+    const { items } = await bench.client.list(EVENTS, { namespace });
+    return (items as readonly RecordedEvent[]).find((event) => event.regarding.uid === uid && event.reason === reason);
+  });
+}
