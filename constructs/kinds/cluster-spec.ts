@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { cel } from '../core/cel';
 import { immutable, withRule } from '../core/fields';
-import { filePath, secretKeyRef, sshKeyRef } from './cluster-fields';
-import { k3sOptions } from './cluster-k3s';
-import { nodes } from './cluster-node';
-import { rkeOptions } from './cluster-rke';
-import { rke2Options } from './cluster-rke2';
+import { filePath, secretKeyRef, sshKeyRef } from '../provision/config/cluster-fields';
+import { k3sOptions } from '../provision/config/cluster-k3s';
+import { nodes } from '../provision/config/cluster-node';
+import { rkeOptions } from '../provision/config/cluster-rke';
+import { rke2Options } from '../provision/config/cluster-rke2';
 
 /** Versions as the distributions name them: `v1.24.8-rancher1-1`, `v1.30.4+rke2r1`, `v1.30.4+k3s1`; the latter two also `-rc1`. */
 const VERSION = /^v1\.[0-9]{1,2}\.[0-9]{1,2}(-rancher[0-9]{1,2}-[0-9]{1,2}|(-rc[0-9]{1,2})?\+(rke2r|k3s)[0-9]{1,2})$/;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listMap } from '../core/fields';
-import { secretKeyRef } from './cluster-fields';
-import { MAX_NODES, nodeRole } from './cluster-node';
+import { secretKeyRef } from '../provision/config/cluster-fields';
+import { MAX_NODES, nodeRole } from '../provision/config/cluster-node';
 
 const appliedConfig = z.object({
   text: z.string().max(524288).optional().describe('The configuration, with everything secret taken out.'),

@@ -6,7 +6,7 @@ import { defineKind } from '../core/kind';
 import type { KindObject } from '../core/kind';
 import { owned } from '../core/owned';
 import { dateTimeField, imageField } from './common-fields';
-import { cronSchedule } from './cron-schedule';
+import { cronSchedule } from '../core/cron-schedule';
 
 /** A container that runs on a schedule, or, without a spec, an object that asks for nothing. */
 export const CronTab = defineKind({

@@ -4,7 +4,7 @@ import { withRule } from '../core/fields';
 import { defineKind } from '../core/kind';
 import type { KindObject } from '../core/kind';
 import { owned } from '../core/owned';
-import { filePath, secretKeyRef } from './cluster-fields';
+import { filePath, secretKeyRef } from '../provision/config/cluster-fields';
 import { dateTimeField } from './common-fields';
 
 const PROBE_SECONDS = 300;

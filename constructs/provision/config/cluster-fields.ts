@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { dnsLabel, dnsSubdomain, mapOf, withRule } from '../core/fields';
+import { cel } from '../../core/cel';
+import { dnsLabel, dnsSubdomain, mapOf, withRule } from '../../core/fields';
 
 /**
  * Fields of a Cluster and a Kubeconfig. What they hold ends up in files and scripts on machines, so each string has a pattern that

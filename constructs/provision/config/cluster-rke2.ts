@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { immutable, listSet } from '../core/fields';
+import { immutable, listSet } from '../../core/fields';
 import { serverOptions } from './cluster-options';
 
 const component = () =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { withRule } from '../core/fields';
+import { cel } from './cel';
+import { withRule } from './fields';
 
 /**
  * The schedules that a CronJob takes: five fields or a macro. The controller behind it parses with robfig/cron's standard parser

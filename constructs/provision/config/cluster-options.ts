@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { atomicList, immutable, listMap, listSet } from '../core/fields';
+import { atomicList, immutable, listMap, listSet } from '../../core/fields';
 import {
   absolutePath,
   bucketName,
@@ -16,7 +16,7 @@ import {
   secretKeyRef,
   secretRef,
 } from './cluster-fields';
-import { cronSchedule } from './cron-schedule';
+import { cronSchedule } from '../../core/cron-schedule';
 
 /** Options that several distributions have. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listMap, listSet } from '../core/fields';
+import { listMap, listSet } from '../../core/fields';
 import { host, hostKey, ipAddress, labelKey, labelValue, linuxUser, nodeLabels, sshKeyRef } from './cluster-fields';
 
 /** What a machine does for its cluster. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { immutable, listSet, withRule } from '../core/fields';
+import { cel } from '../../core/cel';
+import { immutable, listSet, withRule } from '../../core/fields';
 import { secretKeyRef } from './cluster-fields';
 import { serverOptions } from './cluster-options';
 

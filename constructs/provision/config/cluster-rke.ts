@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { immutable, listMap } from '../core/fields';
+import { immutable, listMap } from '../../core/fields';
 import { domain, extraArgs, ipAddress, registryPrefix, secretRef } from './cluster-fields';
 import { fixedCidr, nodePortRange, snapshotStore, tlsSans, upgradeStrategy } from './cluster-options';
 
