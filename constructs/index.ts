@@ -3,7 +3,7 @@
 // Defining kinds.
 export { cel } from './core/cel';
 export type { CelRule } from './core/cel';
-export type { Effect, EffectPhase, InputReader, Plan, Step, StepStdin } from './core/effects';
+export type { Effect, EffectPhase, InputReader } from './core/effects';
 export {
   anyValue,
   atomicList,
@@ -139,6 +139,40 @@ export type {
   PlatformProps,
   ProvidedCertificate,
 } from './platform';
+
+// What is done on the machines of a cluster.
+export {
+  NoAnswerError,
+  clusterInput,
+  clusterProblems,
+  clusterTasks,
+  commandLine,
+  kubeconfigOf,
+  leavesOf,
+  outputText,
+  parseAnswer,
+  renderSource,
+  stdinText,
+} from './provision';
+export type {
+  Answer,
+  ClusterInput,
+  InstallerSource,
+  K3sInput,
+  LeafSource,
+  LoginOptions,
+  Machine,
+  NamedValue,
+  Node,
+  NodeRole,
+  OutputRef,
+  Rke2Input,
+  RkeInput,
+  Source,
+  StdinValue,
+  Task,
+  TypedClusterSpec,
+} from './provision';
 
 // The kinds that Kindred comes with.
 export {

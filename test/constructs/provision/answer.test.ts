@@ -1,0 +1,42 @@
+import { NoAnswerError, outputText, parseAnswer } from '../../../constructs/provision/answer';
+
+test('the last line counts, whatever stands before it', () => {
+  const stdout = 'Welcome!\n{"ok":false}\n{"ok":true,"changed":true,"outputs":{"token":"w6k="}}\r\n\n';
+  const answer = parseAnswer(stdout);
+  expect(answer).toEqual({ ok: true, changed: true, outputs: { token: 'w6k=' } });
+  expect(outputText(answer, 'token')).toBe('é');
+  expect(outputText(answer, 'other')).toBeUndefined();
+});
+
+test('outputs are bytes of UTF-8', () => {
+  const text = 'a\n"é😀';
+  const outputs = { config: Buffer.from(text).toString('base64') };
+  expect(outputText({ ok: true, changed: false, outputs }, 'config')).toBe(text);
+});
+
+test.each([
+  ['', 'empty'],
+  ['\n \n', 'empty'],
+  ['Permission canary denied', 'not JSON'],
+  ['{"ok":true,"outputs":{"token":"canary', 'not JSON'],
+  ['["canary"]', 'not an object'],
+  ['null', 'not an object'],
+  ['{"ok":"canary","changed":true}', 'no "ok" and "changed"'],
+  ['{"ok":true}', 'no "ok" and "changed"'],
+  ['{"ok":false,"changed":false,"reason":7}', 'no text as reason'],
+  ['{"ok":true,"changed":true,"outputs":{"canary":7}}', 'not base64'],
+  ['{"ok":true,"changed":true,"outputs":{"token":"canary not base64"}}', 'not base64'],
+])('%j is no answer', (stdout, why) => {
+  let thrown: unknown;
+  try {
+    parseAnswer(stdout);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(NoAnswerError);
+  const { message, cause } = thrown as NoAnswerError;
+  expect(message).toContain(why);
+  // What a script wrote may hold secrets.
+  expect(message).not.toContain('canary');
+  expect(cause).toBeUndefined();
+});
