@@ -44,7 +44,7 @@ export interface Effect<Self> {
   /** Names the effect within its kind, in status, metrics and messages: a DNS label. */
   readonly name: string;
   readonly phase: EffectPhase;
-  /** The plan that turns the input into steps, for example `rke.up`. See {@link Plan}. */
+  /** The plan that carries the input out, for example `rke.up`: what a provisioner must know. */
   readonly plan: string;
   /** @default always */
   readonly when?: (self: Self) => boolean;
@@ -57,52 +57,8 @@ export interface Effect<Self> {
   readonly maxAttempts: (self: Self) => number;
   /** Run again after so long though nothing changed: for probes. @default never */
   readonly everySeconds?: number;
-}
-
-/** Something a step's script reads from its stdin. */
-export type StepStdin = {
-  /** The name under which the script gets it. */
-  readonly name: string;
-} & (
-  | {
-      /** One value of a Secret. */
-      readonly secret: ObjectKeyRef;
-    }
-  | {
-      /** A file below the directory that the operator is configured with. */
-      readonly file: string;
-    }
-  | {
-      /** A text that is no secret. */
-      readonly text: string;
-    }
-);
-
-/**
- * One self-contained script on one machine: it probes, takes a lock, compares the marker, acts, verifies, and answers with one line of
- * JSON. A transport carries it and knows nothing of it.
- */
-export interface Step {
-  /** Unique within the plan; part of the marker's name on the machine. */
-  readonly id: string;
-  /** For people: what the step does. */
-  readonly description: string;
-  /** Address of the machine. @default where the operator runs */
-  readonly node?: string;
-  /** POSIX shell. Holds no secret. */
-  readonly script: string;
-  /** One line each, in this order: the name, a space, the value in base64. @default nothing */
-  readonly stdin?: readonly StepStdin[];
-  readonly timeoutSeconds: number;
-  /** What the script leaves on the machine when it has succeeded; finding the same, it does nothing. @default it acts each time */
-  readonly marker?: string;
-}
-
-/** Turns an effect's input into steps. Pure, so that a test can read what a machine will be told. */
-export interface Plan<Input extends object = JsonObject> {
-  /** For example `rke.up`. */
-  readonly name: string;
-  readonly steps: (input: Input) => readonly Step[];
+  /** One of the kind's own condition types: True while the last run of what is asked for now succeeded. @default none */
+  readonly condition?: string;
 }
 
 /** An effect of one object, as plain data: what a provisioner queues, hashes and hands to the plan. */
@@ -165,19 +121,24 @@ const DAY_SECONDS = 86_400;
 const LEAST_PERIOD_SECONDS = 10;
 
 /** What is wrong with a kind's effects. */
-export function effectProblems(effects: readonly Effect<never>[], hasFinalizer: boolean): Problem[] {
+export function effectProblems(
+  effects: readonly Effect<never>[],
+  { hasFinalizer, conditionTypes }: { readonly hasFinalizer: boolean; readonly conditionTypes: readonly string[] },
+): Problem[] {
   const problems: Problem[] = [];
   const names = new Set<string>();
   effects.forEach((effect, i) => {
     const check = (ok: boolean, field: string, message: string): void => {
       if (!ok) problems.push({ path: `effects[${String(i)}].${field}`, message });
     };
-    const { name, phase, plan, timeoutSeconds, everySeconds = DAY_SECONDS } = effect;
+    const { name, phase, plan, timeoutSeconds, everySeconds = DAY_SECONDS, condition } = effect;
     const problem = nameProblem(name, { format: 'dns-label' });
     check(problem === undefined, 'name', problem ?? '');
     check(!names.has(name), 'name', `"${name}" stands twice`);
     names.add(name);
     check(PLAN.test(plan), 'plan', `"${plan}" must be lower-case words joined by dots, such as rke.up`);
+    const declared = condition === undefined || conditionTypes.includes(condition);
+    check(declared, 'condition', `"${String(condition)}" is none of the kind's conditionTypes`);
     const timely = Number.isInteger(timeoutSeconds) && timeoutSeconds >= 1 && timeoutSeconds <= DAY_SECONDS;
     check(timely, 'timeoutSeconds', `${timeoutSeconds} must be an integer from 1 to ${DAY_SECONDS}`);
     const seldom = Number.isInteger(everySeconds) && everySeconds >= LEAST_PERIOD_SECONDS;

@@ -23,6 +23,8 @@ export const SHARED_KEY_ANNOTATION = `${PREFIX}shared-key`;
 export const PAUSED_ANNOTATION = `${PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${PREFIX}reconcile-at`;
 export const ADOPT_ANNOTATION = `${PREFIX}adopt`;
+/** Drops a kind's finalizer though what its effects did was not taken away. */
+export const FORCE_REMOVE_ANNOTATION = `${PREFIX}force-remove`;
 
 /** What the operator adds to a rendered child, and nothing else. */
 export interface Envelope {

@@ -55,7 +55,10 @@ export function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>
   problems.push(
     ...ownershipProblems(props),
     ...readProblems(props.reads ?? []),
-    ...effectProblems(props.effects ?? [], props.finalizer !== undefined),
+    ...effectProblems(props.effects ?? [], {
+      hasFinalizer: props.finalizer !== undefined,
+      conditionTypes: (props.conditionTypes ?? []).map(({ type }) => type),
+    }),
   );
   return problems;
 }

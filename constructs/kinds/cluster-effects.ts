@@ -105,6 +105,7 @@ const provision = (source: Source): Effect<Self> => ({
   ...(source.files === undefined ? {} : { files: ({ spec }: Self) => source.files?.(spec) ?? [] }),
   timeoutSeconds: 4 * HOUR_SECONDS,
   maxAttempts: ({ spec }) => spec.maxAttempts,
+  condition: 'Provisioned',
 });
 
 /** Nothing here asks for a file or a Secret: what was applied stands in the state Secret, and they may be gone. */

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import { isAbsolute, join, sep } from 'node:path';
+import type { InputReader } from '../../../constructs/core/effects';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import { requestedReads } from '../../../constructs/core/reads';
+import type { ObjectKeyRef, Read } from '../../../constructs/core/reads';
+import { typeKey } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ApiClient, ObjectRef } from '../client/api-client';
+import { PlanError } from './plan-runner';
+
+/** What effects may look at. */
+export interface ReadLimits {
+  /** Namespaces whose Secrets are read. */
+  readonly namespaces: readonly string[];
+  /** Directory whose files are read. @default none */
+  readonly directory?: string;
+}
+
+/** Largest file or value that is read, in bytes: what a Secret can hold. */
+const MAX_BYTES = 1_048_576;
+
+/**
+ * Looks at Secrets and files for effects, within limits.
+ *
+ * Errors: PlanError saying which reference leads where it must not, or what is missing. No message holds a value.
+ */
+export class EffectReads {
+  constructor(
+    private readonly client: ApiClient,
+    private readonly limits: ReadLimits,
+  ) {}
+
+  /** One value of a Secret. */
+  async secret(ref: ObjectKeyRef): Promise<string> {
+    return this.valueOf(owned.Secret, ref, await this.objectAt(owned.Secret, ref)).toString('utf8');
+  }
+
+  /** The text of a file below the directory. */
+  async file(path: string): Promise<string> {
+    return (await this.bytesOf(path)).toString('utf8');
+  }
+
+  /** Fetches all that the kind's reads and an effect's files name, so that its input can be made at once. */
+  async reader<Self>(reads: readonly Read<Self>[], self: Self, files: readonly string[]): Promise<InputReader> {
+    const objects = new Map<string, KubeObject>();
+    const digests = new Map<string, string>();
+    for (const { type, ref } of requestedReads(reads, self)) {
+      objects.set(idOf(type, ref), await this.objectAt(type, ref));
+    }
+    for (const path of files) digests.set(path, sha256(await this.bytesOf(path)));
+    return {
+      digest: (type, ref) => {
+        const object = objects.get(idOf(type, ref));
+        if (object === undefined) throw new TypeError(`${idOf(type, ref)} is none of the kind's reads`);
+        return sha256(this.valueOf(type, ref, object));
+      },
+      fileDigest: (path) => {
+        const digest = digests.get(path);
+        if (digest === undefined) throw new TypeError(`"${path}" is none of the effect's files`);
+        return digest;
+      },
+    };
+  }
+
+  private async objectAt(type: ResourceType, ref: ObjectRef): Promise<KubeObject> {
+    const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
+    const { namespaces } = this.limits;
+    if (ref.namespace === undefined || !namespaces.includes(ref.namespace)) {
+      const allowed = namespaces.length === 0 ? 'none' : namespaces.join(', ');
+      throw new PlanError(
+        'ErrNamespaceNotAllowed',
+        `${what} is not read: the namespaces to read from are ${allowed}. Move it there, or configure its namespace too.`,
+        { hopeless: true },
+      );
+    }
+    const object = await this.client.get(type, ref);
+    if (object !== undefined) return object;
+    throw new PlanError('ErrNotFound', `${what} does not exist. Create it, or correct the reference.`);
+  }
+
+  private valueOf(type: ResourceType, ref: ObjectKeyRef, object: KubeObject): Buffer {
+    const { data } = object as { readonly data?: Readonly<Record<string, string>> };
+    const value = data?.[ref.key];
+    if (value !== undefined) {
+      // A ConfigMap's data is text; a Secret's is base64.
+      return typeKey(type) === typeKey(owned.Secret) ? Buffer.from(value, 'base64') : Buffer.from(value, 'utf8');
+    }
+    const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
+    throw new PlanError('ErrNotFound', `${what} has no key "${ref.key}". Add it, or correct the reference.`);
+  }
+
+  private async bytesOf(path: string): Promise<Buffer> {
+    const { directory } = this.limits;
+    if (directory === undefined) {
+      throw refused(path, 'no directory is configured to read files from', 'Start with --config-dir, or use a Secret.');
+    }
+    const root = await realpath(directory).catch((cause: unknown) => {
+      throw refused(path, 'the configured directory cannot be read', 'See --config-dir.', cause);
+    });
+    const wanted = isAbsolute(path) ? path : join(root, path);
+    const real = await realpath(wanted).catch((cause: unknown) => {
+      throw refused(
+        path,
+        'there is no such file in the configured directory',
+        'Put it there, or correct the path.',
+        cause,
+      );
+    });
+    if (!real.startsWith(root + sep)) {
+      throw refused(path, 'it leads out of the configured directory', 'Put the file itself there.');
+    }
+    // What the path led to was checked; a link put in its place since then is not followed.
+    const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const { size, isFile } = await handle.stat().then((stat) => ({ size: stat.size, isFile: stat.isFile() }));
+      if (!isFile) throw refused(path, 'it is no regular file', 'Name a file.');
+      if (size > MAX_BYTES) throw refused(path, `it has ${size} bytes; at most ${MAX_BYTES} are read`, 'Name another.');
+      return await handle.readFile();
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+function refused(path: string, why: string, help: string, cause?: unknown): PlanError {
+  return new PlanError('ErrFile', `The file "${path}" is not read: ${why}. ${help}`, {
+    ...(cause === undefined ? { hopeless: true } : { cause }),
+  });
+}
+
+function idOf(type: ResourceType, ref: ObjectRef): string {
+  return `${typeKey(type)} ${ref.namespace ?? ''}/${ref.name}`;
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

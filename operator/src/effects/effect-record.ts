@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { EffectRun } from '../../../constructs/core/effects';
+import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+
+/** What is kept of an effect, between runs and across restarts. Holds no secret. */
+export interface EffectRecord {
+  /** Hash of the input of the last run. */
+  readonly input: string;
+  /** What the attempts are counted for: another input, generation or retry annotation begins anew. */
+  readonly countedFor: string;
+  /** Runs begun, and not interrupted in order. */
+  readonly attempts: number;
+  /** `running` in a stored record whose process is gone: it was killed. */
+  readonly state: 'running' | 'succeeded' | 'failed' | 'interrupted';
+  /** When it got there, in milliseconds since the Unix epoch. */
+  readonly atMs: number;
+  /** Why it failed. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Another attempt would end the same. */
+  readonly hopeless?: boolean;
+}
+
+/** Hash of what an effect is asked to do. Equal inputs in another order of keys are equal. */
+export function inputHash({ plan, input }: Pick<EffectRun, 'plan' | 'input'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([plan, sorted(input)]))
+    .digest('hex');
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
+}
+
+/** What attempts are counted for. */
+export function countedFor(object: KubeObject, input: string): string {
+  const { generation, annotations } = object.metadata;
+  return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? ''].join(' ');
+}
+
+/** Delays between attempts. */
+export interface AttemptBackoff {
+  /** After the first failure, in milliseconds. @default 10000 */
+  readonly baseMs: number;
+  /** @default 900000 */
+  readonly maxMs: number;
+}
+
+export const DEFAULT_ATTEMPT_BACKOFF: AttemptBackoff = { baseMs: 10_000, maxMs: 900_000 };
+
+/** How long after its failure a run is tried again, in milliseconds. */
+export function backoffMs(attempts: number, { baseMs, maxMs }: AttemptBackoff): number {
+  return Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(attempts - 1, 0), 30));
+}
+
+/** What is to be done about an effect now. */
+export type Due =
+  /** Done: nothing until `inMs` from now, if ever. */
+  | { readonly what: 'satisfied'; readonly inMs?: number }
+  /** Failed, and tried again in so long. */
+  | { readonly what: 'later'; readonly inMs: number }
+  /** Failed as often as it may; with a period, until that is over. */
+  | { readonly what: 'exhausted'; readonly inMs?: number }
+  | { readonly what: 'run'; readonly attempt: number };
+
+/** Judges a record; `everyMs` is the effect's period. */
+export function due(
+  record: EffectRecord | undefined,
+  wanted: {
+    readonly input: string;
+    readonly countedFor: string;
+    readonly maxAttempts: number;
+    readonly everyMs?: number;
+    readonly nowMs: number;
+    readonly backoff: AttemptBackoff;
+  },
+): Due {
+  const { everyMs, nowMs } = wanted;
+  if (record === undefined || record.input !== wanted.input) return { what: 'run', attempt: 1 };
+  const leftMs = everyMs === undefined ? undefined : record.atMs + everyMs - nowMs;
+  const isOver = leftMs !== undefined && leftMs <= 0;
+  const rest = leftMs === undefined ? {} : { inMs: leftMs };
+  if (record.state === 'succeeded') return isOver ? { what: 'run', attempt: 1 } : { what: 'satisfied', ...rest };
+  if (record.countedFor !== wanted.countedFor || isOver) return { what: 'run', attempt: 1 };
+  if (record.attempts >= wanted.maxAttempts || record.hopeless === true) return { what: 'exhausted', ...rest };
+  const waitMs = record.state === 'failed' ? record.atMs + backoffMs(record.attempts, wanted.backoff) - nowMs : 0;
+  return waitMs > 0 ? { what: 'later', inMs: waitMs } : { what: 'run', attempt: record.attempts + 1 };
+}

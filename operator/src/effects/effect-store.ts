@@ -1,0 +1,26 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { EffectRecord } from './effect-record';
+
+/** What is kept for one object. */
+export interface EffectState {
+  /** By effect. */
+  readonly records: Readonly<Record<string, EffectRecord>>;
+  /** Secret values, by name. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export const EMPTY_STATE: EffectState = { records: {}, values: {} };
+
+/** Where the state of effects is kept. One process uses it at a time. */
+export interface EffectStore {
+  /** The state of an object; empty when none stands. @throws ApiError, TransportError, PlanError */
+  readonly load: (owner: KubeObject) => Promise<EffectState>;
+  /** Stores it as a whole. @throws ApiError, TransportError, PlanError */
+  readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
+}
+
+/** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
+export const noStore: EffectStore = {
+  load: () => Promise.resolve(EMPTY_STATE),
+  save: () => Promise.resolve(),
+};

@@ -1,0 +1,157 @@
+import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import type { ApiClient } from '../client/api-client';
+import { ApiError } from '../client/errors';
+import type { EffectRecord } from './effect-record';
+import { EMPTY_STATE } from './effect-store';
+import type { EffectState, EffectStore } from './effect-store';
+import { PlanError } from './plan-runner';
+
+/** Key of the records within the Secret. */
+const RECORDS = 'effects.json';
+/** In front of the names of values, as keys of the Secret. */
+const VALUE = 'value.';
+
+/**
+ * The largest state that is stored, in bytes of its values: a Secret holds 1 MiB.
+ * Source: `MaxSecretSize` of `k8s.io/api/core/v1`.
+ */
+export const MAX_STATE_BYTES = 1_048_576;
+
+const FIELD_MANAGER = 'kindred-state';
+
+interface Secret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** What a {@link SecretStore} is made of. */
+export interface SecretStoreOptions {
+  readonly client: ApiClient;
+  /** Where the Secrets are. */
+  readonly namespace: string;
+  /** The name of an object's Secret. */
+  readonly nameOf: (owner: KubeObject) => string;
+  /** Whether the Secret stays when its owner goes. */
+  readonly retain: (owner: KubeObject) => boolean;
+}
+
+/**
+ * Keeps the state of effects in a Secret for each object.
+ *
+ * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
+ * two processes never overwrite each other's state.
+ *
+ * Caveat: an object and its Secret go together. Restoring one without the other from a backup makes the UID differ: see `adopt`.
+ *
+ * Errors: PlanError `ErrResourceExists` for a Secret of somebody else, `ErrStateTooLarge` beyond 1 MiB.
+ */
+export class SecretStore implements EffectStore {
+  private readonly standing = new Map<string, Secret>();
+
+  constructor(private readonly options: SecretStoreOptions) {}
+
+  async load(owner: KubeObject): Promise<EffectState> {
+    const { client, namespace, nameOf } = this.options;
+    const name = nameOf(owner);
+    const secret = (await client.get(owned.Secret, { namespace, name })) as Secret | undefined;
+    if (secret === undefined) {
+      this.standing.delete(name);
+      return EMPTY_STATE;
+    }
+    this.assertOurs(owner, secret);
+    this.standing.set(name, secret);
+    return decode(secret);
+  }
+
+  async save(owner: KubeObject, state: EffectState): Promise<void> {
+    const { client } = this.options;
+    const body = this.bodyOf(owner, state);
+    const { name } = body.metadata;
+    const before = this.standing.get(name);
+    if (before === undefined) {
+      this.standing.set(name, await this.create(owner, body));
+      return;
+    }
+    const { uid, resourceVersion } = before.metadata;
+    const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
+    try {
+      this.standing.set(name, (await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER })) as Secret);
+    } catch (error) {
+      // What stands now decides the next write: the next load sees it.
+      if (error instanceof ApiError) this.standing.delete(name);
+      throw error;
+    }
+  }
+
+  private async create(owner: KubeObject, body: Secret): Promise<Secret> {
+    const { client, namespace } = this.options;
+    try {
+      return (await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER })) as Secret;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+      // An answer of ours that was lost, or a Secret of somebody else.
+      const secret = (await client.get(owned.Secret, { namespace, name: body.metadata.name })) as Secret | undefined;
+      if (secret === undefined) throw error;
+      this.assertOurs(owner, secret);
+      const { uid, resourceVersion } = secret.metadata;
+      const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
+      return (await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER })) as Secret;
+    }
+  }
+
+  private bodyOf(owner: KubeObject, { records, values }: EffectState): Secret {
+    const { namespace, nameOf, retain } = this.options;
+    const data: Record<string, string> = { [RECORDS]: encode(JSON.stringify(records)) };
+    for (const [name, value] of Object.entries(values)) data[VALUE + name] = encode(value);
+    const name = nameOf(owner);
+    const bytes = Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, 'base64'), 0);
+    if (bytes > MAX_STATE_BYTES) {
+      throw new PlanError(
+        'ErrStateTooLarge',
+        `The state of ${owner.kind} ${owner.metadata.name} has ${bytes} bytes; the Secret ${namespace}/${name} holds at most ` +
+          `${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
+        { hopeless: true },
+      );
+    }
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...{ namespace, name },
+        labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
+        annotations: { [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '' },
+        // Not a controller's: nothing renders it, so nothing may prune it.
+        ...(retain(owner) ? {} : { ownerReferences: [ownerReference(owner)] }),
+      },
+      type: 'Opaque',
+      data,
+    } as Secret;
+  }
+
+  private assertOurs(owner: KubeObject, secret: KubeObject): void {
+    const { name, uid } = owner.metadata;
+    const theirs = secret.metadata.annotations?.[OWNER_UID_ANNOTATION];
+    if (theirs === uid) return;
+    const whose = theirs === undefined ? 'is not ours' : `belongs to an earlier object of that name (UID ${theirs})`;
+    throw new PlanError(
+      'ErrResourceExists',
+      `Secret ${secret.metadata.namespace ?? ''}/${secret.metadata.name} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
+        `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.`,
+      { hopeless: true },
+    );
+  }
+}
+
+function decode({ data = {} }: Secret): EffectState {
+  const text = (value: string): string => Buffer.from(value, 'base64').toString('utf8');
+  const records = data[RECORDS] === undefined ? {} : (JSON.parse(text(data[RECORDS])) as Record<string, EffectRecord>);
+  const values = Object.entries(data)
+    .filter(([key]) => key.startsWith(VALUE))
+    .map(([key, value]) => [key.slice(VALUE.length), text(value)]);
+  return { records, values: Object.fromEntries(values) as Record<string, string> };
+}
+
+function encode(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}
