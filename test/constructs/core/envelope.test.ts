@@ -64,7 +64,9 @@ describe('the envelope', () => {
       .sort()
       .filter(([name]) => name.endsWith('_ANNOTATION'));
     expect(annotations.map(([, value]) => value)).toEqual(
-      ['adopt', 'hash', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map((name) => `${PREFIX}${name}`),
+      ['adopt', 'force-remove', 'hash', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map(
+        (name) => `${PREFIX}${name}`,
+      ),
     );
     expect(PREFIX).toBe('kindred.dev/');
   });
