@@ -54,7 +54,7 @@ export class SecretStore implements EffectStore {
   async load(owner: KubeObject): Promise<EffectState> {
     const { client, namespace, nameOf } = this.options;
     const name = nameOf(owner);
-    const secret = (await client.get(owned.Secret, { namespace, name })) as Secret | undefined;
+    const secret = await client.get(owned.Secret, { namespace, name });
     if (secret === undefined) {
       this.standing.delete(name);
       return EMPTY_STATE;
@@ -76,7 +76,7 @@ export class SecretStore implements EffectStore {
     const { uid, resourceVersion } = before.metadata;
     const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
     try {
-      this.standing.set(name, (await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER })) as Secret);
+      this.standing.set(name, await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER }));
     } catch (error) {
       // What stands now decides the next write: the next load sees it.
       if (error instanceof ApiError) this.standing.delete(name);
@@ -87,16 +87,16 @@ export class SecretStore implements EffectStore {
   private async create(owner: KubeObject, body: Secret): Promise<Secret> {
     const { client, namespace } = this.options;
     try {
-      return (await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER })) as Secret;
+      return await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER });
     } catch (error) {
       if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
       // An answer of ours that was lost, or a Secret of somebody else.
-      const secret = (await client.get(owned.Secret, { namespace, name: body.metadata.name })) as Secret | undefined;
+      const secret = await client.get(owned.Secret, { namespace, name: body.metadata.name });
       if (secret === undefined) throw error;
       this.assertOurs(owner, secret);
       const { uid, resourceVersion } = secret.metadata;
       const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
-      return (await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER })) as Secret;
+      return await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER });
     }
   }
 
@@ -126,7 +126,7 @@ export class SecretStore implements EffectStore {
       },
       type: 'Opaque',
       data,
-    } as Secret;
+    };
   }
 
   private assertOurs(owner: KubeObject, secret: KubeObject): void {
