@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import * as pulumi from '@pulumi/pulumi';
+import { isObject } from '../../../constructs/core/is-object';
+import type { Problem } from '../../../constructs/core/errors';
+import { groupKind, withMetadata } from './manifest';
+import type { Manifest, RenderedObject } from './manifest';
+import { effectiveOptions } from './options';
+import { placeOutputs } from './place-outputs';
+import { renameReferences } from './references';
+import type { Referable } from './references';
+import { textToken } from './token-text';
+import { currentTokens, tokenFor } from './tokens';
+
+/** Objects named by their content, and who refers to them. */
+export interface Hashed {
+  readonly objects: readonly RenderedObject[];
+  /** Pairs of indices: who refers to whom by a name that follows from content. */
+  readonly references: readonly (readonly [from: number, to: number])[];
+  readonly problems: readonly Problem[];
+}
+
+const HASH_LENGTH = 10;
+const MAX_NAME = 253;
+
+/**
+ * Names ConfigMaps and Secrets by their content where options ask for it, and lets the objects of the same namespace that refer to them
+ * follow. A name that follows from a secret is a secret, and one that follows from something unknown is unknown.
+ *
+ * @param tree name of the tree
+ */
+export function nameByContent(tree: string, objects: readonly RenderedObject[]): Hashed {
+  const problems: Problem[] = [];
+  const renamed = new Map<string, { readonly name: string; readonly index: number }>();
+  const named = objects.map((object, index) => {
+    const { construct, path, manifest } = object;
+    const options = effectiveOptions(construct);
+    const kind = referable(manifest);
+    if (kind === undefined) return object;
+    const settled = options.immutable === undefined ? manifest : { ...manifest, immutable: options.immutable };
+    if (options.contentHashedName !== true) return { ...object, manifest: settled };
+    const name = hashedName(tree, path, settled);
+    if (String(settled.metadata.name).length + HASH_LENGTH + 1 > MAX_NAME) {
+      problems.push({ path, message: `its name is too long to add a hash: at most ${MAX_NAME} characters in all` });
+    }
+    renamed.set(keyOf(kind, manifest.metadata.namespace, String(manifest.metadata.name)), { name, index });
+    return { ...object, manifest: withMetadata(settled, { name }) };
+  });
+  const references: (readonly [number, number])[] = [];
+  const following = named.map((object, from) => {
+    const { namespace } = object.manifest.metadata;
+    const manifest = renameReferences(object.manifest, (kind, name) => {
+      const found = renamed.get(keyOf(kind, namespace, name));
+      if (found !== undefined) references.push([from, found.index]);
+      return found?.name;
+    });
+    return { ...object, manifest };
+  });
+  return { objects: renamed.size === 0 ? named : following, references, problems };
+}
+
+function referable(manifest: Manifest): Referable | undefined {
+  const id = groupKind(manifest);
+  return id === '/ConfigMap' ? 'ConfigMap' : id === '/Secret' ? 'Secret' : undefined;
+}
+
+function keyOf(kind: Referable, namespace: unknown, name: string): string {
+  return JSON.stringify([kind, namespace, name]);
+}
+
+/** The name, or a token for it where the content holds Outputs. */
+function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
+  const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
+  const { value, used } = placeOutputs(currentTokens(), [kind, content]);
+  const nameOf = (resolved: unknown): string => `${String(metadata.name)}-${hashOf(resolved)}`;
+  if (used.size === 0) return nameOf(value);
+  return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('hex')
+    .slice(0, HASH_LENGTH);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}

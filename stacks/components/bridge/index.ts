@@ -1,0 +1,13 @@
+export { BridgeError } from './bridge-error';
+export { addKindChildren } from './children';
+export type { KindChildrenOptions } from './children';
+export { ConstructResources } from './construct-resources';
+export type { ConstructResourcesArgs } from './construct-resources';
+export { KubernetesObject, typeToken } from './kubernetes-object';
+export type { ServerMetadata } from './kubernetes-object';
+export { resourceOptions } from './options';
+export type { AwaitOptions, BridgeOptions } from './options';
+export { outputs } from './outputs';
+export type { TokenOptions } from './outputs';
+export { propertyPath } from './property-path';
+export type { PathStep } from './property-path';

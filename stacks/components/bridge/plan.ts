@@ -1,0 +1,150 @@
+import * as pulumi from '@pulumi/pulumi';
+import type { ApiObject } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import { isObject } from '../../../constructs/core/is-object';
+import type { Problem } from '../../../constructs/core/errors';
+import { BridgeError } from './bridge-error';
+import { nameByContent } from './content-hash';
+import { graphOf } from './graph';
+import { identify } from './identity';
+import { groupKind, withMetadata } from './manifest';
+import type { Manifest, RenderedObject } from './manifest';
+import { effectiveOptions } from './options';
+import type { AwaitOptions, BridgeOptions } from './options';
+import { placeOutputs } from './place-outputs';
+import { renderTree } from './render-tree';
+import { definedKind } from './scopes';
+import { currentTokens } from './tokens';
+import type { TokenEntry } from './tokens';
+
+/** An object as it is to be registered. */
+export interface PlannedObject {
+  readonly construct: ApiObject;
+  /** Path of the construct below the root. */
+  readonly path: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The manifest, with Outputs at its leaves. */
+  readonly inputs: pulumi.Inputs;
+  readonly options: BridgeOptions;
+  /** Constructs of the tree that it waits for. */
+  readonly after: readonly ApiObject[];
+  /** Resources of other trees that it waits for. */
+  readonly outside: readonly pulumi.Resource[];
+  /** `apiVersion`s under which the same object may have been registered before. */
+  readonly otherVersions: readonly string[];
+}
+
+/** A tree to plan. */
+export interface PlanInputs {
+  readonly tree: string;
+  readonly root: IConstruct;
+  /** Tokens made while the tree was built: each must stand somewhere in it. */
+  readonly made: ReadonlySet<TokenEntry>;
+  readonly namespace: string | undefined;
+  readonly registered: (object: ApiObject) => pulumi.Resource | undefined;
+}
+
+/**
+ * What to register for a tree, in that order.
+ *
+ * @throws BridgeError with all that is wrong
+ */
+export function planOf({ tree, root, made, namespace, registered }: PlanInputs): readonly PlannedObject[] {
+  const rendered = renderTree(root);
+  fail(tree, rendered.problems);
+  const identified = identify(rendered.objects, namespace);
+  const hashed = nameByContent(tree, identified.objects);
+  const { objects, references } = hashed;
+  const graph = graphOf({ root, objects, references, registered });
+  const placed = objects.map(({ construct, manifest }) =>
+    placeOutputs(currentTokens(), annotated(manifest, effectiveOptions(construct).await)),
+  );
+  fail(tree, [
+    ...identified.problems,
+    ...hashed.problems,
+    ...graph.problems,
+    ...placed.flatMap(({ problems }, i) => problems.map((problem) => within(objects[i], problem))),
+    // Where content is named by a hash, its Outputs were placed to compute it.
+    ...unplaced(made, new Set(placed.flatMap(({ used }) => [...used]))),
+  ]);
+  const versions = versionsOf(objects.map(({ manifest }) => manifest));
+  return graph.order.flatMap((i) => {
+    const object = objects[i];
+    if (object === undefined) return [];
+    const { construct, path, manifest } = object;
+    return {
+      construct,
+      path,
+      apiVersion: manifest.apiVersion,
+      kind: manifest.kind,
+      inputs: withSecrets(manifest, placed[i]?.value as pulumi.Inputs),
+      options: effectiveOptions(construct),
+      after: (graph.dependencies[i] ?? []).flatMap((to) => objects[to]?.construct ?? []),
+      outside: [...(graph.outside[i] ?? [])],
+      otherVersions: (versions.get(groupKind(manifest)) ?? []).filter((version) => version !== manifest.apiVersion),
+    };
+  });
+}
+
+function fail(tree: string, problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new BridgeError(tree, problems);
+}
+
+function within(object: RenderedObject | undefined, { path, message }: Problem): Problem {
+  return { path: `${object?.path ?? ''}#${path}`, message };
+}
+
+function unplaced(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>): readonly Problem[] {
+  const missing = [...made].filter((entry) => !used.has(entry)).length;
+  if (missing === 0) return [];
+  const message =
+    `${missing} of the tokens made for this tree ${missing === 1 ? 'stands' : 'stand'} in none of its objects: used in a construct ` +
+    'outside of it, changed by code that looked at the value (a hash, a calculation), or not used; make tokens only where they are used';
+  return [{ path: '', message }];
+}
+
+/**
+ * The annotations by which the provider knows what to wait for.
+ * Source: pulumi-kubernetes documentation, "Kubernetes annotations": `pulumi.com/skipAwait`, `pulumi.com/waitFor`.
+ */
+function annotated(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
+  const annotations: Record<string, unknown> = { ...manifest.metadata.annotations };
+  if (options?.skip === true) annotations['pulumi.com/skipAwait'] = 'true';
+  const waitFor = options?.waitFor;
+  if (waitFor !== undefined) {
+    annotations['pulumi.com/waitFor'] = typeof waitFor === 'string' ? waitFor : JSON.stringify(waitFor);
+  }
+  const sorted = Object.entries(annotations).sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.length === Object.keys(manifest.metadata.annotations ?? {}).length && waitFor === undefined
+    ? manifest
+    : withMetadata(manifest, { annotations: Object.fromEntries(sorted) });
+}
+
+/** The values of a Secret are secret, its keys are not. */
+function withSecrets(manifest: Manifest, inputs: pulumi.Inputs): pulumi.Inputs {
+  if (groupKind(manifest) !== '/Secret') return inputs;
+  const fields = ['data', 'stringData'].filter((field) => inputs[field] !== undefined);
+  return { ...inputs, ...Object.fromEntries(fields.map((field) => [field, secretLeaves(inputs[field])])) };
+}
+
+function secretLeaves(value: unknown): unknown {
+  if (pulumi.Output.isInstance(value) || !isObject(value)) return pulumi.secret(value);
+  return Object.fromEntries(Object.entries(value).map(([key, leaf]) => [key, pulumi.secret(leaf)]));
+}
+
+/** All `apiVersion`s of the kinds whose CRDs are in the tree: a CR that moves from one to another stays the same object. */
+function versionsOf(manifests: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    manifests.flatMap((manifest): [string, readonly string[]][] => {
+      const defined = definedKind(manifest);
+      const versions = isObject(manifest['spec']) ? manifest['spec']['versions'] : undefined;
+      if (defined === undefined || !Array.isArray(versions)) return [];
+      const group = defined.slice(0, defined.lastIndexOf('/'));
+      const names = versions.flatMap((version: unknown) =>
+        isObject(version) && typeof version['name'] === 'string' ? [version['name']] : [],
+      );
+      return [[defined, names.map((name) => `${group}/${name}`)]];
+    }),
+  );
+}
