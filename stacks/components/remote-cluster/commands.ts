@@ -1,0 +1,187 @@
+import * as command from '@pulumi/command';
+import * as pulumi from '@pulumi/pulumi';
+import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constructs/provision';
+import type { LeafSource, Machine, OutputRef, Task } from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { PlannedTask } from './plan';
+import { launcher, launcherStdin } from './wire';
+
+/** How the tasks are carried out. */
+export interface CommandsOptions {
+  /** Name of the cluster's component: resource names begin with it. */
+  readonly name: string;
+  readonly parent: pulumi.Resource;
+  /** The value of a secret. */
+  readonly secret: (ref: ObjectKeyRef) => pulumi.Input<string>;
+  readonly passphrase?: pulumi.Input<string>;
+  readonly dialAttempts: number;
+  /** Whether what a task did may not be taken away. */
+  readonly isProtected: (task: Task) => boolean;
+  /** Whether the machine of a task is gone for ever. */
+  readonly isSkipped: (task: Task) => boolean;
+}
+
+/** Attempts to reach a machine that is to be cleaned up: one that answers at all answers soon. */
+const REMOVAL_DIAL_ATTEMPTS = 3;
+/** What one attempt may take, in seconds. */
+const DIAL_TIMEOUT_SECONDS = 15;
+
+type Script = (task: Task) => string;
+
+/**
+ * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
+ * is deleted. They are two because a Command that fails is not kept in Pulumi's state: what it did until then would never be taken away.
+ */
+export class TaskCommands {
+  private readonly applied = new Map<string, pulumi.CustomResource & { readonly stdout: pulumi.Output<string> }>();
+  private readonly removals = new Map<string, pulumi.CustomResource>();
+  private readonly tasks: ReadonlyMap<string, Task>;
+
+  constructor(
+    planned: readonly PlannedTask[],
+    private readonly options: CommandsOptions,
+  ) {
+    this.tasks = new Map(planned.map(({ task }) => [task.id, task]));
+    for (const each of planned) this.register(each);
+  }
+
+  /** All of them: when they stand, the cluster does. */
+  get resources(): readonly pulumi.Resource[] {
+    return [...this.removals.values(), ...this.applied.values()];
+  }
+
+  /** An output of a task. Secret. */
+  output({ task, name }: OutputRef): pulumi.Output<string> {
+    const source = this.applied.get(task);
+    if (source === undefined)
+      throw new TypeError(`${task} was not carried out, so its output "${name}" is not to be had`);
+    return pulumi.secret(
+      source.stdout.apply((stdout) => {
+        const text = outputText(parseAnswer(stdout), name);
+        if (text === undefined) throw new Error(`${this.options.name}: ${task} succeeded without giving its "${name}"`);
+        return text;
+      }),
+    );
+  }
+
+  private register(planned: PlannedTask): void {
+    const { task } = planned;
+    const { isSkipped, isProtected } = this.options;
+    const skipped = isSkipped(task);
+    const needs = task.after.flatMap((id) => this.standingFor(id));
+    if (task.remove !== undefined) {
+      const remove: Script = (actual) => actual.remove ?? '';
+      const inputs = skipped ? {} : { delete: this.line(planned, `${task.id}/removal`, remove) };
+      const removal = this.command(planned, `${task.id}/removal`, inputs, remove, {
+        protect: isProtected(task),
+        dependsOn: needs,
+      });
+      this.removals.set(task.id, removal);
+      needs.push(removal);
+    }
+    if (skipped) return;
+    const apply: Script = (actual) => actual.apply;
+    const line = this.line(planned, task.id, apply);
+    this.applied.set(
+      task.id,
+      this.command(planned, task.id, { create: line, update: line }, apply, { dependsOn: needs }),
+    );
+  }
+
+  /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
+  private standingFor(id: string): pulumi.Resource[] {
+    const own = this.applied.get(id) ?? this.removals.get(id);
+    if (own !== undefined) return [own];
+    return (this.tasks.get(id)?.after ?? []).flatMap((before) => this.standingFor(before));
+  }
+
+  private line({ actual }: PlannedTask, label: string, script: Script): pulumi.Output<string> {
+    return pulumi.output(actual).apply((task) => launcher(`${this.options.name}/${label}`, script(task)));
+  }
+
+  private command(
+    planned: PlannedTask,
+    label: string,
+    lines: Pick<command.local.CommandArgs, 'create' | 'delete' | 'update'>,
+    script: Script,
+    opts: pulumi.CustomResourceOptions,
+  ) {
+    const { name, parent } = this.options;
+    const { machine, timeoutSeconds } = planned.task;
+    const limit = `${timeoutSeconds}s`;
+    const common = { ...lines, stdin: this.stdin(planned, script), addPreviousOutputInEnv: false };
+    const options: pulumi.CustomResourceOptions = {
+      parent,
+      additionalSecretOutputs: ['stdin', 'stdout', 'stderr'],
+      customTimeouts: { create: limit, update: limit, delete: limit },
+      ...opts,
+    };
+    if (machine === undefined) {
+      return new command.local.Command(`${name}/${label}`, { ...common, logging: 'none' }, options);
+    }
+    const connection = this.connection(planned, lines.delete === undefined);
+    return new command.remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
+  }
+
+  private stdin({ task, actual }: PlannedTask, script: Script): pulumi.Output<string> {
+    const leaves = (task.stdin ?? []).flatMap(({ from }) => leavesOf(from));
+    const values = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
+    const text = pulumi.all([pulumi.output(actual), pulumi.all(values)]).apply(([known, found]) => {
+      const lookup = (leaf: LeafSource): string => {
+        const value = found[keyOf(leaf)];
+        if (value === undefined) throw new TypeError(`${task.id} reads ${keyOf(leaf)}, which was not looked up`);
+        return value;
+      };
+      const stdin = (known.stdin ?? []).map(({ name, from }) => ({ name, value: renderSource(from, lookup) }));
+      return launcherStdin(script(known), { user: known.machine?.user ?? 'root' }, stdin);
+    });
+    return pulumi.secret(text);
+  }
+
+  private valueOf(leaf: LeafSource): pulumi.Input<string> {
+    if ('secret' in leaf) return this.options.secret(leaf.secret);
+    if ('output' in leaf) return this.outputOrNothing(leaf.output);
+    throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
+  }
+
+  /** Of a machine that is gone, only what is gone itself asks. */
+  private outputOrNothing(ref: OutputRef): pulumi.Input<string> {
+    return this.applied.has(ref.task) ? this.output(ref) : '';
+  }
+
+  private connection({ actual }: PlannedTask, applies: boolean) {
+    const dialErrorLimit = applies ? this.options.dialAttempts : REMOVAL_DIAL_ATTEMPTS;
+    const common = { dialErrorLimit, perDialTimeout: DIAL_TIMEOUT_SECONDS };
+    const { passphrase } = this.options;
+    const key = pulumi.output(actual).apply(({ machine }) => this.keyOf(machine));
+    const jump = pulumi.output(actual).apply(({ machine }) => this.keyOf(machine?.bastion));
+    return pulumi
+      .all([pulumi.output(actual), key, jump, passphrase])
+      .apply(([{ machine }, privateKey, jumpKey, phrase]) => {
+        if (machine === undefined) throw new TypeError('a task moved off its machine once all addresses were known');
+        const { bastion } = machine;
+        const unlock = (given: ObjectKeyRef | undefined) =>
+          phrase === undefined || given === undefined || JSON.stringify(given) !== JSON.stringify(machine.sshKey)
+            ? {}
+            : { privateKeyPassword: phrase };
+        const own = { ...endpoint(machine), ...common, privateKey, ...unlock(machine.sshKey) };
+        if (bastion === undefined) return own;
+        return { ...own, proxy: { ...endpoint(bastion), ...common, privateKey: jumpKey, ...unlock(bastion.sshKey) } };
+      });
+  }
+
+  private keyOf(machine: Omit<Machine, 'bastion'> | undefined): pulumi.Input<string | undefined> {
+    return machine?.sshKey === undefined ? undefined : pulumi.secret(this.options.secret(machine.sshKey));
+  }
+}
+
+function endpoint({ address, port = 22, user = 'root', hostKey }: Omit<Machine, 'bastion'>) {
+  return { host: address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
+}
+
+/** What tells values apart while they are looked up. */
+function keyOf(leaf: LeafSource): string {
+  if ('secret' in leaf) return `secret ${leaf.secret.namespace ?? ''}/${leaf.secret.name} ${leaf.secret.key}`;
+  if ('output' in leaf) return `output ${leaf.output.task} ${leaf.output.name}`;
+  return `file ${leaf.file}`;
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { Cluster, InvalidObjectError, validateObject } from '../../../constructs';
+import type { Problem } from '../../../constructs';
+import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { clusterInput, clusterProblems } from '../../../constructs/provision';
+import type { ClusterInput } from '../../../constructs/provision';
+import type { NodeArgs, RemoteClusterArgs } from './args';
+
+/** Where the values are "looked up" that the component was given itself, rather than through `secrets`. */
+const OWN_NAMESPACE = 'kindred-remote-cluster';
+
+/** The key of all machines. */
+export const SSH_KEY: ObjectKeyRef = { namespace: OWN_NAMESPACE, name: 'ssh', key: 'ssh-privatekey' };
+
+/** The key of the bastion in front of a machine. */
+export function bastionKey(label: string): ObjectKeyRef {
+  // An IPv6 address is no name of a Secret.
+  return { ...SSH_KEY, name: `bastion-${createHash('sha256').update(label).digest('hex').slice(0, 16)}` };
+}
+
+/** What a machine's resources are named by. Undefined when it has neither a name nor an address that is known now. */
+export function labelOf({ name, address }: NodeArgs): string | undefined {
+  return name ?? (typeof address === 'string' ? address : undefined);
+}
+
+/** The arguments that say what the cluster is, in the fields of a Cluster's spec, without secrets. */
+export interface Description {
+  readonly nodes: readonly object[];
+  readonly options: object;
+}
+
+/** Of the arguments, what a plan is made of. Outputs still stand in it. */
+export function described(args: RemoteClusterArgs): Description {
+  const nodes = args.nodes.map((node) => {
+    const { bastion, ...rest } = withoutName(node);
+    if (bastion === undefined) return rest;
+    const { sshKey, ...way } = bastion;
+    const key = sshKey === undefined ? {} : { sshKeySecretRef: bastionKey(labelOf(node) ?? '') };
+    return { ...rest, bastion: { ...way, ...key } };
+  });
+  return { nodes, options: args.options ?? {} };
+}
+
+/** The name is the component's own: a Cluster's nodes have none. */
+function withoutName(node: NodeArgs): Omit<NodeArgs, 'name'> {
+  const rest: { name?: string } & Omit<NodeArgs, 'name'> = { ...node };
+  delete rest.name;
+  return rest;
+}
+
+/** The input of the plans, or why there is none. */
+export type Checked = { readonly input: ClusterInput } | { readonly problems: readonly Problem[] };
+
+/** Checks a description against the schema of a Cluster, and then whether such a cluster can be. */
+export function checkedInput(name: string, args: RemoteClusterArgs, { nodes, options }: Description): Checked {
+  const { distribution, version, installer, clusterName = name } = args;
+  const { apiVersion, kind } = Cluster;
+  const spec = { distribution, version, nodes, sshKeySecretRef: SSH_KEY, [distribution]: options };
+  try {
+    const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name: clusterName }, spec });
+    const input = { ...clusterInput(clusterName, valid.spec), ...(installer === undefined ? {} : { installer }) };
+    const problems = clusterProblems(input);
+    return problems.length === 0 ? { input } : { problems };
+  } catch (error) {
+    if (!(error instanceof InvalidObjectError)) throw error;
+    return { problems: error.problems.map(({ path, message }) => ({ path: ownPath(path, distribution), message })) };
+  }
+}
+
+/** A path into a Cluster as one into the component's arguments. */
+function ownPath(path: string, distribution: string): string {
+  if (path === 'metadata.name') return 'clusterName';
+  return path.replace(/^spec\.?/, '').replace(new RegExp(`^${distribution}(?=$|[.[])`), 'options');
+}
+
+/** All that is wrong, as one error. */
+export function invalid(name: string, problems: readonly Problem[]): InvalidObjectError {
+  return new InvalidObjectError(`RemoteCluster ${name}`, problems);
+}

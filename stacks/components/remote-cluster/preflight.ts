@@ -1,0 +1,102 @@
+import type { Problem } from '../../../constructs';
+import { nameProblem } from '../../../constructs/core/names';
+import { labelOf } from './description';
+import { isDeferred, replaceOutputs } from './outputs';
+import type { NodeArgs, RemoteClusterArgs } from './args';
+
+/** The fields that may be Outputs. What else must be known to plan anything: how many tasks there are, and of what kind. */
+const MAY_BE_DEFERRED = [
+  /^nodes\[\d+\]\.(address|internalAddress|hostKey)$/,
+  /^nodes\[\d+\]\.bastion\.(address|hostKey|sshKey)$/,
+  /^options\.registrationAddress$/,
+  /^options\.tlsSans\[\d+\]$/,
+];
+
+/** What is wrong with the arguments themselves; what the schema and the plans say comes on top. */
+export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
+  return [
+    ...deferredProblems(args),
+    ...labelProblems(args.nodes),
+    ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinned(args).map(pinProblem)),
+    ...addressedProblems(args, 'removable'),
+    ...addressedProblems(args, 'lost'),
+    ...keyProblems(args),
+  ];
+}
+
+function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Problem[] {
+  const paths: string[] = [];
+  replaceOutputs({ nodes, options }, '', (path) => paths.push(path));
+  return paths
+    .filter((path) => !MAY_BE_DEFERRED.some((allowed) => allowed.test(path)))
+    .map((path) => ({ path, message: 'cannot be an Output: which tasks there are depends on it; give a plain value' }));
+}
+
+function labelProblems(nodes: readonly NodeArgs[]): readonly Problem[] {
+  const labels = nodes.map(labelOf);
+  return nodes.flatMap(({ name, address }, i): Problem[] => {
+    const path = `nodes[${i}].name`;
+    if (name === undefined) {
+      return isDeferred(address)
+        ? [{ path, message: 'is required, because the address is an Output: the resources are named by it' }]
+        : [];
+    }
+    const problem = nameProblem(name, { format: 'dns-label' });
+    if (problem !== undefined) return [{ path, message: problem }];
+    const first = labels.indexOf(name);
+    return first === i ? [] : [{ path, message: `"${name}" is also that of nodes[${first}]; each node needs its own` }];
+  });
+}
+
+/** A machine without a host key. */
+export interface Unpinned {
+  readonly path: string;
+  /** What people know it by. */
+  readonly machine: string;
+  readonly port: number;
+}
+
+/** The machines, bastions too, that could be anybody's. */
+export function unpinned({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly Unpinned[] {
+  return nodes.flatMap((node, i) => {
+    const { hostKey, bastion, port = 22 } = node;
+    const machine = labelOf(node) ?? `nodes[${i}]`;
+    const own = hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, machine, port }] : [];
+    if (bastion === undefined || bastion.hostKey !== undefined) return own;
+    const address = typeof bastion.address === 'string' ? bastion.address : `the bastion of ${machine}`;
+    return [...own, { path: `nodes[${i}].bastion.hostKey`, machine: address, port: bastion.port ?? 22 }];
+  });
+}
+
+const pinProblem = ({ path, machine, port }: Unpinned): Problem => ({
+  path,
+  message:
+    `${machine} must prove that it is itself: give the key that "ssh-keyscan -t ed25519 -p ${port} ${machine}" prints behind the host, after ` +
+    "comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine, or set hostKeyChecking: 'skip-insecure'",
+});
+
+function addressedProblems(args: RemoteClusterArgs, field: 'lost' | 'removable'): readonly Problem[] {
+  const known = new Set(args.nodes.flatMap((node) => [labelOf(node), node.address]));
+  return (args[field] ?? []).flatMap((machine, i) =>
+    known.has(machine)
+      ? []
+      : [
+          {
+            path: `${field}[${i}]`,
+            message: `"${machine}" is none of the nodes; take it out of here once it is out of nodes`,
+          },
+        ],
+  );
+}
+
+function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: RemoteClusterArgs): readonly Problem[] {
+  const problems: Problem[] = [];
+  if (distribution === 'rke' && sshKeyPassphrase !== undefined) {
+    const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';
+    problems.push({ path: 'sshKeyPassphrase', message });
+  }
+  if (!Number.isInteger(dialAttempts) || dialAttempts < 1) {
+    problems.push({ path: 'dialAttempts', message: `${dialAttempts} must be an integer of at least 1` });
+  }
+  return problems;
+}

@@ -1,0 +1,146 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import type { Task } from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { RemoteClusterArgs } from './args';
+import { TaskCommands } from './commands';
+import { SSH_KEY, bastionKey, invalid, labelOf } from './description';
+import { servedLabel } from './labels';
+import { lookupProblems, planCluster } from './plan';
+import type { ClusterPlan } from './plan';
+import { argumentProblems, unpinned } from './preflight';
+
+/** A machine of a cluster, as it ended up. */
+export interface RemoteNode {
+  /** What its resources are named by. */
+  readonly name: string;
+  readonly address: string;
+  readonly roles: readonly ('controlplane' | 'etcd' | 'worker')[];
+}
+
+/**
+ * A Kubernetes cluster on machines that are reached over SSH: RKE, RKE2 or K3s.
+ *
+ * Guarantees:
+ * - Everything that can be wrong with the arguments is said at once, before anything is registered. What only the machines can tell is checked
+ *   on them, before anything is changed.
+ * - Each step is a resource of its own, named by the machine and what it does there. Another machine, or one less, changes no other
+ *   machine's resources but for what they must know of it.
+ * - Secrets reach machines over stdin only, and stand in the state as secrets only. No command line, environment or log holds one.
+ * - A run that was interrupted or failed is taken up by the next `pulumi up`, and what it did can be destroyed: see {@link TaskCommands}.
+ *
+ * Assumptions: the machines run Linux with `sh`, `base64`, `sed` and `tail`; `pulumi` runs where SSH reaches them.
+ *
+ * Caveats:
+ * - A changed SSH key runs each step again, which finds everything done. That also proves the key.
+ * - A machine is told from others by its name, else its address. Another address under the same name is taken for the same machine.
+ * - Pulumi tells a program nothing of what it applied before. That a version skips a minor, or that something changed which cannot change, is
+ *   found on the machines, not in a preview.
+ *
+ * Errors: InvalidObjectError, with all problems, from the constructor. A step that failed says what, where, why and what to do in its own error.
+ */
+export class RemoteCluster extends pulumi.ComponentResource {
+  /** The cluster's kubeconfig, for its fixed address. Secret. */
+  readonly kubeconfig: pulumi.Output<string>;
+  /** The machines. */
+  readonly nodes: pulumi.Output<readonly RemoteNode[]>;
+  /** The version that was asked for. */
+  readonly version: pulumi.Output<string>;
+
+  private readonly commands: TaskCommands;
+  private made: kubernetes.Provider | undefined;
+
+  constructor(
+    private readonly clusterName: string,
+    args: RemoteClusterArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    const plan = checkedPlan(clusterName, args);
+    super('kindred:cluster:RemoteCluster', clusterName, {}, opts);
+    warnOfUnpinned(args, this);
+    this.commands = new TaskCommands(plan.tasks, {
+      name: clusterName,
+      parent: this,
+      secret: (ref) => secretOf(args, ref) ?? '',
+      ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
+      dialAttempts: args.dialAttempts ?? 10,
+      isSkipped: skips(args, plan),
+      isProtected: protects(args, plan),
+    });
+    this.kubeconfig = this.commands.output(plan.kubeconfig);
+    this.version = pulumi.output(args.version);
+    this.nodes = nodesOf(args);
+    this.registerOutputs({ kubeconfig: this.kubeconfig, nodes: this.nodes, version: this.version });
+  }
+
+  /**
+   * A provider for what is to be installed on the cluster. It comes after all of the cluster's steps, so that what is installed through it is
+   * taken away while the machines still work.
+   */
+  get provider(): kubernetes.Provider {
+    this.made ??= new kubernetes.Provider(
+      `${this.clusterName}/provider`,
+      {
+        kubeconfig: this.kubeconfig,
+        // Known from the start, and the same whatever the kubeconfig: else a new certificate would replace all that was installed.
+        clusterIdentifier: `${pulumi.getProject()}/${pulumi.getStack()}/${this.clusterName}`,
+      },
+      { parent: this, dependsOn: [...this.commands.resources] },
+    );
+    return this.made;
+  }
+}
+
+function checkedPlan(name: string, args: RemoteClusterArgs): ClusterPlan {
+  const problems = [...argumentProblems(args)];
+  const planned = planCluster(name, args);
+  if ('problems' in planned) throw invalid(name, [...problems, ...planned.problems]);
+  const { plan } = planned;
+  problems.push(...lookupProblems(plan, (ref) => secretOf(args, ref) !== undefined, skips(args, plan)));
+  if (problems.length > 0) throw invalid(name, problems);
+  return plan;
+}
+
+/** The value of a secret, kept as one however it was given. */
+function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<string> | undefined {
+  const { namespace = '', name, key } = ref;
+  const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
+  const given = isRef(SSH_KEY)
+    ? args.sshKey
+    : (args.nodes.find((node) => isRef(bastionKey(labelOf(node) ?? '')))?.bastion?.sshKey ??
+      args.secrets?.[`${namespace}/${name}`]?.[key]);
+  return given === undefined ? undefined : pulumi.secret(given);
+}
+
+function skips({ lost = [] }: RemoteClusterArgs, { labels }: ClusterPlan): (task: Task) => boolean {
+  return ({ machine }) =>
+    machine !== undefined && lost.some((gone) => gone === machine.address || gone === labels.get(machine.address));
+}
+
+function protects(args: RemoteClusterArgs, { labels }: ClusterPlan): (task: Task) => boolean {
+  const leaving = [...(args.removable ?? []), ...(args.lost ?? [])];
+  const isLeaving = (label: string | undefined): boolean =>
+    leaving.some((machine) => machine === label || (label !== undefined && labels.get(machine) === label));
+  return (task) => (args.protect ?? true) && !isLeaving(servedLabel(task, labels));
+}
+
+function warnOfUnpinned(args: RemoteClusterArgs, cluster: RemoteCluster): void {
+  if (args.hostKeyChecking !== 'skip-insecure') return;
+  const open = unpinned(args).map(({ machine }) => machine);
+  if (open.length === 0) return;
+  const warning =
+    `host keys are not checked for ${open.join(', ')}: whoever sits on the network in between can read every secret that goes there. ` +
+    "Give each a hostKey, and leave hostKeyChecking at 'pinned'.";
+  // What could not be logged fails the run by itself.
+  void pulumi.log.warn(warning, cluster);
+}
+
+function nodesOf({ nodes }: RemoteClusterArgs): pulumi.Output<readonly RemoteNode[]> {
+  return pulumi.all(
+    nodes.map((node) =>
+      pulumi
+        .output(node.address)
+        .apply((address) => ({ name: labelOf(node) ?? address, address, roles: [...node.roles] })),
+    ),
+  );
+}
