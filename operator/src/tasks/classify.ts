@@ -1,0 +1,107 @@
+import type { Machine } from '../../../constructs/provision/task';
+import { BASTION, endpointOf } from './ssh-config';
+import { MachineError, type MachineFailure } from './transport';
+
+/** The exit code of the ssh client for its own failures. Source: ssh(1), EXIT STATUS. */
+export const CLIENT_FAILED = 255;
+
+interface Rule {
+  readonly pattern: RegExp;
+  readonly reason: MachineFailure;
+  /** What happened and what to do, behind the machine's name. */
+  readonly advice: string;
+}
+
+/** What the client says (in English, `LC_ALL=C`), and what it means. The first that fits counts. */
+const rules: readonly Rule[] = [
+  {
+    pattern: /host key for \S+ has changed|No \S+ host key is known for|REMOTE HOST IDENTIFICATION HAS CHANGED/i,
+    reason: 'HostKeyMismatch',
+    advice:
+      'shows another host key than the one it is known by, so nothing was sent. If it was installed anew, put its new key in ' +
+      '(/etc/ssh/ssh_host_ed25519_key.pub on the machine); if not, somebody else answers at its address',
+  },
+  {
+    pattern: /Host key verification failed/,
+    reason: 'HostKeyMismatch',
+    advice: 'could not prove that it is the machine its host key belongs to, so nothing was sent',
+  },
+  {
+    pattern: /Permission denied \(|Too many authentication failures|no mutual signature algorithm/,
+    reason: 'AuthenticationFailed',
+    advice:
+      "does not take the key for this user. Put the key's public part into the user's ~/.ssh/authorized_keys; check that the " +
+      'user exists and that sshd lets it in (PermitRootLogin, AllowUsers)',
+  },
+  {
+    pattern: /error in libcrypto|invalid format|Load key /,
+    reason: 'InvalidKey',
+    advice: 'cannot be logged in to with this private key: the ssh client cannot read it',
+  },
+  {
+    pattern: /Could not resolve hostname/,
+    reason: 'Unreachable',
+    advice: 'has a name that cannot be resolved from here. Check the address, or give an IP address',
+  },
+  {
+    pattern: /open failed: administratively prohibited/,
+    reason: 'Unreachable',
+    advice: 'cannot be reached through the bastion, whose sshd forwards nothing. Set AllowTcpForwarding there',
+  },
+  {
+    pattern:
+      /connect to host|open failed: connect failed|Unable to negotiate|Bad remote protocol|kex_exchange_identification/,
+    reason: 'Unreachable',
+    advice: 'cannot be reached by SSH. Check its address and port, that it runs, its sshd, and firewalls on the way',
+  },
+  {
+    pattern:
+      /not responding|closed by remote host|Connection reset|Broken pipe|Connection closed|Connection to \S+ timed out/,
+    reason: 'ConnectionLost',
+    advice: 'was lost while the script ran. The script may still run there; running it again is safe and waits for it',
+  },
+];
+
+/** What the client left behind. */
+export interface ClientFailure {
+  /** Its own messages. */
+  readonly log: string;
+  /** Messages of the client that goes to the bastion, mixed with what the script wrote. */
+  readonly stderr: string;
+  readonly machine: Machine;
+}
+
+/** The error that a failure of the ssh client is. */
+export function classify({ log, stderr, machine }: ClientFailure): MachineError {
+  const { bastion } = machine;
+  const ofBastion = bastion !== undefined && blames(`${stderr}\n${log}`, bastion.address);
+  const subject = ofBastion ? `the bastion ${endpointOf(bastion)}` : endpointOf(machine);
+  // What the script wrote counts only where the client itself says nothing: a script may write anything.
+  const rule = (ofBastion ? findRule(stderr) : undefined) ?? findRule(log) ?? findRule(bastion ? stderr : '');
+  const said = lastLine(ofBastion ? stderr : log);
+  const quote = said === '' ? '' : ` (ssh: ${said})`;
+  if (rule !== undefined) return new MachineError(rule.reason, `${subject} ${rule.advice}${quote}`);
+  return new MachineError(
+    'ConnectionLost',
+    `${subject}: the connection or the script was ended before the script answered${quote}; running it again is safe`,
+  );
+}
+
+/** Whether messages are about the bastion, by the name that the client has for it or by its address. */
+function blames(messages: string, address: string): boolean {
+  const lines = messages.split('\n');
+  return lines.some(
+    (line) =>
+      findRule(line) !== undefined &&
+      (line.includes(BASTION) || line.includes(`@${address}:`) || line.includes(`host ${address} port`)),
+  );
+}
+
+function findRule(messages: string): Rule | undefined {
+  return rules.find(({ pattern }) => pattern.test(messages));
+}
+
+function lastLine(messages: string): string {
+  const line = messages.trim().split(/\r?\n/).at(-1) ?? '';
+  return line.length > 200 ? `${line.slice(0, 200)}...` : line;
+}

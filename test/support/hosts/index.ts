@@ -1,0 +1,4 @@
+/** Machines for tests that run things over SSH. */
+export { hostsAvailable } from './available';
+export { startHosts, type Hosts, type HostsOptions } from './start-hosts';
+export { keyRefOf, type SshHost, type TestHost } from './ssh-host';
