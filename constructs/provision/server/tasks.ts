@@ -1,7 +1,78 @@
-import type { K3sInput, Rke2Input } from '../cluster-input';
+import type { Node } from '../cluster-input';
 import type { Task } from '../task';
+import { drainTask } from './drain';
+import type { ServerInput } from './facts';
+import { installTask } from './install';
+import { kubeconfigTask } from './kubeconfig';
+import { datastoreOf, layoutOf } from './layout';
+import type { Layout } from './layout';
+import { hostnamesTask, preflightTask } from './preflight';
+import { memberTask, readyTask } from './ready';
+import { snapshotTask } from './snapshot';
+import { tokenTask } from './token';
 
-/** The plan of a cluster of RKE2 or K3s. */
-export function serverBasedTasks(input: Rke2Input | K3sInput): readonly Task[] {
-  throw new TypeError(`${input.name}: the plan of ${input.distribution} is being written`);
+/**
+ * The plan of a cluster of RKE2 or K3s: all machines are looked at; then servers one at a time, then agents, each cordoned, installed, and
+ * waited for.
+ */
+export function serverBasedTasks(input: ServerInput): readonly Task[] {
+  const layout = layoutOf(input);
+  const { admin, agents } = layout;
+  const preflights = input.nodes.map((node) => preflightTask(input, node));
+  const hostnames = input.nodes.length > 1 ? [hostnamesTask(input, idsOf(preflights))] : [];
+  const token = tokenTask(input, idsOf(hostnames.length > 0 ? hostnames : preflights));
+  const snapshot = datastoreOf(input) === 'etcd' ? [snapshotTask(input, [token.id])] : [];
+  const begun = [...preflights, ...hostnames, token, ...snapshot];
+  const start = snapshot.length > 0 ? ['snapshot'] : [token.id];
+
+  const brought = bringUpServers(input, layout, start);
+  const settled = idsOf(brought).filter((id) => id.endsWith('/ready') || id.endsWith('/member'));
+  const window = input.options.upgradeStrategy?.workerConcurrency ?? 1;
+  const joined = agents.flatMap((node, i) => {
+    const before = agents[i - window];
+    return nodeTasks(input, node, before === undefined ? settled : [`${before.address}/ready`], []);
+  });
+  return [...begun, ...brought, kubeconfigTask(input, [`${admin.address}/ready`]), ...joined];
+}
+
+const idsOf = (tasks: readonly Task[]): readonly string[] => tasks.map(({ id }) => id);
+
+/** What is done for one node, in order. */
+function nodeTasks(input: ServerInput, node: Node, after: readonly string[], beforeReady: readonly string[]): Task[] {
+  const drain = drainTask(input, node, after);
+  const install = installTask(input, node, [drain.id]);
+  return [drain, install, readyTask(input, node, [install.id, ...beforeReady])];
+}
+
+/**
+ * Servers, one at a time; those without etcd, behind the first of them, up to `controlPlaneConcurrency` at once. A node can only be asked after
+ * once there is an API, so members of etcd that come before it go by what they say of themselves.
+ */
+function bringUpServers(input: ServerInput, { admin, servers }: Layout, start: readonly string[]): readonly Task[] {
+  const adminAt = servers.indexOf(admin);
+  const tasks: Task[] = [];
+  const waiting: Task[] = [];
+  const second = servers.find((other) => other !== admin && other.roles.includes('controlplane'));
+  const member = second === undefined ? [] : [{ at: servers.indexOf(second), id: `${admin.address}/member` }];
+  servers.forEach((node, i) => {
+    // When all goes, the later servers leave before the second one takes the admin out.
+    const behindMember = member.filter(({ at }) => at < i).map(({ id }) => id);
+    const drain = drainTask(input, node, i === 0 ? start : [...turn(input, servers, i, adminAt), ...behindMember]);
+    const install = installTask(input, node, [drain.id]);
+    const ready = readyTask(input, node, i < adminAt ? [install.id, `${admin.address}/install`] : [install.id]);
+    tasks.push(drain, install);
+    if (i < adminAt) waiting.push(ready);
+    else tasks.push(...(i === adminAt ? waiting : []), ready);
+    if (node === second) tasks.push(memberTask(input, admin, node, [`${admin.address}/ready`, ready.id]));
+  });
+  return tasks;
+}
+
+/** What a server that is not the first waits for: the one before it; without etcd, the one that makes room among those at once. */
+function turn(input: ServerInput, servers: readonly Node[], i: number, adminAt: number): readonly string[] {
+  const lastMember = servers.findLastIndex(({ roles }) => roles.includes('etcd'));
+  const concurrency = input.options.upgradeStrategy?.controlPlaneConcurrency ?? 1;
+  // Nothing goes at once before all of etcd and the first API are there.
+  const at = i <= Math.max(lastMember, adminAt) ? i - 1 : Math.max(i - concurrency, lastMember, adminAt);
+  return [`${servers[at]?.address ?? ''}/${at < adminAt ? 'install' : 'ready'}`];
 }

@@ -1,0 +1,187 @@
+import { sha256 } from '../sha256';
+import type { Node } from '../cluster-input';
+import { factsOf } from './facts';
+import type { ServerInput } from './facts';
+import { datastoreOf, internalAddress, isServer, layoutOf, urlHost } from './layout';
+
+/** Prefix of our labels and annotations. */
+const PREFIX = 'kindred.dev/';
+
+/** Label by which a node is found again, whatever its name is. */
+export const NODE_LABEL = `${PREFIX}node`;
+
+/** The value of {@link NODE_LABEL}: the address, or a hash of one that is no value of a label. */
+export function nodeLabelValue({ address }: Node): string {
+  return address.length <= 63 && !address.includes(':') ? address : sha256(address).slice(0, 32);
+}
+
+/** Labels of a node in the cluster, as `key=value`. */
+export function nodeLabels(node: Node): readonly string[] {
+  return Object.entries({ ...node.labels, [NODE_LABEL]: nodeLabelValue(node) })
+    .map(([key, value]) => `${key}=${value}`)
+    .sort();
+}
+
+/**
+ * Taints of a node, as `key=value:effect`. Servers that are no workers get those that RKE2 and K3s have their own components tolerate.
+ */
+export function nodeTaints({ roles, taints = [] }: Node): readonly string[] {
+  const dedicated = roles.includes('worker')
+    ? []
+    : [
+        ...(roles.includes('controlplane') ? ['node-role.kubernetes.io/control-plane:NoSchedule'] : []),
+        ...(roles.includes('etcd') ? ['node-role.kubernetes.io/etcd:NoExecute'] : []),
+      ];
+  const given = taints.map(({ key, value = '', effect }) => `${key}${value === '' ? '' : `=${value}`}:${effect}`);
+  return [...new Set([...dedicated, ...given])].sort();
+}
+
+type Value = string | boolean | number | readonly string[];
+type Config = Readonly<Record<string, Value | undefined>>;
+
+/** The part of `config.yaml` that is no secret: one line a key, each value as JSON, which YAML reads. */
+export function configText(input: ServerInput, node: Node): string {
+  return lines({ ...joining(input, node), ...registered(node), ...lasting(input, node) });
+}
+
+/**
+ * What a node is made to be, as a hash: when it changes, the node's service is restarted, so the node is cordoned first. Where it joined and what
+ * it registered with are left out: they matter once, and labels and taints are changed through the API.
+ */
+export function nodeGeneration(input: ServerInput, node: Node): string {
+  const role = isServer(node) ? 'server' : 'agent';
+  return sha256([input.distribution, input.version, role, lines(lasting(input, node))].join('\n')).slice(0, 16);
+}
+
+function lines(config: Config): string {
+  return Object.entries(config)
+    .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0))
+    .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+    .join('');
+}
+
+function joining(input: ServerInput, node: Node): Config {
+  const { first, registration } = layoutOf(input);
+  if (node !== first) return { server: `https://${urlHost(registration)}:${factsOf(input).registrationPort}` };
+  return input.distribution === 'k3s' && datastoreOf(input) === 'etcd' ? { 'cluster-init': true } : {};
+}
+
+const registered = (node: Node): Config => ({
+  'node-name': node.hostnameOverride,
+  'node-label': nodeLabels(node),
+  'node-taint': nodeTaints(node),
+});
+
+function lasting(input: ServerInput, node: Node): Config {
+  const common: Config = { ...addresses(node), ...everywhere(input) };
+  return isServer(node) ? { ...common, ...ofServers(input), ...sans(input, node), ...parts(input, node) } : common;
+}
+
+const isIp = (host: string): boolean => host.includes(':') || /^[0-9.]+$/.test(host);
+
+function addresses(node: Node): Config {
+  if (node.internalAddress === undefined) return { 'node-ip': isIp(node.address) ? node.address : undefined };
+  const external = isIp(node.address) && node.address !== node.internalAddress ? node.address : undefined;
+  return { 'node-ip': node.internalAddress, 'node-external-ip': external };
+}
+
+function everywhere(input: ServerInput): Config {
+  const { options } = input;
+  return {
+    'data-dir': options.dataDir,
+    'kubelet-arg': args(options.extraArgs?.kubelet),
+    'kube-proxy-arg': args(options.extraArgs?.kubeProxy),
+    'protect-kernel-defaults': options.protectKernelDefaults,
+    selinux: options.selinux,
+    ...(input.distribution === 'rke2'
+      ? { profile: input.options.profile, 'system-default-registry': options.systemDefaultRegistry }
+      : {}),
+  };
+}
+
+function ofServers(input: ServerInput): Config {
+  const { options } = input;
+  return {
+    'write-kubeconfig-mode': '0600',
+    'cluster-cidr': options.clusterCidrs?.join(','),
+    'service-cidr': options.serviceCidrs?.join(','),
+    'cluster-dns': options.clusterDns?.join(','),
+    'cluster-domain': options.clusterDomain,
+    'service-node-port-range': options.serviceNodePortRange,
+    'kube-apiserver-arg': args(options.extraArgs?.kubeApiserver),
+    'kube-controller-manager-arg': args(options.extraArgs?.kubeControllerManager),
+    'kube-scheduler-arg': args(options.extraArgs?.kubeScheduler),
+    'etcd-arg': args(options.extraArgs?.etcd),
+    ...snapshots(options.etcdSnapshots, factsOf(input).configFolder),
+    disable: options.disable,
+    'disable-kube-proxy': options.disableKubeProxy,
+    'disable-cloud-controller': options.disableCloudController,
+    ...(input.distribution === 'rke2' ? rke2Only(input.options) : k3sOnly(input.options)),
+  };
+}
+
+function rke2Only({
+  cni,
+  multus,
+  ingressController,
+}: Extract<ServerInput, { distribution: 'rke2' }>['options']): Config {
+  return { cni: multus === true ? ['multus', cni] : cni, 'ingress-controller': ingressController };
+}
+
+const k3sOnly = (options: Extract<ServerInput, { distribution: 'k3s' }>['options']): Config => ({
+  'flannel-backend': options.flannelBackend,
+  'disable-network-policy': options.disableNetworkPolicy,
+  'disable-helm-controller': options.disableHelmController,
+  'secrets-encryption': options.secretsEncryption,
+  'system-default-registry': options.systemDefaultRegistry,
+});
+
+/** File on the machine with the certificates that an object store is checked with. */
+export const s3CaFile = (configFolder: string): string => `${configFolder}/kindred-s3-ca.pem`;
+
+function snapshots(given: ServerInput['options']['etcdSnapshots'], folder: string): Config {
+  if (given === undefined) return {};
+  const { enabled, schedule, retention, compress, s3 } = given;
+  const common = {
+    'etcd-disable-snapshots': enabled ? undefined : true,
+    'etcd-snapshot-schedule-cron': schedule,
+    'etcd-snapshot-retention': retention,
+    'etcd-snapshot-compress': compress,
+  };
+  if (s3 === undefined) return common;
+  return {
+    ...common,
+    'etcd-s3': true,
+    'etcd-s3-endpoint': s3.endpoint,
+    'etcd-s3-region': s3.region,
+    'etcd-s3-bucket': s3.bucket,
+    'etcd-s3-folder': s3.folder,
+    'etcd-s3-endpoint-ca': s3.caSecretRef === undefined ? undefined : s3CaFile(folder),
+  };
+}
+
+/** What the server's certificate must be good for: whatever clients and nodes call it. */
+function sans(input: ServerInput, node: Node): Config {
+  const { registration } = layoutOf(input);
+  const given = input.options.tlsSans ?? [];
+  return { 'tls-san': [...new Set([registration, node.address, internalAddress(node), ...given])] };
+}
+
+/** Which parts of a server a node with only one of the roles does without. */
+function parts(input: ServerInput, { roles }: Node): Config {
+  const api = roles.includes('controlplane') ? undefined : true;
+  const noEtcd = datastoreOf(input) === 'etcd' && !roles.includes('etcd') ? true : undefined;
+  return {
+    'disable-apiserver': api,
+    'disable-controller-manager': api,
+    'disable-scheduler': api,
+    'disable-etcd': noEtcd,
+  };
+}
+
+const args = (given: Readonly<Record<string, string>> | undefined): readonly string[] | undefined =>
+  given === undefined
+    ? undefined
+    : Object.keys(given)
+        .sort()
+        .map((name) => `${name}=${given[name] ?? ''}`);

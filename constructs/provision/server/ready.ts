@@ -1,0 +1,117 @@
+import type { Node } from '../cluster-input';
+import { sh } from '../shell/quote';
+import { script } from '../shell/script';
+import { BROKEN, WAIT } from '../shell/wait';
+import type { Task } from '../task';
+import { nodeGeneration, nodeLabels, nodeTaints } from './config';
+import { APPLIED, CORDONED } from './drain';
+import type { ServerInput } from './facts';
+import { findNode, kubectl } from './kubectl';
+import { layoutOf, machineOf } from './layout';
+import { leaveScript, leaveSeconds } from './leave';
+
+/** How long a node may take until it is ready, in seconds. */
+const READY_SECONDS = 900;
+
+/** `<address>/ready`: waits for the node, gives it its labels and taints, and uncordons it. Its removal takes the node out of the cluster. */
+export function readyTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+  const { admin } = layoutOf(input);
+  const id = `${node.address}/ready`;
+  return {
+    id,
+    description: `Waits until ${node.address} is ready in the cluster`,
+    machine: machineOf(input, admin),
+    after,
+    apply: applyScript(input, node, id),
+    remove: leaveScript(input, node, id),
+    timeoutSeconds: Math.max(2 * (READY_SECONDS + 120), 2 * leaveSeconds(input)),
+  };
+}
+
+/** `<address>/member`: another server than the node itself can take it out of the cluster. */
+export function memberTask(input: ServerInput, node: Node, on: Node, after: readonly string[]): Task {
+  const id = `${node.address}/member`;
+  const props = { cluster: input.name, id, doing: `looking for ${node.address} in the cluster` };
+  const body = `if ! wait_for 120 api_answers; then broken NoApi "the API on this machine does not answer"; fi
+find_node
+if [ -z "$node" ]; then die Failed ${sh(`${node.address} is no node of this cluster, though it is ready there`)}; fi
+finish`;
+  return {
+    id,
+    description: `Looks from ${on.address} that ${node.address} is in the same cluster`,
+    machine: machineOf(input, on),
+    after,
+    apply: script(props, [BROKEN, WAIT, kubectl(input), findNode(node), body]),
+    remove: leaveScript(input, node, id),
+    timeoutSeconds: Math.max(300, 2 * leaveSeconds(input)),
+  };
+}
+
+function applyScript(input: ServerInput, node: Node, id: string): string {
+  const props = {
+    cluster: input.name,
+    id,
+    doing: `waiting for ${node.address}`,
+    lockSeconds: READY_SECONDS + 60,
+    lock: `lock-${node.address}`,
+  };
+  return script(props, [
+    BROKEN,
+    WAIT,
+    kubectl(input),
+    findNode(node),
+    `wanted=${nodeGeneration(input, node)}
+version=${sh(input.version)}
+node=''
+seen='no node of it is there yet'
+is_ready() {
+  has_cluster && find_node && [ -n "$node" ] || return 1
+  seen=$(kube get node "$node" -o 'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.message}{end}') || return 1
+  case $seen in 'True '*) ;; *) return 1 ;; esac
+  kubelet=$(kube get node "$node" -o 'jsonpath={.status.nodeInfo.kubeletVersion}') || return 1
+  seen="it is ready, but its kubelet is still $kubelet"
+  [ "$kubelet" = "$version" ]
+}
+if ! wait_for ${READY_SECONDS} is_ready; then
+  broken NotReady ${sh(`${node.address} is not ready in the cluster with ${input.version} after ${READY_SECONDS} s`)}" ($seen)"
+fi`,
+    setKeys('label', nodeLabels(node)),
+    setKeys('taint', nodeTaints(node)),
+    `if [ -n "$(annotation cordoned)" ]; then
+  changed=true
+  kube uncordon "$node" >>"$log"
+  annotate ${CORDONED}-
+fi
+if [ "$(annotation applied)" != "$wanted" ]; then
+  changed=true
+  annotate "${APPLIED}=$wanted"
+fi
+finish`,
+  ]);
+}
+
+/** Sets labels or taints, and takes away those that we set before and are no longer wanted. Others are not ours. */
+function setKeys(what: 'label' | 'taint', wanted: readonly string[]): string {
+  // A label goes by its key; a taint by its key and its effect.
+  const keys = wanted.map((text) => (what === 'label' ? text.replace(/=.*$/, '') : text.replace(/=.*:/, ':')));
+  const listed = keys.join(',');
+  const present = what === 'label' ? '*' : '{range .spec.taints[*]}{.key}:{.effect} {end}';
+  const isThere =
+    what === 'label'
+      ? ':'
+      : `case " $(kube get node "$node" -o ${sh(`jsonpath=${present}`)})" in *" $key "*) ;; *) continue ;; esac`;
+  const set = wanted.length === 0 ? [] : [`kube ${what} node "$node" --overwrite ${wanted.map(sh).join(' ')} >>"$log"`];
+  return [
+    `before=$(annotation node-${what}s)`,
+    `for key in $(printf '%s' "$before" | tr , ' '); do`,
+    `  case ${sh(`,${listed},`)} in *",$key,"*) continue ;; esac`,
+    `  ${isThere}`,
+    `  kube ${what} node "$node" "$key-" >>"$log"`,
+    'done',
+    ...set,
+    `if [ "$before" != ${sh(listed)} ]; then`,
+    '  changed=true',
+    `  annotate kindred.dev/node-${what}s=${sh(listed)}`,
+    'fi',
+  ].join('\n');
+}

@@ -1,0 +1,173 @@
+import { sh } from './quote';
+
+/**
+ * Pieces of a preflight: each looks at one thing of the machine, and calls `problem WHERE WHAT` (must be changed) or `warn TEXT`. None changes
+ * anything. `WHERE` is the field of the node that says otherwise, or the file or setting of the machine.
+ */
+
+/** What the pieces call, and `report`, which comes last: all problems of a machine at once. */
+export function preflightStart(address: string): string {
+  return `problems=''
+count=0
+problem() {
+  count=$((count + 1))
+  problems="$problems
+  - $1: $2"
+}
+warn() { note "node ${address}: $1"; }
+report() {
+  if [ "$count" -gt 0 ]; then
+    die PreflightFailed "node ${address}: $count thing(s) must be changed before anything is done:$problems"
+  fi
+  finish
+}`;
+}
+
+/** The programs that scripts run. */
+export function needsPrograms(programs: readonly string[]): string {
+  return `for needed in ${programs.map(sh).join(' ')}; do
+  have "$needed" || problem "the program $needed" 'is missing; install it'
+done`;
+}
+
+/** Something to download with. */
+export const NEEDS_DOWNLOADER = `have curl || have wget || problem 'the program curl' 'is missing, and wget too; install one of them'`;
+
+/** The kernel's name of the processor. */
+export function architecture(names: readonly string[]): string {
+  const list = names.join(', ');
+  return `case $(uname -m) in
+  ${names.join(' | ')}) ;;
+  *) problem 'the processor' "is $(uname -m); the distribution is made for ${list}" ;;
+esac`;
+}
+
+/** The machine's own name, or the one that the node is to have. Gives the output `hostname`. */
+export function hostName(override: string | undefined): string {
+  const name = override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : sh(override);
+  const where = override === undefined ? "the machine's host name" : 'hostnameOverride';
+  return `name=${name}
+# As RKE2 and K3s make it the node's name.
+name=$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')
+case $name in
+  '' | localhost | localhost.* | *[!a-z0-9.-]* | -* | .* | *- | *. | *..*)
+    problem ${sh(where)} "is \\"$name\\", which no node can be called; give it one of letters, digits and - (hostnamectl hostname NAME), or set hostnameOverride" ;;
+esac
+give hostname "$name"`;
+}
+
+/** Room on the disk that a folder is or will be on. */
+export function freeDisk(folder: string, mebibytes: number): string {
+  return `folder=${sh(folder)}
+while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
+if [ "\${free:-0}" -lt ${mebibytes} ]; then
+  problem "the disk of $folder" "has \${free:-0} MiB free; ${mebibytes} MiB are needed: make room on it"
+fi`;
+}
+
+/** TCP ports that nothing may listen on. */
+export function freePorts(ports: readonly number[]): string {
+  const hex = ports.map((port) => port.toString(16).toUpperCase().padStart(4, '0')).join(' ');
+  return `for port in ${hex}; do
+  if cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$port" '$4 == "0A" && $2 ~ ":" port "$" { found = 1 } END { exit !found }'; then
+    port=$(printf '%d' "0x$port")
+    problem "port $port" "is in use on the machine (ss -ltnp says by what); stop that"
+  fi
+done`;
+}
+
+/** Swap: refused or, where the distribution bears it, only mentioned. */
+export function noSwap(severity: 'problem' | 'warning'): string {
+  const act =
+    severity === 'problem'
+      ? `problem 'swap' 'is on; turn it off (swapoff -a) and take it out of /etc/fstab'`
+      : `warn 'swap is on: pods may be slow, and their memory limits are not kept exactly'`;
+  return `if [ "$(awk 'END { print NR }' /proc/swaps 2>/dev/null || echo 0)" -gt 1 ]; then ${act}; fi`;
+}
+
+/** That the kernel can filter what crosses bridges. */
+export const BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
+  problem 'the kernel module br_netfilter' 'is neither loaded nor can it be; install the modules of the running kernel, or reboot into one that has them'
+fi`;
+
+/** That what crosses bridges is filtered already, for distributions that do not see to it. */
+export const BRIDGE_CALLS = `for key in bridge-nf-call-iptables bridge-nf-call-ip6tables; do
+  if [ "$(cat "/proc/sys/net/bridge/$key" 2>/dev/null || echo 0)" != 1 ]; then
+    problem "net.bridge.$key" "is not 1; load br_netfilter and set it in a file of /etc/sysctl.d"
+  fi
+done`;
+
+/** A clock that is far off makes certificates invalid. */
+export const CLOCK = `if [ "$(date +%Y)" -lt 2024 ]; then
+  problem 'the clock' "says $(date -u +%Y-%m-%d); set it, and let chrony or systemd-timesyncd keep it"
+elif have timedatectl && [ "$(timedatectl show -p NTPSynchronized --value 2>/dev/null </dev/null)" = no ]; then
+  warn 'the clock is not kept by NTP: certificates fail when it is off'
+fi`;
+
+/** Firewalls and network managers that are known to cut pods off. */
+export const NETWORK_SERVICES = `if have systemctl; then
+  if detached systemctl is-active --quiet firewalld; then
+    warn 'firewalld runs: open the ports of the distribution and the networks of pods and Services, or stop it'
+  fi
+  if detached systemctl is-active --quiet nm-cloud-setup.service; then
+    warn 'nm-cloud-setup runs, which takes away the routes of pods: disable it and reboot'
+  fi
+fi
+if [ -d /etc/NetworkManager/conf.d ] && ! grep -qs 'unmanaged-devices.*cali' /etc/NetworkManager/conf.d/*; then
+  warn 'NetworkManager is there: tell it to leave cali*, flannel* and cni* alone (unmanaged-devices)'
+fi`;
+
+/** SELinux that enforces, without the option that makes use of it. */
+export const SELINUX = `if have getenforce && [ "$(getenforce 2>/dev/null)" = Enforcing ]; then
+  warn 'SELinux enforces, but the option selinux is not set: containers may be refused what they need'
+fi`;
+
+/** A service manager. */
+export const SYSTEMD = `have systemctl || problem 'systemd' 'is missing; RKE2 and K3s run as its services'`;
+
+export interface ForeignProps {
+  /** Folder of all clusters' state. */
+  readonly stateFolder: string;
+  /** Executables, which show that something is installed. */
+  readonly programs: readonly string[];
+  /** Folders, which show that something was. */
+  readonly folders: readonly string[];
+}
+
+/**
+ * What is installed and is not ours. Sets `ours` to 1 when this cluster is installed here already, to nothing otherwise.
+ */
+export function foreignInstallation({ stateFolder, programs, folders }: ForeignProps): string {
+  return `ours=''
+if [ -f "$state/installation" ]; then ours=1; fi
+for other in ${sh(stateFolder)}/*/installation; do
+  if [ -f "$other" ] && [ "$other" != "$state/installation" ]; then
+    problem 'the machine' "belongs to the cluster $(basename "$(dirname "$other")"); take it out of that first"
+    ours=1
+  fi
+done
+if [ -z "$ours" ]; then
+  for program in ${programs.map(sh).join(' ')}; do
+    if have "$program"; then problem "$(command -v "$program")" 'is on the machine and was not put there by this cluster; uninstall it first'; fi
+  done
+  for folder in ${folders.map(sh).join(' ')}; do
+    if [ -e "$folder" ]; then problem "$folder" 'is left of another installation; move it away'; fi
+  done
+fi`;
+}
+
+/** Pieces that only count before the installation. */
+export function unlessOurs(pieces: readonly string[]): string {
+  return ['if [ -z "$ours" ]; then', ...pieces, 'fi'].join('\n');
+}
+
+/** What sshd lets tunnels do, for distributions that are made through them. Needs root. */
+export const SSH_TUNNELS = `sshd_says=$( { have sshd && sshd -T 2>/dev/null </dev/null; } || cat /etc/ssh/sshd_config 2>/dev/null || :)
+for key in AllowTcpForwarding AllowStreamLocalForwarding PermitTunnel; do
+  value=$(printf '%s\\n' "$sshd_says" | awk -v key="$key" 'tolower($1) == tolower(key) { print tolower($2); exit }')
+  case $key:$value in
+    PermitTunnel:no | PermitTunnel: | *: | *:yes | *:all | *:local) ;;
+    *) problem "$key in /etc/ssh/sshd_config" "is $value; set it to yes and restart sshd" ;;
+  esac
+done`;

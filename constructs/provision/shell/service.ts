@@ -1,0 +1,11 @@
+/** A service of systemd: `unit`. */
+export const SERVICE = `active() { detached systemctl is-active --quiet "$unit"; }
+unit_lines() {
+  if have journalctl; then run journalctl -u "$unit" -n 20 --no-pager -o cat || :; fi
+}
+restart() {
+  run systemctl daemon-reload || broken ServiceFailed "systemctl daemon-reload fails"
+  run systemctl enable "$unit" || broken ServiceFailed "systemctl enable $unit fails"
+  # Not waited for: a server with etcd only does not count as started before there is an API.
+  detached systemctl restart --no-block "$unit" || broken ServiceFailed "systemctl restart $unit fails"
+}`;
