@@ -9,6 +9,7 @@ import type { BridgeOptions } from './options';
 import { planOf } from './plan';
 import type { PlannedObject } from './plan';
 import { pathBelow } from './render-tree';
+import { checkOf } from './resolved-checks';
 import { textToken } from './token-text';
 import { inTokenScope, tokenFor } from './tokens';
 
@@ -71,6 +72,7 @@ export class ConstructResources extends pulumi.ComponentResource {
   private register(object: PlannedObject, before: pulumi.ResourceOptions['dependsOn']): KubernetesObject {
     const { construct, path, options, inputs } = object;
     const after = object.after.flatMap((other) => registered.get(other) ?? []);
+    const check = object.open ? checkOf(construct, path, inputs) : undefined;
     const resource = new KubernetesObject(this.nameOf(path), object, inputs, {
       ...customOptions(options),
       ...(object.kind === 'Secret' && object.apiVersion === 'v1'
@@ -85,6 +87,7 @@ export class ConstructResources extends pulumi.ComponentResource {
         ...after,
         ...object.outside,
         ...(options.dependsOn ?? []),
+        ...(check === undefined ? [] : [check as unknown as pulumi.Input<pulumi.Resource>]),
         // The others wait for it through these.
         ...(after.length === 0 && before !== undefined ? [before as pulumi.Input<pulumi.Resource>] : []),
       ],

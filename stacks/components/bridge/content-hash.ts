@@ -70,10 +70,15 @@ function keyOf(kind: Referable, namespace: unknown, name: string): string {
 /** The name, or a token for it where the content holds Outputs. */
 function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
   const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
-  const { value, used } = placeOutputs(currentTokens(), [kind, content]);
-  const nameOf = (resolved: unknown): string => `${String(metadata.name)}-${hashOf(resolved)}`;
+  // The name may hold Outputs too.
+  const { value, used } = placeOutputs(currentTokens(), [metadata.name, [kind, content]]);
   if (used.size === 0) return nameOf(value);
   return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
+}
+
+function nameOf(resolved: unknown): string {
+  const [name, content] = resolved as readonly [unknown, unknown];
+  return `${String(name)}-${hashOf(content)}`;
 }
 
 function hashOf(value: unknown): string {

@@ -31,6 +31,8 @@ export interface PlannedObject {
   readonly after: readonly ApiObject[];
   /** Resources of other trees that it waits for. */
   readonly outside: readonly pulumi.Resource[];
+  /** Whether there are Outputs in it. */
+  readonly open: boolean;
   /** `apiVersion`s under which the same object may have been registered before. */
   readonly otherVersions: readonly string[];
 }
@@ -65,7 +67,6 @@ export function planOf({ tree, root, made, namespace, registered }: PlanInputs):
     ...hashed.problems,
     ...graph.problems,
     ...placed.flatMap(({ problems }, i) => problems.map((problem) => within(objects[i], problem))),
-    // Where content is named by a hash, its Outputs were placed to compute it.
     ...unplaced(made, new Set(placed.flatMap(({ used }) => [...used]))),
   ]);
   const versions = versionsOf(objects.map(({ manifest }) => manifest));
@@ -79,6 +80,7 @@ export function planOf({ tree, root, made, namespace, registered }: PlanInputs):
       apiVersion: manifest.apiVersion,
       kind: manifest.kind,
       inputs: withSecrets(manifest, placed[i]?.value as pulumi.Inputs),
+      open: (placed[i]?.used.size ?? 0) > 0,
       options: effectiveOptions(construct),
       after: (graph.dependencies[i] ?? []).flatMap((to) => objects[to]?.construct ?? []),
       outside: [...(graph.outside[i] ?? [])],
@@ -109,16 +111,18 @@ function unplaced(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>):
  * Source: pulumi-kubernetes documentation, "Kubernetes annotations": `pulumi.com/skipAwait`, `pulumi.com/waitFor`.
  */
 function annotated(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
-  const annotations: Record<string, unknown> = { ...manifest.metadata.annotations };
-  if (options?.skip === true) annotations['pulumi.com/skipAwait'] = 'true';
-  const waitFor = options?.waitFor;
-  if (waitFor !== undefined) {
-    annotations['pulumi.com/waitFor'] = typeof waitFor === 'string' ? waitFor : JSON.stringify(waitFor);
-  }
-  const sorted = Object.entries(annotations).sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted.length === Object.keys(manifest.metadata.annotations ?? {}).length && waitFor === undefined
-    ? manifest
-    : withMetadata(manifest, { annotations: Object.fromEntries(sorted) });
+  const { skip, waitFor } = options ?? {};
+  const added: Readonly<Record<string, string>> = {
+    ...(skip === true ? { 'pulumi.com/skipAwait': 'true' } : {}),
+    ...(waitFor === undefined
+      ? {}
+      : { 'pulumi.com/waitFor': typeof waitFor === 'string' ? waitFor : JSON.stringify(waitFor) }),
+  };
+  if (Object.keys(added).length === 0) return manifest;
+  const annotations = Object.entries({ ...manifest.metadata.annotations, ...added });
+  return withMetadata(manifest, {
+    annotations: Object.fromEntries(annotations.sort(([a], [b]) => (a < b ? -1 : 1))),
+  });
 }
 
 /** The values of a Secret are secret, its keys are not. */

@@ -53,3 +53,9 @@ export function isStringifiedOutput(text: string): boolean {
 
 /** Characters of a token's id. */
 export const TOKEN_ID_LENGTH = ID_LENGTH;
+
+/** Whether a value is a number token, or a text with any token in it. */
+export function holdsToken(value: string | number): boolean {
+  if (typeof value === 'number') return isNumberToken(value);
+  return piecesOf(value).some((piece) => !('text' in piece)) || isDamaged(value);
+}

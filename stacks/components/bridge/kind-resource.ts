@@ -1,0 +1,100 @@
+import type * as pulumi from '@pulumi/pulumi';
+import { ApiObject } from 'cdk8s';
+import type { ApiObjectMetadata, ApiObjectProps } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { InvalidObjectError } from '../../../constructs/core/errors';
+import type { Problem } from '../../../constructs/core/errors';
+import { isObject } from '../../../constructs/core/is-object';
+import type { AnyKind, KindSpec } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { describeObject, validateObject } from '../../../constructs/core/validate';
+import { keepNulls } from '../../../constructs/crd/keep-nulls';
+import { withMetadata } from './manifest';
+import type { Manifest } from './manifest';
+import { onceResolved } from './resolved-checks';
+import { holdsToken } from './token-text';
+
+/** A value in which Outputs may stand anywhere: whole, or for any part of it. */
+export type WithOutputs<T> = T extends string | number | boolean | null | undefined
+  ? pulumi.Input<T>
+  : T extends readonly (infer Item)[]
+    ? pulumi.Input<readonly WithOutputs<Item>[]>
+    : pulumi.Input<{ readonly [Field in keyof T]: WithOutputs<T[Field]> }>;
+
+/** Props of {@link KindResource}. */
+export interface KindResourceProps<K extends AnyKind> {
+  /** The kind of the object. */
+  readonly kind: K;
+  readonly metadata: ApiObjectMetadata & { readonly name: string };
+  /** @default none; a kind whose spec has required fields needs one */
+  readonly spec?: WithOutputs<KindSpec<K>>;
+}
+
+/**
+ * An object of a kind whose spec may hold Outputs, for {@link ConstructResources}. Without Outputs it renders the same bytes as
+ * `CustomResource`.
+ *
+ * Guarantees: what is known while the program runs is checked then; what depends on Outputs is checked as soon as they are known,
+ * before the object is registered: in a preview, if they are known there.
+ *
+ * Errors: InvalidObjectError. Where an Output is secret, it names fields only.
+ */
+export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
+  private readonly definition: AnyKind;
+  private readonly written: unknown;
+
+  constructor(scope: Construct, id: string, props: KindResourceProps<K>) {
+    const { apiVersion, kind }: AnyKind = props.kind;
+    const spec: unknown = props.spec;
+    const object = { apiVersion, kind, metadata: props.metadata, ...(spec === undefined ? {} : { spec }) };
+    super(scope, id, object as ApiObjectProps);
+    this.definition = props.kind;
+    this.written = spec;
+    onceResolved(this, (resolved) => problemsOf(props.kind, resolved as unknown as KubeObject));
+  }
+
+  /** The manifest, with tokens in the place of Outputs. @throws InvalidObjectError when what is known does not fit the kind */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cdk8s declares it so
+  override toJson(): any {
+    const json = super.toJson() as Manifest;
+    const object: Manifest = {
+      ...(this.definition.scope === 'Cluster' ? withMetadata(json, { namespace: undefined }) : json),
+      ...(json['spec'] === undefined ? {} : { spec: keepNulls(json['spec'], this.written) }),
+    };
+    const open = openPaths(object, '');
+    const kubeObject = object as unknown as KubeObject;
+    const problems = problemsOf(this.definition, kubeObject).filter(
+      ({ path }) => !open.some((at) => concerns(path, at)),
+    );
+    if (problems.length > 0) throw new InvalidObjectError(describeObject(kubeObject), problems);
+    return object;
+  }
+}
+
+function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
+  try {
+    validateObject(kind, object);
+    return [];
+  } catch (error) {
+    if (isObject(error) && error['name'] === 'InvalidObjectError')
+      return (error as unknown as InvalidObjectError).problems;
+    throw error;
+  }
+}
+
+/** Paths of the values that are not known yet, written as problems write them. */
+function openPaths(value: unknown, at: string): readonly string[] {
+  if (typeof value === 'string' || typeof value === 'number') return holdsToken(value) ? [at] : [];
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => openPaths(item, `${at}[${i}]`));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => openPaths(field, at === '' ? key : `${at}.${key}`));
+}
+
+/** Whether a problem is one of an open value, of something within it, or of what contains it: a rule may span fields. */
+function concerns(problem: string, open: string): boolean {
+  return isWithin(problem, open) || isWithin(open, problem);
+}
+
+function isWithin(path: string, outer: string): boolean {
+  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+}
