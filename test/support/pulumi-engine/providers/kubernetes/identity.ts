@@ -1,0 +1,64 @@
+import type { ApiClient, ObjectRef } from '../../../../../operator/src';
+import { ApiError } from '../../../../../operator/src';
+import type { ResourceType } from '../../../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../../../constructs/core/kube-object';
+
+interface DiscoveredResource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+/** Which kinds the API server has, asked for once a group and version, and again when one is missing: CRDs come in the same run. */
+export class Kinds {
+  private readonly known = new Map<string, Promise<readonly DiscoveredResource[]>>();
+
+  constructor(private readonly client: ApiClient) {}
+
+  /** Undefined when the server has no such kind (yet). */
+  async find(apiVersion: string, kind: string): Promise<ResourceType | undefined> {
+    const remembered = await this.resources(apiVersion);
+    let found = remembered.find((resource) => resource.kind === kind);
+    if (found === undefined) {
+      this.known.delete(apiVersion);
+      found = (await this.resources(apiVersion)).find((resource) => resource.kind === kind);
+    }
+    if (found === undefined) return undefined;
+    return { apiVersion, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' };
+  }
+
+  private resources(apiVersion: string): Promise<readonly DiscoveredResource[]> {
+    const known = this.known.get(apiVersion) ?? this.discover(apiVersion);
+    this.known.set(apiVersion, known);
+    return known;
+  }
+
+  private async discover(apiVersion: string): Promise<readonly DiscoveredResource[]> {
+    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    try {
+      const list = (await this.client.getPath(path)) as { resources: DiscoveredResource[] };
+      return list.resources.filter((resource) => !resource.name.includes('/'));
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return [];
+      throw error;
+    }
+  }
+}
+
+/** An object's place. */
+export function refOf(object: KubeObject): ObjectRef {
+  const { name, namespace } = object.metadata;
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+/** The provider's ID of an object: `namespace/name`, or `name`. */
+export function idOf(object: KubeObject): string {
+  const { name, namespace } = object.metadata;
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** Reads an ID. */
+export function refOfId(id: string): ObjectRef {
+  const slash = id.indexOf('/');
+  return slash < 0 ? { name: id } : { namespace: id.slice(0, slash), name: id.slice(slash + 1) };
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
+import { clusterAccessFromText, createApiClient } from '../../../../../operator/src';
+import type { CheckRequest, Diff, DiffRequest, PreviewRequest, Provider, ProviderPackage } from '../../provider';
+import { type Value, type Values, Secret, Unknown, changedKeys, hasUnknown, isMap, mirrorSecrets, secretly, unwrap } from '../../values';
+import { changedPaths, forceNewPaths, touches } from './diff';
+import { Objects } from './objects';
+
+/** How to make the package. */
+export interface KubernetesOptions {
+  /** Path of the kubeconfig of providers that name none. @default `KUBECONFIG`, then `~/.kube/config` */
+  readonly kubeconfig?: string;
+  /** How long to wait for an object where nobody says, in milliseconds; the real provider waits ten minutes. @default 60_000 */
+  readonly awaitTimeoutMs?: number;
+}
+
+/** The package `kubernetes`: objects on a real API server. */
+export function kubernetesProvider(options: KubernetesOptions = {}): ProviderPackage {
+  return {
+    name: 'kubernetes',
+    diffConfig,
+    configure: (config) => configured(config, options),
+  };
+}
+
+/** Another cluster replaces the provider, and with it every object. A constant `clusterIdentifier` says that it is the same one. */
+function diffConfig(before: Values, after: Values): Diff {
+  const changed = changedKeys(before, after);
+  const identifier = [before.clusterIdentifier, after.clusterIdentifier];
+  if (identifier.every((value) => value !== undefined)) {
+    return { changed, replace: changed.filter((key) => key === 'clusterIdentifier') };
+  }
+  const placed = changed.filter((key) => ['kubeconfig', 'context', 'cluster'].includes(key));
+  const unknownPlace = placed.some((key) => after[key] instanceof Unknown);
+  const moved = unknownPlace || JSON.stringify(clusterOf(before)) !== JSON.stringify(clusterOf(after));
+  return { changed, replace: moved ? placed : [] };
+}
+
+/** The settings of the cluster that a kubeconfig's context leads to. */
+function clusterOf(config: Values): unknown {
+  const text = config.kubeconfig === undefined ? undefined : unwrap(config.kubeconfig);
+  if (typeof text !== 'string') return undefined;
+  const parsed = load(text.includes('\n') || text.startsWith('{') ? text : readFileSync(text, 'utf8')) as {
+    'current-context'?: string;
+    contexts?: { name: string; context: { cluster: string } }[];
+    clusters?: { name: string; cluster: unknown }[];
+  };
+  const context = config.context === undefined ? parsed['current-context'] : unwrap(config.context);
+  const cluster = parsed.contexts?.find((one) => one.name === context)?.context.cluster;
+  return parsed.clusters?.find((one) => one.name === cluster)?.cluster;
+}
+
+function configured(config: Values, options: KubernetesOptions): Provider {
+  const text = kubeconfigText(config, options);
+  const access = clusterAccessFromText(withContext(text, config), 'the kubeconfig of the provider');
+  const client = createApiClient(access);
+  const namespace = setting(config, 'namespace');
+  const flag = (key: string): boolean => ['true', true].includes(setting(config, key) as string | boolean);
+  const objects = new Objects(client, {
+    upsert: flag('upsertExistingObjects'),
+    force: flag('enablePatchForce'),
+    defaultNamespace: typeof namespace === 'string' ? namespace : (access.namespace ?? 'default'),
+    awaitTimeoutMs: options.awaitTimeoutMs ?? 60_000,
+  });
+  const mutability = { configMaps: flag('enableConfigMapMutable'), secrets: flag('enableSecretMutable') };
+  return {
+    check: (request) => Promise.resolve({ inputs: check(request) }),
+    diff: (request) => Promise.resolve(diff(request, mutability)),
+    create: (request) => objects.create(request).then(({ id, outputs }) => ({ id, outputs: marked(outputs) })),
+    update: (request) => objects.update(request).then(({ outputs }) => ({ outputs: marked(outputs) })),
+    delete: (request) => objects.delete(request),
+    read: async ({ id, inputs }) => {
+      const found = (await objects.read(inputs, id)) as unknown as Values | undefined;
+      return found === undefined ? undefined : { inputs: found, outputs: marked(found) };
+    },
+    preview: (request) => Promise.resolve(preview(request)),
+    close: () => client.close(),
+  };
+}
+
+/** Data of Secrets is secret, whatever the program says. A name is made where there is none. */
+function check({ inputs, oldInputs, name }: CheckRequest): Values {
+  const metadata = inputs.metadata === undefined ? {} : unwrap(inputs.metadata);
+  if (!isMap(metadata) || metadata.name !== undefined) return marked(inputs);
+  const old = oldInputs === undefined ? undefined : unwrap(oldInputs.metadata ?? {});
+  const oldName = isMap(old) ? old.name : undefined;
+  const suffix = Math.random().toString(16).slice(2, 10).padEnd(8, '0');
+  const annotations = { ...(metadata.annotations as Values | undefined), 'pulumi.com/autonamed': 'true' };
+  return marked({ ...inputs, metadata: { ...metadata, name: oldName ?? `${name}-${suffix}`, annotations } });
+}
+
+function marked(values: Values): Values {
+  if (values.kind !== 'Secret') return values;
+  const keys = ['data', 'stringData'].filter((key) => values[key] !== undefined);
+  return { ...values, ...Object.fromEntries(keys.map((key) => [key, secretly(values[key]!)])) };
+}
+
+function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: boolean }): Diff {
+  const { inputs, oldInputs, oldOutputs, ignoreChanges } = request;
+  const changed = changedPaths(oldInputs, oldOutputs, inputs, ignoreChanges);
+  const [apiVersion, kind] = [String(unwrap(inputs.apiVersion ?? '')), String(unwrap(inputs.kind ?? ''))];
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  const fixed = forceNewPaths(group, kind, mutability, at(inputs, 'immutable') === true);
+  const replace = changed.filter((path) => touches(path, fixed));
+  const sameName = at(inputs, 'metadata', 'name') === at(oldOutputs, 'metadata', 'name');
+  const sameNamespace = !replace.includes('metadata.namespace');
+  const autonamed = at(inputs, 'metadata', 'annotations', 'pulumi.com/autonamed') === 'true';
+  return { changed, replace, deleteBeforeReplace: replace.length > 0 && sameName && sameNamespace && !autonamed };
+}
+
+function at(values: Values, ...keys: readonly string[]): Value | undefined {
+  return keys.reduce<Value | undefined>((value, key) => {
+    const open = value === undefined ? undefined : unwrap(value);
+    return isMap(open) ? open[key] : undefined;
+  }, values);
+}
+
+/** What the server would keep: the live object with the new inputs over it. Its status is not known. */
+function preview({ inputs, old }: PreviewRequest): Values {
+  if (old === undefined || hasUnknown(inputs)) return marked(inputs);
+  const { status, ...live } = old.outputs;
+  void status;
+  return mirrorSecrets(overlay(live, inputs), old.outputs) as Values;
+}
+
+function overlay(below: Value | undefined, above: Value): Value {
+  if (above instanceof Secret) return new Secret(overlay(below, above.value));
+  const open = below === undefined ? undefined : unwrap(below);
+  if (!isMap(above) || !isMap(open)) return above;
+  return { ...open, ...Object.fromEntries(Object.entries(above).map(([key, item]) => [key, overlay(open[key], item)])) };
+}
+
+function setting(config: Values, key: string): Value | undefined {
+  return config[key] === undefined ? undefined : unwrap(config[key]);
+}
+
+function kubeconfigText(config: Values, options: KubernetesOptions): string {
+  const given = setting(config, 'kubeconfig');
+  const fallback = options.kubeconfig ?? process.env.KUBECONFIG ?? join(homedir(), '.kube', 'config');
+  const place = typeof given === 'string' ? given : fallback;
+  return place.includes('\n') || place.startsWith('{') ? place : readFileSync(place, 'utf8');
+}
+
+function withContext(text: string, config: Values): string {
+  const context = setting(config, 'context');
+  if (typeof context !== 'string') return text;
+  return JSON.stringify({ ...(load(text) as object), 'current-context': context });
+}
