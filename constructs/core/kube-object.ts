@@ -52,6 +52,8 @@ export interface Condition {
   readonly message: string;
   /** RFC 3339 time at which `status` last changed. */
   readonly lastTransitionTime: string;
+  /** When status, reason or message last changed; only where the kind says so. */
+  readonly lastUpdateTime?: string;
   /** `metadata.generation` of the object that the condition was computed from. */
   readonly observedGeneration?: number;
 }

@@ -1,14 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AnyKind } from '../../constructs/core/kind';
+import type { KubeObject } from '../../constructs/core/kube-object';
 import { typeKey } from '../../constructs/core/resource-type';
 import { Caches } from './caches';
 import type { ApiClient } from './client/api-client';
 import { Controller } from './controller/controller';
+import { objectKey } from './controller/queue-key';
 import type { QueueKey } from './controller/queue-key';
+import { EffectDesk } from './effects/effect-desk';
+import { EffectReads } from './effects/effect-reads';
+import type { ReadLimits } from './effects/effect-reads';
+import { DEFAULT_ATTEMPT_BACKOFF } from './effects/effect-record';
+import type { AttemptBackoff } from './effects/effect-record';
+import { EffectRuns } from './effects/effect-runs';
+import type { EffectStore } from './effects/effect-store';
+import type { PlanRunner } from './effects/plan-runner';
 import { gatedClient } from './gated-client';
 import { WorkQueue } from './queue/work-queue';
 import type { ReconcileContext } from './reconcile/context';
 import { EventRecorder } from './runtime/event-recorder';
+import { systemClock } from './runtime/clock';
 import { startHealthServer } from './runtime/health-server';
 import type { HealthServer } from './runtime/health-server';
 import { processIdentity } from './runtime/identity';
@@ -27,6 +38,21 @@ const LEASE_MARGIN_MS = 5_000;
 export interface LeaseOptions {
   readonly name: string;
   readonly namespace: string;
+}
+
+/** What carries out what kinds do outside the Kubernetes API. */
+export interface EffectOptions {
+  /** By the names that kinds give them. */
+  readonly plans: Readonly<Record<string, PlanRunner>>;
+  /** How many runs at once, of all kinds together. */
+  readonly limit: number;
+  readonly reads: ReadLimits;
+  /** Where the state of a kind's effects is kept. */
+  readonly storeOf: (kind: AnyKind, client: ApiClient) => EffectStore;
+  /** How long the steps under way may take to end after a stop, in milliseconds. */
+  readonly drainMs: number;
+  /** Delays between attempts. @default 10 s, doubled up to 15 min */
+  readonly backoff?: AttemptBackoff;
 }
 
 /** What an operator runs with. */
@@ -56,6 +82,8 @@ export interface OperatorOptions {
    * the process has to stop. @default 15000
    */
   readonly drainMs?: number;
+  /** What carries effects out. Kinds that have some are refused without it. @default nothing */
+  readonly effects?: EffectOptions;
   /** Told when the health server listens. */
   readonly onListening?: (port: number) => void;
 }
@@ -70,7 +98,7 @@ export interface OperatorOptions {
  * @throws StartupError when a port or the webhook's certificate cannot be had, or a kind has effects, which nothing here carries out
  */
 export async function runOperator(options: OperatorOptions): Promise<void> {
-  refuseEffects(options.kinds);
+  refuseUnknownPlans(options);
   const { signal, metrics, logger } = options;
   const identity = processIdentity();
   const caches = new Caches(options.kinds, options);
@@ -82,7 +110,8 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     reportingInstance: identity,
     onOutcome: (outcome) => metrics.event(outcome),
   });
-  const controllers = makeControllers(options, caches, recorder, elector);
+  const runs = new EffectRuns({ limit: options.effects?.limit ?? 1, stop: signal });
+  const controllers = makeControllers(options, caches, recorder, elector, runs);
   const servers = await startServers(options, caches);
   let idle = true;
   try {
@@ -96,6 +125,10 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     }
     await Promise.race([elected.promise, stopped]);
     if (!signal.aborted) idle = await runControllers(options, caches, controllers);
+    if (!(await endsWithin(runs.idle(), options.effects?.drainMs ?? 0))) {
+      logger.error({ runs: runs.size }, 'the steps under way did not end in time');
+      idle = false;
+    }
   } finally {
     await recorder.flush(2_000);
     recorder.close();
@@ -107,11 +140,15 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
 }
 
 /** Reconciling only the children of such a kind would call ready what was never done, and let go what was never undone. */
-function refuseEffects(kinds: readonly AnyKind[]): void {
-  const names = kinds.filter(({ effects }) => effects.length > 0).map(({ crdName }) => crdName);
-  if (names.length === 0) return;
+function refuseUnknownPlans({ kinds, effects }: OperatorOptions): void {
+  const known = Object.keys(effects?.plans ?? {});
+  const needed = kinds.flatMap((kind) =>
+    kind.effects.some(({ plan }) => !known.includes(plan)) ? [kind.crdName] : [],
+  );
+  if (needed.length === 0) return;
   throw new StartupError(
-    `${names.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; leave them out of its kinds`,
+    `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
+      'leave them out of its kinds, or start a provisioner for them',
   );
 }
 
@@ -153,6 +190,7 @@ function makeControllers(
   caches: Caches,
   recorder: EventRecorder,
   elector: LeaderElector | undefined,
+  runs: EffectRuns,
 ): readonly Controller[] {
   const { metrics, logger, concurrency = 32 } = options;
   const client = gatedClient(options.client, {
@@ -161,22 +199,59 @@ function makeControllers(
     timeoutMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
     onWrite: (verb, type) => metrics.write(verb, typeKey(type)),
   });
+  const assertMayRun = (): void => {
+    elector?.assertLeader();
+  };
   return options.kinds.map((kind) => {
+    const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
     const log = logger.child({ controller: kind.crdName });
+    const record: ReconcileContext['record'] = (subject, { message, ...event }) =>
+      recorder.record(subject, { ...event, note: message });
+    const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
     const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
       kind,
       client,
       objects: caches.of(kind.type),
       children: (type) => caches.of(type),
       shapes: caches.shapes,
-      record: (subject, { message, ...event }) => recorder.record(subject, { ...event, note: message }),
+      record,
+      ...deskOf(kind, { options, client, runs, record, wake, assertMayRun }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };
-    const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
     metrics.observeObjects(kind.crdName, () => context.objects.size);
     return new Controller({ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency });
   });
+}
+
+interface DeskParts {
+  readonly options: OperatorOptions;
+  readonly client: ApiClient;
+  readonly runs: EffectRuns;
+  readonly record: ReconcileContext['record'];
+  readonly wake: (object: KubeObject) => void;
+  readonly assertMayRun: () => void;
+}
+
+function deskOf(kind: AnyKind, parts: DeskParts): Pick<ReconcileContext, 'effects'> {
+  const { client, options, ...rest } = parts;
+  const { effects } = options;
+  if (kind.effects.length === 0 || effects === undefined) return {};
+  const reads = new EffectReads(client, effects.reads);
+  const backoff = effects.backoff ?? DEFAULT_ATTEMPT_BACKOFF;
+  const store = effects.storeOf(kind, client);
+  const { plans } = effects;
+  const common = { clock: systemClock, stop: options.signal };
+  return { effects: new EffectDesk({ kind, reads, store, backoff, plans, ...common, ...rest }) };
+}
+
+/** @returns whether it ended in time */
+async function endsWithin(end: Promise<void>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const late = delay(ms, false, { signal: timer.signal }).catch(() => false);
+  const ended = await Promise.race([end.then(() => true), late]);
+  timer.abort();
+  return ended;
 }
 
 function makeElector(

@@ -76,6 +76,7 @@ export class Controller {
     const ids = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
     // Shared children first: what an object renders may need them.
     for (const id of ids) this.add(sharedQueueKey(id));
+    if (type === 'deleted') this.context.effects?.forget(object.metadata.uid ?? '');
     this.add(objectKey(object.metadata));
   }
 

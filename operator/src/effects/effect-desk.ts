@@ -1,5 +1,6 @@
 import { effectRun, effectsOf } from '../../../constructs/core/effects';
 import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
+import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { Verdict } from '../reconcile/conditions';
@@ -8,7 +9,7 @@ import type { Clock } from '../runtime/clock';
 import { countedFor, due, inputHash } from './effect-record';
 import type { AttemptBackoff, Due, EffectRecord } from './effect-record';
 import type { EffectReads } from './effect-reads';
-import type { EffectRuns } from './effect-runs';
+import type { EffectRuns, RunRequest } from './effect-runs';
 import type { EffectState, EffectStore } from './effect-store';
 import { PlanError } from './plan-runner';
 import type { PlanRunner, StatusFields } from './plan-runner';
@@ -27,6 +28,8 @@ export interface EffectDeskOptions {
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   /** Aborts at an orderly stop. */
   readonly stop: AbortSignal;
+  /** Has an object reconciled: its run reported something, or ended. */
+  readonly wake: (object: KubeObject) => void;
   /** Throws when this process must start nothing: it does not lead any more. */
   readonly assertMayRun: () => void;
 }
@@ -53,6 +56,9 @@ export interface EffectsFound {
 }
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
+
+/** How often the clean-up may fail in a row, for reasons other than the removal itself. */
+const MAX_CLEANUP_FAILURES = 5;
 
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
 const LOOK_AGAIN_MS = 300_000;
@@ -85,6 +91,7 @@ interface Memory {
  * between leaves a record that counts as one attempt.
  */
 export class EffectDesk {
+  private readonly cleanupFailures = new Map<string, number>();
   private readonly memories = new Map<string, Memory>();
 
   constructor(private readonly options: EffectDeskOptions) {}
@@ -92,6 +99,18 @@ export class EffectDesk {
   /** Whether anything was ever begun for an object: then something may have to be taken away. */
   async wasBegun(object: KubeObject): Promise<boolean> {
     return Object.keys((await this.memory(object)).state.records).length > 0;
+  }
+
+  /**
+   * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
+   *
+   * @returns whether that was as often as it may: then a person must look
+   */
+  cleanupFailed(object: KubeObject): boolean {
+    const key = `${uidOf(object)} ${object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? ''}`;
+    const times = (this.cleanupFailures.get(key) ?? 0) + 1;
+    this.cleanupFailures.set(key, times);
+    return times >= MAX_CLEANUP_FAILURES;
   }
 
   /** The object is gone. */
@@ -175,7 +194,7 @@ export class EffectDesk {
     const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === input;
     if (stop.aborted)
       return { verdict: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
-    runs.start(uidOf(object), run.name, (report) =>
+    const job: RunRequest['job'] = (report) =>
       runEffect({
         ...this.options,
         ...{ object, run, attempt, report },
@@ -189,8 +208,8 @@ export class EffectDesk {
         learn: (status) => {
           memory.status = { ...memory.status, ...status };
         },
-      }),
-    );
+      });
+    runs.start(uidOf(object), { effect: run.name, job, onChange: () => this.options.wake(object) });
     const message = `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
     return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
   }

@@ -8,6 +8,16 @@ export interface RunView {
   readonly progress?: RunProgress;
 }
 
+/** A run that is asked for. */
+export interface RunRequest {
+  /** The effect's name. */
+  readonly effect: string;
+  /** Must not reject. */
+  readonly job: (report: (progress: RunProgress) => void) => Promise<void>;
+  /** Told of every report, and of the end. */
+  readonly onChange: () => void;
+}
+
 interface Entry {
   effect: string;
   state: 'waiting' | 'running';
@@ -30,8 +40,6 @@ export class EffectRuns {
       /** How many at once. */
       readonly limit: number;
       readonly stop: AbortSignal;
-      /** Told of every report, and of every end, with the object's UID. */
-      readonly onChange: (uid: string) => void;
     },
   ) {
     options.stop.addEventListener('abort', () => this.dropWaiting(), { once: true });
@@ -43,14 +51,14 @@ export class EffectRuns {
   }
 
   /**
-   * Asks for a run. `job` must not reject; it gets a function for reports.
+   * Asks for a run. After a stop nothing comes of it.
    *
    * @throws Error when the object has a run already
    */
-  start(uid: string, effect: string, job: (report: (progress: RunProgress) => void) => Promise<void>): void {
+  start(uid: string, run: RunRequest): void {
     if (this.entries.has(uid)) throw new Error(`an effect of ${uid} is under way already`);
     if (this.options.stop.aborted) return;
-    const entry: Entry = { effect, state: 'waiting', begin: () => void this.carryOut(uid, entry, job) };
+    const entry: Entry = { effect: run.effect, state: 'waiting', begin: () => void this.carryOut(uid, entry, run) };
     this.entries.set(uid, entry);
     this.next();
   }
@@ -77,20 +85,16 @@ export class EffectRuns {
     }
   }
 
-  private async carryOut(
-    uid: string,
-    entry: Entry,
-    job: (report: (progress: RunProgress) => void) => Promise<void>,
-  ): Promise<void> {
+  private async carryOut(uid: string, entry: Entry, { job, onChange }: RunRequest): Promise<void> {
     try {
       await job((progress) => {
         entry.progress = { ...progress, status: { ...entry.progress?.status, ...progress.status } };
-        this.options.onChange(uid);
+        onChange();
       });
     } finally {
       this.entries.delete(uid);
       this.running -= 1;
-      this.options.onChange(uid);
+      onChange();
       this.next();
       if (this.running === 0) for (const end of this.ends.splice(0)) end();
     }

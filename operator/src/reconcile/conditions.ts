@@ -17,31 +17,39 @@ export type Verdict =
 /** The longest message that a condition holds, in characters. Source: `metav1.Condition`. */
 const MAX_MESSAGE = 32768;
 
+/** A condition of a kind's own. */
+export interface OwnCondition extends Reason {
+  readonly type: string;
+  readonly status: Condition['status'];
+}
+
+/** What conditions are made with. */
+export interface ConditionOptions {
+  readonly generation: number | undefined;
+  /** Those that stand. */
+  readonly previous: readonly Condition[];
+  readonly now: () => string;
+  /** Conditions of the kind's own. @default none */
+  readonly own?: readonly OwnCondition[];
+  /** Write `lastUpdateTime` too. @default false */
+  readonly lastUpdateTime?: boolean;
+}
+
 /**
  * The conditions of a verdict. `Ready` always stands; `Reconciling` and `Stalled` stand only while they are true, as kstatus wants
  * its "abnormal-true" conditions. A condition keeps its transition time while its status stays.
  */
-export function conditionsOf(
-  verdict: Verdict,
-  generation: number | undefined,
-  previous: readonly Condition[],
-  now: () => string,
-): Condition[] {
-  const message = verdict.message.slice(0, MAX_MESSAGE);
-  const condition = (type: string, status: Condition['status']): Condition => {
-    const before = previous.find((candidate) => candidate.type === type);
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now();
-    const { reason } = verdict;
-    return {
-      type,
-      status,
-      reason,
-      message,
-      lastTransitionTime,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
-    };
-  };
-  switch (verdict.state) {
+export function conditionsOf(verdict: Verdict, options: ConditionOptions): Condition[] {
+  const { reason, message } = verdict;
+  const common = (type: string, status: Condition['status']): OwnCondition => ({ type, status, reason, message });
+  return [...abnormalTrue(verdict.state, common), ...(options.own ?? [])].map((claim) => withTimes(claim, options));
+}
+
+function abnormalTrue(
+  state: Verdict['state'],
+  condition: (type: string, status: Condition['status']) => OwnCondition,
+): readonly OwnCondition[] {
+  switch (state) {
     case 'ready':
       return [condition('Ready', 'True')];
     case 'progressing':
@@ -52,4 +60,17 @@ export function conditionsOf(
     case 'paused':
       return [condition('Ready', 'Unknown')];
   }
+}
+
+function withTimes(claim: OwnCondition, { generation, previous, now, lastUpdateTime }: ConditionOptions): Condition {
+  const { type, status, reason } = claim;
+  const message = claim.message.slice(0, MAX_MESSAGE);
+  const before = previous.find((candidate) => candidate.type === type);
+  const isSame = before?.status === status && before.reason === reason && before.message === message;
+  return {
+    ...{ type, status, reason, message },
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : now(),
+    ...(lastUpdateTime === true ? { lastUpdateTime: (isSame ? before.lastUpdateTime : undefined) ?? now() } : {}),
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
 }

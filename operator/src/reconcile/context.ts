@@ -4,6 +4,7 @@ import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { CacheView } from '../cache/cache-view';
 import type { RenderedShapes } from '../cache/rendered-shapes';
 import type { ApiClient, ObjectRef } from '../client/api-client';
+import type { EffectDesk } from '../effects/effect-desk';
 import type { Contests } from './contests';
 import type { SharedStates } from './shared-states';
 
@@ -30,6 +31,8 @@ export interface ReconcileContext {
   readonly contests: Contests;
   /** What the caches keep of the children. */
   readonly shapes: RenderedShapes;
+  /** Where the kind's effects are asked for; a kind that has some needs it. */
+  readonly effects?: EffectDesk;
   /** The current time, RFC 3339 in whole seconds. */
   readonly now: () => string;
 }

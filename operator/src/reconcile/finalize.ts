@@ -1,9 +1,13 @@
+import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { withDefaults } from '../../../constructs/core/render';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
 import { controlledChildren, deleteChild } from './prune';
 import { refOf } from './write-child';
 import { ownStatus, writeStatus } from './write-status';
+
+const TRY_AGAIN = `Change the annotation ${RECONCILE_AT_ANNOTATION} to try again.`;
 
 /** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
 const ORPHAN = 'orphan';
@@ -40,6 +44,8 @@ export async function finalize(context: ReconcileContext, object: KubeObject): P
       }
       if (children.length > 0) return { next: 'wait' };
     }
+    const open = await takeAway(context, object);
+    if (open !== undefined) return open;
     await setFinalizers(
       context,
       object,
@@ -51,14 +57,41 @@ export async function finalize(context: ReconcileContext, object: KubeObject): P
   }
 }
 
+/**
+ * Takes away what the kind's effects did outside the API.
+ *
+ * @returns what comes next while that is not done
+ */
+async function takeAway(context: ReconcileContext, object: KubeObject): Promise<Next | undefined> {
+  const { effects, kind } = context;
+  if (effects === undefined || object.metadata.annotations?.[FORCE_REMOVE_ANNOTATION] === 'true') return undefined;
+  if (!(await effects.wasBegun(object))) return undefined;
+  const found = await effects.advance(object, withDefaults(kind, object), 'remove');
+  if (found.verdict === undefined) return undefined;
+  const { verdict, status, conditions, afterMs } = found;
+  const observed = { ...ownStatus(kind, object), ...status };
+  await writeStatus(context, { object, verdict, observed, conditions });
+  const { reason, message } = verdict;
+  const bad = verdict.state === 'failing' || verdict.state === 'stalled';
+  return {
+    next: 'wait',
+    ...(bad ? { failed: { reason, message } } : {}),
+    ...(afterMs === undefined ? {} : { afterMs }),
+  };
+}
+
 async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {
   const failure = classify(error);
   if (failure.kind === 'stale') return { next: 'retry' };
-  const reason = { reason: 'ErrCleanup', message: `The clean-up failed and is tried again: ${failure.message}` };
+  const isLast = context.effects?.cleanupFailed(object) ?? false;
+  const message = isLast
+    ? `The clean-up failed too often: ${failure.message}. ${TRY_AGAIN}`
+    : `The clean-up failed and is tried again: ${failure.message}`;
+  const reason = { reason: 'ErrCleanup', message };
   context.record(object, { type: 'Warning', action: 'Delete', ...reason });
   const observed = ownStatus(context.kind, object);
-  await writeStatus(context, { object, verdict: { state: 'failing', ...reason }, observed });
-  return { next: 'retry', failed: reason };
+  await writeStatus(context, { object, verdict: { state: isLast ? 'stalled' : 'failing', ...reason }, observed });
+  return { next: isLast ? 'wait' : 'retry', failed: reason };
 }
 
 /** The resourceVersion is the precondition: nobody else's finalizer is lost. */

@@ -1,5 +1,6 @@
 import { PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
 import { InvalidObjectError } from '../../../constructs/core/errors';
+import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
@@ -8,6 +9,7 @@ import { applyChildren } from './apply-children';
 import type { Applied } from './apply-children';
 import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
+import type { OwnCondition } from './conditions';
 import { classify } from './failures';
 import { ensureFinalizer, finalize } from './finalize';
 import { observe } from './observe';
@@ -21,6 +23,8 @@ import { ownStatus, writeStatus } from './write-status';
 interface Found {
   readonly verdict: Verdict;
   readonly observed: Readonly<Record<string, unknown>>;
+  /** The kind's own conditions. @default those that stand */
+  readonly conditions?: readonly OwnCondition[];
   /** Try again by ourselves. */
   readonly retry: boolean;
 }
@@ -56,29 +60,43 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
 
 function render({ kind }: ReconcileContext, object: KubeObject): Rendered {
   const self = withDefaults(kind, object);
+  return renderSelf(kind, self);
+}
+
+function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
   return { self, children: renderTyped(kind, self), shared: sharedKeys(kind, self) };
 }
 
-async function bring(context: ReconcileContext, found: KubeObject, rendered: Rendered): Promise<Next> {
+async function bring(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<Next> {
   // The objects that share a key are woken when it has been reconciled.
-  const states = rendered.shared.map(({ group, key }) =>
+  const states = first.shared.map(({ group, key }) =>
     context.shared.get(sharedId(group.name, found.metadata.namespace, key)),
   );
   if (states.includes(undefined)) return { next: 'wait' };
   const object = await ensureFinalizer(context, found);
+  const effects = await context.effects?.advance(object, first.self, 'apply');
+  const rendered = effects === undefined ? first : renderSelf(context.kind, withStatus(first.self, effects.status));
   await withdrawWriters(context, object, rendered.children);
   const applied = await applyChildren(context, object, rendered.children);
   if (applied.verdict === undefined) await prune(context, object, rendered.children);
   const { worst, observed } = observe(context, rendered);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.verdict] : []));
-  const wrong = worstOf([applied.verdict ?? [], failures].flat());
+  const wrong = worstOf([applied.verdict ?? [], effects?.verdict ?? [], failures].flat());
   const verdict = wrong ?? worst ?? readyVerdict(context, rendered);
   announceSync(context, rendered, applied);
+  const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
+  const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
+  const afterMs = [applied.afterMs, effects?.afterMs].filter((ms) => ms !== undefined);
   return {
-    ...(await report(context, object, { verdict, observed, retry: applied.retry })),
-    afterMs: applied.afterMs,
+    ...(await report(context, object, { verdict, ...status, retry: applied.retry })),
+    ...(afterMs.length === 0 ? {} : { afterMs: Math.min(...afterMs) }),
     awaited: applied.awaited,
   };
+}
+
+/** Children may be rendered from what effects have found out; it reaches the server's status in the same reconcile. */
+function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, unknown>>): KindObject<AnyKind> {
+  return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
 }
 
 /** A field is taken back only after the object that makes its other writer act is gone: the writer would write once more. */
@@ -132,9 +150,10 @@ function failed(context: ReconcileContext, object: KubeObject, error: unknown): 
 }
 
 async function report(context: ReconcileContext, object: KubeObject, found: Found): Promise<Next> {
-  const { verdict, observed } = found;
-  await writeStatus(context, { object, verdict, observed });
+  const { retry, ...write } = found;
+  const { verdict } = found;
+  await writeStatus(context, { object, ...write });
   const bad = verdict.state === 'failing' || verdict.state === 'stalled';
   const reason = bad ? { failed: { reason: verdict.reason, message: verdict.message } } : {};
-  return { next: found.retry ? 'retry' : 'wait', ...reason };
+  return { next: retry ? 'retry' : 'wait', ...reason };
 }

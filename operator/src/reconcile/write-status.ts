@@ -3,7 +3,7 @@ import { FIELD_MANAGER } from '../../../constructs/core/envelope';
 import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
 import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
 import { conditionsOf } from './conditions';
-import type { Verdict } from './conditions';
+import type { OwnCondition, Verdict } from './conditions';
 import type { ReconcileContext } from './context';
 import { refOf } from './write-child';
 
@@ -13,6 +13,8 @@ export interface StatusWrite {
   readonly verdict: Verdict;
   /** The kind's own fields. */
   readonly observed: Readonly<Record<string, unknown>>;
+  /** The kind's own conditions. @default those that stand */
+  readonly conditions?: readonly OwnCondition[];
 }
 
 /**
@@ -26,7 +28,11 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
   const { object, verdict, observed } = write;
   const live = (object.status ?? {}) as CommonStatus & Readonly<Record<string, unknown>>;
   const { generation, name, namespace, uid } = object.metadata;
-  const conditions = conditionsOf(verdict, generation, live.conditions ?? [], now);
+  const previous = live.conditions ?? [];
+  const conditions = conditionsOf(verdict, {
+    ...{ generation, previous, now, lastUpdateTime: kind.lastUpdateTime },
+    own: write.conditions ?? previous.filter(({ type }) => ownConditionTypes(kind).includes(type)),
+  });
   const status = { ...definedFields(observed), observedGeneration: generation, conditions };
   if (sameStatus(kind, status, live)) return false;
   const body: KubeObject = {
@@ -47,6 +53,10 @@ export function ownStatus(kind: AnyKind, object: KubeObject): Fields {
   return Object.fromEntries(ownFields(kind).map((field) => [field, live[field]]));
 }
 
+function ownConditionTypes(kind: AnyKind): readonly string[] {
+  return kind.conditionTypes.map(({ type }) => type);
+}
+
 function ownFields(kind: AnyKind): readonly string[] {
   return Object.keys(kind.schema.status.properties ?? {});
 }
@@ -60,7 +70,7 @@ function definedFields(fields: Fields): Fields {
 
 /** Whether our fields stand as wanted; fields that others put into the status do not count. */
 function sameStatus(kind: AnyKind, wanted: Fields & CommonStatus, live: Fields & CommonStatus): boolean {
-  const ours = new Set(['Ready', 'Reconciling', 'Stalled']);
+  const ours = new Set(['Ready', 'Reconciling', 'Stalled', ...ownConditionTypes(kind)]);
   return (
     wanted.observedGeneration === live.observedGeneration &&
     ownFields(kind).every((field) => isDeepStrictEqual(wanted[field], live[field])) &&

@@ -17,7 +17,7 @@ describe('conditionsOf', () => {
     ['stalled', ['Ready=False', 'Stalled=True']],
     ['paused', ['Ready=Unknown']],
   ])('%s: Ready always stands, the abnormal ones only while they are true', (state, expected) => {
-    const conditions = conditionsOf(verdict(state), 3, [], () => NOW);
+    const conditions = conditionsOf(verdict(state), { generation: 3, previous: [], now: () => NOW });
     expect(conditions.map(({ type, status }) => `${type}=${status}`)).toEqual(expected);
     for (const condition of conditions) {
       expect(condition).toMatchObject({ reason: 'R', message: 'm', lastTransitionTime: NOW, observedGeneration: 3 });
@@ -25,8 +25,11 @@ describe('conditionsOf', () => {
   });
 
   it('keeps the transition time while the status stays, whatever else changes', () => {
-    const before = conditionsOf(verdict('progressing'), 1, [], () => EARLIER);
-    const after = conditionsOf({ state: 'stalled', reason: 'Other', message: 'n' }, 2, before, () => NOW);
+    const before = conditionsOf(verdict('progressing'), { generation: 1, previous: [], now: () => EARLIER });
+    const after = conditionsOf(
+      { state: 'stalled', reason: 'Other', message: 'n' },
+      { generation: 2, previous: before, now: () => NOW },
+    );
     expect(after.map(({ type, lastTransitionTime }) => [type, lastTransitionTime])).toEqual([
       ['Ready', EARLIER],
       ['Stalled', NOW],
@@ -34,10 +37,14 @@ describe('conditionsOf', () => {
   });
 
   it('sets the transition time anew when the status changes, or when the condition comes back', () => {
-    const before = conditionsOf(verdict('progressing'), 1, [], () => EARLIER);
-    const ready = conditionsOf(verdict('ready'), 1, before, () => NOW);
+    const before = conditionsOf(verdict('progressing'), { generation: 1, previous: [], now: () => EARLIER });
+    const ready = conditionsOf(verdict('ready'), { generation: 1, previous: before, now: () => NOW });
     expect(ready).toMatchObject([{ type: 'Ready', lastTransitionTime: NOW }]);
-    const again = conditionsOf(verdict('progressing'), 1, ready, () => '2026-01-03T00:00:00Z');
+    const again = conditionsOf(verdict('progressing'), {
+      generation: 1,
+      previous: ready,
+      now: () => '2026-01-03T00:00:00Z',
+    });
     expect(again.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([
       '2026-01-03T00:00:00Z',
       '2026-01-03T00:00:00Z',
@@ -45,14 +52,18 @@ describe('conditionsOf', () => {
   });
 
   it('asks for the time only when it needs it', () => {
-    const before = conditionsOf(verdict('ready'), 1, [], () => EARLIER);
+    const before = conditionsOf(verdict('ready'), { generation: 1, previous: [], now: () => EARLIER });
     const now = jest.fn(() => NOW);
-    conditionsOf(verdict('ready'), 1, before, now);
+    conditionsOf(verdict('ready'), { generation: 1, previous: before, now });
     expect(now).not.toHaveBeenCalled();
   });
 
   it('cuts a message to what a condition holds, and leaves out a generation that is not known', () => {
-    const [ready] = conditionsOf(verdict('ready', 'x'.repeat(40_000)), undefined, [], () => NOW);
+    const [ready] = conditionsOf(verdict('ready', 'x'.repeat(40_000)), {
+      generation: undefined,
+      previous: [],
+      now: () => NOW,
+    });
     expect(ready?.message).toHaveLength(32_768);
     expect(ready).not.toHaveProperty('observedGeneration');
   });
