@@ -1,0 +1,172 @@
+import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, App, Chart } from 'cdk8s';
+import type { ApiObjectMetadata } from 'cdk8s';
+import { InvalidObjectError } from '../../constructs/core/errors';
+import type { AnyKind } from '../../constructs/core/kind';
+import type { KubeObject } from '../../constructs/core/kube-object';
+import { renderShared, sharedKeys, withDefaults } from '../../constructs/core/render';
+import { describeObject } from '../../constructs/core/validate';
+import { ConstructResources, addKindChildren, outputs, resourceOptions } from './bridge';
+import type { KubernetesObject } from './bridge';
+import type { KindComponentArgs, KindMetadata } from './kind-args';
+import { claimObject, sharedResource } from './kind-registry';
+import { checkKnown, withStandIns } from './kind-spec';
+import { PlatformComponent } from './platform';
+
+/**
+ * The annotation's value by which Pulumi waits for an object of any kind: Ready, and seen as it is now.
+ * Source: pulumi-kubernetes, annotation `pulumi.com/waitFor`, which compares the condition's `observedGeneration` as kstatus does.
+ */
+export const READY_CONDITION = 'condition=Ready';
+
+/** The arguments without their types, which say the same of every kind. */
+interface AnyArgs {
+  readonly kind: AnyKind;
+  readonly metadata: KindMetadata;
+  readonly spec?: unknown;
+  readonly as?: 'resource' | 'children';
+  readonly waitUntilReady?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+/**
+ * An object of a kind as Pulumi resources: the object itself, or, where no operator is wanted, its children. Never both.
+ *
+ * Below a {@link PlatformComponent} it goes to the platform's cluster, after the operators and gone before them; elsewhere, spread
+ * `platform.objectOptions` into the options.
+ *
+ * Guarantees: what is known while the program runs is checked before anything is registered. Children are what the operator would create,
+ * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
+ * objects of a namespace share is registered once.
+ *
+ * Caveats: changing `as` replaces everything.
+ *
+ * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object.
+ */
+export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.ComponentResource {
+  /** What was registered, by the path of its construct; shared children are not among them. */
+  readonly resources: ReadonlyMap<string, KubernetesObject>;
+
+  constructor(name: string, args: KindComponentArgs<K>, opts: pulumi.ComponentResourceOptions = {}) {
+    const given = args as unknown as AnyArgs;
+    const object = objectOf(name, given);
+    const asChildren = given.as === 'children';
+    if (!asChildren) checkKnown(given.kind, object);
+    const stood = asChildren ? withStandIns(given.kind, object, name) : object;
+    super('kindred:kinds:KindComponent', name, {}, { ...inherited(opts), ...opts });
+    const provider = this.getProvider(`kubernetes:${given.kind.apiVersion}:${given.kind.kind}`);
+    this.claim(provider, given, name);
+    const dependsOn = [...dependenciesOf(opts)];
+    this.resources = asChildren
+      ? this.children(name, given, stood, provider, dependsOn)
+      : this.object(name, given, object, dependsOn);
+    this.registerOutputs({});
+  }
+
+  private claim(provider: pulumi.ProviderResource | undefined, { kind, metadata }: AnyArgs, name: string): void {
+    const { namespace } = metadata;
+    // Where it is an Output, nobody knows yet which objects are the same.
+    if (namespace !== undefined && typeof namespace !== 'string') return;
+    claimObject(provider, { crdName: kind.crdName, namespace: namespace ?? '', name: metadata.name }, name);
+  }
+
+  private object(
+    name: string,
+    args: AnyArgs,
+    object: KubeObject,
+    dependsOn: Dependencies,
+  ): ReadonlyMap<string, KubernetesObject> {
+    const { kind, spec, timeoutSeconds } = args;
+    const { apiVersion, scope } = kind;
+    const constructs = new ApiObject(new Chart(new App(), name), 'object', {
+      ...{ apiVersion, kind: kind.kind },
+      metadata: object.metadata as ApiObjectMetadata,
+      ...(spec === undefined ? {} : { spec }),
+    });
+    resourceOptions(constructs, {
+      scope,
+      await: {
+        ...(args.waitUntilReady === false ? {} : { waitFor: READY_CONDITION }),
+        ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+      },
+    });
+    return new ConstructResources(name, { constructs }, { parent: this, dependsOn }).resources;
+  }
+
+  private children(
+    name: string,
+    { kind, timeoutSeconds }: AnyArgs,
+    object: KubeObject,
+    provider: pulumi.ProviderResource | undefined,
+    dependsOn: Dependencies,
+  ): ReadonlyMap<string, KubernetesObject> {
+    const shared = sharedKeys(kind, withDefaults(kind, object)).map(({ group, key }) => {
+      const { namespace } = object.metadata;
+      const id = `${kind.crdName}/${group.name}/${namespace ?? ''}/${key}`;
+      return sharedResource(provider, id, () => {
+        const build = (chart: Chart): void => addShared(chart, renderShared(kind, group, key, namespace));
+        // Named by the key and below no component, so that it stays the same whichever of the components goes.
+        return new ConstructResources(id, { build }, { dependsOn, ...(provider === undefined ? {} : { provider }) });
+      });
+    });
+    const build = (chart: Chart): void => {
+      addKindChildren(chart, kind, object, { shared: false });
+      if (timeoutSeconds !== undefined) resourceOptions(chart, { await: { timeoutSeconds } });
+    };
+    return new ConstructResources(name, { build }, { parent: this, dependsOn: [...dependsOn, ...shared] }).resources;
+  }
+}
+
+type Dependencies = readonly pulumi.Input<pulumi.Resource>[] & pulumi.Input<pulumi.Resource>[];
+
+function addShared(chart: Chart, children: ReturnType<typeof renderShared>): void {
+  for (const { manifest } of children) {
+    const id = `${manifest.kind}-${manifest.metadata.name}`;
+    new ApiObject(chart, id, manifest as ConstructorParameters<typeof ApiObject>[2]);
+  }
+}
+
+function objectOf(tree: string, { kind, metadata, spec }: AnyArgs): KubeObject {
+  const { apiVersion, scope } = kind;
+  const { name, labels, annotations } = metadata;
+  const namespace = scope === 'Namespaced' ? metadata.namespace : undefined;
+  const text = (value: pulumi.Input<string>, at: string): string =>
+    outputs.text(value, { id: `${tree}#metadata.${at}` });
+  const texts = (values: NonNullable<KindMetadata['labels']>, at: string): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, text(value, `${at}.${key}`)]));
+  const object = {
+    ...{ apiVersion, kind: kind.kind },
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace: text(namespace, 'namespace') }),
+      ...(labels === undefined ? {} : { labels: texts(labels, 'labels') }),
+      ...(annotations === undefined ? {} : { annotations: texts(annotations, 'annotations') }),
+    },
+    ...(spec === undefined ? {} : { spec }),
+  };
+  const wrong = scopeProblem(kind, metadata);
+  if (wrong !== undefined) throw new InvalidObjectError(describeObject(object), [wrong]);
+  return object;
+}
+
+function scopeProblem({ scope, kind }: AnyKind, { namespace }: KindMetadata) {
+  const path = 'metadata.namespace';
+  if (scope === 'Namespaced' && namespace === undefined) {
+    return { path, message: `is required: a ${kind} lives in a namespace, and which one is not left to a kubeconfig` };
+  }
+  if (scope === 'Cluster' && namespace !== undefined) {
+    return { path, message: `leave it out: a ${kind} lives in no namespace` };
+  }
+  return undefined;
+}
+
+/** What follows from a platform as the parent. */
+function inherited({ parent }: pulumi.ComponentResourceOptions): pulumi.ComponentResourceOptions {
+  return parent instanceof PlatformComponent ? { provider: parent.provider } : {};
+}
+
+function dependenciesOf({ parent, dependsOn }: pulumi.ComponentResourceOptions): Dependencies {
+  const given = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
+  // Not the platform itself: it contains this component, which would then wait for itself.
+  return [...given, ...(parent instanceof PlatformComponent ? parent.operators : [])] as Dependencies;
+}

@@ -1,0 +1,35 @@
+import type * as pulumi from '@pulumi/pulumi';
+import type { PlatformOperator, PlatformProps } from '../../constructs/platform';
+
+/** An operator of a platform, whose image another resource may give. */
+export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image'> {
+  /** Container image whose entrypoint is the operator. Prefer a digest. */
+  readonly image: pulumi.Input<string>;
+}
+
+/** What a PlatformComponent is made of: a platform, and the cluster that it goes to. */
+export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> {
+  /** The operators, each with the kinds that it alone runs. At least one. */
+  readonly operators: readonly PlatformOperatorArgs[];
+  /**
+   * Text of the cluster's kubeconfig. Kept as a secret, whether it was given as one or not.
+   * @default the kubeconfig file of whoever runs Pulumi, unless `provider` is among the options
+   */
+  readonly kubeconfig?: pulumi.Input<string>;
+  /** Context of the kubeconfig. @default its current one */
+  readonly context?: pulumi.Input<string>;
+  /**
+   * Tells the cluster from others, whatever its kubeconfig says: another value replaces everything that is installed. Without it, a kubeconfig
+   * that is unknown in a preview would replace everything as well.
+   * @default `<project>/<stack>/<name>` for a kubeconfig that is an Output; else Pulumi compares the kubeconfigs
+   */
+  readonly clusterIdentifier?: string;
+  /**
+   * For CRDs and created guarded namespaces, where the options name a `provider`: one of the same cluster with `upsertExistingObjects` and
+   * `enablePatchForce`.
+   * @default made from `kubeconfig` and `context`
+   */
+  readonly crdProvider?: pulumi.ProviderResource;
+  /** Refuse to delete CRDs. Destroying the stack then fails until it is false. @default false: they stay in the cluster anyway */
+  readonly protect?: boolean;
+}

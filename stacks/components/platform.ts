@@ -1,0 +1,137 @@
+import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, App } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import type { AnyKind } from '../../constructs/core/kind';
+import { PLATFORM_MANAGED_BY } from '../../constructs/operator';
+import { Platform } from '../../constructs/platform';
+import type { PlatformProps } from '../../constructs/platform';
+import { ConstructResources, outputs, resourceOptions } from './bridge';
+import type { KubernetesObject } from './bridge';
+import { platformProviders } from './platform-providers';
+import type { PlatformProviders } from './platform-providers';
+import type { PlatformComponentArgs } from './platform-args';
+
+/** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
+const ESTABLISHED_SECONDS = 120;
+
+/**
+ * The platform as Pulumi resources: namespace, CRDs, permissions, operators, guardrails.
+ *
+ * Guarantees:
+ * - Created in the order namespace, CRDs (served), permissions, operators (available), and destroyed in the reverse order; objects that
+ *   take {@link objectOptions} come after the operators and go before them, so that their finalizers are seen to.
+ * - What other people keep things in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, and guarded
+ *   namespaces that were created. A later `up` takes them over again.
+ * - A preview needs no cluster.
+ *
+ * Caveats: destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
+ *
+ * Errors: InvalidPropsError with all that is wrong with the platform; BridgeError.
+ */
+export class PlatformComponent extends pulumi.ComponentResource {
+  /** Namespace of the operators. */
+  readonly namespace: pulumi.Output<string>;
+  /** Names of the CRDs of the kinds that are installed, such as `helloapps.apps.anupam.com`. */
+  readonly installedKinds: pulumi.Output<readonly string[]>;
+  /** Versions that the API server serves, by name of the CRD. */
+  readonly crdVersions: pulumi.Output<Readonly<Record<string, readonly string[]>>>;
+  /** Image of each operator, by its name. */
+  readonly operatorImages: pulumi.Output<Readonly<Record<string, string>>>;
+  /** The provider of everything but CRDs; for objects that go to the same cluster. */
+  readonly provider: pulumi.ProviderResource;
+  /** The Deployments of the operators. */
+  readonly operators: readonly KubernetesObject[];
+
+  constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
+    const platform = platformOf(name, args);
+    const providers = platformProviders(name, args, opts);
+    super('kindred:platform:PlatformComponent', name, {}, { ...opts, provider: providers.main });
+    this.provider = providers.main;
+    setOptions(platform, providers, args);
+    const { dependsOn } = opts;
+    const resources = new ConstructResources(
+      name,
+      { constructs: platform },
+      { parent: this, ...(dependsOn === undefined ? {} : { dependsOn }) },
+    );
+    this.operators = objectsBelow(platform)
+      .filter(({ kind }) => kind === 'Deployment')
+      .map((deployment) => resources.resourceOf(deployment));
+
+    const kinds = args.operators.flatMap((operator) => operator.kinds);
+    this.namespace = pulumi.output(platform.operatorNamespace);
+    this.installedKinds = pulumi.output(kinds.map(({ crdName }) => crdName).sort());
+    this.crdVersions = pulumi.output(versionsOf(kinds));
+    this.operatorImages = pulumi.output(
+      Object.fromEntries(args.operators.map((operator) => [operator.name, operator.image])),
+    );
+    this.registerOutputs({
+      namespace: this.namespace,
+      installedKinds: this.installedKinds,
+      crdVersions: this.crdVersions,
+      operatorImages: this.operatorImages,
+    });
+  }
+
+  /** Options for objects of the kinds: the platform's cluster, after its operators and gone before them. */
+  get objectOptions(): { readonly provider: pulumi.ProviderResource; readonly dependsOn: pulumi.Resource[] } {
+    return { provider: this.provider, dependsOn: [...this.operators] };
+  }
+}
+
+const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
+  'kubeconfig',
+  'context',
+  'clusterIdentifier',
+  'crdProvider',
+  'protect',
+];
+
+function platformOf(name: string, args: PlatformComponentArgs): Platform {
+  const own = Object.entries(args).filter(([key]) => !(notOfPlatform as readonly string[]).includes(key));
+  return new Platform(new App(), name, {
+    ...(Object.fromEntries(own) as Omit<PlatformProps, 'operators'>),
+    operators: args.operators.map((operator) => ({
+      ...operator,
+      image: outputs.text(operator.image, { id: `${name}#${operator.name}/image` }),
+    })),
+  });
+}
+
+function setOptions(platform: Platform, { retained }: PlatformProviders, { protect }: PlatformComponentArgs): void {
+  for (const crd of platform.customResourceDefinitions) {
+    keep(crd, retained);
+    resourceOptions(crd, {
+      await: { waitFor: 'condition=Established', timeoutSeconds: ESTABLISHED_SECONDS },
+      ...(protect === undefined ? {} : { protect }),
+    });
+  }
+  const guardrails = platform.node.tryFindChild('guardrails');
+  for (const object of objectsBelow(platform)) {
+    if (object.kind === 'Namespace' && guardrails !== undefined && object.node.scopes.includes(guardrails)) {
+      keep(object, retained);
+    }
+    // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
+    if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });
+  }
+}
+
+/** Stays in the cluster when it leaves the stack, and is taken over by a later `up`. */
+function keep(object: ApiObject, provider: pulumi.ProviderResource): void {
+  resourceOptions(object, { provider, retainOnDelete: true });
+  // The same field manager in every run: what an earlier one applied and this one leaves out is dropped, instead of staying for ever.
+  object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
+}
+
+function objectsBelow(construct: IConstruct): readonly ApiObject[] {
+  return construct.node.findAll().filter((part): part is ApiObject => ApiObject.isApiObject(part));
+}
+
+function versionsOf(kinds: readonly AnyKind[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(
+    kinds.map(({ crdName, version, versions }) => [
+      crdName,
+      [version, ...versions.filter(({ served }) => served).map((other) => other.version)],
+    ]),
+  );
+}

@@ -1,0 +1,21 @@
+import * as pulumi from '@pulumi/pulumi';
+import { InvalidObjectError } from '../constructs/core/errors';
+import { InvalidPropsError } from '../constructs/operator';
+import { BridgeError } from './components/bridge';
+import { readConfig } from './config';
+import { program } from './program';
+import type { ProgramOutputs } from './program';
+
+/** Errors that were written for people, which Pulumi shows without a stack trace. */
+const forPeople = [InvalidObjectError, InvalidPropsError, BridgeError];
+
+function run(): ProgramOutputs {
+  try {
+    return program(readConfig());
+  } catch (error) {
+    if (forPeople.some((type) => error instanceof type)) throw new pulumi.RunError((error as Error).message);
+    throw error;
+  }
+}
+
+export const { kubeconfig, namespace, installedKinds, crdVersions, operatorImages } = run();

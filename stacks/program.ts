@@ -1,0 +1,111 @@
+import * as pulumi from '@pulumi/pulumi';
+import { PlatformComponent } from './components/platform';
+import { KindComponent } from './components/kind';
+import type { PlatformComponentArgs, PlatformOperatorArgs } from './components/platform-args';
+import { RemoteCluster } from './components/remote-cluster';
+import type { RemoteClusterArgs } from './components/remote-cluster';
+import type { StackConfig } from './config';
+
+/** What a next stack needs of this one. */
+export interface ProgramOutputs {
+  /** Of the cluster, where this stack knows it: a secret. Undefined with a context of somebody's own file. */
+  readonly kubeconfig: pulumi.Output<string> | undefined;
+  readonly namespace: pulumi.Output<string>;
+  readonly installedKinds: pulumi.Output<readonly string[]>;
+  readonly crdVersions: pulumi.Output<Readonly<Record<string, readonly string[]>>>;
+  readonly operatorImages: pulumi.Output<Readonly<Record<string, string>>>;
+}
+
+/** Name of the platform, and of the stack's resources below it. */
+const NAME = 'kindred';
+
+/** Steps on machines take their time, and a step under way is finished. */
+const PROVISIONER_GRACE_SECONDS = 3600;
+
+/** The whole stack: the cluster when its machines are configured, the platform, and the samples. */
+export function program(config: StackConfig): ProgramOutputs {
+  const cluster = remoteCluster(config);
+  const kubeconfig = cluster?.kubeconfig ?? config.kubeconfig;
+  const platform = new PlatformComponent(
+    NAME,
+    platformArgs(config, kubeconfig),
+    cluster === undefined ? {} : { dependsOn: [cluster] },
+  );
+  addSamples(config, platform);
+  return {
+    kubeconfig: kubeconfig === undefined ? undefined : pulumi.secret(kubeconfig),
+    namespace: platform.namespace,
+    installedKinds: platform.installedKinds,
+    crdVersions: platform.crdVersions,
+    operatorImages: platform.operatorImages,
+  };
+}
+
+function remoteCluster(config: StackConfig): RemoteCluster | undefined {
+  const { cluster, sshKey, sshKeyPassphrase, clusterSecrets } = config;
+  // The configuration has been checked: a cluster has a key.
+  if (cluster === undefined || sshKey === undefined) return undefined;
+  const secrets = Object.entries(clusterSecrets).map(([ref, values]) => [ref, secretValues(values)] as const);
+  const args: RemoteClusterArgs = {
+    ...cluster.args,
+    clusterName: cluster.name,
+    sshKey: pulumi.secret(sshKey),
+    ...(sshKeyPassphrase === undefined ? {} : { sshKeyPassphrase: pulumi.secret(sshKeyPassphrase) }),
+    secrets: Object.fromEntries(secrets),
+    hostKeyChecking: config.hostKeyChecking ? 'pinned' : 'skip-insecure',
+    protect: config.protectMachines,
+  };
+  return new RemoteCluster(cluster.name, args);
+}
+
+function secretValues(values: Readonly<Record<string, string>>): Readonly<Record<string, pulumi.Output<string>>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, pulumi.secret(value)]));
+}
+
+function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | undefined): PlatformComponentArgs {
+  const { context, watchNamespaces, monitoringLabels } = config;
+  return {
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+    namespace: config.namespace,
+    operators: operators(config),
+    guardedNamespaces: config.guardedNamespaces,
+    protect: config.protect,
+    ...(watchNamespaces === undefined ? {} : { watchNamespaces }),
+    ...(monitoringLabels === undefined ? {} : { monitoring: { labels: monitoringLabels } }),
+  };
+}
+
+/** The operator, and the provisioner apart from it, since it alone holds keys to machines. */
+function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
+  const { operatorImage, provisionerImage, replicas, kinds, provisionerKinds } = config;
+  const operator = { name: 'operator', image: operatorImage, replicas, kinds };
+  if (provisionerImage === undefined) return [operator];
+  const provisioner = {
+    ...{ name: 'provisioner', image: provisionerImage, replicas, kinds: provisionerKinds },
+    terminationGracePeriodSeconds: PROVISIONER_GRACE_SECONDS,
+  };
+  return [operator, provisioner];
+}
+
+/** Of the operator's kinds only: a sample of a Cluster would make one. */
+function addSamples({ samplesNamespace, kinds }: StackConfig, platform: PlatformComponent): void {
+  if (samplesNamespace === undefined) return;
+  for (const kind of kinds) {
+    for (const { name, labels, spec } of kind.samples) {
+      new KindComponent(
+        `sample-${kind.singular}-${name}`,
+        {
+          kind,
+          metadata: {
+            name,
+            ...(kind.scope === 'Cluster' ? {} : { namespace: samplesNamespace }),
+            ...(labels === undefined ? {} : { labels }),
+          },
+          ...(spec === undefined ? {} : { spec }),
+        },
+        { parent: platform },
+      );
+    }
+  }
+}
