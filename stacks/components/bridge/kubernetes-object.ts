@@ -19,11 +19,12 @@ export interface ServerMetadata {
  * not used: importing them loads thousands of modules, and CRs have none.
  */
 export class KubernetesObject extends pulumi.CustomResource {
-  readonly apiVersion!: pulumi.Output<string>;
-  readonly kind!: pulumi.Output<string>;
-  readonly metadata!: pulumi.Output<ServerMetadata>;
+  // Declared only: Pulumi sets them, and a field of the class would overwrite what it set.
+  declare readonly apiVersion: pulumi.Output<string>;
+  declare readonly kind: pulumi.Output<string>;
+  declare readonly metadata: pulumi.Output<ServerMetadata>;
   /** Unknown in a preview of what is not created yet; undefined for kinds without one. */
-  readonly status!: pulumi.Output<unknown>;
+  declare readonly status: pulumi.Output<unknown>;
 
   constructor(
     name: string,
