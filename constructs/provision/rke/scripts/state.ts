@@ -1,0 +1,96 @@
+/**
+ * Copies of RKE's state on the control plane machines, which have its certificate authority's key anyway. A copy is a line of
+ * `kindred-rke-state 1 SERIAL SHA256` and the state itself, in the home of the SSH user, of mode 0600; what is torn or changed has another hash and
+ * counts for nothing.
+ */
+export const STATE_COPIES = String.raw`copy=".kindred/rke/$cluster.state"
+on() { (cd "$dir" && exec ssh -F ssh_config "$@" 2>>"$log" 3>&-); }
+serial=0
+kept=''
+unreachable=''
+running=''
+offer() {
+  case $2 in '' | *[!0-9]* | ????????????????*) return 0 ;; esac
+  if [ "$2" -gt "$serial" ]; then
+    mv "$1" "$dir/newest"
+    serial=$2
+    kept=$3
+  fi
+}
+opened() {
+  sed -n '/^kindred-rke-state 1 /,$p' "$1" | sed 1d >"$dir/opened"
+  sum=$(sed -n 's/^kindred-rke-state 1 [0-9]* //p' "$1" | head -n 1)
+  [ -n "$sum" ] && [ "$sum" = "$(sha <"$dir/opened")" ]
+}
+look_at() {
+  if ! on "$1" "sh -c 'if [ -f $copy ]; then cat $copy; else echo kindred-rke-none; docker ps -a --format \"{{.Names}}\" 2>/dev/null; fi; exit 0'" </dev/null >"$dir/answer"; then
+    unreachable="$unreachable $2"
+  elif grep -q '^kindred-rke-state 1 ' "$dir/answer"; then
+    if opened "$dir/answer"; then
+      offer "$dir/opened" "$(sed -n 's/^kindred-rke-state 1 \([0-9]*\) .*/\1/p' "$dir/answer" | head -n 1)" "$sum"
+    else
+      note "the copy of the state on $2 is torn (~/$copy) and was passed over"
+    fi
+  elif ! grep -q '^kindred-rke-none$' "$dir/answer"; then
+    unreachable="$unreachable $2"
+  elif grep -q -x -e etcd -e kube-apiserver "$dir/answer"; then
+    running="$running $2"
+  fi
+}
+find_state() {
+  doing="looking for the state of the cluster"
+  if [ -s "$dir/cluster.rkestate" ]; then
+    left=$(cat "$dir/serial" 2>/dev/null || echo 0)
+    case $left in *[!0-9]*) left=0 ;; esac
+    if tail -n 1 "$dir/cluster.rkestate" | grep -q '^}$'; then offer "$dir/cluster.rkestate" $((left + 1)) ''; fi
+  fi
+  if [ -s "$dir/in/state" ]; then offer "$dir/in/state" "$(cat "$dir/in/serial" 2>/dev/null || echo 1)" ''; fi
+  while read -r alias address <&4; do look_at "$alias" "$address"; done 4<"$dir/in/machines"
+  rm -f "$dir/cluster.rkestate"
+  if [ "$serial" -gt 0 ]; then
+    mv "$dir/newest" "$dir/cluster.rkestate"
+    printf '%s\n' "$serial" >"$dir/serial"
+    if [ -n "$unreachable" ]; then note "these machines could not be asked for the state; that of another was taken:$unreachable"; fi
+    return 0
+  fi
+  if [ -n "$running" ]; then
+    die StateLost "a cluster of RKE runs on$running, but its state is nowhere: without it RKE would give the cluster new certificates and break it. Put its cluster.rkestate into the run (the state of Pulumi or the state Secret has it), or, if the cluster is none of yours, clean the machines"
+  fi
+  if [ -n "$unreachable" ]; then
+    die Unreachable "nobody could ask whether the state of the cluster lies on$unreachable. See that SSH gets there with the pinned host key, and run again. ssh said:
+$(last_lines "$log" | unrevealing)"
+  fi
+}
+# Writes the state to every control plane machine, if it is another than what lies there; fails when it lies on none.
+keep_state() {
+  if [ ! -s "$dir/cluster.rkestate" ]; then return 0; fi
+  sum=$(sha <"$dir/cluster.rkestate")
+  if [ "$sum" = "$kept" ]; then return 0; fi
+  serial=$((serial + 1))
+  { printf 'kindred-rke-state 1 %s %s\n' "$serial" "$sum"; cat "$dir/cluster.rkestate"; } >"$dir/envelope"
+  written=0
+  not_written=''
+  while read -r alias address <&4; do
+    if on "$alias" "sh -c 'umask 077; mkdir -p .kindred/rke && cat >$copy.new && mv -f $copy.new $copy'" <"$dir/envelope" >/dev/null; then
+      written=$((written + 1))
+    else
+      not_written="$not_written $address"
+    fi
+  done 4<"$dir/in/machines"
+  printf '%s\n' "$serial" >"$dir/serial"
+  if [ "$written" -eq 0 ]; then return 1; fi
+  kept=$sum
+  if [ -n "$not_written" ]; then note "the state could not be kept on$not_written (is the disk full?); another machine has it"; fi
+}
+forget_state() {
+  while read -r alias address <&4; do
+    on "$alias" "sh -c 'rm -f $copy $copy.new; rmdir .kindred/rke .kindred 2>/dev/null; exit 0'" </dev/null >/dev/null || :
+  done 4<"$dir/in/machines"
+}
+give_state() {
+  if [ -s "$dir/cluster.rkestate" ]; then
+    give_file state "$dir/cluster.rkestate"
+    printf '%s' "$serial" >"$dir/serial.out"
+    give_file serial "$dir/serial.out"
+  fi
+}`;

@@ -1,0 +1,236 @@
+import type { ObjectKeyRef } from '../../core/reads';
+import type { Node, RkeInput } from '../cluster-input';
+import type { Machine, Source, StdinValue, Task } from '../task';
+import { clusterYml } from './cluster-yml';
+import type { ClusterYmlFile, FileBastion, FileNode } from './file/read';
+import { BASTION_KEY_PATH, CLUSTER_KEY_PATH, WORK_FOLDER } from './layout';
+import { preflightTask } from './preflight';
+import { removeScript } from './scripts/remove';
+import { upScript } from './scripts/up';
+import type { SshTarget, UnknownHosts } from './ssh-config';
+import { sshFiles } from './ssh-config';
+import { withKeyPaths } from './file/key-paths';
+import type { DocumentObject } from './yaml-text';
+import { lookupsOf, yamlSource } from './yaml-text';
+
+/** Id of the task that makes and changes the cluster. */
+export const RKE_UP = 'rke/up';
+/** Id of the task that tries once more, where there is one. */
+export const RKE_CONVERGED = 'rke/converged';
+
+/** How the tasks of RKE are to be carried out. */
+export interface RkeTaskOptions {
+  /**
+   * Where RKE's state comes from besides the machines: `stdin` adds it as an output of {@link RKE_UP}'s previous run, for a carrier that has those
+   * (and gives an empty text where there is none). The newest wins.
+   * @default 'machines'
+   */
+  readonly stateFrom?: 'stdin' | 'machines';
+  /**
+   * For a carrier that forgets the outputs of a task that failed: {@link RKE_UP} then ends well as long as there is a state, and a second task tries
+   * once more and fails.
+   * @default false
+   */
+  readonly keepFailedRuns?: boolean;
+  /** Machines without a host key: have the state kept there all the same, or refuse. @default 'refuse' */
+  readonly unknownHosts?: UnknownHosts;
+}
+
+/** Which task and output is the kubeconfig. */
+export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): { task: string; name: string } {
+  return { task: keepFailedRuns ? RKE_CONVERGED : RKE_UP, name: 'kubeconfig' };
+}
+
+/**
+ * The tasks for a typed input, which must have no problems: a preflight of each machine, then RKE for all of them at once.
+ *
+ * Caveat: RKE itself checks no host key (`ssh.InsecureIgnoreHostKey` in hosts/tunnel.go), so the preflight does, before: whoever takes a machine's
+ * place between the two is not noticed.
+ */
+export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonly Task[] {
+  const { name, nodes, sshKey } = input;
+  const bastion = nodes[0]?.bastion;
+  const keys: Key[] = [{ path: CLUSTER_KEY_PATH, from: { secret: sshKey } }];
+  if (bastion?.sshKeySecretRef !== undefined) {
+    keys.push({ path: BASTION_KEY_PATH, from: { secret: bastion.sshKeySecretRef } });
+  }
+  const config = clusterYml(input);
+  return tasksOf(
+    {
+      name,
+      config,
+      clusterYml: yamlSource(config),
+      masks: linesOf(lookupsOf(config)),
+      keys,
+      controlPlane: nodes.filter(({ roles }) => roles.includes('controlplane')).map((node) => target(node)),
+      bastion: bastion && {
+        ...bastion,
+        keyPath: bastion.sshKeySecretRef === undefined ? CLUSTER_KEY_PATH : BASTION_KEY_PATH,
+      },
+      machines: nodes.map((node) => machineOf(node, sshKey)),
+    },
+    options,
+  );
+}
+
+/** A user's cluster.yml that was read without problems, and what belongs to it. */
+export interface RkeFileInput {
+  /** Name of the Cluster. */
+  readonly name: string;
+  readonly file: ClusterYmlFile;
+  /** Where the carrier has the text of `rkeFileText(file)`, which holds secrets. It must not take the user's own file. */
+  readonly clusterYml: Source;
+  /** Where the carrier has `file.secretTexts`, as JSON strings, one a line. */
+  readonly masks: Source;
+  /** Takes the place of all SSH keys that the file names. @default the files that it names */
+  readonly sshKey?: ObjectKeyRef;
+  /** Public host keys by address. @default none is known */
+  readonly hostKeys?: Readonly<Record<string, string>>;
+}
+
+/** The text that RKE is to be given for a user's cluster.yml: only what was taken from it. **It holds secrets.** */
+export function rkeFileText(file: ClusterYmlFile, sshKey: boolean): string {
+  const source = yamlSource(withKeyPaths(file.config, sshKey));
+  return 'text' in source ? source.text : '';
+}
+
+/**
+ * The tasks for a user's cluster.yml. Without `sshKey` there is no preflight: a machine's key can only be one of a Secret.
+ *
+ * @throws TypeError when the file has problems
+ */
+export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}): readonly Task[] {
+  const { name, file, sshKey, hostKeys = {} } = input;
+  if (file.problems.length > 0) throw new TypeError(`${name}: its cluster.yml has problems; show them instead`);
+  const config = withKeyPaths(file.config, sshKey !== undefined);
+  const paths = [...new Set(file.files.map(({ path }) => path))];
+  const keys: Key[] = paths
+    .filter((path) => sshKey === undefined || file.files.some((one) => one.path === path && one.purpose === 'addon'))
+    .map((path) => ({ path, from: { file: path } }));
+  if (sshKey !== undefined) keys.push({ path: CLUSTER_KEY_PATH, from: { secret: sshKey } });
+  const withKey = <T extends FileBastion>(login: T, field: unknown): T & SshTarget => ({
+    ...login,
+    keyPath: keyPathOf(field, config),
+    hostKey: hostKeys[login.address],
+  });
+  const entries = Array.isArray(config['nodes']) ? (config['nodes'] as readonly unknown[]) : [];
+  const nodes = file.nodes.map((node, i) => withKey(node, entries[i]));
+  const bastion = file.bastion && withKey(file.bastion, config['bastion_host']);
+  return tasksOf(
+    {
+      name,
+      config,
+      clusterYml: input.clusterYml,
+      masks: input.masks,
+      keys,
+      controlPlane: nodes.filter(({ roles }) => roles.includes('controlplane')),
+      bastion,
+      machines: sshKey === undefined ? [] : nodes.map((node) => fileMachine(node, bastion, sshKey)),
+    },
+    options,
+  );
+}
+
+interface Key {
+  /** Relative to RKE's working directory. */
+  readonly path: string;
+  readonly from: Source;
+}
+
+interface Parts {
+  readonly name: string;
+  readonly config: DocumentObject;
+  readonly clusterYml: Source;
+  readonly masks: Source;
+  readonly keys: readonly Key[];
+  readonly controlPlane: readonly SshTarget[];
+  readonly bastion: SshTarget | undefined;
+  readonly machines: readonly Machine[];
+}
+
+function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
+  const { name: cluster, config, machines } = parts;
+  const { keepFailedRuns = false } = options;
+  const preflights = machines.map((machine, i) => preflightTask(machine, config, i));
+  const stdin = stdinOf(parts, options);
+  const outputs = ['state', 'serial', 'kubeconfig'];
+  const common = { timeoutSeconds: 1800 + 180 * entriesOf(config) };
+  const up: Task = {
+    ...common,
+    id: RKE_UP,
+    description: `rke up of the cluster ${cluster}`,
+    after: preflights.map(({ id }) => id),
+    apply: upScript({ cluster, id: RKE_UP, keepFailedRuns }),
+    remove: removeScript(cluster, RKE_UP),
+    stdin: [...stdin, ...(options.stateFrom === 'stdin' ? previous(['state', 'serial']) : [])],
+    outputs: keepFailedRuns ? [...outputs, 'outcome'] : outputs,
+  };
+  if (!keepFailedRuns) return [...preflights, up];
+  return [
+    ...preflights,
+    up,
+    {
+      ...common,
+      id: RKE_CONVERGED,
+      description: `rke up of the cluster ${cluster} once more, if it failed`,
+      after: [RKE_UP],
+      apply: upScript({ cluster, id: RKE_CONVERGED, afterRun: true }),
+      stdin: [...stdin, ...previous([...outputs, 'outcome'])],
+      outputs,
+    },
+  ];
+}
+
+function stdinOf({ keys, config, ...parts }: Parts, { unknownHosts = 'refuse' }: RkeTaskOptions): StdinValue[] {
+  const ssh = sshFiles(parts.controlPlane, parts.bastion, unknownHosts, WORK_FOLDER);
+  const named = keys.map((key, i) => ({ ...key, name: `key_${i}` }));
+  return [
+    { name: 'cluster_yml', from: parts.clusterYml },
+    { name: 'flags', from: { text: flagsOf(config) } },
+    { name: 'layout', from: { text: named.map(({ name, path }) => `${name} ${path}\n`).join('') }, volatile: true },
+    ...named.map(({ name, from }): StdinValue => ({ name, from, volatile: true })),
+    { name: 'masks', from: parts.masks, volatile: true },
+    { name: 'ssh_config', from: { text: ssh.config }, volatile: true },
+    { name: 'known_hosts', from: { text: ssh.knownHosts }, volatile: true },
+    { name: 'machines', from: { text: ssh.machines }, volatile: true },
+  ];
+}
+
+const previous = (names: readonly string[]): StdinValue[] =>
+  names.map((name) => ({ name, from: { output: { task: RKE_UP, name } }, volatile: true }));
+
+/** RKE overrides this field of the file by its flag, whether that is given or not. Source: setOptionsFromCLI of RKE 1.6 (cmd/common.go). */
+const flagsOf = (config: DocumentObject): string =>
+  config['ignore_docker_version'] === true ? '--ignore-docker-version' : '';
+
+const entriesOf = (config: DocumentObject): number => (Array.isArray(config['nodes']) ? config['nodes'].length : 0);
+
+function linesOf(sources: readonly Source[]): Source {
+  return sources.length === 0 ? { text: '' } : { template: sources.flatMap((source) => [source, '\n']) };
+}
+
+function keyPathOf(entry: unknown, config: DocumentObject): string {
+  const own = typeof entry === 'object' && entry !== null && 'ssh_key_path' in entry ? entry.ssh_key_path : undefined;
+  return String(own ?? config['ssh_key_path'] ?? CLUSTER_KEY_PATH);
+}
+
+const target = ({ address, port, user, hostKey }: Node): SshTarget => ({
+  ...{ address, port, user, hostKey },
+  keyPath: CLUSTER_KEY_PATH,
+});
+
+function machineOf({ address, port, user, hostKey, bastion }: Node, sshKey: ObjectKeyRef): Machine {
+  return {
+    ...login({ address, port, user, hostKey }),
+    sshKey,
+    ...(bastion === undefined ? {} : { bastion: { ...login(bastion), sshKey: bastion.sshKeySecretRef ?? sshKey } }),
+  };
+}
+
+function fileMachine(node: FileNode & SshTarget, bastion: SshTarget | undefined, sshKey: ObjectKeyRef): Machine {
+  return { ...login(node), sshKey, ...(bastion === undefined ? {} : { bastion: { ...login(bastion), sshKey } }) };
+}
+
+function login({ address, port, user, hostKey }: Omit<SshTarget, 'keyPath'>): Omit<Machine, 'bastion'> {
+  return { address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
+}
