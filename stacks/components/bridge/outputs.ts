@@ -28,8 +28,8 @@ export const outputs = {
   },
 
   /**
-   * A number that stands for an Output's: a large positive integer. A schema with a maximum refuses it, unless the object is made with
-   * {@link KindResource}.
+   * A number that stands for an Output's: an integer that an int32 holds. A schema with a lower maximum refuses it, unless the object is
+   * made with {@link KindResource}.
    */
   number(output: pulumi.Input<number>, options: TokenOptions = {}): number {
     if (typeof output === 'number') return output;

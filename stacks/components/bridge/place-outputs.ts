@@ -47,7 +47,7 @@ class Placing {
   private number(value: number, at: readonly PathStep[]): unknown {
     if (!isNumberToken(value)) return value;
     const entry = this.tokens.byNumber.get(value);
-    if (entry === undefined) return this.refuse(at, FOREIGN, value);
+    if (entry === undefined) return this.refuse(at, FOREIGN_NUMBER, value);
     this.used.add(entry);
     return entry.output;
   }
@@ -120,6 +120,9 @@ function joined(parts: readonly unknown[], at: readonly PathStep[]): string {
 const FOREIGN =
   'it holds a token that this program did not make: a manifest rendered elsewhere, a token calculated with, or one made before ' +
   'this run; make it with outputs.text() or outputs.number() in the same program';
+const FOREIGN_NUMBER =
+  'it is a number of the range that stands for Outputs, and none that this program made; make it with outputs.number() in the same ' +
+  'program, and if the number itself is meant, write outputs.number(pulumi.output(number))';
 const DAMAGED =
   'it holds a token that was cut or changed by the construct; put the Output where its value is handed on as it is';
 const STRINGIFIED = 'an Output was turned into text by JavaScript; put outputs.text(output) into the string instead';

@@ -1,11 +1,11 @@
 /**
  * How a token looks. Text tokens are valid DNS labels, so that they pass for names, hosts, labels and images; number tokens are
- * integers in a range of their own that JavaScript holds exactly.
+ * integers near the end of int32, which is what Kubernetes' integers are, beyond the priorities of its system pods and below the maximum.
  */
 const PREFIX = 'pulumi-output-';
 const ID_LENGTH = 20;
-const FIRST_NUMBER = 8_314_000_000_000_000;
-const NUMBERS = 1_000_000_000_000;
+const FIRST_NUMBER = 2_100_000_000;
+const NUMBERS = 47_000_000;
 
 /** A text that stands for the value of an Output. */
 export function textToken(id: string): string {
@@ -25,7 +25,7 @@ export function isNumberToken(value: number): boolean {
 /** A piece of a string: text as it stands, or a token. */
 export type Piece = { readonly text: string } | { readonly id: string } | { readonly number: number };
 
-const TOKENS = new RegExp(`${PREFIX}([0-9a-f]{${ID_LENGTH}})|(?<![0-9])(8314[0-9]{12})(?![0-9])`, 'g');
+const TOKENS = new RegExp(`${PREFIX}([0-9a-f]{${ID_LENGTH}})|(?<![0-9])(21[0-4][0-9]{7})(?![0-9])`, 'g');
 
 /** Divides a string at the tokens in it. */
 export function piecesOf(value: string): readonly Piece[] {
