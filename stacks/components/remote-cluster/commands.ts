@@ -17,14 +17,19 @@ export interface CommandsOptions {
   readonly dialAttempts: number;
   /** Whether what a task did may not be taken away. */
   readonly isProtected: (task: Task) => boolean;
-  /** Whether the machine of a task is gone for ever. */
-  readonly isSkipped: (task: Task) => boolean;
+  /** Whether a task is for a machine that is gone for ever, so that there is nothing to bring about. */
+  readonly isPointless: (task: Task) => boolean;
+  /** Whether a task would run on a machine that is gone for ever, so that it cannot even take something away. */
+  readonly isOutOfReach: (task: Task) => boolean;
 }
 
 /** Attempts to reach a machine that is to be cleaned up: one that answers at all answers soon. */
 const REMOVAL_DIAL_ATTEMPTS = 3;
 /** What one attempt may take, in seconds. */
 const DIAL_TIMEOUT_SECONDS = 15;
+
+/** All that a Command is made from here. */
+const INPUTS = ['addPreviousOutputInEnv', 'connection', 'create', 'logging', 'stdin', 'update'];
 
 type Script = (task: Task) => string;
 
@@ -66,12 +71,12 @@ export class TaskCommands {
 
   private register(planned: PlannedTask): void {
     const { task } = planned;
-    const { isSkipped, isProtected } = this.options;
-    const skipped = isSkipped(task);
+    const { isPointless, isOutOfReach, isProtected } = this.options;
+    const pointless = isPointless(task) || isOutOfReach(task);
     const needs = task.after.flatMap((id) => this.standingFor(id));
     if (task.remove !== undefined) {
       const remove: Script = (actual) => actual.remove ?? '';
-      const inputs = skipped ? {} : { delete: this.line(planned, `${task.id}/removal`, remove) };
+      const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, `${task.id}/removal`, remove) };
       const removal = this.command(planned, `${task.id}/removal`, inputs, remove, {
         protect: isProtected(task),
         dependsOn: needs,
@@ -79,12 +84,16 @@ export class TaskCommands {
       this.removals.set(task.id, removal);
       needs.push(removal);
     }
-    if (skipped) return;
+    // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
+    if (pointless && (task.outputs ?? []).length === 0) return;
     const apply: Script = (actual) => actual.apply;
     const line = this.line(planned, task.id, apply);
     this.applied.set(
       task.id,
-      this.command(planned, task.id, { create: line, update: line }, apply, { dependsOn: needs }),
+      this.command(planned, task.id, { create: line, update: line }, apply, {
+        dependsOn: needs,
+        ...(pointless ? { ignoreChanges: [...INPUTS] } : {}),
+      }),
     );
   }
 
@@ -140,13 +149,8 @@ export class TaskCommands {
 
   private valueOf(leaf: LeafSource): pulumi.Input<string> {
     if ('secret' in leaf) return this.options.secret(leaf.secret);
-    if ('output' in leaf) return this.outputOrNothing(leaf.output);
+    if ('output' in leaf) return this.output(leaf.output);
     throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
-  }
-
-  /** Of a machine that is gone, only what is gone itself asks. */
-  private outputOrNothing(ref: OutputRef): pulumi.Input<string> {
-    return this.applied.has(ref.task) ? this.output(ref) : '';
   }
 
   private connection({ actual }: PlannedTask, applies: boolean) {

@@ -60,17 +60,20 @@ export function checkedInput(name: string, args: RemoteClusterArgs, { nodes, opt
     const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name: clusterName }, spec });
     const input = { ...clusterInput(clusterName, valid.spec), ...(installer === undefined ? {} : { installer }) };
     const problems = clusterProblems(input);
-    return problems.length === 0 ? { input } : { problems };
+    return problems.length === 0 ? { input } : { problems: ownPaths(problems, distribution) };
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error;
-    return { problems: error.problems.map(({ path, message }) => ({ path: ownPath(path, distribution), message })) };
+    return { problems: ownPaths(error.problems, distribution) };
   }
 }
 
-/** A path into a Cluster as one into the component's arguments. */
-function ownPath(path: string, distribution: string): string {
-  if (path === 'metadata.name') return 'clusterName';
-  return path.replace(/^spec\.?/, '').replace(new RegExp(`^${distribution}(?=$|[.[])`), 'options');
+/** Problems with paths into a Cluster, as ones into the component's arguments. */
+function ownPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
+  const options = new RegExp(`^${distribution}(?=$|[.[])`);
+  return problems.map(({ path, message }) => ({
+    path: path === 'metadata.name' ? 'clusterName' : path.replace(/^spec\.?/, '').replace(options, 'options'),
+    message,
+  }));
 }
 
 /** All that is wrong, as one error. */

@@ -1,6 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { clusterTasks, kubeconfigOf, leavesOf } from '../../../constructs/provision';
 import type { ClusterInput, OutputRef, Task } from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { Problem } from '../../../constructs';
 import type { RemoteClusterArgs } from './args';
 import { checkedInput, described, invalid, labelOf } from './description';
@@ -17,42 +18,43 @@ export interface PlannedTask {
   readonly actual: pulumi.Input<Task>;
 }
 
-/** A cluster's tasks, before all is known of its machines. Ids bear labels. */
-export interface ClusterPlan {
-  readonly tasks: readonly PlannedTask[];
+/** What can be planned now, or why nothing can. */
+export type Planned = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
+
+/** The tasks, with stand-ins where Outputs were given. */
+export interface Outline {
+  readonly tasks: readonly Task[];
   readonly kubeconfig: OutputRef;
   readonly labels: Labels;
+  /** The stand-ins. */
+  readonly standIns: readonly string[];
 }
 
-/** A plan, or why there is none. */
-export type Planned = { readonly plan: ClusterPlan } | { readonly problems: readonly Problem[] };
-
-/**
- * Plans with what is known. Where an Output was given, the plan is made twice: now with a stand-in, which tells the tasks and their order, so that
- * a preview shows all of them; and again inside an Output, which tells what each of them does.
- */
-export function planCluster(name: string, args: RemoteClusterArgs): Planned {
-  const description = described(args);
-  const used: string[] = [];
-  const standing = replaceOutputs(description, '', (path) => {
+/** Plans with what is known: which tasks there are, and in which order. */
+export function outlined(name: string, args: RemoteClusterArgs): Planned {
+  const standIns: string[] = [];
+  const description = replaceOutputs(described(args), '', (path) => {
     const value = standIn(path, args);
-    used.push(value);
+    standIns.push(value);
     return value;
-  }) as Description;
-  const checked = checkedInput(name, args, standing);
+  });
+  const checked = checkedInput(name, args, description as Description);
   if ('problems' in checked) return checked;
   const { input } = checked;
   const labels = labelsOf(args, input);
   const tasks = clusterTasks(input).map((task) => withLabels(task, labels));
-  const kubeconfig = withLabels(kubeconfigTask(input), labels).id;
+  const kubeconfig = { task: withLabels(kubeconfigTask(input), labels).id, name: kubeconfigOf(input).name };
+  return { outline: { tasks, kubeconfig, labels, standIns } };
+}
+
+/**
+ * Completes an outline. Where an Output was given, the plan is made once more inside an Output: that tells what each task does, while the outline
+ * told a preview which there are.
+ */
+export function completed(name: string, args: RemoteClusterArgs, { tasks, standIns }: Outline): readonly PlannedTask[] {
+  const description = described(args);
   const actual = hasOutputs(description) ? actualTasks(name, args, description) : undefined;
-  return {
-    plan: {
-      labels,
-      kubeconfig: { task: kubeconfig, name: kubeconfigOf(input).name },
-      tasks: tasks.map((task) => ({ task, actual: carriedOut(task, actual, used) })),
-    },
-  };
+  return tasks.map((task) => ({ task, actual: carriedOut(task, actual, standIns) }));
 }
 
 function kubeconfigTask(input: ClusterInput): Task {
@@ -103,32 +105,17 @@ function standIn(path: string, { nodes }: RemoteClusterArgs): string {
   return `${owner}.${path.includes('bastion') ? 'bastion' : 'address'}.stand-in.invalid`;
 }
 
-/** Values that tasks read and nobody gave, and outputs of machines that are gone. */
-export function lookupProblems(
-  { tasks }: ClusterPlan,
-  isGiven: (ref: { readonly namespace?: string; readonly name: string; readonly key: string }) => boolean,
-  isSkipped: (task: Task) => boolean,
-): readonly Problem[] {
-  const byId = new Map(tasks.map(({ task }) => [task.id, task]));
-  const problems = tasks.flatMap(({ task }) =>
-    (task.stdin ?? [])
+/** Values that tasks read and nobody gave. */
+export function lookupProblems({ tasks }: Outline, isGiven: (ref: ObjectKeyRef) => boolean): readonly Problem[] {
+  const paths = tasks.flatMap(({ id, stdin = [] }) =>
+    stdin
       .flatMap(({ from }) => leavesOf(from))
-      .flatMap((leaf): Problem[] => {
-        if ('file' in leaf) throw new TypeError(`${task.id} asks for the file ${leaf.file}, which no component has`);
-        if ('secret' in leaf) {
-          const { namespace = '', name, key } = leaf.secret;
-          const path = `secrets["${namespace}/${name}"].${key}`;
-          return isGiven(leaf.secret) ? [] : [{ path, message: 'is missing, and the options refer to it' }];
-        }
-        const source = byId.get(leaf.output.task);
-        if (source === undefined)
-          throw new TypeError(`${task.id} asks for an output of ${leaf.output.task}, which is no task`);
-        const message =
-          `cannot have ${source.machine?.address ?? ''} in it: the other machines need its "${leaf.output.name}" ` +
-          '. Put another server first in nodes';
-        return isSkipped(source) && !isSkipped(task) ? [{ path: 'lost', message }] : [];
+      .flatMap((leaf): string[] => {
+        if ('file' in leaf) throw new TypeError(`${id} asks for the file ${leaf.file}, which no component has`);
+        if (!('secret' in leaf) || isGiven(leaf.secret)) return [];
+        const { namespace = '', name, key } = leaf.secret;
+        return [`secrets["${namespace}/${name}"].${key}`];
       }),
   );
-  const seen = new Set<string>();
-  return problems.filter(({ path, message }) => !seen.has(path + message) && seen.add(path + message));
+  return [...new Set(paths)].map((path) => ({ path, message: 'is missing, and the options refer to it' }));
 }

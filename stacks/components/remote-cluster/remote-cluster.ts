@@ -6,8 +6,8 @@ import type { RemoteClusterArgs } from './args';
 import { TaskCommands } from './commands';
 import { SSH_KEY, bastionKey, invalid, labelOf } from './description';
 import { servedLabel } from './labels';
-import { lookupProblems, planCluster } from './plan';
-import type { ClusterPlan } from './plan';
+import { completed, lookupProblems, outlined } from './plan';
+import type { Outline } from './plan';
 import { argumentProblems, unpinned } from './preflight';
 
 /** A machine of a cluster, as it ended up. */
@@ -55,17 +55,16 @@ export class RemoteCluster extends pulumi.ComponentResource {
     args: RemoteClusterArgs,
     opts?: pulumi.ComponentResourceOptions,
   ) {
-    const plan = checkedPlan(clusterName, args);
+    const plan = checkedOutline(clusterName, args);
     super('kindred:cluster:RemoteCluster', clusterName, {}, opts);
     warnOfUnpinned(args, this);
-    this.commands = new TaskCommands(plan.tasks, {
+    this.commands = new TaskCommands(completed(clusterName, args, plan), {
       name: clusterName,
       parent: this,
       secret: (ref) => secretOf(args, ref) ?? '',
       ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
       dialAttempts: args.dialAttempts ?? 10,
-      isSkipped: skips(args, plan),
-      isProtected: protects(args, plan),
+      ...whatGoes(args, plan),
     });
     this.kubeconfig = this.commands.output(plan.kubeconfig);
     this.version = pulumi.output(args.version);
@@ -91,14 +90,14 @@ export class RemoteCluster extends pulumi.ComponentResource {
   }
 }
 
-function checkedPlan(name: string, args: RemoteClusterArgs): ClusterPlan {
+function checkedOutline(name: string, args: RemoteClusterArgs): Outline {
   const problems = [...argumentProblems(args)];
-  const planned = planCluster(name, args);
+  const planned = outlined(name, args);
   if ('problems' in planned) throw invalid(name, [...problems, ...planned.problems]);
-  const { plan } = planned;
-  problems.push(...lookupProblems(plan, (ref) => secretOf(args, ref) !== undefined, skips(args, plan)));
+  const { outline } = planned;
+  problems.push(...lookupProblems(outline, (ref) => secretOf(args, ref) !== undefined));
   if (problems.length > 0) throw invalid(name, problems);
-  return plan;
+  return outline;
 }
 
 /** The value of a secret, kept as one however it was given. */
@@ -112,16 +111,18 @@ function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<str
   return given === undefined ? undefined : pulumi.secret(given);
 }
 
-function skips({ lost = [] }: RemoteClusterArgs, { labels }: ClusterPlan): (task: Task) => boolean {
-  return ({ machine }) =>
-    machine !== undefined && lost.some((gone) => gone === machine.address || gone === labels.get(machine.address));
-}
-
-function protects(args: RemoteClusterArgs, { labels }: ClusterPlan): (task: Task) => boolean {
-  const leaving = [...(args.removable ?? []), ...(args.lost ?? [])];
-  const isLeaving = (label: string | undefined): boolean =>
-    leaving.some((machine) => machine === label || (label !== undefined && labels.get(machine) === label));
-  return (task) => (args.protect ?? true) && !isLeaving(servedLabel(task, labels));
+/** Which tasks are guarded, and which have lost their machine. */
+function whatGoes(args: RemoteClusterArgs, { labels }: Outline) {
+  const { lost = [], removable = [], protect = true } = args;
+  const isAmong = (machines: readonly string[], label: string | undefined): boolean =>
+    label !== undefined && machines.some((machine) => (labels.get(machine) ?? machine) === label);
+  const ranOn = ({ machine }: Task) => (machine === undefined ? undefined : labels.get(machine.address));
+  const serves = (task: Task) => servedLabel(task, labels);
+  return {
+    isProtected: (task: Task) => protect && !isAmong([...lost, ...removable], serves(task)),
+    isPointless: (task: Task) => isAmong(lost, serves(task)),
+    isOutOfReach: (task: Task) => isAmong(lost, ranOn(task)),
+  };
 }
 
 function warnOfUnpinned(args: RemoteClusterArgs, cluster: RemoteCluster): void {

@@ -60,7 +60,8 @@ const run = (options: Partial<CommandsOptions> = {}, { preview = false } = {}) =
           secret: ({ name }) => values[name] ?? '',
           dialAttempts: 10,
           isProtected: () => true,
-          isSkipped: () => false,
+          isPointless: () => false,
+          isOutOfReach: () => false,
           ...options,
         },
       );
@@ -175,7 +176,7 @@ test('protects what would take something away, and bounds each run', async () =>
 });
 
 test('runs nothing on a machine that is gone, and keeps the order around it', async () => {
-  const found = await run({ isSkipped: ({ machine: on }) => on?.address === 'b' });
+  const found = await run({ isOutOfReach: ({ machine: on }) => on?.address === 'b' });
   expect(found.map(({ name }) => name)).not.toContain('prod/b/agent');
   expect(named(found, 'prod/b/agent/removal').inputs).not.toHaveProperty('delete');
   expect(named(found, 'prod/report').dependencies).toEqual([urn('prod/b/agent/removal')]);

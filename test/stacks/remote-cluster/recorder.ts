@@ -21,6 +21,7 @@ export interface Registered {
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly dependencies: readonly string[];
   readonly protect: boolean;
+  readonly ignoreChanges: readonly string[];
   readonly secretOutputs: readonly string[];
   readonly timeouts: { readonly create: string; readonly update: string; readonly delete: string };
 }
@@ -32,6 +33,7 @@ interface Request {
   getObject(): { toJavaScript(): Record<string, unknown> };
   getDependenciesList(): string[];
   getProtect(): boolean;
+  getIgnorechangesList(): string[];
   getAdditionalsecretoutputsList(): string[];
   getCustomtimeouts(): { getCreate(): string; getUpdate(): string; getDelete(): string } | undefined;
 }
@@ -90,6 +92,7 @@ export async function record(
       inputs: recorded(request.getObject().toJavaScript()) as Record<string, unknown>,
       dependencies: request.getDependenciesList(),
       protect: request.getProtect(),
+      ignoreChanges: request.getIgnorechangesList(),
       secretOutputs: request.getAdditionalsecretoutputsList(),
       timeouts: {
         create: timeouts?.getCreate() ?? '',
@@ -99,9 +102,19 @@ export async function record(
     });
     return register(request, callback);
   };
-  await pulumi.runtime.runInPulumiStack(() => Promise.resolve(program()));
+  // The runtime ends the process for what a program throws.
+  const thrown: unknown[] = [];
+  await pulumi.runtime.runInPulumiStack(() => {
+    try {
+      program();
+    } catch (error) {
+      thrown.push(error);
+    }
+    return Promise.resolve();
+  });
   // Registrations that wait for others are under way still.
   await pulumi.runtime.disconnect();
+  if (thrown.length > 0) throw thrown[0];
   return found.filter(({ type }) => type !== 'pulumi:pulumi:Stack');
 }
 
