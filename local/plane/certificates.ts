@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import {
   bitString,
@@ -45,10 +45,20 @@ export class CertificateAuthority implements KeyedCertificate {
   readonly #subject: Subject;
   readonly #key: KeyObject;
 
-  /** Makes a self-signed authority. */
-  constructor(commonName: string) {
-    const pair = newKeyPair();
+  /**
+   * Makes a self-signed authority.
+   *
+   * @param existing - takes up one that was made before under the same name
+   */
+  constructor(commonName: string, existing?: KeyedCertificate) {
     this.#subject = { commonName };
+    if (existing !== undefined) {
+      this.#key = createPrivateKey(existing.key);
+      this.key = existing.key;
+      this.certificate = existing.certificate;
+      return;
+    }
+    const pair = newKeyPair();
     this.#key = pair.privateKey;
     this.key = pem(pair.privateKey);
     this.certificate = this.#issue(this.#subject, pair.publicKey, [

@@ -1,4 +1,5 @@
 /** Machines for tests that run things over SSH. */
 export { hostsAvailable } from './available';
 export { startHosts, type Hosts, type HostsOptions } from './start-hosts';
+export { INSTALLER, standIns, type StandIns } from './stand-ins/install-stand-ins';
 export { keyRefOf, type SshHost, type TestHost } from './ssh-host';

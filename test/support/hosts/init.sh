@@ -26,7 +26,12 @@ chmod 1777 root/tmp root/var/tmp
 mkdir -p root/run/sshd root/run/lock
 
 for pair in "$@"; do
-  mkdir -p "root${pair#*:}"
+  if [ -d "${pair%%:*}" ]; then
+    mkdir -p "root${pair#*:}"
+  else
+    mkdir -p "$(dirname "root${pair#*:}")"
+    : >"root${pair#*:}"
+  fi
   mount --bind -o ro "${pair%%:*}" "root${pair#*:}"
   mount -o remount,bind,ro "root${pair#*:}"
 done

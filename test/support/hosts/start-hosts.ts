@@ -12,9 +12,9 @@ export interface HostsOptions {
   readonly count?: number;
   /** Puts all of them behind one more, named `bastion`, that alone can be reached from here. @default false */
   readonly bastion?: boolean;
-  /** How much fits on the disk of each, besides what the machine has; kept in memory. @default '2g' */
+  /** How much fits on the disk of each, besides what the machine has; kept in memory. @default '4g' */
   readonly diskSize?: string;
-  /** Folders of this machine that every host sees, read-only: source by target. */
+  /** Files and folders of this machine that every host sees, read-only, by the path that they have there. */
   readonly mounts?: Readonly<Record<string, string>>;
   /** Lines for `sshd_config` that win over the others. */
   readonly sshdConfig?: readonly string[];
@@ -104,8 +104,8 @@ class HostGroup implements Hosts {
       network,
       address: `10.203.${this.lab.number}.${(network === 'outer' ? 10 : 140) + index}`,
     }));
-    const mounts = Object.entries(this.options.mounts ?? {}).map(([source, target]) => `${source}:${target}`);
-    const command = ['bash', join(__dirname, 'init.sh'), name, this.options.diskSize ?? '2g', ...mounts];
+    const mounts = Object.entries(this.options.mounts ?? {}).map(([target, source]) => `${source}:${target}`);
+    const command = ['bash', join(__dirname, 'init.sh'), name, this.options.diskSize ?? '4g', ...mounts];
     const guarded = await startGuarded(['--net', '--mount', '--uts', '--ipc'], command);
     const parts = { name, guarded, lab: this.lab, links, sshdConfig: this.options.sshdConfig ?? [] };
     this.#guards.push(guarded);

@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clusterInput, clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOf } from '../../../constructs/provision';
+import type { ClusterInput, Task } from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { nodes as nodesSchema } from '../../../constructs/provision/config/cluster-node';
+import {
+  carryOut,
+  SshTransport,
+  type CarriedOut,
+  type TaskEvent,
+  type TaskRecord,
+  type Transport,
+} from '../../../operator/src/tasks';
+import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
+
+/** A machine's part in a cluster. */
+export interface Part {
+  readonly host: TestHost;
+  readonly roles: readonly ('controlplane' | 'etcd' | 'worker')[];
+}
+
+/** What is wanted of a cluster. */
+export interface Wanted {
+  readonly distribution: 'rke2' | 'k3s';
+  readonly version: string;
+  readonly parts: readonly Part[];
+  /** The distribution's options, before defaults. */
+  readonly options?: object;
+}
+
+/** A cluster on hosts of a test, carried out by the provisioner's own code. Secrets are those of the hosts and of `secrets`. */
+export class TestCluster {
+  /** As they were last saved. */
+  records: readonly TaskRecord[] = [];
+  readonly events: TaskEvent[] = [];
+
+  constructor(
+    private readonly hosts: Hosts,
+    /** For private keys while they are in use, and the kubeconfig. */
+    private readonly folder: string,
+    private readonly name = 'prod',
+    private readonly secrets: Readonly<Record<string, string>> = {},
+  ) {}
+
+  input({ distribution, version, parts, options }: Wanted): ClusterInput {
+    const input = clusterInput(this.name, {
+      distribution,
+      version,
+      sshKeySecretRef: { namespace: 'machines', name: 'all', key: 'ssh-privatekey' },
+      nodes: nodesSchema.parse(
+        parts.map(({ host, roles }) => ({ address: host.address, roles, hostKey: host.hostKey, user: 'root' })),
+      ),
+      ...(options !== undefined && { [distribution]: options }),
+    });
+    return { ...input, installer: { path: INSTALLER } };
+  }
+
+  plan(wanted: Wanted): readonly Task[] {
+    return clusterTasks(this.input(wanted));
+  }
+
+  /** Brings the machines to what is wanted; nothing wanted = all of it is taken away. */
+  async carryOut(
+    wanted: Wanted | undefined,
+    more: { transport?: Transport; signal?: AbortSignal } = {},
+  ): Promise<CarriedOut> {
+    return carryOut({
+      plan: wanted === undefined ? [] : this.plan(wanted),
+      previous: this.records,
+      transport: more.transport ?? this.transport(),
+      lookup: {
+        secret: (ref) => Promise.resolve(this.#secret(ref)),
+        file: (path) => Promise.reject(new Error(`no file ${path}`)),
+      },
+      save: (records) => {
+        // As a Secret keeps them: as JSON.
+        this.records = JSON.parse(JSON.stringify(records)) as TaskRecord[];
+        return Promise.resolve();
+      },
+      onEvent: (event) => this.events.push(event),
+      ...(more.signal && { signal: more.signal }),
+    });
+  }
+
+  transport(): Transport {
+    const keys = new Map([...this.hosts.all, this.hosts.bastion].map((host) => [host?.address, host?.privateKey]));
+    return new SshTransport({
+      privateKey: ({ address }) => Promise.resolve(keys.get(address) ?? ''),
+      folder: this.folder,
+    });
+  }
+
+  /** Writes the kubeconfig that came back into a file. @returns its path */
+  kubeconfig(wanted: Wanted): string {
+    const { task } = kubeconfigOf(this.input(wanted));
+    const record = this.records.find((each) => each.task.id === task);
+    const file = join(this.folder, `${this.name}.kubeconfig`);
+    writeFileSync(file, Buffer.from(record?.outputs[KUBECONFIG_OUTPUT] ?? '', 'base64'), { mode: 0o600 });
+    return file;
+  }
+
+  #secret({ name, key }: ObjectKeyRef): string {
+    const value = this.secrets[`${name}/${key}`];
+    if (value === undefined) throw new Error(`there is no secret ${name}/${key}`);
+    return value;
+  }
+}
