@@ -1,0 +1,268 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as pulumi from '@pulumi/pulumi';
+import { parse } from 'yaml';
+import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
+import { ConfigError, configKeys, parseConfig, readConfig } from '../../../stacks/config';
+import type { StackConfig } from '../../../stacks/config';
+
+const root = join(__dirname, '..', '..', '..');
+
+/** Values as Pulumi hands them over: texts, or JSON. */
+function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): StackConfig {
+  const texts = Object.entries(values).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return parseConfig({ values: Object.fromEntries(texts) as Record<string, string>, secretKeys: new Set(secretKeys) });
+}
+
+/** What is wrong, as `key: message` each. */
+function problems(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): readonly string[] {
+  try {
+    config(values, secretKeys);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`);
+    throw error;
+  }
+  return [];
+}
+
+const KUBECONFIG = 'apiVersion: v1\nkind: Config\nclusters: []\n';
+const SSH_KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n';
+const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0';
+const cluster = {
+  name: 'prod',
+  distribution: 'k3s',
+  version: 'v1.30.4+k3s1',
+  nodes: [{ address: '10.0.0.1', user: 'root', roles: ['controlplane', 'etcd', 'worker'], hostKey: HOST_KEY }],
+};
+
+describe('the configuration', () => {
+  test('a context is enough; the rest has defaults', () => {
+    expect(config({ context: 'prod' })).toEqual({
+      kubeconfig: undefined,
+      context: 'prod',
+      cluster: undefined,
+      sshKey: undefined,
+      sshKeyPassphrase: undefined,
+      clusterSecrets: {},
+      hostKeyChecking: true,
+      namespace: 'kindred-system',
+      operatorImage: configKeys.operatorImage.default,
+      provisionerImage: undefined,
+      replicas: 2,
+      kinds,
+      provisionerKinds: [],
+      watchNamespaces: undefined,
+      guardedNamespaces: [],
+      samplesNamespace: undefined,
+      monitoringLabels: undefined,
+      protect: false,
+      protectMachines: true,
+    });
+  });
+
+  test('everything set', () => {
+    const values = {
+      ...{ kubeconfig: KUBECONFIG, context: 'prod', namespace: 'platform', operatorImage: 'r/op@sha256:1' },
+      ...{ provisioner: true, provisionerImage: 'r/pro:2', replicas: '3', kinds: ['HelloApp', HelloApp.crdName] },
+      ...{ watchNamespaces: ['shop', 'kindred-samples'], samples: true, monitoring: true, protect: 'true' },
+      guardedNamespaces: ['shop', { name: 'bank', create: true, quota: { 'requests.cpu': '4' } }],
+      monitoringLabels: { release: 'prometheus' },
+    };
+    expect(config({ ...values, kinds: ['HelloApp'] }, ['kubeconfig'])).toMatchObject({
+      ...{ kubeconfig: KUBECONFIG, context: 'prod', namespace: 'platform', replicas: 3, kinds: [HelloApp] },
+      ...{ operatorImage: 'r/op@sha256:1', provisionerImage: 'r/pro:2', provisionerKinds, protect: true },
+      ...{ watchNamespaces: ['shop', 'kindred-samples'], samplesNamespace: 'kindred-samples' },
+      guardedNamespaces: [...values.guardedNamespaces, { name: 'kindred-samples', create: true }],
+      monitoringLabels: { release: 'prometheus' },
+    });
+  });
+
+  test('a kind may be named as its CRD is', () => {
+    expect(config({ context: 'a', kinds: [HelloApp.crdName] }).kinds).toEqual([HelloApp]);
+  });
+
+  test('a samples namespace that is guarded with numbers keeps them', () => {
+    const guarded = { name: 'demo', quota: { 'limits.cpu': '8' } };
+    const { guardedNamespaces } = config({
+      ...{ context: 'a', samples: true, samplesNamespace: 'demo' },
+      guardedNamespaces: [guarded],
+    });
+    expect(guardedNamespaces).toEqual([guarded]);
+  });
+
+  test('a cluster with its key', () => {
+    const read = config({ cluster, sshKey: SSH_KEY, hostKeyChecking: false }, ['sshKey']);
+    const { name, ...args } = cluster;
+    expect(read).toMatchObject({ cluster: { name, args }, sshKey: SSH_KEY, hostKeyChecking: false });
+  });
+});
+
+describe('what is wrong', () => {
+  test('all of it is said at once, with what to do', () => {
+    const error = (() => {
+      try {
+        config({ replica: 3, replicas: 'two', namespace: 'Big', kinds: ['Hello'], samples: 'yes' });
+      } catch (thrown) {
+        return thrown as ConfigError;
+      }
+      throw new Error('nothing was wrong');
+    })();
+    expect(error.message.split('\n')).toEqual([
+      'the configuration of this stack is not valid:',
+      expect.stringMatching(/^ {2}kindred:replica: there is no such key; there are kubeconfig, context, .*replicas/),
+      '    try: pulumi config rm kindred:replica',
+      '  kindred:namespace: "Big" must be at most 63 characters: lower-case letters, digits and "-", starting and ending with a letter or digit',
+      '    try: pulumi config set kindred:namespace kindred-system',
+      '  kindred:replicas: "two" must be a whole number',
+      '    try: pulumi config set kindred:replicas 2',
+      expect.stringMatching(/^ {2}kindred:kinds: \[0\]: "Hello" is no kind of the operator; there are HelloApp, /),
+      "    try: pulumi config set --path 'kindred:kinds[0]' HelloApp",
+      '  kindred:samples: "yes" must be true or false',
+      '    try: pulumi config set kindred:samples true',
+      '  kindred:context: no cluster is named: set kubeconfig or context, or cluster to make one',
+      '    try: pulumi config set kindred:context "$(kubectl config current-context)"',
+    ]);
+  });
+
+  test.each([
+    [{ replicas: 11 }, /^replicas: .*10/],
+    [{ replicas: -1 }, /^replicas: /],
+    [{ replicas: 1.5 }, /^replicas: "1.5" must be a whole number$/],
+    [{ operatorImage: 'two words' }, /^operatorImage: it is no image/],
+    [{ operatorImage: '' }, /^operatorImage: it is no image/],
+    [{ kinds: 'HelloApp' }, /^kinds: "HelloApp" must be a list$/],
+    [{ kinds: ['Foo', 'Foo'] }, /^kinds: an entry stands in it twice$/],
+    [{ kinds: ['Cluster'] }, /^kinds: \[0\]: "Cluster" is no kind of the operator/],
+    [{ watchNamespaces: ['a_b'] }, /^watchNamespaces: \[0\]: "a_b" must be/],
+    [{ guardedNamespaces: ['shop', { name: 'shop' }] }, /^guardedNamespaces: "shop" stands twice/],
+    [{ guardedNamespaces: [{ create: true }] }, /^guardedNamespaces: \[0\]: .*name/],
+    [{ guardedNamespaces: [7] }, /^guardedNamespaces: \[0\]: it must be a name, or an object with a name$/],
+    [{ guardedNamespaces: [{ name: 'a', qouta: {} }] }, /^guardedNamespaces: \[0\]: .*qouta/],
+    [{ guardedNamespaces: [{ name: 'kindred-system', create: true }] }, /^guardedNamespaces: .*leave create out/],
+    [
+      { guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': 'many' } }] },
+      /^guardedNamespaces\[0\]\.quota\.limits\.cpu: "many" is no quantity/,
+    ],
+    [{ samples: true, samplesNamespace: 'kindred-system' }, /^samplesNamespace: it is the operators' namespace/],
+    [{ samples: true, watchNamespaces: ['shop'] }, /^samplesNamespace: no operator watches "kindred-samples"/],
+    [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object$/],
+  ])('%j', (values, problem) => {
+    expect(problems({ context: 'a', ...values })).toEqual([expect.stringMatching(problem)]);
+  });
+
+  test.each([
+    [{}, ['context: no cluster is named: set kubeconfig or context, or cluster to make one']],
+    [
+      { cluster, sshKey: SSH_KEY, context: 'a' },
+      ['context: the platform goes to the cluster that kindred:cluster makes; set only one of them'],
+    ],
+    [{ cluster }, ['sshKey: is required: the machines of kindred:cluster are reached with it']],
+    [{ context: 'a', sshKey: SSH_KEY }, ['sshKey: there is no kindred:cluster that it could be for']],
+    [{ kubeconfig: '/home/me/.kube/config' }, ['kubeconfig: it looks like the path of a file: give the text in it']],
+  ])('which cluster it is about: %#', (values, expected) => {
+    expect(problems(values, ['kubeconfig', 'sshKey'])).toEqual(expected);
+  });
+
+  const first = cluster.nodes[0];
+  test.each([
+    [{ ...cluster, name: undefined }, /^cluster\.name: is required$/],
+    [{ ...cluster, nodes: 'a' }, /^cluster\.nodes: it must be a list/],
+    [{ ...cluster, configPath: 'x' }, /^cluster\.configPath: is no field of it/],
+    [{ ...cluster, version: 'v1.30' }, /^cluster\.version: must look like/],
+    [{ ...cluster, distribution: 'rke2' }, /^cluster: a version of rke2 has/],
+    [{ ...cluster, nodes: [{ ...first, roles: ['boss'] }] }, /^cluster\.nodes\[0\]\.roles\[0\]: /],
+    [{ ...cluster, options: { flannel: 'x' } }, /^cluster\.options\.flannel: is no field/],
+    [
+      { ...cluster, nodes: [{ address: 'a', user: 'root', roles: ['controlplane', 'etcd'] }] },
+      /^cluster\.nodes\[0\]\.hostKey: /,
+    ],
+  ])('of a cluster: %#', (wrong, problem) => {
+    expect(problems({ cluster: wrong, sshKey: SSH_KEY }, ['sshKey'])).toEqual([expect.stringMatching(problem)]);
+  });
+});
+
+describe('secrets', () => {
+  const canary = 'CANARY-7f3a';
+
+  test('in plain text are refused', () => {
+    expect(problems({ kubeconfig: KUBECONFIG })).toEqual([
+      'kubeconfig: it stands in plain text in the configuration file of the stack; keep it encrypted',
+    ]);
+    expect(problems({ cluster, sshKey: SSH_KEY, clusterSecrets: { 'a/b': { c: canary } } })).toEqual([
+      expect.stringMatching(/^sshKey: it stands in plain text/),
+      expect.stringMatching(/^clusterSecrets: it stands in plain text/),
+    ]);
+  });
+
+  test.each([
+    { kubeconfig: canary },
+    { sshKey: canary },
+    { clusterSecrets: canary },
+    { clusterSecrets: `{"a": "${canary}` },
+    { clusterSecrets: { 'a/b': canary } },
+    { clusterSecrets: { 'a/b': { c: [canary] } } },
+  ])('never stand in an error: %j', (values) => {
+    for (const secretKeys of [Object.keys(values), []]) {
+      const found = problems({ ...values, ...(secretKeys.length === 0 ? { context: 'a' } : {}) }, secretKeys);
+      expect(found.length).toBeGreaterThan(0);
+      expect(found.join()).not.toContain(canary);
+    }
+  });
+});
+
+describe('Pulumi.yaml', () => {
+  interface Declared {
+    readonly type?: string;
+    readonly description: string;
+    readonly default: unknown;
+  }
+  const project = parse(readFileSync(join(root, 'Pulumi.yaml'), 'utf8')) as {
+    readonly main: string;
+    readonly config: Readonly<Record<string, Declared>>;
+  };
+
+  test('declares every key as the program reads it', () => {
+    const expected = Object.entries(configKeys).map(([name, key]) => [
+      `kindred:${name}`,
+      {
+        // A list of more than one type cannot be declared.
+        ...('mixed' in key && key.mixed === true
+          ? {}
+          : { type: key.type, ...(key.type === 'array' ? { items: { type: 'string' } } : {}) }),
+        description: key.description,
+        default: key.default,
+      },
+    ]);
+    expect(project.config).toEqual(Object.fromEntries(expected));
+  });
+
+  test('its defaults and a context are a valid configuration', () => {
+    const defaults = Object.entries(project.config).map(([key, { default: value }]) => [key.slice(8), value]);
+    const { operatorImage } = config({ ...(Object.fromEntries(defaults) as object), context: 'a' });
+    expect(operatorImage).toBe(configKeys.operatorImage.default);
+  });
+
+  test.each(Object.entries(configKeys))('the default of %s passes its own checks', (_, { schema, default: value }) => {
+    expect(schema.safeParse(value).success).toBe(true);
+  });
+});
+
+describe('reading what Pulumi hands over', () => {
+  test('takes the keys of its namespace, whatever the project is called', () => {
+    pulumi.runtime.setAllConfig({ 'kindred:context': 'a', 'kindred:replicas': '3', 'aws:region': 'x' });
+    expect(readConfig()).toMatchObject({ context: 'a', replicas: 3 });
+  });
+
+  test('knows which keys are encrypted', () => {
+    pulumi.runtime.setAllConfig({ 'kindred:kubeconfig': KUBECONFIG }, ['kindred:kubeconfig']);
+    expect(readConfig().kubeconfig).toBe(KUBECONFIG);
+  });
+
+  test('throws what Pulumi shows without a stack trace', () => {
+    pulumi.runtime.setAllConfig({ 'kindred:replica': '3' });
+    expect(() => readConfig()).toThrow(pulumi.RunError);
+  });
+});
