@@ -68,7 +68,7 @@ function propsOf(config: DocumentObject, index: number): PreflightProps {
   return {
     where: `nodes[${index}]`,
     ...(typeof driver === 'string' ? { cgroupDriver: driver } : {}),
-    failSwapOn: (at(args, 'fail-swap-on') ?? String(at(kubelet, 'fail_swap_on') ?? false)) === 'true',
+    failSwapOn: (at(args, 'fail-swap-on') ?? (at(kubelet, 'fail_swap_on') === true ? 'true' : 'false')) === 'true',
     ignoreDockerVersion: config['ignore_docker_version'] === true,
     ...(typeof socket === 'string' && socket !== '' ? { dockerSocket: socket } : {}),
   };

@@ -211,7 +211,8 @@ function linesOf(sources: readonly Source[]): Source {
 
 function keyPathOf(entry: unknown, config: DocumentObject): string {
   const own = typeof entry === 'object' && entry !== null && 'ssh_key_path' in entry ? entry.ssh_key_path : undefined;
-  return String(own ?? config['ssh_key_path'] ?? CLUSTER_KEY_PATH);
+  const path = own ?? config['ssh_key_path'];
+  return typeof path === 'string' ? path : CLUSTER_KEY_PATH;
 }
 
 const target = ({ address, port, user, hostKey }: Node): SshTarget => ({

@@ -42,7 +42,7 @@ export async function startSshHome(folder: string, address: string, publicKey: s
         context.key.data.equals(allowed.getPublicSSH()) &&
         (context.signature === undefined ||
           context.blob === undefined ||
-          allowed.verify(context.blob, context.signature, context.hashAlgo) === true);
+          allowed.verify(context.blob, context.signature, context.hashAlgo));
       if (fits) context.accept();
       else context.reject(['publickey']);
     });

@@ -10,7 +10,7 @@ export function withKeyPaths(config: DocumentObject, sshKey: boolean): DocumentO
     ...without(config),
     ssh_key_path: CLUSTER_KEY_PATH,
     ...(Array.isArray(nodes) ? { nodes: (nodes as readonly Document[]).map(without) } : {}),
-    ...(isObject(bastion) ? { bastion_host: without(bastion as DocumentObject) } : {}),
+    ...(isObject(bastion) ? { bastion_host: without(bastion) } : {}),
   };
 }
 

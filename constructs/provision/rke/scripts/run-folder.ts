@@ -6,10 +6,15 @@ export const RUN_FOLDER = String.raw`base=$TEMPORARY
 if [ -d /dev/shm ] && [ -w /dev/shm ]; then base=/dev/shm; fi
 dir="$base/kindred-rke-$(id -u)-$cluster"
 disks=$dir
+# What has ended but was not buried, as happens where a container's first process is no init, is not at work.
+at_work() {
+  kill -0 "$1" 2>/dev/null || return 1
+  case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in Z* | X*) return 1 ;; esac
+}
 held_by() {
   for file in "$dir/pid" "$dir/rke.pid"; do
     holder=$(cat "$file" 2>/dev/null || :)
-    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then return 0; fi
+    if [ -n "$holder" ] && at_work "$holder"; then return 0; fi
   done
   return 1
 }
