@@ -46,7 +46,6 @@ export function renderSource(source: Source, lookup: (leaf: LeafSource) => strin
  * What YAML 1.2 does not take in a quoted text, or would read as a line break, though JSON does.
  * Source: YAML 1.2, 5.1 (printable characters) and 5.4 (line breaks); YAML 1.1 for the last two.
  */
-// eslint-disable-next-line no-control-regex -- they are what is looked for
 const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** A text as a JSON string that YAML reads as the same text. */

@@ -66,9 +66,12 @@ function joining(input: ServerInput, node: Node): Config {
   return input.distribution === 'k3s' && datastoreOf(input) === 'etcd' ? { 'cluster-init': true } : {};
 }
 
+/** A kubelet may not give itself most labels of these domains; they are set through the API. Source: NodeRestriction. */
+const RESTRICTED = /^([^/=]+[.])?(kubernetes|k8s)[.]io[/]/;
+
 const registered = (node: Node): Config => ({
   'node-name': node.hostnameOverride,
-  'node-label': nodeLabels(node),
+  'node-label': nodeLabels(node).filter((label) => !RESTRICTED.test(label)),
   'node-taint': nodeTaints(node),
 });
 

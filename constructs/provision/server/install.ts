@@ -115,7 +115,7 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
   return [
     'if [ "$(installed_version)" != "$version" ]; then',
     ...(installer.path === undefined ? [download(installer.url ?? factsOf(input).installerUrl)] : []),
-    `  if [ ! -s ${file} ]; then die InstallerFailed "there is no installer at ${file.replaceAll('"', '')} on this machine"; fi`,
+    `  if [ ! -s ${file} ]; then die InstallerFailed "there is no installer at "${file}" on this machine"; fi`,
     ...(installer.sha256 === undefined ? [] : [checkSum(file, installer.sha256)]),
     ...(artifacts === undefined ? [] : [copyK3s(artifacts)]),
     '  doing="running the installer of $program $version"',

@@ -1,0 +1,264 @@
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { outputText } from '../../../../constructs/provision/answer';
+import { script } from '../../../../constructs/provision/shell/script';
+import type { ScriptProps } from '../../../../constructs/provision/shell/script';
+import { BROKEN, WAIT } from '../../../../constructs/provision/shell/wait';
+import type { StdinValue } from '../../../../constructs/provision/task';
+import { temporaryFolder } from '../../../support/temporary-folder';
+import { missingShells, runScript, shells, startScript } from '../shells';
+
+/** A folder of its own for each test. */
+const fresh = (): string => temporaryFolder('provision-');
+const props = (stateFolder: string, more: Partial<ScriptProps> = {}): ScriptProps => ({
+  cluster: 'one',
+  id: '10.0.0.1/install',
+  doing: 'trying',
+  stateFolder,
+  ...more,
+});
+const value = (name: string, volatile = false): StdinValue => ({ name, from: { text: '' }, volatile });
+
+if (missingShells.length > 0) console.warn(`not tested, because not installed: ${missingShells.join(', ')}`);
+
+test('there is a shell to test with', () => {
+  expect(shells.length).toBeGreaterThan(0);
+});
+
+describe.each(shells)('%s', (_, shell) => {
+  test('answers, with outputs, and with nothing else on stdout or stderr', () => {
+    const { answer, stdout, stderr, code } = runScript(
+      shell,
+      script(props(fresh()), [
+        'echo noise',
+        'echo noise >&2',
+        'run echo noise',
+        'note "a \\"quoted\\" \\\\ warning"',
+        'note "second\tline é $(printf \'\\001\\033\')"',
+        'give token "a b\nc"',
+        'give other ""',
+        'changed=true',
+        'finish',
+      ]),
+    );
+    expect(answer).toEqual({
+      ok: true,
+      changed: true,
+      message: 'a "quoted" \\ warning\nsecond line ?? ',
+      outputs: { token: Buffer.from('a b\nc').toString('base64'), other: '' },
+    });
+    expect([stderr, code, stdout.split('\n').length]).toEqual(['', 0, 2]);
+  });
+
+  test('reads stdin, whatever stands there', () => {
+    const odd = 'a\'b"c\\d$(id) `id`\n\n  é😀\t\n\n';
+    const values = [
+      { name: 'unknown', value: 'x' },
+      { name: 'token', value: odd },
+      { name: 'empty', value: '' },
+    ];
+    const text = script(props(fresh(), { stdin: [value('token'), value('empty')] }), [
+      'give back "$token"',
+      'give none "$empty"',
+      'finish',
+    ]);
+    const { answer } = runScript(shell, text, values);
+    expect(outputText(answer, 'back')).toBe(odd);
+    expect(outputText(answer, 'none')).toBe('');
+  });
+
+  test('hides what it was given in messages', () => {
+    const values = [
+      { name: 'token', value: 'canary-token' },
+      { name: 'config', value: 'first: "canary-quoted"\ncanary-line\n' },
+      { name: 'longer', value: 'canary-token-longer' },
+    ];
+    const text = script(props(fresh(), { stdin: values.map(({ name }) => value(name)) }), [
+      'printf "%s\\n" "got $token, canary-quoted" >>"$log"',
+      'give made canary-made',
+      'die Failed "saw $token and $longer, [canary-line] and canary-made: $(last_lines "$log")"',
+    ]);
+    const { answer, code } = runScript(shell, text, values);
+    expect(code).toBe(1);
+    expect(answer.message).toBe('saw *** and ***, [***] and ***: got ***, ***');
+    expect(answer.reason).toBe('Failed');
+    expect(outputText(answer, 'made')).toBe('canary-made');
+  });
+
+  test('an unexpected end is answered, with what was going on', () => {
+    const text = script(props(fresh()), ['changed=true', 'run sh -c "echo last words; exit 3"', 'finish']);
+    const { answer, code } = runScript(shell, text);
+    expect({ ...answer, code }).toEqual({
+      ok: false,
+      changed: true,
+      reason: 'Failed',
+      message: 'trying: a command ended with exit code 3. Its last words:\nlast words',
+      code: 1,
+    });
+  });
+
+  test('an unset variable, and an end without an answer, are answered too', () => {
+    for (const body of ['echo "$nothing"', 'exit 0']) {
+      const { answer, code } = runScript(shell, script(props(fresh()), [body]));
+      expect([answer.ok, answer.reason, code]).toEqual([false, 'Failed', 1]);
+    }
+  });
+
+  test('a full disk is called so', () => {
+    for (const body of ['run sh -c "echo no space left on device; exit 1"', 'broken Other "it failed"']) {
+      const text = script(props(fresh(), { doing: 'writing' }), [
+        BROKEN,
+        'echo "write /data: No space left on device" >>"$log"',
+        body,
+      ]);
+      expect(runScript(shell, text).answer).toMatchObject({ ok: false, reason: 'DiskFull' });
+    }
+  });
+
+  test('files are there whole, and for root alone', () => {
+    const state = fresh();
+    const text = script(props(state), [
+      `printf '%s' "it's" | put ${state}/a/b/file 600`,
+      `printf 'second\\n' | put ${state}/a/b/file 640`,
+      'finish',
+    ]);
+    expect(runScript(shell, text).answer.ok).toBe(true);
+    expect(readFileSync(`${state}/a/b/file`, 'utf8')).toBe('second\n');
+    expect(statSync(`${state}/a/b/file`).mode & 0o777).toBe(0o640);
+    expect(readdirSync(`${state}/a/b`)).toEqual(['file']);
+    expect(statSync(`${state}/one/log/10.0.0.1_install`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${state}/one`).mode & 0o777).toBe(0o700);
+  });
+
+  describe('marker', () => {
+    const steps = ['if marked; then finish; fi', 'changed=true', 'mark', 'finish'];
+    const stdin = [value('token'), value('key', true)];
+    const run = (stateFolder: string, generation: string, token: string, key: string): boolean =>
+      runScript(shell, script(props(stateFolder, { generation, stdin }), steps), [
+        { name: 'token', value: token },
+        { name: 'key', value: key },
+      ]).answer.changed;
+
+    test('the second run finds it done, until generation or a value changes', () => {
+      const state = fresh();
+      expect(run(state, 'g1', 'secret', 'k1')).toBe(true);
+      expect(run(state, 'g1', 'secret', 'k1')).toBe(false);
+      expect(run(state, 'g1', 'secret', 'volatile')).toBe(false);
+      expect(run(state, 'g1', 'other', 'k1')).toBe(true);
+      expect(run(state, 'g2', 'other', 'k1')).toBe(true);
+      expect(run(state, 'g2', 'other', 'k1')).toBe(false);
+      expect(readFileSync(`${state}/one/marker/10.0.0.1_install`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+    });
+
+    test('what was not finished is not marked', () => {
+      const state = fresh();
+      const broken = script(props(state, { generation: 'g' }), ['marked || :', 'run false', 'mark', 'finish']);
+      expect(runScript(shell, broken).answer.ok).toBe(false);
+      expect(runScript(shell, script(props(state, { generation: 'g' }), steps)).answer.changed).toBe(true);
+    });
+  });
+
+  describe('lock', () => {
+    const holding = (state: string): string =>
+      script(props(state, { lockSeconds: 5 }), [`: >"$state/held"`, 'sleep 30', 'finish']);
+
+    async function held(state: string): Promise<ReturnType<typeof startScript>> {
+      const child = startScript(shell, holding(state));
+      mkdirSync(`${state}/one`, { recursive: true });
+      while (!readdirSync(`${state}/one`).includes('held')) await delay(20);
+      return child;
+    }
+
+    test('waits for a time, then says who has it; a dead holder has nothing', async () => {
+      const state = fresh();
+      const child = await held(state);
+      const next = script(props(state, { id: 'snapshot', lockSeconds: 1 }), ['finish']);
+      const { answer } = runScript(shell, next);
+      expect(answer).toMatchObject({ ok: false, changed: false, reason: 'Locked' });
+      expect(answer.message).toMatch(
+        /another run has held .*\/one\/lock for more than 1 s \(process \d+, task 10.0.0.1\/install\)/,
+      );
+      const gone = once(child, 'exit');
+      process.kill(-child.pid!, 'SIGKILL');
+      await gone;
+      expect(runScript(shell, next).answer.ok).toBe(true);
+    });
+
+    test('other locks of the cluster are free meanwhile', async () => {
+      const state = fresh();
+      const child = await held(state);
+      const other = script(props(state, { lockSeconds: 0, lock: 'lock-10.0.0.2' }), ['finish']);
+      expect(runScript(shell, other).answer.ok).toBe(true);
+      process.kill(-child.pid!, 'SIGKILL');
+    });
+
+    test('a service that is left behind holds neither lock nor connection', () => {
+      const state = fresh();
+      const begins = script(props(state, { lockSeconds: 0 }), [
+        `detached sh -c 'sleep 20 & echo $! >"$0"' "$state/pid"`,
+        'finish',
+      ]);
+      const before = Date.now();
+      expect(runScript(shell, begins).answer.ok).toBe(true);
+      expect(runScript(shell, script(props(state, { lockSeconds: 0 }), ['finish'])).answer.ok).toBe(true);
+      expect(Date.now() - before).toBeLessThan(10_000);
+      process.kill(Number(readFileSync(`${state}/one/pid`, 'utf8')), 'SIGKILL');
+    });
+  });
+
+  test('a cut connection does not end it', async () => {
+    const state = fresh();
+    const child = startScript(
+      shell,
+      script(props(state, { generation: 'g', lockSeconds: 5 }), [
+        `: >"$state/begun"`,
+        'sleep 1',
+        'changed=true',
+        'mark',
+        'finish',
+      ]),
+    );
+    mkdirSync(`${state}/one`, { recursive: true });
+    while (!readdirSync(`${state}/one`).includes('begun')) await delay(20);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    process.kill(-child.pid!, 'SIGHUP');
+    const next = script(props(state, { generation: 'g', lockSeconds: 20 }), [
+      'if marked; then finish; fi',
+      'die Failed "it was not finished"',
+    ]);
+    // Waits for the lock, then finds it done.
+    expect(runScript(shell, next).answer).toEqual({ ok: true, changed: false });
+  });
+
+  test('told to stop, it says so', async () => {
+    const state = fresh();
+    const child = startScript(shell, script(props(state), [`: >"$state/begun"`, 'sleep 1', 'sleep 30', 'finish']));
+    let stdout = '';
+    child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
+    mkdirSync(`${state}/one`, { recursive: true });
+    while (!readdirSync(`${state}/one`).includes('begun')) await delay(20);
+    const closed = once(child, 'close');
+    process.kill(child.pid!, 'SIGTERM');
+    await closed;
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, reason: 'Failed' });
+    expect(stdout).toContain('it was told to stop');
+  });
+
+  test('waiting is bounded', () => {
+    const text = script(props(fresh()), [WAIT, 'if wait_for 1 false; then finish; fi', 'wait_for 1 true', 'finish']);
+    expect(runScript(shell, text).answer.ok).toBe(true);
+  });
+});
+
+test('the log is begun anew by each run', () => {
+  const state = fresh();
+  const [, shell] = shells[0]!;
+  const text = script(props(state), ['echo once', 'finish']);
+  mkdirSync(`${state}/one/log`, { recursive: true });
+  writeFileSync(`${state}/one/log/10.0.0.1_install`, 'x'.repeat(1000));
+  runScript(shell, text);
+  runScript(shell, text);
+  expect(readFileSync(`${state}/one/log/10.0.0.1_install`, 'utf8')).toBe('once\n');
+});
