@@ -48,6 +48,7 @@ export class ConstructResources extends pulumi.ComponentResource {
   readonly resources: ReadonlyMap<string, KubernetesObject>;
   private readonly root: IConstruct;
   private readonly treeName: string;
+  /** The resource of each construct that has one. */
   private readonly parents = new Map<IConstruct, pulumi.Resource>();
 
   constructor(name: string, args: ConstructResourcesArgs, opts: pulumi.ComponentResourceOptions = {}) {
@@ -57,23 +58,26 @@ export class ConstructResources extends pulumi.ComponentResource {
     this.treeName = name;
     this.parents.set(root, this);
     const resources = new Map<string, KubernetesObject>();
-    for (const object of plan) resources.set(object.path, this.register(object, opts.dependsOn));
+    for (const object of plan) resources.set(object.path, this.register(object, opts));
     this.resources = resources;
     this.registerOutputs({});
   }
 
   /** The resource of an ApiObject, for `dependsOn` and outputs. @throws TypeError when the object is not in the tree */
   resourceOf(construct: ApiObject): KubernetesObject {
-    const resource = this.resources.get(pathBelow(this.root, construct));
-    if (resource !== undefined && registered.get(construct) === resource) return resource;
+    const resource = this.parents.get(construct);
+    if (resource instanceof KubernetesObject) return resource;
     throw new TypeError(`${this.treeName} holds no resource of ${construct.node.path}, which is not in its tree`);
   }
 
-  private register(object: PlannedObject, before: pulumi.ResourceOptions['dependsOn']): KubernetesObject {
+  private register(object: PlannedObject, tree: pulumi.ComponentResourceOptions): KubernetesObject {
+    const { dependsOn: before, retainOnDelete } = tree;
     const { construct, path, options, inputs } = object;
-    const after = object.after.flatMap((other) => registered.get(other) ?? []);
+    const after = object.after.flatMap((other) => this.parents.get(other) ?? []);
     const check = object.open ? checkOf(construct, path, inputs) : undefined;
     const resource = new KubernetesObject(this.nameOf(path), object, inputs, {
+      // Pulumi hands `protect` and providers on by itself.
+      ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
       ...customOptions(options),
       ...(object.kind === 'Secret' && object.apiVersion === 'v1'
         ? { additionalSecretOutputs: ['data', 'stringData'] }

@@ -71,7 +71,7 @@ function keyOf(kind: Referable, namespace: unknown, name: string): string {
 function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
   const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
   // The name may hold Outputs too.
-  const { value, used } = placeOutputs(currentTokens(), [metadata.name, [kind, content]]);
+  const { value, used } = placeOutputs(currentTokens(), `${tree}/${path}`, [metadata.name, [kind, content]]);
   if (used.size === 0) return nameOf(value);
   return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
 }

@@ -3,6 +3,7 @@ import type { ResourceScope } from '../../../constructs/core/resource-type';
 import { groupKind, withMetadata } from './manifest';
 import type { Manifest, RenderedObject } from './manifest';
 import { effectiveOptions } from './options';
+import { holdsToken } from './token-text';
 import { builtInScope, scopesOfCrds } from './scopes';
 
 /** Objects whose name, namespace and scope are settled, and what is wrong with those that could not be. */
@@ -49,6 +50,7 @@ function problemOf(
   namespace: string | undefined,
 ): string | undefined {
   const { kind, apiVersion, metadata } = manifest;
+  if (holdsToken(kind) || holdsToken(apiVersion)) return 'its apiVersion or kind is an Output; both must be known';
   if (typeof metadata.name !== 'string' || metadata.name === '') {
     return `the ${kind} has no metadata.name; name it, since a name of Pulumi's making would differ from what synth shows`;
   }

@@ -1,6 +1,6 @@
 import type * as pulumi from '@pulumi/pulumi';
 import { ApiObject } from 'cdk8s';
-import type { ApiObjectMetadata, ApiObjectProps } from 'cdk8s';
+import type { ApiObjectMetadata } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { InvalidObjectError } from '../../../constructs/core/errors';
 import type { Problem } from '../../../constructs/core/errors';
@@ -47,7 +47,7 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     const { apiVersion, kind }: AnyKind = props.kind;
     const spec: unknown = props.spec;
     const object = { apiVersion, kind, metadata: props.metadata, ...(spec === undefined ? {} : { spec }) };
-    super(scope, id, object as ApiObjectProps);
+    super(scope, id, object);
     this.definition = props.kind;
     this.written = spec;
     onceResolved(this, (resolved) => problemsOf(props.kind, resolved as unknown as KubeObject));

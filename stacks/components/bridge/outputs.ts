@@ -37,11 +37,11 @@ export const outputs = {
   },
 
   /**
-   * An Output in a place of any type. It only stands where the construct hands the value on without looking at it: at any place of a
-   * plain `ApiObject`, and at the leaves of cdk8s's generated constructs.
+   * An Output in a place of any type, or a value with Outputs in it. It only stands where the construct hands the value on without looking at
+   * it: at any place of a plain `ApiObject`, and at the leaves of cdk8s's generated constructs.
    */
   any<T>(output: pulumi.Input<T>): T {
-    return (pulumi.Output.isInstance(output) ? output : pulumi.output(output)) as unknown as T;
+    return output as T;
   },
 } as const;
 

@@ -15,9 +15,13 @@ export interface Placed {
   readonly problems: readonly Problem[];
 }
 
-/** Puts Outputs in the place of their tokens. Without tokens the value stays as it is. */
-export function placeOutputs(tokens: Tokens, value: unknown): Placed {
-  const placing = new Placing(tokens);
+/**
+ * Puts Outputs in the place of their tokens. Without tokens the value stays as it is.
+ *
+ * @param object names the value's object in errors of Outputs
+ */
+export function placeOutputs(tokens: Tokens, object: string, value: unknown): Placed {
+  const placing = new Placing(tokens, object);
   const result = placing.place(value, []);
   return { value: result, used: placing.used, problems: placing.problems };
 }
@@ -29,7 +33,10 @@ class Placing {
   readonly used = new Set<TokenEntry>();
   readonly problems: Problem[] = [];
 
-  constructor(private readonly tokens: Tokens) {}
+  constructor(
+    private readonly tokens: Tokens,
+    private readonly object: string,
+  ) {}
 
   place(value: unknown, at: readonly PathStep[]): unknown {
     if (typeof value === 'string') return this.text(value, at);
@@ -62,7 +69,7 @@ class Placing {
     // The digits of a number token within a text stay a text.
     if (parts.length === 1 && !pieces.some((piece) => 'number' in piece)) return only;
     if (!parts.some((part) => pulumi.Output.isInstance(part))) return parts.map(String).join('');
-    return pulumi.all(parts).apply((resolved) => joined(resolved, at));
+    return pulumi.all(parts).apply((resolved) => joined(resolved, `${this.object}#${propertyPath(at)}`));
   }
 
   /** Texts, and Outputs for what holds tokens in base64. */
@@ -105,13 +112,11 @@ function numeral(piece: Piece): unknown {
   return 'number' in piece ? String(piece.number) : '';
 }
 
-function joined(parts: readonly unknown[], at: readonly PathStep[]): string {
+function joined(parts: readonly unknown[], at: string): string {
   for (const part of parts) {
     if (part === undefined || part === null || typeof part === 'object') {
       const actual = part === undefined || part === null ? String(part) : 'no plain value';
-      throw new TypeError(
-        `an Output within the text at ${propertyPath(at)} is ${actual}; a text or number is expected`,
-      );
+      throw new TypeError(`an Output within the text at ${at} is ${actual}; a text or number is expected`);
     }
   }
   return parts.map(String).join('');

@@ -59,8 +59,8 @@ export function planOf({ tree, root, made, namespace, registered }: PlanInputs):
   const hashed = nameByContent(tree, identified.objects);
   const { objects, references } = hashed;
   const graph = graphOf({ root, objects, references, registered });
-  const placed = objects.map(({ construct, manifest }) =>
-    placeOutputs(currentTokens(), annotated(manifest, effectiveOptions(construct).await)),
+  const placed = objects.map(({ construct, path, manifest }) =>
+    placeOutputs(currentTokens(), `${tree}/${path}`, annotated(manifest, effectiveOptions(construct).await)),
   );
   fail(tree, [
     ...identified.problems,

@@ -9,9 +9,7 @@ export function object(
 ): ApiObject {
   const { apiVersion = 'v1', kind = 'ConfigMap', name = id, namespace, ...fields } = manifest;
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-  return new ApiObject(scope, id, { apiVersion, kind, metadata, ...fields } as ConstructorParameters<
-    typeof ApiObject
-  >[2]);
+  return new ApiObject(scope, id, { apiVersion, kind, metadata, ...fields });
 }
 
 /** A CRD as far as the bridge reads it. */

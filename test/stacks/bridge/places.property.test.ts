@@ -25,7 +25,7 @@ const place: fc.Arbitrary<Leaf> = fc
     fc.record({ how: fc.constantFrom('plain', 'raw', 'text', 'within', 'base64'), secret: fc.boolean(), value: word }),
     fc.record({ how: fc.constantFrom('plain', 'raw', 'number', 'digits'), secret: fc.boolean(), value: number }),
   )
-  .map((leaf) => ({ leaf: leaf as Place }));
+  .map((leaf) => ({ leaf: leaf }));
 const key = fc.string({ minLength: 1, maxLength: 6 }).filter((text) => text !== '__proto__' && text !== 'leaf');
 
 const trees = fc.letrec<{ tree: Tree }>((tie) => ({
@@ -103,7 +103,7 @@ async function registered(
             kind: 'ConfigMap',
             metadata: { name: 'object', namespace: 'default' },
             body: { tree: map(tree, (leaf) => written(leaf, source)) },
-          } as ConstructorParameters<typeof ApiObject>[2]);
+          });
         },
       }),
     { preview },

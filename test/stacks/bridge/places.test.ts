@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
-import { App, Chart, JsonPatch, Size } from 'cdk8s';
-import type { ApiObject } from 'cdk8s';
+import { Chart, JsonPatch, Size } from 'cdk8s';
+import type { App } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-27';
 import { k8s } from 'cdk8s-plus-27';
 import { ConstructResources, outputs } from '../../../stacks/components/bridge';
@@ -82,10 +82,16 @@ describe('Outputs in generated constructs', () => {
       object(chart, 'o', {
         data: outputs.any(out({ a: 'b' })),
         list: [outputs.any(out(['x', 'y']))],
+        mixed: outputs.any({ a: pulumi.secret('s') as pulumi.Input<string>, b: 'p' }),
         flag: outputs.any(out(true)),
       });
     });
-    expect(named(registrations, 'tree/o').object).toMatchObject({ data: { a: 'b' }, list: [['x', 'y']], flag: true });
+    expect(named(registrations, 'tree/o').object).toMatchObject({
+      data: { a: 'b' },
+      list: [['x', 'y']],
+      flag: true,
+      mixed: { a: wrapped('s'), b: 'p' },
+    });
   });
 
   it('are the namespace of a tree', async () => {
@@ -123,16 +129,21 @@ describe('refused', () => {
       /an Output was spread into an object at data/,
     ],
     'an Output in a template string': [
-      (chart) => object(chart, 'o', { data: { a: `http://${String(out('x'))}` } }),
+      // eslint-disable-next-line @typescript-eslint/no-base-to-string -- the mistake that is to be refused
+      (chart) => object(chart, 'o', { data: { a: `http://${out('x').toString()}` } }),
       /o#data\.a: an Output was turned into text by JavaScript/,
     ],
     'an Output in a JSON patch': [
-      (chart) => (object(chart, 'o', { data: {} }) as ApiObject).addJsonPatch(JsonPatch.add('/data/a', out('x'))),
+      (chart) => object(chart, 'o', { data: {} }).addJsonPatch(JsonPatch.add('/data/a', out('x'))),
       /o#data\.a: an Output was turned into text by JavaScript/,
     ],
     'an Output as a key': [
       (chart) => object(chart, 'o', { data: { [outputs.text(out('x'))]: 'a' } }),
       /o#data: a key holds an Output/,
+    ],
+    'an Output as a kind': [
+      (chart) => object(chart, 'o', { kind: outputs.text(out('Secret')), namespace: 'a' }),
+      /o: its apiVersion or kind is an Output/,
     ],
     'a token that was cut': [
       (chart) => object(chart, 'o', { data: { a: outputs.text(out('x')).slice(0, 20) } }),
@@ -177,7 +188,7 @@ describe('tokens', () => {
           namespace: 'apps',
           build: (chart) => {
             tokens.push(outputs.text(out('a')), outputs.number(out(1)), outputs.text(out('b'), { id: 'stable' }));
-            object(chart, 'o', { data: { ...tokens } });
+            object(chart, 'o', { data: { all: tokens } });
           },
         });
       });

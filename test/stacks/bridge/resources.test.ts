@@ -45,7 +45,7 @@ describe('resources', () => {
           },
         }),
     );
-    const version = (jest.requireActual('@pulumi/kubernetes/package.json') as { version: string }).version;
+    const version = jest.requireActual<{ version: string }>('@pulumi/kubernetes/package.json').version;
     expect(['core', 'role', 'crd', 'cr'].map((id) => named(registrations, `tree/${id}`).type)).toEqual([
       'kubernetes:core/v1:ConfigMap',
       'kubernetes:rbac.authorization.k8s.io/v1:ClusterRole',
