@@ -4,6 +4,7 @@ import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constr
 import type { LeafSource, Machine, OutputRef, Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { PlannedTask } from './plan';
+import { removalsTogether } from './removal-order';
 import { launcher, launcherStdin } from './wire';
 
 /** How the tasks are carried out. */
@@ -15,6 +16,8 @@ export interface CommandsOptions {
   readonly secret: (ref: ObjectKeyRef) => pulumi.Input<string>;
   readonly passphrase?: pulumi.Input<string>;
   readonly dialAttempts: number;
+  /** The machine that a task is there for, if it is one. */
+  readonly serves: (task: Task) => string | undefined;
   /** Whether what a task did may not be taken away. */
   readonly isProtected: (task: Task) => boolean;
   /** Whether a task is for a machine that is gone for ever, so that there is nothing to bring about. */
@@ -40,13 +43,18 @@ type Script = (task: Task) => string;
 export class TaskCommands {
   private readonly applied = new Map<string, pulumi.CustomResource & { readonly stdout: pulumi.Output<string> }>();
   private readonly removals = new Map<string, pulumi.CustomResource>();
-  private readonly tasks: ReadonlyMap<string, Task>;
+  private readonly planned: ReadonlyMap<string, PlannedTask>;
+  private readonly together: ReadonlyMap<string, readonly Task[]>;
 
   constructor(
     planned: readonly PlannedTask[],
     private readonly options: CommandsOptions,
   ) {
-    this.tasks = new Map(planned.map(({ task }) => [task.id, task]));
+    this.planned = new Map(planned.map((each) => [each.task.id, each]));
+    this.together = removalsTogether(
+      planned.map(({ task }) => task),
+      options.serves,
+    );
     for (const each of planned) this.register(each);
   }
 
@@ -71,19 +79,11 @@ export class TaskCommands {
 
   private register(planned: PlannedTask): void {
     const { task } = planned;
-    const { isPointless, isOutOfReach, isProtected } = this.options;
+    const { isPointless, isOutOfReach } = this.options;
+    const needs = [...new Set(task.after.flatMap((id) => this.standingFor(id)))];
+    for (const each of [task, ...(this.together.get(task.id) ?? [])]) this.registerRemoval(each, needs);
+    const own = [task, ...(this.together.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
     const pointless = isPointless(task) || isOutOfReach(task);
-    const needs = task.after.flatMap((id) => this.standingFor(id));
-    if (task.remove !== undefined) {
-      const remove: Script = (actual) => actual.remove ?? '';
-      const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, `${task.id}/removal`, remove) };
-      const removal = this.command(planned, `${task.id}/removal`, inputs, remove, {
-        protect: isProtected(task),
-        dependsOn: needs,
-      });
-      this.removals.set(task.id, removal);
-      needs.push(removal);
-    }
     // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
     if (pointless && (task.outputs ?? []).length === 0) return;
     const apply: Script = (actual) => actual.apply;
@@ -91,17 +91,31 @@ export class TaskCommands {
     this.applied.set(
       task.id,
       this.command(planned, task.id, { create: line, update: line }, apply, {
-        dependsOn: needs,
+        dependsOn: [...own, ...needs],
         ...(pointless ? { ignoreChanges: [...INPUTS] } : {}),
       }),
     );
+  }
+
+  /** Once, whether with an earlier task of its machine or with its own. */
+  private registerRemoval(task: Task, needs: readonly pulumi.Resource[]): void {
+    const planned = this.planned.get(task.id);
+    if (task.remove === undefined || planned === undefined || this.removals.has(task.id)) return;
+    const { isOutOfReach, isProtected } = this.options;
+    const remove: Script = (actual) => actual.remove ?? '';
+    const label = `${task.id}/removal`;
+    const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, label, remove) };
+    const before = task.after.flatMap((id) => this.removals.get(id) ?? []);
+    const dependsOn = [...new Set([...needs, ...before])];
+    const options = { protect: isProtected(task), dependsOn };
+    this.removals.set(task.id, this.command(planned, label, inputs, remove, options));
   }
 
   /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
   private standingFor(id: string): pulumi.Resource[] {
     const own = this.applied.get(id) ?? this.removals.get(id);
     if (own !== undefined) return [own];
-    return (this.tasks.get(id)?.after ?? []).flatMap((before) => this.standingFor(before));
+    return (this.planned.get(id)?.task.after ?? []).flatMap((before) => this.standingFor(before));
   }
 
   private line({ actual }: PlannedTask, label: string, script: Script): pulumi.Output<string> {

@@ -119,6 +119,7 @@ function whatGoes(args: RemoteClusterArgs, { labels }: Outline) {
   const ranOn = ({ machine }: Task) => (machine === undefined ? undefined : labels.get(machine.address));
   const serves = (task: Task) => servedLabel(task, labels);
   return {
+    serves,
     isProtected: (task: Task) => protect && !isAmong([...lost, ...removable], serves(task)),
     isPointless: (task: Task) => isAmong(lost, serves(task)),
     isOutOfReach: (task: Task) => isAmong(lost, ranOn(task)),

@@ -48,17 +48,18 @@ class Group extends pulumi.ComponentResource {
 }
 
 const values: Readonly<Record<string, string>> = { ssh: 'KEY-CANARY', reg: 'PASSWORD-CANARY' };
-const run = (options: Partial<CommandsOptions> = {}, { preview = false } = {}) =>
+const run = (options: Partial<CommandsOptions> = {}, { preview = false, plan = tasks } = {}) =>
   record(
     () => {
       const parent = new Group();
       new TaskCommands(
-        tasks.map((each) => ({ task: each, actual: each })),
+        plan.map((each) => ({ task: each, actual: each })),
         {
           name: 'prod',
           parent,
           secret: ({ name }) => values[name] ?? '',
           dialAttempts: 10,
+          serves: ({ id }) => (id.includes('/') ? id.split('/')[0] : undefined),
           isProtected: () => true,
           isPointless: () => false,
           isOutOfReach: () => false,
@@ -107,9 +108,26 @@ test('keeps the order of the plan, and of its reverse', async () => {
   const needs = (name: string) => named(found, name).dependencies;
   expect(needs('prod/a/server/removal')).toEqual([urn('prod/a/check')]);
   expect(needs('prod/a/server')).toEqual(expect.arrayContaining([urn('prod/a/check'), urn('prod/a/server/removal')]));
-  expect(needs('prod/b/agent/removal')).toEqual([urn('prod/a/server')]);
+  expect(needs('prod/b/agent/removal')).toEqual([urn('prod/a/server'), urn('prod/a/server/removal')]);
   expect(needs('prod/b/agent')).toEqual(expect.arrayContaining([urn('prod/a/server'), urn('prod/b/agent/removal')]));
   expect(needs('prod/report')).toEqual([urn('prod/b/agent')]);
+});
+
+test('registers all that can be taken off a machine before anything is done to it', async () => {
+  const more = [
+    ...tasks,
+    task('a/ready', { machine: machine('a'), after: ['a/server'], remove: 'leave a' }),
+    // Comes after another machine's: it cannot be registered earlier.
+    task('a/last', { machine: machine('a'), after: ['b/agent'], remove: 'undo' }),
+  ];
+  const found = await run({}, { plan: more });
+  const needs = (name: string) => named(found, name).dependencies;
+  expect(needs('prod/a/ready/removal')).toEqual(
+    expect.arrayContaining([urn('prod/a/check'), urn('prod/a/server/removal')]),
+  );
+  expect(needs('prod/a/ready/removal')).not.toContainEqual(urn('prod/a/server'));
+  expect(needs('prod/a/server')).toContainEqual(urn('prod/a/ready/removal'));
+  expect(needs('prod/a/last/removal')).toContainEqual(urn('prod/b/agent'));
 });
 
 test('applies on create and update, and takes away on delete, never by replacing', async () => {

@@ -1,0 +1,203 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as pulumi from '@pulumi/pulumi';
+import { kubectl } from '../../../local/testing';
+import { RemoteCluster } from '../../../stacks/components/remote-cluster';
+import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { INSTALLER, standIns, startHosts } from '../../support/hosts';
+import type { Hosts, TestHost } from '../../support/hosts';
+import {
+  DeploymentError,
+  Engine,
+  InterruptedError,
+  commandProvider,
+  kubernetesProvider,
+} from '../../support/pulumi-engine';
+import type { Announced, Result, RunOptions } from '../../support/pulumi-engine';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { describeOnHosts } from '../provision/on-hosts';
+
+/**
+ * RemoteCluster against machines: the program's registrations are carried out as Pulumi would, over real SSH, by OpenSSH servers; only the
+ * installers are stand-ins, which start a real control plane.
+ */
+jest.setTimeout(600_000);
+
+type Args = Extract<RemoteClusterArgs, { distribution: 'k3s' }>;
+
+const ALL: NodeArgs['roles'] = ['controlplane', 'etcd', 'worker'];
+const node = (host: TestHost, roles: NodeArgs['roles'], more: Partial<NodeArgs> = {}): NodeArgs => ({
+  address: host.address,
+  hostKey: host.hostKey,
+  user: 'root',
+  roles,
+  ...more,
+});
+
+/** A program with one cluster. */
+const program = (args: Omit<Args, 'distribution' | 'installer'>) => () => {
+  const cluster = new RemoteCluster('prod', { distribution: 'k3s', installer: { path: INSTALLER }, ...args });
+  return { kubeconfig: cluster.kubeconfig, nodes: cluster.nodes };
+};
+
+const newEngine = () => new Engine({ providers: [commandProvider(), kubernetesProvider()] });
+
+/** Nothing that anybody can read of a run holds a secret of it, as it is or in base64. */
+function expectNoSecrets(text: string, secrets: readonly string[]): void {
+  for (const secret of secrets) {
+    expect(secret.length).toBeGreaterThan(16);
+    for (const form of [secret, Buffer.from(secret).toString('base64')]) expect(text.includes(form)).toBe(false);
+  }
+}
+
+/** A line from the middle of a private key. */
+const keyLine = (host: TestHost): string => host.privateKey.split('\n')[2] ?? '';
+
+describeOnHosts('RemoteCluster on machines', () => {
+  const folder = temporaryFolder('kindred-remote-cluster-');
+  const code = temporaryFolder('kindred-stand-in-');
+  let hosts: Hosts;
+  let one: TestHost;
+  let two: TestHost;
+  let engine: Engine;
+
+  beforeAll(async () => {
+    const parts = await standIns(code);
+    hosts = await startHosts({ names: ['one', 'two'], mounts: parts.mounts });
+    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
+    [one, two] = [hosts.get('one'), hosts.get('two')];
+    // One key for all machines, as a cluster has.
+    const keys = await one.exec('cat /etc/ssh/keys/authorized');
+    await two.exec('cat >>/etc/ssh/keys/authorized', keys);
+    engine = newEngine();
+  });
+  afterAll(() => hosts.end());
+
+  const args = (more: Partial<Args> = {}): Args => ({
+    distribution: 'k3s',
+    version: 'v1.33.4+k3s1',
+    nodes: [node(one, ALL)],
+    sshKey: pulumi.secret(one.privateKey),
+    ...more,
+  });
+  const both = (more: Partial<Args> = {}): Args => args({ nodes: [node(one, ALL), node(two, ['worker'])], ...more });
+
+  /** The names of the cluster's nodes, asked through the kubeconfig that came back. */
+  async function nodeNames(result: Result): Promise<readonly string[]> {
+    const kubeconfig = result.output('kubeconfig');
+    if (typeof kubeconfig !== 'string' || !result.isSecret('kubeconfig'))
+      throw new Error('no kubeconfig, or not as a secret');
+    const file = join(folder, 'kubeconfig');
+    writeFileSync(file, kubeconfig, { mode: 0o600 });
+    const { stdout } = await kubectl({ adminKubeconfig: file, dataDir: folder }, ['get', 'nodes', '-o', 'name']);
+    return stdout.trim().split('\n').sort();
+  }
+
+  const leftOn = (host: TestHost) =>
+    host.exec('ls -d /usr/local/bin/k3s /etc/rancher/k3s /var/lib/rancher/k3s/server 2>/dev/null || echo nothing');
+  const commands = () =>
+    engine.state.resources.filter(({ type }) => type.startsWith('command:')).map(({ name }) => name);
+
+  /** Kills a run at each of its operations in turn, going on from what the last left, until one is not reached. */
+  async function interruptedEverywhere(run: (options: RunOptions) => Promise<Result>): Promise<Result> {
+    for (let at = 1; ; at++) {
+      try {
+        return await run({ interrupt: { at, when: at % 2 === 0 ? 'before' : 'after' } });
+      } catch (error) {
+        if (!(error instanceof InterruptedError)) throw error;
+      }
+    }
+  }
+
+  test('makes a cluster though it is killed at every step, and then has nothing to do', async () => {
+    const made = await interruptedEverywhere((options) => engine.up(program(args()), options));
+    expect(await nodeNames(made)).toEqual(['node/one']);
+
+    const again = await engine.up(program(args()));
+    expect(again.summary).toEqual([]);
+    const token = await one.exec('cat /var/lib/kindred/prod/token');
+    expectNoSecrets(made.plainText() + again.plainText(), [keyLine(one), token, made.output('kubeconfig') as string]);
+  });
+
+  test('says what is wrong with a machine, what to do, and nothing else', async () => {
+    await two.exec('mkdir -p /var/lib/kindred && mv /usr/bin/flock /usr/bin/flock.away');
+    const failure = await engine.up(program(both())).catch((error: unknown) => error);
+    await two.exec('mv /usr/bin/flock.away /usr/bin/flock');
+    if (!(failure instanceof DeploymentError)) throw new Error('it did not fail', { cause: failure });
+    expect(failure.message).toMatch(/the program flock: is missing; install it/);
+    expect(failure.message).toMatch(new RegExp(`prod/${two.address}/preflight@[0-9a-f]{12}`));
+    const token = await one.exec('cat /var/lib/kindred/prod/token');
+    expectNoSecrets(failure.message + failure.result.plainText(), [keyLine(one), token]);
+  });
+
+  test('refuses a machine that is another', async () => {
+    const nodes = [node(one, ALL), node(two, ['worker'], { hostKey: one.hostKey })];
+    await expect(engine.up(program(args({ nodes, dialAttempts: 1 })))).rejects.toThrow(/host key|verification failed/i);
+    expect(await leftOn(two)).toBe('nothing\n');
+  });
+
+  test('adds a machine, and touches the others no more than it must', async () => {
+    const result = await engine.up(program(both()));
+    expect(await nodeNames(result)).toEqual(['node/one', 'node/two']);
+    const touched = result.changes.filter(({ name }) => name.startsWith(`prod/${one.address}/`));
+    // Only looked at again, now with the other machine in mind.
+    expect(touched.map(({ op, name }) => `${op} ${name}`)).toEqual([`update prod/${one.address}/preflight`]);
+    expect((await engine.up(program(both()))).summary).toEqual([]);
+  });
+
+  test('takes a new key, which changes nothing on the machines', async () => {
+    const marker = 'find /var/lib/kindred/prod/marker -type f | sort | xargs sha256sum';
+    const before = await one.exec(marker);
+    await one.exec('cat >>/etc/ssh/keys/authorized', await two.exec('head -n 1 /etc/ssh/keys/authorized'));
+    const result = await engine.up(program(both({ sshKey: pulumi.secret(two.privateKey) })));
+    expect(new Set(result.changes.map(({ op, changed }) => `${op} ${String(changed)}`))).toEqual(
+      new Set(['update connection']),
+    );
+    expect(await one.exec(marker)).toBe(before);
+  });
+
+  test('refuses to take a machine off while it is protected, and then drains and cleans it', async () => {
+    await expect(engine.up(program(args()))).rejects.toThrow(/protect/);
+    await engine.up(program(both({ removable: [two.address] })));
+    const result = await engine.up(program(args()));
+    expect(await nodeNames(result)).toEqual(['node/one']);
+    expect(await leftOn(two)).toBe('nothing\n');
+    expect(commands().filter((name) => name.includes(two.address))).toEqual([]);
+  });
+
+  test('takes off a machine that never got ready', async () => {
+    // The installer ends well, and then the service does not come up.
+    const failing = {
+      onOperation: ({ name, op }: Announced) => {
+        if (op === 'create' && name.endsWith(`${two.address}/ready`)) throw new Error('as the test wants it');
+      },
+    };
+    await expect(engine.up(program(both({ protect: false })), failing)).rejects.toThrow('as the test wants it');
+    expect(await leftOn(two)).not.toBe('nothing\n');
+    const result = await engine.up(program(args()));
+    expect(await nodeNames(result)).toEqual(['node/one']);
+    expect(await leftOn(two)).toBe('nothing\n');
+  });
+
+  test('lets go of a machine that is gone for ever', async () => {
+    await engine.up(program(both()));
+    await two.cutNetwork();
+    try {
+      await engine.up(program(both({ lost: [two.address] })));
+      const result = await engine.up(program(args()));
+      expect(await nodeNames(result)).toEqual(['node/one']);
+      expect(commands().filter((name) => name.includes(two.address))).toEqual([]);
+    } finally {
+      await two.restoreNetwork();
+    }
+  });
+
+  test('is not destroyed while it is protected, and then is, though killed at every step', async () => {
+    await expect(engine.destroy()).rejects.toThrow(/protect/);
+    expect((await engine.up(program(args()))).summary).toEqual([]);
+    await engine.up(program(args({ protect: false })));
+    await interruptedEverywhere((options) => engine.destroy(options));
+    expect(commands()).toEqual([]);
+    expect(await leftOn(one)).toBe('nothing\n');
+  });
+});
