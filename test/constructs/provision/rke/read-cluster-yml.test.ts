@@ -214,9 +214,8 @@ describe('whatever comes', () => {
     fc.assert(
       fc.property(junk, options, (value, given) => {
         const file = readClusterYml(value, given);
-        const { config: _, secretTexts: __, ...shown } = file;
         expect(file.problems).not.toEqual([]);
-        expect(JSON.stringify(shown)).not.toContain('CANARY');
+        expect(JSON.stringify({ ...file, config: undefined, secretTexts: undefined })).not.toContain('CANARY');
       }),
     );
   });

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer, Task } from '../../../../constructs/provision';
@@ -25,7 +24,9 @@ export interface Lab {
   /** An input for the first machines. */
   input(count: number, fields?: Parameters<typeof rkeInput>[0]): RkeInput;
   start(task: Task, script: string): Running;
-  /** Runs one task of the plan: by default to its end, as the Pulumi component would. */
+  /** Runs a task to its end and keeps its outputs, as a carrier does. */
+  carry(task: Task): Promise<Answer>;
+  /** The same for a task of an input's plan. */
   apply(input: RkeInput, id: string, options?: RkeTaskOptions): Promise<Answer>;
   remove(input: RkeInput): Promise<Answer>;
   /** All that was seen of any process' command line and environment. */
@@ -98,6 +99,7 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     rkeTasks(input, options).find((task) => task.id === id)!;
   return {
     ...{ rke, homes, secrets, outputs, seen, start },
+    carry: (task) => finish(task, start(task, task.apply)),
     input: (some, fields) =>
       rkeInput({
         name,

@@ -184,7 +184,7 @@ describe('rke up', () => {
     const input = lab.input(1);
     const wrong = { ...input, nodes: input.nodes.map((one) => ({ ...one, hostKey: other!.hostKey })) };
     await expect(lab.apply(wrong, RKE_UP)).resolves.toMatchObject({ ok: false, reason: 'Unreachable' });
-    const unknown = { ...input, nodes: input.nodes.map(({ hostKey: _, ...one }) => one) };
+    const unknown = { ...input, nodes: input.nodes.map((one) => ({ ...one, hostKey: undefined })) };
     await expect(lab.apply(unknown, RKE_UP)).resolves.toMatchObject({ ok: false, reason: 'Unreachable' });
     expect(lab.rke.calls().filter(({ argv }) => argv[0] === 'up')).toEqual([]);
     expect(right!.hostKey).not.toBe(other!.hostKey);

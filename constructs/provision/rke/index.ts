@@ -1,0 +1,12 @@
+export { clusterYml, clusterYmlSource, redactedClusterYml } from './cluster-yml';
+export { readClusterYml } from './file/read';
+export type { ClusterYmlFile, FileBastion, FileNode, ReadOptions } from './file/read';
+export type { FilePurpose, SecretKind } from './file/rules';
+export type { FoundSecret, ReferencedFile } from './file/walk';
+export { preflightScript } from './preflight';
+export type { PreflightProps } from './preflight';
+export { rkeProblems } from './problems';
+export type { UnknownHosts } from './ssh-config';
+export { RKE_CONVERGED, RKE_UP, rkeFileText, rkeKubeconfig, rkeTasks, rkeTasksOfFile } from './tasks';
+export type { RkeFileInput, RkeTaskOptions } from './tasks';
+export { LAST_FREE_VERSION, versionProblem } from './versions';
