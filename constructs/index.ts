@@ -121,6 +121,7 @@ export type {
   OperatorDeploymentProps,
   OperatorMonitoringProps,
   OperatorSettings,
+  ConfigDirectoryProps,
   ScratchProps,
   WebhookCertificateProps,
 } from './operator';
@@ -130,7 +131,7 @@ export { NamespaceGuardrails, defaultContainerLimits, defaultQuota } from './gua
 export type { ContainerLimits, GuardrailNumbers, NamespaceGuardrailsProps, Quantities, Quota } from './guardrails';
 
 // All of it.
-export { DEFAULT_NAMESPACE, Platform } from './platform';
+export { DEFAULT_NAMESPACE, Platform, provisioner } from './platform';
 export type {
   CertManagerCertificates,
   GuardedNamespace,
@@ -138,6 +139,7 @@ export type {
   PlatformOperator,
   PlatformProps,
   ProvidedCertificate,
+  ProvisionerProps,
 } from './platform';
 
 // What is done on the machines of a cluster.

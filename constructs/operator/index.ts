@@ -14,4 +14,10 @@ export type { ConversionServing } from './webhook';
 export { WebhookCertificate } from './webhook-certificate';
 export type { IssuerRef, WebhookCertificateProps } from './webhook-certificate';
 export { webhookProblems } from './webhook-problems';
-export type { LogLevel, OperatorDeploymentProps, OperatorSettings, ScratchProps } from './operator-props';
+export type {
+  ConfigDirectoryProps,
+  LogLevel,
+  OperatorDeploymentProps,
+  OperatorSettings,
+  ScratchProps,
+} from './operator-props';

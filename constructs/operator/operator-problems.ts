@@ -20,7 +20,7 @@ export function operatorProblems(props: OperatorDeploymentProps): readonly Probl
 
 /** All that is wrong with how an operator is to run. */
 export function settingsProblems(props: OperatorSettings): readonly Problem[] {
-  const { image, kinds, replicas, metricsPort, leaseName, scratch } = props;
+  const { image, kinds, replicas, metricsPort, leaseName, scratch, configDirectory } = props;
   return [
     ...(/^\S+$/.test(image)
       ? []
@@ -36,6 +36,12 @@ export function settingsProblems(props: OperatorSettings): readonly Problem[] {
     ...(scratch === undefined || scratch.path.startsWith('/')
       ? []
       : [problem('scratch.path', `"${scratch.path}" must be absolute`)]),
+    ...(configDirectory === undefined || configDirectory.path.startsWith('/')
+      ? []
+      : [problem('configDirectory.path', `"${configDirectory.path}" must be absolute`)]),
+    ...(configDirectory === undefined
+      ? []
+      : named('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
   ];
 }
 

@@ -14,6 +14,14 @@ export interface ScratchProps {
   readonly sizeMiB: number;
 }
 
+/** A directory with the values of a Secret as files. */
+export interface ConfigDirectoryProps {
+  /** Absolute path in the container. */
+  readonly path: string;
+  /** Secret in the operator's namespace. Pods wait until it is there. */
+  readonly secretName: string;
+}
+
 /** How an operator runs: everything about it but where. */
 export interface OperatorSettings {
   /** Container image whose entrypoint is the operator. Prefer a digest. */
@@ -53,6 +61,8 @@ export interface OperatorSettings {
   readonly tolerations?: readonly k8s.Toleration[];
   /** A writable directory, in memory; the root file system is read-only. @default none */
   readonly scratch?: ScratchProps;
+  /** Files that it may read. @default none */
+  readonly configDirectory?: ConfigDirectoryProps;
   /** Who may reach the metrics port. @default everyone in the cluster */
   readonly metricsFrom?: readonly k8s.NetworkPolicyPeer[];
 }

@@ -46,18 +46,26 @@ export function operatorPod(props: OperatorDeploymentProps): k8s.PodTemplateSpec
 }
 
 function volumesOf(props: OperatorDeploymentProps): readonly k8s.Volume[] {
-  const { scratch } = props;
+  const { scratch, configDirectory } = props;
   const { volumes } = webhookPod(props);
-  if (scratch === undefined) return volumes;
-  const emptyDir = { medium: 'Memory', sizeLimit: k8s.Quantity.fromString(`${scratch.sizeMiB}Mi`) };
-  return [{ name: 'scratch', emptyDir }, ...volumes];
+  const found: k8s.Volume[] = [];
+  if (scratch !== undefined) {
+    const sizeLimit = k8s.Quantity.fromString(`${scratch.sizeMiB}Mi`);
+    found.push({ name: 'scratch', emptyDir: { medium: 'Memory', sizeLimit } });
+  }
+  if (configDirectory !== undefined) {
+    // Owner and group only: some of these files hold passwords.
+    found.push({ name: 'config', secret: { secretName: configDirectory.secretName, defaultMode: 0o440 } });
+  }
+  return [...found, ...volumes];
 }
 
 function operatorContainer(props: OperatorDeploymentProps): k8s.Container {
-  const { scratch } = props;
+  const { scratch, configDirectory } = props;
   const webhook = webhookPod(props);
   const volumeMounts = [
     ...(scratch === undefined ? [] : [{ name: 'scratch', mountPath: scratch.path }]),
+    ...(configDirectory === undefined ? [] : [{ name: 'config', mountPath: configDirectory.path, readOnly: true }]),
     ...webhook.volumeMounts,
   ];
   return {

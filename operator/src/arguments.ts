@@ -17,6 +17,19 @@ export interface OperatorArguments {
   readonly webhook: { readonly port: number; readonly certDir: string } | undefined;
   readonly logLevel: LogLevel;
   readonly concurrency: number;
+  readonly provisioner: ProvisionerArguments;
+}
+
+/** How kinds that act outside the Kubernetes API are carried out. */
+export interface ProvisionerArguments {
+  /** Undefined: that of the pod, or of the kubeconfig's context. */
+  readonly stateNamespace: string | undefined;
+  readonly secretNamespaces: readonly string[];
+  readonly configDir: string | undefined;
+  readonly keyDir: string | undefined;
+  readonly runs: number;
+  readonly drainSeconds: number;
+  readonly trustOnFirstUse: boolean;
 }
 
 /** The command line cannot be understood. */
@@ -27,10 +40,14 @@ export class UsageError extends Error {
 const LOG_LEVELS: readonly string[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /** What `--help` prints. */
-export function usage(kinds: readonly AnyKind[]): string {
+export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = known): string {
+  const names = (kinds: readonly AnyKind[]): string => kinds.map(({ crdName }) => crdName).join(', ');
+  const further = known.filter((kind) => !defaults.includes(kind));
   return `Reconciles Kindred's kinds.
 
-  --kinds=A,B             which kinds, as <plural>.<group> (default: all of ${kinds.map(({ crdName }) => crdName).join(', ')})
+  --kinds=A,B             which kinds, as <plural>.<group> (default: all of ${names(defaults)}${
+    further.length === 0 ? '' : `; further ones: ${names(further)}`
+  })
   --namespaces=A,B        work in these namespaces only (default: in all)
   --kubeconfig=FILE       default: KUBECONFIG, the pod's ServiceAccount, ~/.kube/config
   --context=NAME          default: the kubeconfig's current context
@@ -43,6 +60,15 @@ export function usage(kinds: readonly AnyKind[]): string {
   --webhook-port=PORT     of /convert; 0 takes a free one (default: 9443)
   --log-level=LEVEL       ${LOG_LEVELS.join(', ')} (default: info)
   --concurrency=N         objects of a kind reconciled at once (default: 32)
+
+Of kinds that act on machines:
+  --state-namespace=NAME  Secrets with their state and kubeconfigs (default: the namespace of the pod or of the context)
+  --secret-namespaces=A,B further namespaces whose Secrets objects may name (default: none)
+  --config-dir=DIR        directory whose files objects may name (default: none)
+  --key-dir=DIR           where key files lie while a step runs; best in memory (default: the system's temporary folder)
+  --runs=N                how many clusters are worked on at once (default: 4)
+  --drain-seconds=N       how long steps under way may take to end after a stop (default: 3600)
+  --require-host-keys     refuse machines whose host key is not given, instead of holding them to the first one seen
 `;
 }
 
@@ -60,16 +86,29 @@ const OPTIONS = {
   'webhook-port': { type: 'string' },
   'log-level': { type: 'string' },
   concurrency: { type: 'string' },
+  'state-namespace': { type: 'string' },
+  'secret-namespaces': { type: 'string' },
+  'config-dir': { type: 'string' },
+  'key-dir': { type: 'string' },
+  runs: { type: 'string' },
+  'drain-seconds': { type: 'string' },
+  'require-host-keys': { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
 
 /**
  * Reads the operator's command line.
  *
+ * @param known - the kinds that may be named
+ * @param defaults - those that run when none is named
  * @returns `help` when that is all that was asked for
  * @throws UsageError saying which argument is wrong and what it may be
  */
-export function parseArguments(argv: readonly string[], known: readonly AnyKind[]): OperatorArguments | 'help' {
+export function parseArguments(
+  argv: readonly string[],
+  known: readonly AnyKind[],
+  defaults: readonly AnyKind[] = known,
+): OperatorArguments | 'help' {
   const values = read(argv);
   if (values.help === true) return 'help';
   const logLevel = values['log-level'] ?? 'info';
@@ -81,8 +120,8 @@ export function parseArguments(argv: readonly string[], known: readonly AnyKind[
     throw new UsageError('--lease-name and --lease-namespace go with --leader-elect; add it, or leave them out');
   }
   return {
-    kinds: chosenKinds(values.kinds, known),
-    namespaces: chosenNamespaces(values.namespaces),
+    kinds: values.kinds === undefined ? defaults : chosenKinds(values.kinds, known),
+    namespaces: values.namespaces === undefined ? undefined : namespaceList('namespaces', values.namespaces),
     kubeconfig: values.kubeconfig,
     context: values.context,
     lease: elect
@@ -93,6 +132,24 @@ export function parseArguments(argv: readonly string[], known: readonly AnyKind[
     webhook: webhookOf(values['webhook-cert-dir'], whole('webhook-port', values['webhook-port'] ?? '9443', 0, 65535)),
     logLevel: logLevel as LogLevel,
     concurrency: whole('concurrency', values.concurrency ?? '32', 1, 1000),
+    provisioner: provisionerOf(values),
+  };
+}
+
+function provisionerOf(values: ReturnType<typeof read>): ProvisionerArguments {
+  const directory = (name: 'config-dir' | 'key-dir'): string | undefined => {
+    if (values[name] === '') throw new UsageError(`--${name}=: it must name a directory`);
+    return values[name];
+  };
+  const { 'secret-namespaces': secrets, 'state-namespace': state } = values;
+  return {
+    stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
+    secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
+    configDir: directory('config-dir'),
+    keyDir: directory('key-dir'),
+    runs: whole('runs', values.runs ?? '4', 1, 1000),
+    drainSeconds: whole('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
+    trustOnFirstUse: values['require-host-keys'] !== true,
   };
 }
 
@@ -109,8 +166,7 @@ function read(argv: readonly string[]) {
   }
 }
 
-function chosenKinds(value: string | undefined, known: readonly AnyKind[]): readonly AnyKind[] {
-  if (value === undefined) return known;
+function chosenKinds(value: string, known: readonly AnyKind[]): readonly AnyKind[] {
   const names = new Set(value.split(',').map((name) => name.trim()));
   return [...names].map((name) => {
     const kind = known.find(({ crdName }) => crdName === name);
@@ -121,12 +177,11 @@ function chosenKinds(value: string | undefined, known: readonly AnyKind[]): read
   });
 }
 
-function chosenNamespaces(value: string | undefined): readonly string[] | undefined {
-  if (value === undefined) return undefined;
+function namespaceList(option: string, value: string): readonly string[] {
   const namespaces = [...new Set(value.split(',').map((name) => name.trim()))];
   for (const namespace of namespaces) {
     const problem = nameProblem(namespace, { format: 'dns-label' });
-    if (problem !== undefined) throw new UsageError(`--namespaces: ${problem}`);
+    if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`);
   }
   return namespaces;
 }

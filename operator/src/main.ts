@@ -1,19 +1,23 @@
-import { kinds } from '../../constructs/kinds';
+import { allKinds, kinds } from '../../constructs/kinds';
 import { parseArguments, UsageError, usage } from './arguments';
 import type { OperatorArguments } from './arguments';
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
 import { runOperator } from './operator';
+import { needsProvisioner, provisionerEffects } from './provisioner/provisioner';
 import { createLogger } from './runtime/logger';
 import { OperatorMetrics } from './runtime/metrics';
 import { installShutdown } from './runtime/shutdown';
 import { StartupError } from './runtime/startup-error';
 import { VERSION } from './version';
 
+/** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
+const ORDERLY_STOP_MS = 25_000;
+
 async function main(): Promise<void> {
-  const parsed = parseArguments(process.argv.slice(2), kinds);
+  const parsed = parseArguments(process.argv.slice(2), allKinds, kinds);
   if (parsed === 'help') {
-    process.stdout.write(usage(kinds));
+    process.stdout.write(usage(allKinds, kinds));
     return;
   }
   await run(parsed);
@@ -21,7 +25,11 @@ async function main(): Promise<void> {
 
 async function run(args: OperatorArguments): Promise<void> {
   const logger = createLogger({ level: args.logLevel });
-  const shutdown = installShutdown({ logger });
+  const { provisioner } = args;
+  const provisions = needsProvisioner(args.kinds);
+  // A step on a machine is finished; what follows it has the time that every operator has.
+  const deadlineMs = ORDERLY_STOP_MS + (provisions ? provisioner.drainSeconds * 1000 : 0);
+  const shutdown = installShutdown({ logger, deadlineMs });
   const access = loadClusterAccess({ path: args.kubeconfig, context: args.context });
   const metrics = new OperatorMetrics();
   const host = new URL(access.server).host;
@@ -29,8 +37,10 @@ async function run(args: OperatorArguments): Promise<void> {
     userAgent: `kindred/${VERSION}`,
     onResponse: ({ code, method }) => metrics.restRequest(code, method, host),
   });
+  const namespace = provisioner.stateNamespace ?? access.namespace ?? 'default';
   await runOperator({
     client,
+    ...(provisions ? { effects: provisionerEffects({ client, logger, ...provisioner, namespace }) } : {}),
     kinds: args.kinds,
     namespaces: args.namespaces,
     logger,

@@ -1,7 +1,7 @@
 import type { App } from 'cdk8s';
 import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
-import { Platform } from '../../constructs/platform';
+import { Platform, provisioner } from '../../constructs/platform';
 import type { PlatformOperator } from '../../constructs/platform';
 
 /** What `npm run synth` is told. */
@@ -32,18 +32,9 @@ export function synthPlatform(app: App, options: SynthOptions): readonly KubeObj
   return platform.toJson() as KubeObject[];
 }
 
-function operators({ kinds, image, provisionerImage }: SynthOptions): readonly PlatformOperator[] {
+function operators({ kinds, image, provisionerImage, namespace }: SynthOptions): readonly PlatformOperator[] {
   const provisioned = kinds.filter(({ group }) => group === PROVISIONER_GROUP);
   const operator = { name: 'operator', image, kinds: kinds.filter((kind) => !provisioned.includes(kind)) };
   if (provisioned.length === 0) return [operator];
-  return [
-    operator,
-    {
-      name: 'provisioner',
-      image: provisionerImage,
-      kinds: provisioned,
-      // A step under way is finished, and steps take their time.
-      terminationGracePeriodSeconds: 3600,
-    },
-  ];
+  return [operator, provisioner({ image: provisionerImage, kinds: provisioned, namespace })];
 }

@@ -1,6 +1,6 @@
 import { effectRun, effectsOf } from '../../../constructs/core/effects';
 import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
-import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { Verdict } from '../reconcile/conditions';
@@ -96,9 +96,21 @@ export class EffectDesk {
 
   constructor(private readonly options: EffectDeskOptions) {}
 
-  /** Whether anything was ever begun for an object: then something may have to be taken away. */
+  /**
+   * Whether anything was ever begun for an object: then something may have to be taken away.
+   *
+   * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more
+   */
   async wasBegun(object: KubeObject): Promise<boolean> {
-    return Object.keys((await this.memory(object)).state.records).length > 0;
+    if (Object.keys((await this.memory(object)).state.records).length > 0) return true;
+    const { attempts } = (object.status ?? {}) as { readonly attempts?: number };
+    if (attempts === undefined || attempts === 0) return false;
+    throw new PlanError(
+      'ErrStateMissing',
+      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
+        `clean the machines up by hand and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
+      { hopeless: true },
+    );
   }
 
   /**
@@ -147,7 +159,7 @@ export class EffectDesk {
     }
     memory.settled = {
       done: true,
-      status: memory.status,
+      status: this.statusOf(memory, effects),
       conditions: this.conditions(memory, effects, undefined),
       ...(afterMs === undefined ? {} : { afterMs }),
     };
@@ -239,8 +251,16 @@ export class EffectDesk {
     const verdict: Verdict = { state: 'progressing', reason: reasonOf(effect?.phase ?? 'apply'), message };
     return {
       ...this.notDone(memory, effects, effect, verdict, undefined),
-      status: { ...memory.status, ...progress?.status },
+      status: { ...this.statusOf(memory, effects), ...progress?.status },
     };
+  }
+
+  /** With the runs that were begun, where the kind's status has a field `attempts`. */
+  private statusOf(memory: Memory, effects: readonly AnyEffect[]): StatusFields {
+    const fields = this.options.kind.schema.status.properties ?? {};
+    if (!Object.hasOwn(fields, 'attempts')) return memory.status;
+    const attempts = effects.flatMap(({ name }) => memory.state.records[name]?.attempts ?? []);
+    return attempts.length === 0 ? memory.status : { ...memory.status, attempts: Math.max(...attempts) };
   }
 
   private notDone(
@@ -253,7 +273,7 @@ export class EffectDesk {
     return {
       done: false,
       verdict,
-      status: memory.status,
+      status: this.statusOf(memory, effects),
       conditions: this.conditions(memory, effects, { effect, verdict }),
       ...(afterMs === undefined ? {} : { afterMs }),
     };

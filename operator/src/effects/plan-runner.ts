@@ -1,4 +1,5 @@
 import type { EffectRun } from '../../../constructs/core/effects';
+import type { Reason } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 
@@ -46,6 +47,8 @@ export interface PlanRun {
   /** To be called before each step. @throws RunInterrupted when this process must start nothing more */
   readonly mayGoOn: () => void;
   readonly report: (progress: RunProgress) => void;
+  /** Records a Warning event about the object. */
+  readonly warn: (warning: Reason) => void;
 }
 
 /** How a run ended well. */

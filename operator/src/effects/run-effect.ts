@@ -85,6 +85,7 @@ async function carryOut(options: RunOptions): Promise<PlanEnd> {
     secret: (ref) => reads.secret(ref),
     file: (path) => reads.file(path),
     mayGoOn: () => assertGoesOn(options),
+    warn: (warning) => record(object, { type: 'Warning', action, ...warning }),
     report: (progress) => {
       report(progress);
       if (progress.event === true) {

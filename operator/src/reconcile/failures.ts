@@ -1,3 +1,4 @@
+import { PlanError } from '../effects/plan-runner';
 import { ApiError, TransportError } from '../client/errors';
 
 /** Hopeless until the spec, an object it refers to, or the `kindred.dev/reconcile-at` annotation changes. */
@@ -25,6 +26,10 @@ export interface Failure {
 /** Judges what a reconcile threw. */
 export function classify(error: unknown): Failure {
   if (error instanceof TerminalError) return { kind: 'terminal', reason: error.reason, message: error.message };
+  if (error instanceof PlanError) {
+    const kind = error.details.hopeless === true ? 'terminal' : 'retry';
+    return { kind, reason: error.reason, message: error.message };
+  }
   if (error instanceof ApiError) return classifyApi(error);
   if (error instanceof TransportError) return { kind: 'stale', reason: 'ErrUnreachable', message: error.message };
   const message = error instanceof Error ? error.message : String(error);

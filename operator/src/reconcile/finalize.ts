@@ -1,6 +1,10 @@
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import { InvalidObjectError } from '../../../constructs/core/errors';
+import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
+import type { EffectDesk, EffectsFound } from '../effects/effect-desk';
+import { PlanError } from '../effects/plan-runner';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
 import { controlledChildren, deleteChild } from './prune';
@@ -65,12 +69,10 @@ export async function finalize(context: ReconcileContext, object: KubeObject): P
 async function takeAway(context: ReconcileContext, object: KubeObject): Promise<Next | undefined> {
   const { effects, kind } = context;
   if (effects === undefined || object.metadata.annotations?.[FORCE_REMOVE_ANNOTATION] === 'true') return undefined;
-  if (!(await effects.wasBegun(object))) return undefined;
-  const found = await effects.advance(object, withDefaults(kind, object), 'remove');
-  if (found.verdict === undefined) return undefined;
-  const { verdict, status, conditions, afterMs } = found;
+  const { verdict, status = {}, conditions, afterMs } = await removal(effects, kind, object);
+  if (verdict === undefined) return undefined;
   const observed = { ...ownStatus(kind, object), ...status };
-  await writeStatus(context, { object, verdict, observed, conditions });
+  await writeStatus(context, { object, verdict, observed, ...(conditions && { conditions }) });
   const { reason, message } = verdict;
   const bad = verdict.state === 'failing' || verdict.state === 'stalled';
   return {
@@ -78,6 +80,19 @@ async function takeAway(context: ReconcileContext, object: KubeObject): Promise<
     ...(bad ? { failed: { reason, message } } : {}),
     ...(afterMs === undefined ? {} : { afterMs }),
   };
+}
+
+async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsFound>> {
+  try {
+    if (!(await effects.wasBegun(object))) return {};
+    return await effects.advance(object, withDefaults(kind, object), 'remove');
+  } catch (error) {
+    // Both are hopeless: a state that is lost, and a spec that an older schema let through.
+    if (!(error instanceof PlanError) && !(error instanceof InvalidObjectError)) throw error;
+    const reason = error instanceof PlanError ? error.reason : 'ErrInvalidSpec';
+    const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
+    return { verdict: { state: 'stalled', reason, message: `${error.message} ${help}` } };
+  }
 }
 
 async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {

@@ -1,0 +1,65 @@
+import type { OperatorSettings } from '../operator';
+import type { PolicyRule } from '../rbac';
+import { DEFAULT_NAMESPACE } from './platform-props';
+import type { PlatformOperator } from './platform-props';
+
+/** What a provisioner is made of, besides what every operator is. */
+export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'configDirectory'> {
+  /** Its name; its objects are called `kindred-<name>`. @default 'provisioner' */
+  readonly name?: string;
+  /** The platform's namespace: Secrets with state and kubeconfigs are kept there. @default 'kindred-system' */
+  readonly namespace?: string;
+  /** Further namespaces whose Secrets objects may name. @default none */
+  readonly secretNamespaces?: readonly string[];
+  /** Secret in the platform's namespace whose values are the files that objects may name. @default none */
+  readonly configSecretName?: string;
+  /** How long a step under way may take to end when a pod stops, in seconds: at most a day less a minute. @default 3600 */
+  readonly drainSeconds?: number;
+}
+
+/** Where key files lie, in memory. */
+const KEY_DIRECTORY = '/run/kindred';
+/** Where the files lie that objects may name. */
+const CONFIG_DIRECTORY = '/etc/kindred/config';
+/** Seconds that an operator has to stop besides its steps. */
+const ORDERLY_STOP_SECONDS = 30;
+
+/**
+ * An operator for kinds that act on machines: with a ServiceAccount, a Lease, an image and permissions of its own, since it alone reads keys to
+ * machines.
+ *
+ * Guarantees: it may write Secrets in the platform's namespace only, and read them there and in the configured ones; keys lie in memory.
+ *
+ * Caveat: whoever may create a Cluster has it name any Secret of those namespaces. Keep other Secrets out of them.
+ */
+export function provisioner(props: ProvisionerProps): PlatformOperator {
+  const { name = 'provisioner', namespace = DEFAULT_NAMESPACE, ...rest } = props;
+  const { secretNamespaces = [], configSecretName, drainSeconds = 3600, args = [], ...settings } = rest;
+  const others = [...new Set(secretNamespaces)].filter((other) => other !== namespace).sort();
+  return {
+    memoryLimitMiB: 512,
+    terminationGracePeriodSeconds: drainSeconds + ORDERLY_STOP_SECONDS,
+    ...settings,
+    name,
+    args: [
+      `--state-namespace=${namespace}`,
+      ...(others.length === 0 ? [] : [`--secret-namespaces=${others.join()}`]),
+      ...(configSecretName === undefined ? [] : [`--config-dir=${CONFIG_DIRECTORY}`]),
+      `--key-dir=${KEY_DIRECTORY}`,
+      `--drain-seconds=${drainSeconds}`,
+      ...args,
+    ],
+    scratch: { path: KEY_DIRECTORY, sizeMiB: 64 },
+    ...(configSecretName === undefined
+      ? {}
+      : { configDirectory: { path: CONFIG_DIRECTORY, secretName: configSecretName } }),
+    extraRules: {
+      [namespace]: [secrets('get', 'create', 'update')],
+      ...Object.fromEntries(others.map((other) => [other, [secrets('get')]])),
+    },
+  };
+}
+
+function secrets(...verbs: PolicyRule['verbs']): PolicyRule {
+  return { apiGroups: [''], resources: ['secrets'], verbs };
+}

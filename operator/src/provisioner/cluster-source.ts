@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { load as loadYaml } from 'js-yaml';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { withDefaults } from '../../../constructs/core/render';
+import { Cluster } from '../../../constructs/kinds/cluster';
+import { clusterInput, clusterProblems, clusterTasks, kubeconfigOf } from '../../../constructs/provision';
+import type { ClusterInput, Node, OutputRef, Task } from '../../../constructs/provision';
+import {
+  readClusterYml,
+  rkeFileText,
+  rkeKubeconfig,
+  rkeTasks,
+  rkeTasksOfFile,
+} from '../../../constructs/provision/rke';
+import type { ClusterYmlFile, FileNode } from '../../../constructs/provision/rke';
+import type { PlanRun } from '../effects/plan-runner';
+import { PlanError } from '../effects/plan-runner';
+
+/** What is to be carried out for a Cluster, wherever its spec has it from. */
+export interface WantedCluster {
+  readonly plan: readonly Task[];
+  readonly kubeconfig: OutputRef;
+  readonly nodes: readonly Pick<Node, 'address' | 'roles'>[];
+  /** @default RKE's own */
+  readonly version?: string;
+  /** For `status.appliedConfig`: no secret in the text. */
+  readonly appliedConfig: { readonly text: string; readonly sha256: string };
+  /** Texts that the plan asks for as files of these names, besides files of the configured directory. They may be secret. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** Only of typed clusters: what the next change is compared with. */
+  readonly input?: ClusterInput;
+}
+
+/** Names under which a plan asks for texts that stand in no file. No path below a directory looks like that. */
+const CLUSTER_YML = '//cluster.yml';
+const MASKS = '//masks';
+
+/** The provisioner has each task's outputs, those of failed runs too. */
+const RKE_OPTIONS = { stateFrom: 'stdin', unknownHosts: 'accept' } as const;
+
+/**
+ * Reads what a Cluster wants.
+ *
+ * @throws PlanError `ErrInvalidConfig` with all that is wrong with it; what `secret` and `file` throw
+ */
+export async function wantedCluster(run: PlanRun, previous: ClusterInput | undefined): Promise<WantedCluster> {
+  const object = withDefaults(Cluster, run.object);
+  const { name } = object.metadata;
+  const { spec } = object;
+  if (spec.nodes !== undefined) return typedCluster(clusterInput(name, spec), previous);
+  const { configPath, configSecretRef, sshKeySecretRef } = spec;
+  const text = configSecretRef === undefined ? await run.file(configPath ?? '') : await run.secret(configSecretRef);
+  const source = configSecretRef === undefined ? `the file "${configPath ?? ''}"` : 'the Secret of configSecretRef';
+  const folder = configPath === undefined ? '' : configPath.split('/').slice(0, -1).join('/');
+  const file = readClusterYml(parseYaml(text, source), { folder, sshKey: sshKeySecretRef !== undefined });
+  if (file.problems.length > 0) throw invalid(`the cluster.yml in ${source}`, file.problems);
+  const plan = rkeTasksOfFile(
+    {
+      name,
+      file,
+      clusterYml: { file: CLUSTER_YML },
+      masks: { file: MASKS },
+      ...(sshKeySecretRef === undefined ? {} : { sshKey: sshKeySecretRef }),
+    },
+    RKE_OPTIONS,
+  );
+  const masks = file.secretTexts.map((secret) => JSON.stringify(secret)).join('\n');
+  return {
+    plan,
+    kubeconfig: rkeKubeconfig(RKE_OPTIONS),
+    nodes: file.nodes.map(nodeOfFile),
+    ...(file.kubernetesVersion === undefined ? {} : { version: file.kubernetesVersion }),
+    appliedConfig: { text: file.redactedClusterYml, sha256: sha256(text) },
+    texts: { [CLUSTER_YML]: rkeFileText(file, sshKeySecretRef !== undefined), [MASKS]: masks },
+  };
+}
+
+function typedCluster(input: ClusterInput, previous: ClusterInput | undefined): WantedCluster {
+  const problems = clusterProblems(input, previous);
+  if (problems.length > 0) throw invalid('the spec', problems);
+  const isRke = input.distribution === 'rke';
+  const { distribution, version, nodes, options } = input;
+  const text = `${JSON.stringify({ distribution, version, nodes, [distribution]: options }, null, 2)}\n`;
+  return {
+    plan: isRke ? rkeTasks(input, RKE_OPTIONS) : clusterTasks(input),
+    kubeconfig: isRke ? rkeKubeconfig(RKE_OPTIONS) : kubeconfigOf(input),
+    nodes,
+    version,
+    appliedConfig: { text, sha256: sha256(text) },
+    texts: {},
+    input,
+  };
+}
+
+function nodeOfFile({ address, roles }: FileNode): Pick<Node, 'address' | 'roles'> {
+  return { address, roles: roles as Node['roles'] };
+}
+
+function parseYaml(text: string, source: string): unknown {
+  try {
+    return loadYaml(text);
+  } catch {
+    // The parser's message quotes the text, and there may be keys in it.
+    throw invalid(`the cluster.yml in ${source}`, [
+      { path: '', message: 'it is no YAML, or a key stands twice in it' },
+    ]);
+  }
+}
+
+function invalid(what: string, problems: ClusterYmlFile['problems']): PlanError {
+  const list = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+  return new PlanError('ErrInvalidConfig', `${what} cannot be used: ${list}`, { hopeless: true });
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}

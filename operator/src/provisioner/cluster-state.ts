@@ -1,0 +1,47 @@
+import type { ClusterInput } from '../../../constructs/provision';
+import type { RunValues } from '../effects/plan-runner';
+import type { Endpoint, HostKeyStore, TaskRecord } from '../tasks';
+
+/** Names of the values in a Cluster's state. */
+const RECORDS = 'tasks';
+const APPLIED = 'applied';
+const HOST_KEYS = 'host-keys';
+
+/** What is kept of a cluster between runs, in the state of its effects. */
+export class ClusterState {
+  constructor(private readonly values: RunValues) {}
+
+  /** What was carried out so far. */
+  get records(): readonly TaskRecord[] {
+    return (this.read(RECORDS) as readonly TaskRecord[] | undefined) ?? [];
+  }
+
+  putRecords(records: readonly TaskRecord[]): Promise<void> {
+    return this.values.put({ [RECORDS]: records.length === 0 ? undefined : JSON.stringify(records) });
+  }
+
+  /** What was applied last, as a whole. */
+  get applied(): ClusterInput | undefined {
+    return this.read(APPLIED) as ClusterInput | undefined;
+  }
+
+  putApplied(input: ClusterInput | undefined): Promise<void> {
+    return this.values.put({ [APPLIED]: input === undefined ? undefined : JSON.stringify(input) });
+  }
+
+  /** Host keys of machines whose key the spec does not give: the first one seen is held from then on. */
+  get hostKeys(): HostKeyStore {
+    const idOf = ({ address, port }: Endpoint): string => `[${address}]:${port}`;
+    const all = (): Readonly<Record<string, string>> =>
+      (this.read(HOST_KEYS) as Record<string, string> | undefined) ?? {};
+    return {
+      get: (endpoint) => Promise.resolve(all()[idOf(endpoint)]),
+      put: (endpoint, key) => this.values.put({ [HOST_KEYS]: JSON.stringify({ ...all(), [idOf(endpoint)]: key }) }),
+    };
+  }
+
+  private read(name: string): unknown {
+    const text = this.values.all()[name];
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+}

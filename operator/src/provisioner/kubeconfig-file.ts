@@ -1,0 +1,129 @@
+import { X509Certificate } from 'node:crypto';
+import { load as loadYaml } from 'js-yaml';
+import { z } from 'zod';
+import { PlanError } from '../effects/plan-runner';
+
+/**
+ * The parts of a kubeconfig that lead to a server by what stands in it. All else is refused: `exec` and `auth-provider` run programs,
+ * `tokenFile`, `certificate-authority` and the like read files of the provisioner, `proxy-url` leads elsewhere, and insecure TLS talks to
+ * anybody. Source: `k8s.io/client-go/tools/clientcmd/api/v1`.
+ */
+const pem = z
+  .string()
+  .max(262_144)
+  .regex(/^[A-Za-z0-9+/=\s]*$/);
+
+const kubeconfig = z.strictObject({
+  apiVersion: z.literal('v1').optional(),
+  kind: z.literal('Config').optional(),
+  preferences: z.strictObject({}).optional(),
+  'current-context': z.string().min(1),
+  clusters: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        cluster: z.strictObject({
+          server: z.string().regex(/^https:\/\//, { error: 'must begin with https://' }),
+          'certificate-authority-data': pem.optional(),
+          'tls-server-name': z.string().optional(),
+        }),
+      }),
+    )
+    .min(1)
+    .max(64),
+  contexts: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        context: z.strictObject({ cluster: z.string(), user: z.string(), namespace: z.string().optional() }),
+      }),
+    )
+    .min(1)
+    .max(64),
+  users: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        user: z.strictObject({
+          'client-certificate-data': pem.optional(),
+          'client-key-data': pem.optional(),
+          token: z.string().max(65_536).optional(),
+        }),
+      }),
+    )
+    .max(64),
+});
+
+/** What is known of a kubeconfig without asking the server. */
+export interface KubeconfigFacts {
+  readonly server: string;
+  /** When the first of its certificates expires. */
+  readonly certificateExpiry?: Date;
+}
+
+/**
+ * Reads a kubeconfig against the allow-list.
+ *
+ * @param source - names it in errors
+ * @throws PlanError `ErrKubeconfig` naming every field that is refused, and no value
+ */
+export function readKubeconfig(text: string, source: string): KubeconfigFacts {
+  const parsed = kubeconfig.safeParse(parse(text, source));
+  if (!parsed.success) {
+    const problems = parsed.error.issues.flatMap(describeIssue);
+    throw refused(source, problems.join('; '));
+  }
+  const { clusters, contexts, users, 'current-context': current } = parsed.data;
+  const context = contexts.find(({ name }) => name === current)?.context;
+  if (context === undefined) throw refused(source, `there is no context "${current}"`);
+  const cluster = clusters.find(({ name }) => name === context.cluster)?.cluster;
+  if (cluster === undefined) throw refused(source, `its context names a cluster that it does not define`);
+  const user = users.find(({ name }) => name === context.user)?.user;
+  const expiry = earliest(
+    [cluster['certificate-authority-data'], user?.['client-certificate-data']].flatMap((data) =>
+      data === undefined ? [] : certificates(data, source),
+    ),
+  );
+  return { server: cluster.server, ...(expiry === undefined ? {} : { certificateExpiry: expiry }) };
+}
+
+function parse(text: string, source: string): unknown {
+  try {
+    return loadYaml(text);
+  } catch {
+    // The parser's message quotes the text, keys and tokens in it.
+    throw refused(source, 'it is no YAML');
+  }
+}
+
+/** zod's messages name fields and types; those that quote a value are replaced. */
+function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
+  const path = issue.path.map(String).join('.');
+  const at = (key: string): string => (path === '' ? key : `${path}.${key}`);
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${at(key)} is not allowed`);
+  return [`${path === '' ? 'it' : path}: ${issue.message}`];
+}
+
+function certificates(data: string, source: string): readonly X509Certificate[] {
+  const text = Buffer.from(data, 'base64').toString('latin1');
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    throw refused(source, 'a certificate in it cannot be read');
+  }
+}
+
+function earliest(found: readonly X509Certificate[]): Date | undefined {
+  const times = found.map(({ validTo }) => Date.parse(validTo)).filter((time) => !Number.isNaN(time));
+  return times.length === 0 ? undefined : new Date(Math.min(...times));
+}
+
+function refused(source: string, why: string): PlanError {
+  return new PlanError(
+    'ErrKubeconfig',
+    `The kubeconfig in ${source} is refused: ${why}. Allowed is what leads to a server by itself: an https server, ` +
+      'certificate-authority-data, client-certificate-data, client-key-data, token.',
+    { hopeless: true },
+  );
+}

@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { defineKind } from '../../../constructs/core/kind';
+import { owned } from '../../../constructs/core/owned';
+import { EffectDesk } from '../../../operator/src/effects/effect-desk';
+import { EffectReads } from '../../../operator/src/effects/effect-reads';
+import { EffectRuns } from '../../../operator/src/effects/effect-runs';
+import type { EffectStore } from '../../../operator/src/effects/effect-store';
+import type { PlanEnd, PlanRun, PlanRunner } from '../../../operator/src/effects/plan-runner';
+import { SecretStore } from '../../../operator/src/effects/secret-store';
+import type { Clock } from '../../../operator/src/runtime/clock';
+import { Harness, NAMESPACE } from '../reconcile/harness';
+
+/** A kind that acts on something outside: what it makes of `size` is taken away again when it goes. */
+export const Thing = defineKind({
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Thing',
+  plural: 'things',
+  scope: 'Namespaced',
+  description: 'Something outside the cluster.',
+  spec: z.object({
+    size: z.int32().default(1).describe('How large.'),
+    secret: z.string().optional().describe('A Secret that decides too.'),
+  }),
+  status: z.object({
+    attempts: z.int32().optional().describe('Runs begun.'),
+    built: z.int32().optional().describe('What stands.'),
+  }),
+  conditionTypes: [{ type: 'Made', description: 'It stands as asked for.' }],
+  lastUpdateTime: true,
+  finalizer: { name: 'example.com/thing', propagation: 'Foreground' },
+  owns: [owned.ConfigMap],
+  reads: [
+    {
+      name: 'secret',
+      type: owned.Secret,
+      refs: ({ spec }) => (spec.secret === undefined ? [] : [{ namespace: NAMESPACE, name: spec.secret }]),
+    },
+  ],
+  effects: [
+    {
+      name: 'make',
+      phase: 'apply',
+      plan: 'thing.up',
+      input: ({ spec }, read) => ({
+        size: spec.size,
+        ...(spec.secret === undefined
+          ? {}
+          : { digest: read.digest(owned.Secret, { namespace: NAMESPACE, name: spec.secret, key: 'k' }) }),
+      }),
+      timeoutSeconds: 60,
+      maxAttempts: () => 3,
+      condition: 'Made',
+    },
+    {
+      name: 'unmake',
+      phase: 'remove',
+      plan: 'thing.down',
+      input: ({ metadata }) => ({ name: metadata.name }),
+      timeoutSeconds: 60,
+      maxAttempts: () => 2,
+    },
+  ],
+  children() {
+    // None: it acts outside.
+  },
+});
+
+/** A run that waits for the test to end it. */
+export interface OpenRun {
+  readonly run: PlanRun;
+  readonly end: (how: PlanEnd | Error) => void;
+}
+
+/** A clock that a test moves. */
+export class TestClock implements Clock {
+  now = 1_000_000;
+  private timers: { readonly at: number; readonly run: () => void }[] = [];
+  monotonicMs(): number {
+    return this.now;
+  }
+  wallMs(): number {
+    return this.now;
+  }
+  setTimer(run: () => void, ms: number): () => void {
+    const timer = { at: this.now + ms, run };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+  nextTurn(run: () => void): void {
+    setImmediate(run);
+  }
+  pass(ms: number): void {
+    this.now += ms;
+    const over = this.timers.filter(({ at }) => at <= this.now);
+    this.timers = this.timers.filter(({ at }) => at > this.now);
+    for (const { run } of over) run();
+  }
+}
+
+/** A Thing's reconciles with its effects, whose runs the test ends. */
+export class World {
+  readonly harness = new Harness(Thing);
+  readonly clock = new TestClock();
+  readonly open: OpenRun[] = [];
+  readonly stop = new AbortController();
+  woken: string[] = [];
+  leads = true;
+  desk = this.newDesk();
+
+  private newDesk(store?: EffectStore): EffectDesk {
+    const { server, context } = this.harness;
+    const runner: PlanRunner = (run) =>
+      new Promise((resolve, reject) => {
+        this.open.push({ run, end: (how) => (how instanceof Error ? reject(how) : resolve(how)) });
+      });
+    const desk = new EffectDesk({
+      kind: Thing,
+      plans: { 'thing.up': runner, 'thing.down': runner },
+      store:
+        store ??
+        new SecretStore({
+          client: server,
+          namespace: NAMESPACE,
+          nameOf: ({ metadata }) => `${metadata.name}-state`,
+          retain: () => false,
+        }),
+      reads: new EffectReads(server, { namespaces: [NAMESPACE] }),
+      runs: new EffectRuns({ limit: 4, stop: this.stop.signal }),
+      backoff: { baseMs: 1000, maxMs: 60_000 },
+      clock: this.clock,
+      record: context.record,
+      wake: (object) => this.woken.push(object.metadata.name),
+      stop: this.stop.signal,
+      assertMayRun: () => {
+        if (!this.leads) throw new Error('another leads');
+      },
+    });
+    (context as { effects?: EffectDesk }).effects = desk;
+    return desk;
+  }
+
+  /** The process was killed, and another one goes on with what is stored. */
+  restart(): void {
+    this.open.length = 0;
+    this.desk = this.newDesk();
+  }
+
+  /** Ends the one run that is open, and waits until what follows from it is stored. */
+  async end(how: PlanEnd | Error): Promise<void> {
+    const [only] = this.open.splice(0);
+    if (only === undefined) throw new Error('no run is open');
+    const woken = this.woken.length;
+    only.end(how);
+    while (this.woken.length === woken) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async reconcile(name = 'a'): Promise<Awaited<ReturnType<Harness['reconcile']>>> {
+    const result = await this.harness.reconcile(name);
+    // The run's record is stored before the run begins.
+    for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    return result;
+  }
+}
