@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { load as loadYaml } from 'js-yaml';
-import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
 import { Cluster } from '../../../constructs/kinds/cluster';
 import { clusterInput, clusterProblems, clusterTasks, kubeconfigOf } from '../../../constructs/provision';
