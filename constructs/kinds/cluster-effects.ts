@@ -82,7 +82,12 @@ const typed = (distribution: 'rke' | 'rke2' | 'k3s'): Source => ({
   name: distribution,
   plans: { up: `${distribution}.up`, remove: `${distribution}.remove` },
   given: (spec) => spec.distribution === distribution,
-  what: (spec) => ({ nodes: spec.nodes, version: spec.version, options: spec[distribution] ?? {} }),
+  what: (spec) => ({
+    nodes: spec.nodes,
+    version: spec.version,
+    options: spec[distribution] ?? {},
+    installer: spec.installer,
+  }),
   digests: (spec, read) =>
     Object.fromEntries(
       credentials(spec).map((ref) => [[ref.namespace, ref.name, ref.key].join('/'), read.digest(owned.Secret, ref)]),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cel } from '../core/cel';
 import { immutable, withRule } from '../core/fields';
+import { installer } from '../provision/config/cluster-installer';
 import { filePath, secretKeyRef, sshKeyRef } from '../provision/config/cluster-fields';
 import { k3sOptions } from '../provision/config/cluster-k3s';
 import { nodes } from '../provision/config/cluster-node';
@@ -30,6 +31,9 @@ const fields = z.object({
   rke: rkeOptions.optional().describe('Options of the distribution rke.'),
   rke2: rke2Options.optional().describe('Options of the distribution rke2.'),
   k3s: k3sOptions.optional().describe('Options of the distribution k3s.'),
+  installer: installer
+    .optional()
+    .describe("Where the installation script of rke2 or k3s comes from. Default: the distribution's own."),
   sshKeySecretRef: sshKeyRef
     .optional()
     .describe(
@@ -97,6 +101,12 @@ const rules: readonly Rule[] = [
     check: (spec) => spec.nodes === undefined || spec.sshKeySecretRef !== undefined,
   },
   ...(['rke', 'rke2', 'k3s'] as const).flatMap((distribution) => [optionsOf(distribution), versionOf(distribution)]),
+  {
+    rule: '!has(self.installer) || (has(self.distribution) && self.distribution != "rke")',
+    message: 'installer goes with the distributions rke2 and k3s',
+    check: ({ installer: given, distribution }) =>
+      given === undefined || (distribution !== undefined && distribution !== 'rke'),
+  },
   {
     rule: '!has(self.nodes) || self.nodes.exists(node, "controlplane" in node.roles)',
     message: 'at least one node must have the role controlplane',

@@ -76,6 +76,7 @@ export interface TypedClusterSpec {
   readonly rke2?: Rke2Options | undefined;
   readonly k3s?: K3sOptions | undefined;
   readonly sshKeySecretRef?: ObjectKeyRef | undefined;
+  readonly installer?: InstallerSource | undefined;
 }
 
 /**
@@ -84,13 +85,13 @@ export interface TypedClusterSpec {
  * @throws TypeError when the spec has no nodes, that is, when the cluster stands in a cluster.yml
  */
 export function clusterInput(name: string, spec: TypedClusterSpec): ClusterInput {
-  const { distribution, version, nodes, sshKeySecretRef: sshKey } = spec;
+  const { distribution, version, nodes, sshKeySecretRef: sshKey, installer } = spec;
   if (distribution === undefined || version === undefined || nodes === undefined || sshKey === undefined) {
     throw new TypeError(
       `Cluster ${name}: only one with nodes, distribution, version and sshKeySecretRef has typed options`,
     );
   }
-  const common = { name, version, nodes, sshKey };
+  const common = { name, version, nodes, sshKey, ...(installer === undefined ? {} : { installer }) };
   switch (distribution) {
     case 'rke':
       return { ...common, distribution, options: spec.rke ?? rkeOptions.parse({}) };
