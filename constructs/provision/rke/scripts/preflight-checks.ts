@@ -58,7 +58,7 @@ if [ -e "$sshd" ] && [ ! -r "$sshd" ]; then
 elif [ -r "$sshd" ]; then
   # The first line for a keyword holds. Those of a Match block hold for some logins, so they are said as well.
   for key in AllowTcpForwarding AllowStreamLocalForwarding; do
-    at=$(lines_of "^[[:space:]]*$key[[:space:]=]+\"?(no|remote)" "$root"/etc/ssh/sshd_config.d/*.conf "$sshd" | head -n 3)
+    at=$(lines_of "^[[:space:]]*$key"'[[:space:]=]+"?(no|remote)' "$root"/etc/ssh/sshd_config.d/*.conf "$sshd" | head -n 3)
     if [ -n "$at" ]; then bad "the SSH server forbids the tunnel to Docker ($at): make it $key yes, then systemctl reload sshd"; fi
   done
   at=$(lines_of '^[[:space:]]*DisableForwarding[[:space:]=]+"?yes' "$root"/etc/ssh/sshd_config.d/*.conf "$sshd" | head -n 3)

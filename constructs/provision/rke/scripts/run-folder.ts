@@ -75,7 +75,13 @@ done
 for name in cluster_yml layout ssh_config machines; do
   if [ ! -s "$dir/in/$name" ]; then die Failed "the value $name did not come in on stdin, or is empty"; fi
 done
-secrets=$(cat "$dir"/in/key_* "$dir/in/masks" 2>/dev/null || :)
+# The masks are JSON strings. RKE's log escapes as these do; what it passes on from others may not.
+inner() { sed -e 's/^"//' -e 's/"$//' "$dir/in/masks" 2>/dev/null || :; }
+secrets=$(
+  cat "$dir"/in/key_* 2>/dev/null || :
+  inner
+  inner | sed -e 's/\\"/"/g' -e 's/\\\\/\\/g'
+)
 while read -r name path; do
   if [ ! -s "$dir/in/$name" ]; then die Failed "the value $name, which is to be the file $path, did not come in on stdin, or is empty"; fi
   mkdir -p "$(dirname "$dir/work/$path")"

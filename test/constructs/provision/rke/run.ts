@@ -23,9 +23,10 @@ export interface Lab {
   readonly outputs: Map<string, string>;
   /** An input for the first machines. */
   input(count: number, fields?: Parameters<typeof rkeInput>[0]): RkeInput;
-  start(task: Task, script: string): Running;
+  /** @param shell - @default `sh` */
+  start(task: Task, script: string, shell?: readonly [string, ...string[]]): Running;
   /** Runs a task to its end and keeps its outputs, as a carrier does. */
-  carry(task: Task): Promise<Answer>;
+  carry(task: Task, shell?: readonly [string, ...string[]]): Promise<Answer>;
   /** The same for a task of an input's plan. */
   apply(input: RkeInput, id: string, options?: RkeTaskOptions): Promise<Answer>;
   remove(input: RkeInput): Promise<Answer>;
@@ -66,8 +67,10 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     if ('output' in leaf) return outputs.get(`${leaf.output.task}/${leaf.output.name}`) ?? '';
     return readFileSync(join(folder, leaf.file), 'utf8');
   };
-  const start = (task: Task, script: string): Running => {
-    const child = spawn('sh', ['-c', script], { env: { PATH: `${rke.bin}:${process.env['PATH'] ?? ''}`, OWN: '1' } });
+  const start: Lab['start'] = (task, script, [shell, ...words] = ['sh']) => {
+    const child = spawn(shell, [...words, '-c', script], {
+      env: { PATH: `${rke.bin}:${process.env['PATH'] ?? ''}`, OWN: '1' },
+    });
     const watch = setInterval(() => lookAtProcesses(seen), 20);
     child.stdin.on('error', () => undefined); // it was killed
     child.stdin.end(
@@ -99,7 +102,7 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     rkeTasks(input, options).find((task) => task.id === id)!;
   return {
     ...{ rke, homes, secrets, outputs, seen, start },
-    carry: (task) => finish(task, start(task, task.apply)),
+    carry: (task, shell) => finish(task, start(task, task.apply, shell)),
     input: (some, fields) =>
       rkeInput({
         name,

@@ -83,13 +83,16 @@ test('no secret of the file is in the plan', () => {
 });
 
 test('a secret of the file that RKE says in an error is not in the message', async () => {
-  const desiredState = { rkeConfig: { clusterName: 'CANARY-password' } };
+  const password = 'CANARY "with\\all that-CANARY';
+  const registries = [{ url: 'r.example.com', user: 'u', password }];
+  const desiredState = { rkeConfig: { clusterName: password } };
   lab.outputs.set('rke/up/state', JSON.stringify({ desiredState, currentState: {} }));
   lab.outputs.set('rke/up/serial', '7');
-  const up = tasks(true, {}, { stateFrom: 'stdin' }).at(-1)!;
+  const up = tasks(true, { private_registries: registries }, { stateFrom: 'stdin' }).at(-1)!;
   const answer = await lab.carry(up);
   expect(answer).toMatchObject({ ok: false, reason: 'RkeFailed', changed: false });
   expect(answer.message).toContain('the state file is that of the cluster ***');
+  expect(answer.message).not.toContain('CANARY');
 });
 
 test('a file with problems makes no plan, and says none of its values', () => {

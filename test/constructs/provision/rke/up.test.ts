@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_CONVERGED, RKE_UP, rkeKubeconfig, rkeTasks } from '../../../../constructs/provision/rke/tasks';
@@ -81,6 +82,22 @@ describe('rke up', () => {
     expect(upCalls()).toEqual(['up --init --config ../cluster.yml', 'up --config ../cluster.yml']);
     expect(runFolders(input.name)).toEqual([]);
   });
+
+  // Which of them is there depends on the machine; sh is one of them everywhere. bash takes a socket as stdin for a reason to read .bashrc.
+  const shells: readonly (readonly [string, ...string[]])[] = [
+    ['dash'],
+    ['bash', '--norc', '--posix'],
+    ['busybox', 'sh'],
+  ];
+  test.each(shells.filter(([name]) => spawnSync(name, ['--help']).error === undefined))(
+    'under %s',
+    async (...shell) => {
+      const up = rkeTasks(lab.input(1)).find(({ id }) => id === RKE_UP)!;
+      lab.rke.control({ fail: 'after-state' });
+      await expect(lab.carry(up, shell)).resolves.toMatchObject({ ok: false, reason: 'RkeFailed' });
+      await expect(lab.carry(up, shell)).resolves.toMatchObject({ ok: true });
+    },
+  );
 
   test('the state is kept before any machine is touched', async () => {
     const input = lab.input(1);
