@@ -34,11 +34,12 @@ function openSshProblem(body: Buffer): string | undefined {
 
 function pemProblem(key: string): string | undefined {
   if (!key.startsWith('-----BEGIN ')) return malformed;
+  // PKCS#8 says so in its first line, the older formats in the second. Sources: RFC 5958, RFC 1421.
+  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED$/m.test(key)) return passphrase;
   try {
     createPrivateKey({ key, format: 'pem' });
     return undefined;
-  } catch (error) {
-    // What the parser says may quote the key, so that it is not passed on.
-    return (error as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE' ? passphrase : malformed;
+  } catch {
+    return malformed; // what the parser says may quote the key
   }
 }

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { clusterInput, clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOf } from '../../../constructs/provision';
 import type { ClusterInput, Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { k3sOptions } from '../../../constructs/provision/config/cluster-k3s';
 import { nodes as nodesSchema } from '../../../constructs/provision/config/cluster-node';
+import { rke2Options } from '../../../constructs/provision/config/cluster-rke2';
 import {
   carryOut,
   SshTransport,
@@ -13,6 +15,8 @@ import {
   type Transport,
 } from '../../../operator/src/tasks';
 import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
+
+const schemas = { rke2: rke2Options, k3s: k3sOptions };
 
 /** A machine's part in a cluster. */
 export interface Part {
@@ -51,7 +55,7 @@ export class TestCluster {
       nodes: nodesSchema.parse(
         parts.map(({ host, roles }) => ({ address: host.address, roles, hostKey: host.hostKey, user: 'root' })),
       ),
-      ...(options !== undefined && { [distribution]: options }),
+      [distribution]: schemas[distribution].parse(options ?? {}),
     });
     return { ...input, installer: { path: INSTALLER } };
   }

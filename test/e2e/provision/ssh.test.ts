@@ -111,7 +111,7 @@ describeOnHosts('scripts over SSH', () => {
 
     test('no host key', async () => {
       const { address, user, sshKey } = host.machine();
-      const machine = { address, user, sshKey };
+      const machine: Machine = { address, user, sshKey };
       expect(await failure(run(machine, 'true'))).toMatchObject({
         reason: 'HostKeyUnknown',
         message: expect.stringContaining('nothing was sent') as string,
@@ -128,7 +128,11 @@ describeOnHosts('scripts over SSH', () => {
     });
 
     test('a key with a passphrase, and one that is none', async () => {
-      const { private: locked } = utils.generateKeyPairSync('ed25519', { passphrase: 'p', cipher: 'aes256-ctr' });
+      const { private: locked } = utils.generateKeyPairSync('ed25519', {
+        passphrase: 'p',
+        cipher: 'aes256-ctr',
+        rounds: 8,
+      });
       const withKey = (key: string) =>
         run(host.machine(), 'true', { via: transport({ privateKey: () => Promise.resolve(key) }) });
       const refusal = await failure(withKey(locked));

@@ -11,7 +11,10 @@ esac
 if [ "$(id -u)" != 0 ]; then echo '[ERROR]  this must be run as root' >&2; exit 1; fi
 if [ -e /etc/stand-in/fail-install ]; then cat /etc/stand-in/fail-install >&2; exit 1; fi
 echo "[INFO]  using $version as release"
-if [ -e /etc/stand-in/slow-install ]; then touch /tmp/installing; while [ -e /etc/stand-in/slow-install ]; do sleep 0.1; done; fi
+if [ -e /etc/stand-in/hold-install ] && [ ! -e /etc/stand-in/go ]; then
+  touch /etc/stand-in/held
+  while [ ! -e /etc/stand-in/go ]; do sleep 0.1; done
+fi
 
 case $program-$kind in
   rke2-server | rke2-agent) unit=rke2-$kind ;;
@@ -24,6 +27,8 @@ mkdir -p /usr/local/bin /etc/systemd/system
 sed -e "s|@PROGRAM@|$program|" -e "s|@VERSION@|$version|" "$here/program.sh" >"/usr/local/bin/$program.new"
 chmod 755 "/usr/local/bin/$program.new"
 mv -f "/usr/local/bin/$program.new" "/usr/local/bin/$program"
+# From here on it tells the new version, though the rest is not there yet; the real ones are no different.
+if [ -e /etc/stand-in/die-halfway ]; then kill -KILL $$; fi
 
 # The real one puts about 200 MB there; a full disk shows.
 mkdir -p "/var/lib/rancher/$program/data"

@@ -1,0 +1,169 @@
+import { kubectl } from '../../../local/testing';
+import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { TestCluster, type Wanted } from './cluster';
+import { findOnHost, spellings } from './canaries';
+import { describeOnHosts } from './on-hosts';
+
+jest.setTimeout(170_000);
+const folder = temporaryFolder('kindred-ha-');
+
+const secrets: Record<string, string> = {
+  'registry/username': 'canary-registry-user-7f1c',
+  'registry/password': 'canary-"registry\\pass: 9d2e',
+  's3/accessKey': 'canary-access-key-55ab',
+  's3/secretKey': 'canary-secret-key-c01d',
+};
+
+describeOnHosts('a cluster of RKE2 with three servers', () => {
+  let hosts: Hosts;
+  let cluster: TestCluster;
+  let recording: ProcessRecording;
+  let plane: { adminKubeconfig: string; dataDir: string };
+
+  beforeAll(async () => {
+    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+    hosts = await startHosts({ names: ['s1', 's2', 's3', 'a1', 'a2', 'a3'], mounts: parts.mounts });
+    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
+    cluster = new TestCluster(hosts, folder, 'prod', secrets);
+    recording = await recordProcesses();
+  });
+  afterAll(() => hosts.end());
+
+  function wanted(version: string, names: readonly string[]): Wanted {
+    return {
+      distribution: 'rke2',
+      version,
+      parts: names.map((name) => ({
+        host: hosts.get(name),
+        roles: name.startsWith('s') ? (['controlplane', 'etcd'] as const) : (['worker'] as const),
+      })),
+      options: {
+        upgradeStrategy: { drain: { enabled: true, timeoutSeconds: 60 } },
+        etcdSnapshots: {
+          s3: {
+            endpoint: 's3.example.com',
+            bucket: 'backups',
+            credentialsSecretRef: { namespace: 'machines', name: 's3' },
+          },
+        },
+        registries: [
+          { host: 'registry.example.com', credentialsSecretRef: { namespace: 'machines', name: 'registry' } },
+        ],
+      },
+    };
+  }
+
+  const five = (): Wanted => wanted('v1.34.1+rke2r1', ['s1', 's2', 's3', 'a1', 'a2']);
+  const changed = (): Wanted => wanted('v1.34.2+rke2r1', ['s1', 's2', 'a1', 'a3']);
+
+  async function nodes(): Promise<readonly string[]> {
+    const path =
+      '{range .items[*]}{.metadata.name} {.status.nodeInfo.kubeletVersion} {.spec.unschedulable}{"\\n"}{end}';
+    const { stdout, stderr } = await kubectl(plane, ['get', 'nodes', '-o', `jsonpath=${path}`]);
+    expect(stderr).toBe('');
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.trim())
+      .sort();
+  }
+
+  async function etcdMembers(on: TestHost): Promise<readonly string[]> {
+    const text = await on.exec('curl -sS -d "{}" http://127.0.0.1:2379/v3/cluster/member/list');
+    const { members } = JSON.parse(text) as { members: { name: string; isLearner?: boolean }[] };
+    return members.map(({ name, isLearner }) => (isLearner === true ? `${name} (learner)` : name)).sort();
+  }
+
+  /** The services' processes on all hosts. */
+  async function services(): Promise<readonly string[]> {
+    return Promise.all(hosts.all.map((host) => host.exec('pgrep -a "etcd|kube|kwok|node" || true')));
+  }
+
+  test('comes up from bare machines, and the kubeconfig that comes back works', async () => {
+    const done = await cluster.carryOut(five());
+    expect(done.errors).toEqual([]);
+    expect(done.complete).toBe(true);
+    plane = { adminKubeconfig: cluster.kubeconfig(five()), dataDir: folder };
+    const version = 'v1.34.1+rke2r1';
+    expect(await nodes()).toEqual(['a1', 'a2', 's1', 's2', 's3'].map((name) => `${name} ${version}`));
+    expect(await etcdMembers(hosts.get('s2'))).toEqual(['s1', 's2', 's3']);
+  });
+
+  test('carried out again does nothing, whether or not it is remembered', async () => {
+    const before = await services();
+    expect((await cluster.carryOut(five())).ran).toEqual([]);
+    cluster.records = [];
+    const { complete, ran, changed } = await cluster.carryOut(five());
+    expect({ complete, changed }).toEqual({ complete: true, changed: [] });
+    expect(ran).toHaveLength(cluster.plan(five()).length);
+    expect(await services()).toEqual(before);
+  });
+
+  test('secrets lie only in files that root alone may read', async () => {
+    const token = await hosts.get('s1').exec('cat /var/lib/kindred/prod/token');
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    secrets.token = token;
+    const texts = Object.values(secrets).flatMap(spellings);
+    const found = (await Promise.all(hosts.all.map((host) => findOnHost(host, texts)))).flat();
+    expect(found.filter(({ mode }) => mode !== '600')).toEqual([]);
+    const config = '/etc/rancher/rke2';
+    const expected = ['config.yaml.d/50-kindred.yaml', 'registries.yaml'].map((name) => `${config}/${name}`);
+    const data = ['/var/lib/kindred/prod/token', '/var/lib/rancher/rke2/server/token'];
+    expect([...new Set(found.map(({ path }) => path))].sort()).toEqual([...expected, ...data].sort());
+  });
+
+  test('a new version, a node less, a server less, a node more', async () => {
+    const deployed = await kubectl(plane, ['create', 'deployment', 'web', '--image=example.com/web:1', '--replicas=6']);
+    expect(deployed.stderr).toBe('');
+    await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=30s']);
+    cluster.events.length = 0;
+    const done = await cluster.carryOut(changed());
+    expect(done.errors).toEqual([]);
+    const version = 'v1.34.2+rke2r1';
+    expect(await nodes()).toEqual(['a1', 'a3', 's1', 's2'].map((name) => `${name} ${version}`));
+    expect(await etcdMembers(hosts.get('s1'))).toEqual(['s1', 's2']);
+    const status = await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=30s']);
+    expect(status.stdout).toContain('successfully rolled out');
+
+    const snapshots = await hosts.get('s1').exec('ls /var/lib/rancher/rke2/server/db/snapshots');
+    expect(snapshots).toMatch(/^kindred-s1-\d+\n$/);
+    const did = cluster.events.flatMap(({ task, action, phase, changed: did }) => {
+      const name = hosts.all.reduce((id, host) => id.replace(host.address, host.name), task.id);
+      return phase === 'succeeded' && did === true ? [`${action} ${name}`] : [];
+    });
+    expect(did).toEqual([
+      'apply snapshot',
+      ...['s1', 's2', 'a1'].flatMap((name) => [`apply ${name}/drain`, `apply ${name}/install`, `apply ${name}/ready`]),
+      ...['a3/install', 'a3/ready'].map((id) => `apply ${id}`),
+      ...([expect.anything(), expect.anything(), expect.anything(), expect.anything()] as string[]),
+    ]);
+    expect([...did.slice(-4)].sort()).toEqual(
+      ['s3', 'a2'].flatMap((n) => [`remove ${n}/install`, `remove ${n}/ready`]).sort(),
+    );
+    for (const gone of ['s3', 'a2']) expect(await leftovers(hosts.get(gone))).toBe('');
+  });
+
+  test('is taken away', async () => {
+    const done = await cluster.carryOut(undefined);
+    expect(done).toMatchObject({ complete: true, errors: [], records: [] });
+    for (const host of hosts.all) expect(await leftovers(host)).toBe('');
+  });
+
+  test('no secret was in sight', async () => {
+    const seen = await recording.stop();
+    expect(seen).toContain('kube-apiserver');
+    const told = JSON.stringify(cluster.events);
+    const keys = hosts.all.map(({ privateKey }) => privateKey.split('\n')[2] ?? '');
+    const all = [...Object.values(secrets), ...keys].flatMap(spellings);
+    expect(all.length).toBeGreaterThan(40);
+    for (const spelling of all) for (const text of [seen, told]) expect(text).not.toContain(spelling);
+  });
+
+  async function leftovers(host: TestHost): Promise<string> {
+    return host.exec(`pgrep -a "etcd|kube|kwok|node|sleep" || true
+find /etc/rancher /var/lib/rancher /usr/local/bin/rke2* -type f 2>/dev/null || true
+find /var/lib/kindred -type f ! -name 'lock*' 2>/dev/null || true`);
+  }
+});
