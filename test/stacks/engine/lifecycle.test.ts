@@ -2,6 +2,9 @@ import * as pulumi from '@pulumi/pulumi';
 import { DeploymentError, Engine } from '../../support/pulumi-engine';
 import { Group, Thing, ToyCloud, ToyProvider } from '../../support/pulumi-engine/providers/toy';
 
+// Several runs of the SDK a test, on whatever machine.
+jest.setTimeout(60_000);
+
 function setUp(): { cloud: ToyCloud; engine: Engine } {
   const cloud = new ToyCloud();
   return { cloud, engine: new Engine({ providers: [cloud.package()] }) };
@@ -137,8 +140,12 @@ describe('options', () => {
       new Thing('b', {});
     };
     await engine.up(program('1', true));
-    expect((await failure(engine.destroy())).message).toMatch(/protected resources cannot be deleted; nothing was deleted[^]*::a$/);
-    expect((await failure(engine.up(program('2', true)))).message).toMatch(/::a: it is protected and cannot be replaced/);
+    expect((await failure(engine.destroy())).message).toMatch(
+      /protected resources cannot be deleted; nothing was deleted[^]*::a$/,
+    );
+    expect((await failure(engine.up(program('2', true)))).message).toMatch(
+      /::a: it is protected and cannot be replaced/,
+    );
     expect(cloud.names).toEqual(['a', 'b']);
     await engine.up(program('1', false));
     await engine.destroy();

@@ -196,7 +196,8 @@ export class Deployment {
     const described = providers.package(packageName);
     const { inputs } = registration;
     const changed = old === undefined ? [] : changedKeys(old.state.inputs, inputs);
-    const diff = old === undefined ? undefined : (described.diffConfig?.(old.state.inputs, inputs) ?? { changed, replace: [] });
+    const diff =
+      old === undefined ? undefined : (described.diffConfig?.(old.state.inputs, inputs) ?? { changed, replace: [] });
     const replaced = (diff?.replace.length ?? 0) > 0;
     const same = old !== undefined && !replaced;
     const op = old === undefined ? 'create' : replaced ? 'replace' : changed.length > 0 ? 'update' : 'same';

@@ -48,8 +48,7 @@ export class Engine {
     this.home = { project: options.project ?? 'project', stack: options.stack ?? 'test' };
     this.sealer = new Sealer(options.passphrase ?? 'passphrase');
     this.config = options.config ?? {};
-    this.current =
-      options.state === undefined ? new StackState() : StackState.fromText(options.state, this.sealer);
+    this.current = options.state === undefined ? new StackState() : StackState.fromText(options.state, this.sealer);
   }
 
   /** What the last run left. */
@@ -146,7 +145,11 @@ export class Engine {
   /** As the real CLI: what a killed run had begun may be there without the state's knowing of it. */
   private warnOfPending(run: Run): void {
     for (const { urn, op } of this.current.pendingOperations) {
-      run.recorder.say('warning', `a killed run had begun to ${op} it; it may be there without the state's knowing`, urn);
+      run.recorder.say(
+        'warning',
+        `a killed run had begun to ${op} it; it may be there without the state's knowing`,
+        urn,
+      );
     }
   }
 }

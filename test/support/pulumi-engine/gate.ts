@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { InterruptedError, StoppedError } from './errors';
 import type { Operation } from './recorder';
 
@@ -39,6 +40,8 @@ export class Gate {
 
   constructor(private readonly options: RunOptions) {
     this.free = options.parallel ?? 16;
+    // Every operation under way listens.
+    setMaxListeners(0, this.abort.signal);
     const outside = options.signal;
     if (outside?.aborted === true) this.kill();
     outside?.addEventListener('abort', () => this.kill(), { once: true });
@@ -114,7 +117,8 @@ export class Gate {
     }
     this.assertAlive();
     await onOperation?.(operation, index);
-    if (failAt === index) throw new Error(`operation ${index}, ${operation.op} of ${operation.urn}, fails as the test asked`);
+    if (failAt === index)
+      throw new Error(`operation ${index}, ${operation.op} of ${operation.urn}, fails as the test asked`);
   }
 
   private assertAlive(): void {

@@ -57,14 +57,16 @@ async function drained(program: Program): Promise<void> {
 
 /**
  * The SDK lets calls to an engine that has ended reject unhandled, on purpose: its own runner then looks away (cmd/run). So must we, for as
- * long as a program that was left may go on. One listener a process, made in its own realm, so that it keeps no test alive.
+ * long as a program that was left may go on. One listener a process, made in its own realm, so that it keeps no test alive; Jest takes all
+ * listeners away between files.
  */
 function ignoreEndedEngines(): void {
   runInThisContext(`{
     const key = Symbol.for('pulumi-test-engine.ignore-ended-engines');
-    process[key] ??= process.on('unhandledRejection', (reason, promise) => {
+    process[key] ??= (reason, promise) => {
       if (reason !== null && typeof reason === 'object' && (reason.code === 14 || reason.code === 1)) promise.catch(() => {});
-    });
+    };
+    if (!process.listeners('unhandledRejection').includes(process[key])) process.on('unhandledRejection', process[key]);
   }`);
 }
 

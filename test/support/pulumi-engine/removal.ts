@@ -50,11 +50,14 @@ export class Removal {
     );
   }
 
-  private async one(resource: ResourceState, op: 'delete' | 'delete-replaced', with_: ReadonlySet<string>): Promise<void> {
+  private async one(
+    resource: ResourceState,
+    op: 'delete' | 'delete-replaced',
+    with_: ReadonlySet<string>,
+  ): Promise<void> {
     const { ledger } = this.run;
     const forgotten = !resource.custom || resource.external || providedPackage(resource.type) !== undefined;
-    const retained =
-      resource.retainOnDelete || (resource.deletedWith !== undefined && with_.has(resource.deletedWith));
+    const retained = resource.retainOnDelete || (resource.deletedWith !== undefined && with_.has(resource.deletedWith));
     if (!forgotten) {
       await perform(
         this.run,
@@ -93,7 +96,7 @@ export class Removal {
   private async replacedWith(root: ResourceState): Promise<ResourceState[]> {
     const going = new Set([root.urn]);
     const found: ResourceState[] = [];
-    for (let grew = true; grew; ) {
+    for (let grew = true; grew;) {
       grew = false;
       for (const candidate of this.run.ledger.leftovers) {
         if (going.has(candidate.urn) || !candidate.custom || !(await this.goesWith(candidate, going))) continue;
@@ -107,7 +110,9 @@ export class Removal {
 
   private async goesWith(candidate: ResourceState, going: ReadonlySet<string>): Promise<boolean> {
     if (candidate.provider !== undefined && going.has(parseReference(candidate.provider).urn)) return true;
-    const used = Object.entries(candidate.propertyDependencies).filter(([, urns]) => urns.some((urn) => going.has(urn)));
+    const used = Object.entries(candidate.propertyDependencies).filter(([, urns]) =>
+      urns.some((urn) => going.has(urn)),
+    );
     if (used.length === 0 || candidate.external) return false;
     const provider: Provider | undefined = await providerOfState(this.run, candidate);
     const inputs: Values = { ...candidate.inputs, ...Object.fromEntries(used.map(([key]) => [key, unknown])) };

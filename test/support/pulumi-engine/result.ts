@@ -40,7 +40,12 @@ export class Result {
    * of processes, outputs as the CLI shows them.
    */
   plainText(): string {
-    const parts = { operations: this.operations, log: this.log, processes: this.processes, outputs: shown(this.outputs) };
+    const parts = {
+      operations: this.operations,
+      log: this.log,
+      processes: this.processes,
+      outputs: shown(this.outputs),
+    };
     return `${this.stateText}\n${JSON.stringify(parts, undefined, 2)}`;
   }
 }

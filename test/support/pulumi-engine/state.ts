@@ -82,7 +82,11 @@ export class StackState {
 
   /** The state as text, secrets encrypted: what would lie on a disk. */
   toText(sealer: Sealer): string {
-    const resources = this.resources.map((r) => ({ ...r, inputs: sealer.seal(r.inputs), outputs: sealer.seal(r.outputs) }));
+    const resources = this.resources.map((r) => ({
+      ...r,
+      inputs: sealer.seal(r.inputs),
+      outputs: sealer.seal(r.outputs),
+    }));
     return JSON.stringify({ version: 1, resources, pendingOperations: this.pendingOperations }, undefined, 2);
   }
 

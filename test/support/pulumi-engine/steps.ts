@@ -31,7 +31,9 @@ export class Steps {
     const { registration, old } = target;
     const provider = await this.run.providers.get(target.provider);
     const goal =
-      old === undefined ? registration.inputs : keepAt(registration.inputs, old.state.inputs, registration.ignoreChanges);
+      old === undefined
+        ? registration.inputs
+        : keepAt(registration.inputs, old.state.inputs, registration.ignoreChanges);
     const inputs = await this.checked(target, provider, goal, old?.state.inputs);
     if (registration.importId !== '' && registration.importId !== old?.state.id) {
       return this.import(target, provider, inputs);
@@ -43,7 +45,15 @@ export class Steps {
       return this.update(target, provider, inputs, old, diff.changed);
     }
     const same = this.entry(target, inputs, old.state.outputs, old.state.id!);
-    return this.kept(await perform(this.run, { op: 'same', urn: target.urn }, () => Promise.resolve(same), () => Promise.resolve(same)), old.urn);
+    return this.kept(
+      await perform(
+        this.run,
+        { op: 'same', urn: target.urn },
+        () => Promise.resolve(same),
+        () => Promise.resolve(same),
+      ),
+      old.urn,
+    );
   }
 
   private async checked(

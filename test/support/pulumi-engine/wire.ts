@@ -29,7 +29,7 @@ export function fromWire(wire: Wire): Value {
     case secretSignature:
       return marked(fromWire(rest.value ?? null));
     case resourceSignature:
-      return rest.id === undefined || rest.id === '' ? (fromWire(rest.urn ?? '')) : fromWire(rest.id);
+      return rest.id === undefined || rest.id === '' ? fromWire(rest.urn ?? '') : fromWire(rest.id);
     case outputSignature: {
       const value = rest.value === undefined ? unknown : fromWire(rest.value);
       return rest.secret === true ? marked(value) : value;

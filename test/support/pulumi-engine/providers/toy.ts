@@ -1,6 +1,14 @@
 import * as pulumi from '@pulumi/pulumi';
 import { PartialError } from '../errors';
-import type { CreateRequest, DeleteRequest, Diff, DiffRequest, Provider, ProviderPackage, UpdateRequest } from '../provider';
+import type {
+  CreateRequest,
+  DeleteRequest,
+  Diff,
+  DiffRequest,
+  Provider,
+  ProviderPackage,
+  UpdateRequest,
+} from '../provider';
 import { type Plain, type Values, Secret, changedKeys, hasUnknown, plainValues } from '../values';
 
 /** What there is of one thing. */
@@ -43,7 +51,10 @@ export class ToyCloud {
   private provider(): Provider {
     return {
       check: (request) =>
-        Promise.resolve({ inputs: request.inputs, failures: request.inputs.bad === undefined ? [] : ['bad is not good'] }),
+        Promise.resolve({
+          inputs: request.inputs,
+          failures: request.inputs.bad === undefined ? [] : ['bad is not good'],
+        }),
       diff: (request) => Promise.resolve(this.diff(request)),
       create: (request) => this.create(request),
       update: (request) => this.update(request),

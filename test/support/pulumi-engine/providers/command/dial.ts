@@ -39,7 +39,12 @@ function link(clients: readonly Client[]): Link {
 }
 
 /** Any failure, a refused key too, is tried again: first after 0.1 s, then later by half each time, up to 5 s (sdk/go/common/util/retry). */
-async function retried<T>(what: string, to: Connection, request: ProviderRequest, attempt: () => Promise<T>): Promise<T> {
+async function retried<T>(
+  what: string,
+  to: Connection,
+  request: ProviderRequest,
+  attempt: () => Promise<T>,
+): Promise<T> {
   const limit = to.dialErrorLimit;
   for (let tries = 0, waitMs = 100; ; tries++, waitMs = Math.min(waitMs * 1.5, 5000)) {
     request.signal.throwIfAborted();

@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { CheckRequest, DeleteRequest, Diff, DiffRequest, Provider, ProviderPackage, ProviderRequest } from '../../provider';
+import type {
+  CheckRequest,
+  DeleteRequest,
+  Diff,
+  DiffRequest,
+  Provider,
+  ProviderPackage,
+  ProviderRequest,
+} from '../../provider';
 import { type Value, type Values, changedKeys, isMap, plainValues, secretly, unwrap } from '../../values';
 import { runLocally } from './local';
 import { runRemotely } from './remote';

@@ -36,7 +36,10 @@ async function exec(link: Link, { command, env, inputs }: CommandRun, capture: C
       channel.on('data', (chunk: Buffer) => capture.take('stdout', chunk));
       channel.stderr.on('data', (chunk: Buffer) => capture.take('stderr', chunk));
       channel.on('exit', (code: number | null, signal?: string) => {
-        exit = code === 0 ? undefined : `Process exited with ${code === null ? `signal ${String(signal)}` : `status ${code}`}`;
+        exit =
+          code === 0
+            ? undefined
+            : `Process exited with ${code === null ? `signal ${String(signal)}` : `status ${code}`}`;
       });
       // A command that does not read its stdin is no failure.
       channel.on('error', () => undefined);

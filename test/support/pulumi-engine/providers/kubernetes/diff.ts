@@ -30,10 +30,17 @@ export interface Mutability {
 }
 
 /** Fields that cannot change in place. */
-export function forceNewPaths(group: string, kind: string, mutability: Mutability, immutable: boolean): readonly string[] {
+export function forceNewPaths(
+  group: string,
+  kind: string,
+  mutability: Mutability,
+  immutable: boolean,
+): readonly string[] {
   const paths = ['metadata.name', 'metadata.namespace'];
-  if (group === '' && kind === 'Secret' && (!mutability.secrets || immutable)) return [...paths, 'type', 'stringData', 'data'];
-  if (group === '' && kind === 'ConfigMap' && (!mutability.configMaps || immutable)) return [...paths, 'binaryData', 'data'];
+  if (group === '' && kind === 'Secret' && (!mutability.secrets || immutable))
+    return [...paths, 'type', 'stringData', 'data'];
+  if (group === '' && kind === 'ConfigMap' && (!mutability.configMaps || immutable))
+    return [...paths, 'binaryData', 'data'];
   return [...paths, ...(forceNew[`${group}/${kind}`] ?? [])];
 }
 
@@ -73,7 +80,8 @@ function pruned(live: Value | undefined, inputs: Value): Value | undefined {
 function compare(path: string, before: Value | undefined, after: Value | undefined, found: string[]): void {
   const [old, now] = [before, after].map((value) => (value instanceof Secret ? unwrap(value) : value));
   if (isMap(old) && isMap(now)) {
-    for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) compare(step(path, key), old[key], now[key], found);
+    for (const key of new Set([...Object.keys(old), ...Object.keys(now)]))
+      compare(step(path, key), old[key], now[key], found);
   } else if (Array.isArray(old) && Array.isArray(now)) {
     for (let at = 0; at < Math.max(old.length, now.length); at++) compare(`${path}[${at}]`, old[at], now[at], found);
   } else if (now instanceof Unknown || !(old === now || nothing(old, now))) {
@@ -84,7 +92,10 @@ function compare(path: string, before: Value | undefined, after: Value | undefin
 /** The server drops empty fields; an input that is empty and a live field that is absent are the same. */
 function nothing(old: Value | undefined, now: Value | undefined): boolean {
   const empty = (value: Value | undefined): boolean =>
-    value === undefined || value === null || (Array.isArray(value) && value.length === 0) || (isMap(value) && Object.keys(value).length === 0);
+    value === undefined ||
+    value === null ||
+    (Array.isArray(value) && value.length === 0) ||
+    (isMap(value) && Object.keys(value).length === 0);
   return empty(old) && empty(now);
 }
 

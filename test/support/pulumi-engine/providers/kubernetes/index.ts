@@ -4,7 +4,18 @@ import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { clusterAccessFromText, createApiClient } from '../../../../../operator/src';
 import type { CheckRequest, Diff, DiffRequest, PreviewRequest, Provider, ProviderPackage } from '../../provider';
-import { type Value, type Values, Secret, Unknown, changedKeys, hasUnknown, isMap, mirrorSecrets, secretly, unwrap } from '../../values';
+import {
+  type Value,
+  type Values,
+  Secret,
+  Unknown,
+  changedKeys,
+  hasUnknown,
+  isMap,
+  mirrorSecrets,
+  secretly,
+  unwrap,
+} from '../../values';
 import { changedPaths, forceNewPaths, touches } from './diff';
 import { Objects } from './objects';
 
@@ -99,7 +110,7 @@ function marked(values: Values): Values {
 
 function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: boolean }): Diff {
   const { inputs, oldInputs, oldOutputs, ignoreChanges } = request;
-  const changed = changedPaths(oldInputs, oldOutputs, inputs, ignoreChanges);
+  const changed = changedPaths(normalized(oldInputs), oldOutputs, normalized(inputs), ignoreChanges);
   const [apiVersion, kind] = [String(unwrap(inputs.apiVersion ?? '')), String(unwrap(inputs.kind ?? ''))];
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   const fixed = forceNewPaths(group, kind, mutability, at(inputs, 'immutable') === true);
@@ -108,6 +119,19 @@ function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: 
   const sameNamespace = !replace.includes('metadata.namespace');
   const autonamed = at(inputs, 'metadata', 'annotations', 'pulumi.com/autonamed') === 'true';
   return { changed, replace, deleteBeforeReplace: replace.length > 0 && sameName && sameNamespace && !autonamed };
+}
+
+/** What a program writes as `stringData` the server keeps, and answers, as `data` only. */
+function normalized(inputs: Values): Values {
+  const { stringData, ...rest } = inputs;
+  const texts = stringData === undefined ? undefined : unwrap(stringData);
+  if (inputs.kind !== 'Secret' || !isMap(texts)) return inputs;
+  const encode = (value: Value): Value => {
+    const open = unwrap(value);
+    return typeof open === 'string' ? Buffer.from(open).toString('base64') : open;
+  };
+  const encoded = Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, encode(value)]));
+  return { ...rest, data: { ...(unwrap(rest.data ?? {}) as Values), ...encoded } };
 }
 
 function at(values: Values, ...keys: readonly string[]): Value | undefined {
@@ -129,7 +153,10 @@ function overlay(below: Value | undefined, above: Value): Value {
   if (above instanceof Secret) return new Secret(overlay(below, above.value));
   const open = below === undefined ? undefined : unwrap(below);
   if (!isMap(above) || !isMap(open)) return above;
-  return { ...open, ...Object.fromEntries(Object.entries(above).map(([key, item]) => [key, overlay(open[key], item)])) };
+  return {
+    ...open,
+    ...Object.fromEntries(Object.entries(above).map(([key, item]) => [key, overlay(open[key], item)])),
+  };
 }
 
 function setting(config: Values, key: string): Value | undefined {

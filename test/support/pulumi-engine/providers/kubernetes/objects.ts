@@ -96,10 +96,12 @@ export class Objects {
 
   /** What the POST of a create wrote becomes the applying manager's, or fields that are dropped would stay. */
   private async takeOverCreation(type: ResourceType, old: KubeObject, manager: string): Promise<void> {
-    const fields = (old.metadata as unknown as { managedFields?: { manager: string; operation: string; subresource?: string }[] })
-      .managedFields;
+    const fields = (
+      old.metadata as unknown as { managedFields?: { manager: string; operation: string; subresource?: string }[] }
+    ).managedFields;
     const at = fields?.findIndex(
-      (entry) => entry.manager === 'pulumi-kubernetes' && entry.operation === 'Update' && entry.subresource === undefined,
+      (entry) =>
+        entry.manager === 'pulumi-kubernetes' && entry.operation === 'Update' && entry.subresource === undefined,
     );
     if (fields === undefined || at === undefined || at < 0) return;
     const path = `/metadata/managedFields/${at}`;
@@ -115,7 +117,11 @@ export class Objects {
     return this.options.force || body.metadata.annotations?.['pulumi.com/patchForce'] === 'true';
   }
 
-  private async ready(type: ResourceType, made: KubeObject, request: CreateRequest | UpdateRequest): Promise<KubeObject> {
+  private async ready(
+    type: ResourceType,
+    made: KubeObject,
+    request: CreateRequest | UpdateRequest,
+  ): Promise<KubeObject> {
     const readiness = readinessOf(made);
     if (readiness === undefined) return made;
     const waiting = this.waiting(type, refOf(made), made, request);
@@ -133,7 +139,8 @@ export class Objects {
     request: CreateRequest | DeleteRequest,
   ): WaitOptions {
     const seconds = object.metadata.annotations?.['pulumi.com/timeoutSeconds'];
-    const timeoutMs = request.timeoutMs ?? (seconds === undefined ? this.options.awaitTimeoutMs : Number(seconds) * 1000);
+    const timeoutMs =
+      request.timeoutMs ?? (seconds === undefined ? this.options.awaitTimeoutMs : Number(seconds) * 1000);
     return { client: this.client, type, ref, timeoutMs, signal: request.signal };
   }
 

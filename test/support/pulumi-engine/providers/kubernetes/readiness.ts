@@ -9,7 +9,12 @@ interface Condition {
 
 interface Workload {
   readonly metadata: { readonly generation?: number };
-  readonly spec?: { readonly replicas?: number; readonly selector?: object; readonly type?: string; readonly clusterIP?: string };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly selector?: object;
+    readonly type?: string;
+    readonly clusterIP?: string;
+  };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly replicas?: number;
@@ -51,10 +56,13 @@ function satisfier(expression: string): Readiness {
     };
   }
   const path = /^jsonpath=\{\.([^}]+)\}(?:=(.*))?$/.exec(expression);
-  if (path === null) throw new Error(`expected a "jsonpath=" or "condition=" expression in pulumi.com/waitFor, got "${expression}"`);
+  if (path === null)
+    throw new Error(`expected a "jsonpath=" or "condition=" expression in pulumi.com/waitFor, got "${expression}"`);
   const [, keys, wanted] = path;
   return (object) => {
-    const value = keys!.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], object);
+    const value = keys!
+      .split('.')
+      .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], object);
     const text = typeof value === 'object' ? JSON.stringify(value) : String(value as string);
     if (value !== undefined && (wanted === undefined || text === wanted)) return true;
     return `${keys!} is ${value === undefined ? 'absent' : text}`;
@@ -80,7 +88,9 @@ const rolledOut: Readiness = (object) => {
 };
 
 const balanced: Readiness = (object) =>
-  (statusOf(object)?.loadBalancer?.ingress?.length ?? 0) > 0 ? true : 'it has no address: status.loadBalancer.ingress is empty';
+  (statusOf(object)?.loadBalancer?.ingress?.length ?? 0) > 0
+    ? true
+    : 'it has no address: status.loadBalancer.ingress is empty';
 
 const builtIn: Readonly<Record<string, Readiness>> = {
   'apps/v1/Deployment': rolledOut,
