@@ -1,6 +1,6 @@
 import { ApiError } from '../../../../../operator/src';
 import type { ApiClient } from '../../../../../operator/src';
-import type { Json, KubeObject } from '../../../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../../../constructs/core/resource-type';
 import { PartialError } from '../../errors';
 import { keepAt } from '../../property-path';
@@ -184,7 +184,7 @@ function stripNulls(value: Plain): Plain {
 }
 
 function outputsOf(live: KubeObject, fieldManager: string): Values {
-  const { managedFields, ...metadata } = live.metadata as unknown as { [key: string]: Json };
+  const { managedFields, ...metadata } = live.metadata as unknown as Values;
   void managedFields;
   return { ...(live as unknown as Values), metadata, __fieldManager: fieldManager };
 }
