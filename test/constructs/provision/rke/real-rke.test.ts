@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderSource } from '../../../../constructs/provision';
 import { clusterYmlSource } from '../../../../constructs/provision/rke/cluster-yml';
@@ -166,6 +166,8 @@ describe(`the real rke (${where})`, () => {
     const lab = await startLab(join(temporaryFolder('kindred-real-rke-'), 'lab'), 1);
     try {
       rmSync(join(lab.rke.bin, 'rke'));
+      const program = execFileSync('sh', ['-c', 'command -v rke'], { encoding: 'utf8' }).trim();
+      symlinkSync(program, join(lab.rke.bin, 'rke'));
       const input = lab.input(1);
       const failed = await lab.apply(input, RKE_UP);
       expect(failed).toMatchObject({ ok: false, reason: 'RkeFailed', changed: true });

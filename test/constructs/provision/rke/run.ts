@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer, Task } from '../../../../constructs/provision';
 import { parseAnswer, outputText, renderSource, stdinText } from '../../../../constructs/provision';
@@ -69,7 +69,7 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
   };
   const start: Lab['start'] = (task, script, [shell, ...words] = ['sh']) => {
     const child = spawn(shell, [...words, '-c', script], {
-      env: { PATH: `${rke.bin}:${process.env['PATH'] ?? ''}`, OWN: '1' },
+      env: { PATH: `${rke.bin}:${pathWithoutRke()}` },
     });
     const watch = setInterval(() => lookAtProcesses(seen), 20);
     child.stdin.on('error', () => undefined); // it was killed
@@ -121,6 +121,12 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
       await Promise.all(homes.map((home) => home.close()));
     },
   };
+}
+
+/** So that a real one on this machine is not taken for the stand-in. */
+function pathWithoutRke(): string {
+  const folders = (process.env['PATH'] ?? '').split(':');
+  return folders.filter((entry) => !existsSync(join(entry, 'rke'))).join(':');
 }
 
 function lookAtProcesses(seen: Set<string>): void {

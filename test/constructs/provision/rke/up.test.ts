@@ -89,9 +89,9 @@ describe('rke up', () => {
     ['bash', '--norc', '--posix'],
     ['busybox', 'sh'],
   ];
-  test.each(shells.filter(([name]) => spawnSync(name, ['--help']).error === undefined))(
-    'under %s',
-    async (...shell) => {
+  test.each(shells.filter(([name]) => spawnSync(name, ['--help']).error === undefined).map((shell) => ({ shell })))(
+    'under $shell.0',
+    async ({ shell }) => {
       const up = rkeTasks(lab.input(1)).find(({ id }) => id === RKE_UP)!;
       lab.rke.control({ fail: 'after-state' });
       await expect(lab.carry(up, shell)).resolves.toMatchObject({ ok: false, reason: 'RkeFailed' });
