@@ -11,6 +11,8 @@ export interface OperatorProcessOptions {
   readonly kubeconfig: string;
   /** Its command line besides what the harness adds: as in its Deployment. @default none */
   readonly args?: readonly string[];
+  /** Its whole environment. @default empty */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** How an operator ended. */
@@ -52,7 +54,7 @@ export class OperatorProcess {
     const bundle = await operatorBundle();
     const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
     const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...options.env } });
     const dieWithUs = (): void => void child.kill('SIGKILL');
     process.once('exit', dieWithUs);
     child.once('close', () => process.removeListener('exit', dieWithUs));

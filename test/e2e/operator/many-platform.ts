@@ -14,6 +14,6 @@ export async function installOnApi(plane: ControlPlane, kinds: readonly AnyKind[
       stop: () => plane.stop(),
       faults: { ...plane.faults, restartControllerManager: () => Promise.resolve() },
     },
-    kinds,
+    { name: 'operator', image: 'none', kinds },
   );
 }

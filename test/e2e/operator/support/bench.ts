@@ -13,6 +13,7 @@ import { kubectl, useControlPlane, waitFor } from '../../../../local/testing';
 import type { KubectlResult, TestControlPlane } from '../../../../local/testing';
 import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
 import type { ApiClient, ObjectRef } from '../../../../operator/src/client/api-client';
+import type { PlatformOperator } from '../../../../constructs/platform';
 import { installPlatform } from './install-platform';
 import type { InstalledPlatform } from './install-platform';
 
@@ -49,9 +50,9 @@ export class Bench {
   constructor(readonly plane: TestControlPlane) {}
 
   /** Installs the platform; the operator is not started. */
-  async install(kinds: readonly AnyKind[]): Promise<void> {
+  async install(platformOperator: PlatformOperator): Promise<void> {
     const [platform, client] = await Promise.all([
-      installPlatform(this.plane, kinds),
+      installPlatform(this.plane, platformOperator),
       adminClient(this.plane.adminKubeconfig),
       operatorBundle(),
     ]);
@@ -60,9 +61,9 @@ export class Bench {
   }
 
   /** Starts an operator, as its Deployment does; resolves when its health server listens. */
-  async start(args: readonly string[] = []): Promise<OperatorProcess> {
+  async start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<OperatorProcess> {
     const kubeconfig = await this.plane.kubeconfigFor(this.platform.account);
-    const operator = await OperatorProcess.start({ kubeconfig, args: [...this.platform.args, ...args] });
+    const operator = await OperatorProcess.start({ kubeconfig, args: [...this.platform.args, ...args], env });
     this.started.push(operator);
     this.operator = operator;
     return operator;
@@ -169,6 +170,10 @@ function withoutManagedFields(key: string, value: unknown): unknown {
 export interface BenchOptions {
   /** @default the six kinds */
   readonly kinds?: readonly AnyKind[];
+  /** The platform's operator as a whole. @default one of the kinds */
+  readonly platformOperator?: PlatformOperator;
+  /** Done before the platform is installed: namespaces that it expects, say. @default nothing */
+  readonly prepare?: (bench: Bench) => Promise<void>;
   /** @default true */
   readonly operator?: boolean;
   /** More flags for kube-apiserver. @default none */
@@ -180,7 +185,9 @@ export function useBench(options: BenchOptions = {}): Bench {
   const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
   const bench = new Bench(plane);
   beforeAll(async () => {
-    await bench.install(options.kinds ?? operatorKinds);
+    const kinds = options.kinds ?? operatorKinds;
+    await options.prepare?.(bench);
+    await bench.install(options.platformOperator ?? { name: 'operator', image: 'none', kinds });
     if (options.operator === false) return;
     await bench.start();
     await bench.operator.working();

@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import type { AnyKind } from '../../../../constructs/core/kind';
 import type { KubeObject } from '../../../../constructs/core/kube-object';
 import { Platform } from '../../../../constructs/platform';
+import type { PlatformOperator } from '../../../../constructs/platform';
 import type { GrantedRule } from '../../../../operator/testing';
 import type { TestControlPlane } from '../../../../local/testing';
 import { kubectl } from '../../../../local/testing';
@@ -29,8 +30,9 @@ interface DeploymentObject extends KubeObject {
 }
 
 /** Installs what the Platform construct synthesizes, as a user does: by kubectl. Its operator runs elsewhere, so no Deployment. */
-export async function installPlatform(plane: TestControlPlane, kinds: readonly AnyKind[]): Promise<InstalledPlatform> {
-  const chart = new Platform(new App(), 'kindred', { operators: [{ name: 'operator', image: 'none', kinds }] });
+export async function installPlatform(plane: TestControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
+  const { kinds } = operator;
+  const chart = new Platform(new App(), 'kindred', { operators: [operator] });
   const objects = chart.toJson() as KubeObject[];
   const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
   const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;

@@ -1,0 +1,125 @@
+import { owned } from '../../../constructs/core/owned';
+import { startHosts, standIns, type Hosts } from '../../support/hosts';
+import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { spellings } from '../provision/canaries';
+import { describeOnHosts } from '../provision/on-hosts';
+import { Cluster, INSTALLER, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, node, oneKey } from './world';
+
+jest.setTimeout(200_000);
+
+describeOnHosts('a Cluster of K3s', () => {
+  const world = new ProvisionerWorld();
+  let hosts: Hosts;
+  let recording: ProcessRecording;
+  let key: string;
+
+  const spec = (names: readonly string[], version = 'v1.34.1+k3s1') => ({
+    distribution: 'k3s' as const,
+    version,
+    installer: { path: INSTALLER },
+    sshKeySecretRef: { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' },
+    nodes: names.map((name) =>
+      name === 's1' ? node(hosts.get(name), 'controlplane', 'etcd') : node(hosts.get(name), 'worker'),
+    ),
+  });
+
+  beforeAll(async () => {
+    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+    hosts = await startHosts({ names: ['s1', 'a1', 'a2'], mounts: parts.mounts });
+    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
+    key = await oneKey(hosts);
+    await world.secret('ssh', { 'ssh-privatekey': key });
+    recording = await recordProcesses();
+    await world.start();
+  }, 120_000);
+  afterAll(() => hosts.end());
+
+  test('comes up on bare machines, and so does its Kubeconfig', async () => {
+    await world.bench.make(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
+    const cluster = await world.ready(Cluster, 'edge');
+    expect(condition(cluster, 'Provisioned')).toBe('True');
+    expect(conditionOf(cluster, 'Ready')?.lastUpdateTime).toMatch(/Z$/);
+    expect(cluster.status).toMatchObject({
+      attempts: 1,
+      kubeconfigRef: { namespace: STATE, name: 'edge-kubeconfig', key: 'kubeconfig' },
+      nodes: [
+        { address: hosts.get('s1').address, state: 'Ready', version: 'v1.34.1+k3s1' },
+        { address: hosts.get('a1').address, state: 'Ready' },
+      ],
+    });
+    const kubeconfig = await world.ready(Kubeconfig, 'edge');
+    expect(kubeconfig.status).toMatchObject({
+      server: `https://${hosts.get('s1').address}:6443`,
+      kubernetesVersion: expect.stringMatching(/^v1\./) as string,
+    });
+    const events = await world.bench.kubectl(['events', '--for=cluster/edge', '-o', 'name', '-n', 'default']);
+    expect(events.stdout).not.toBe('');
+  });
+
+  test('a restart does nothing', async () => {
+    await world.bench.operator.stop();
+    const before = (await world.bench.audit()).writes().length;
+    const marker = await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge');
+    await world.start();
+    await world.ready(Kubeconfig, 'edge');
+    await world.bench.eventually('the probe to have run again', async () => {
+      const lines = (await world.bench.operator.metrics()).sum('controller_runtime_reconcile_total', {
+        controller: Kubeconfig.crdName,
+        result: 'success',
+      });
+      return lines >= 2 ? true : undefined;
+    });
+    const writes = (await world.bench.audit()).writes().slice(before);
+    expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
+    expect(await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge')).toBe(marker);
+  });
+
+  test('goes on after it was killed in the middle of a change', async () => {
+    await world.bench.respec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a1', 'a2']).nodes });
+    await world.until(Cluster, 'edge', 'a2 under way', ({ status }) =>
+      (status as { nodes: { address: string; state: string }[] }).nodes.some(
+        ({ address, state }) => address === hosts.get('a2').address && state === 'Provisioning',
+      ),
+    );
+    await world.bench.operator.kill();
+    await world.start();
+    const cluster = await world.ready(Cluster, 'edge');
+    expect((cluster.status as { nodes: unknown[] }).nodes).toHaveLength(3);
+  });
+
+  test('a node that leaves the spec is drained and cleaned', async () => {
+    await world.bench.respec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a2']).nodes });
+    await world.until(Cluster, 'edge', 'two nodes', (cluster) => {
+      const { nodes, observedGeneration } = cluster.status as { nodes: unknown[]; observedGeneration: number };
+      return (
+        nodes.length === 2 &&
+        observedGeneration === cluster.metadata.generation &&
+        condition(cluster, 'Ready') === 'True'
+      );
+    });
+    expect(await hosts.get('a1').exec('ls /usr/local/bin/k3s 2>/dev/null || true')).toBe('');
+  });
+
+  test('goes with all that it brought, its Secrets too', async () => {
+    await world.bench.client.delete(Cluster.type, { name: 'edge' });
+    await world.gone(Cluster.type, 'edge');
+    await world.gone(Kubeconfig.type, 'edge');
+    for (const name of ['edge-state', 'edge-kubeconfig']) {
+      await world.bench.gone(owned.Secret, { namespace: STATE, name });
+    }
+    for (const host of hosts.all) expect(await host.exec('pgrep -a k3s || true')).toBe('');
+  });
+
+  test('asked for no more than it may', async () => {
+    const audit = await world.bench.audit();
+    expect(audit.refusals()).toEqual([]);
+  });
+
+  test('showed no secret', async () => {
+    const seen = await recording.stop();
+    const texts = spellings(key.split('\n')[3] ?? key);
+    const logs = JSON.stringify(world.bench.operator.log.all);
+    expect(texts.filter((text) => seen.includes(text) || logs.includes(text))).toEqual([]);
+  });
+});

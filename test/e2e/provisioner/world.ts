@@ -1,0 +1,145 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AnyKind, KindObject } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { Cluster, Kubeconfig, provisionerKinds } from '../../../constructs/kinds';
+import { provisioner } from '../../../constructs/platform';
+import { waitFor } from '../../../local/testing';
+import type { OperatorProcess } from '../../../operator/testing';
+import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { useBench, type Bench } from '../operator/support/bench';
+
+export { INSTALLER };
+
+/** Where Secrets that specs name are, besides the provisioner's own namespace. */
+export const MACHINES = 'machines';
+export const STATE = 'kindred-system';
+
+/** Long enough for a control plane to come up on a machine that does ten things at once. */
+const PATIENCE_MS = 150_000;
+
+/** A control plane with the provisioner's part of the platform, and the provisioner under its own account. */
+export class ProvisionerWorld {
+  readonly folder = temporaryFolder('kindred-provisioner-');
+  readonly configDir = join(this.folder, 'config');
+  readonly keyDir = join(this.folder, 'keys');
+  readonly bench: Bench;
+  /** Its environment: where `rke` is. */
+  path = '/usr/bin:/bin';
+
+  constructor() {
+    this.bench = useBench({
+      kinds: provisionerKinds,
+      operator: false,
+      prepare: async (bench) => {
+        for (const folder of [this.configDir, this.keyDir]) mkdirSync(folder, { mode: 0o700 });
+        await bench.kubectl(['create', 'namespace', MACHINES]);
+      },
+      platformOperator: provisioner({ image: 'none', kinds: provisionerKinds, secretNamespaces: [MACHINES] }),
+    });
+  }
+
+  async start(args: readonly string[] = []): Promise<OperatorProcess> {
+    const own = [`--config-dir=${this.configDir}`, `--key-dir=${this.keyDir}`, ...args];
+    const operator = await this.bench.start(own, { PATH: this.path });
+    await operator.working();
+    return operator;
+  }
+
+  /** Puts a Secret there, or replaces its values. */
+  async secret(name: string, values: Readonly<Record<string, string>>, namespace = MACHINES): Promise<void> {
+    const data = Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    );
+    const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data };
+    await this.bench.client.apply(owned.Secret, body, { fieldManager: 'e2e' });
+  }
+
+  /** Decoded values of a Secret. */
+  async values(name: string, namespace = STATE): Promise<Readonly<Record<string, string>>> {
+    const secret = (await this.bench.get(owned.Secret, { name, namespace })) as KubeObject & {
+      readonly data: Readonly<Record<string, string>>;
+    };
+    return Object.fromEntries(
+      Object.entries(secret.data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+    );
+  }
+
+  /** Waits until a condition stands as wanted; the error shows how the object stands. */
+  async until<K extends AnyKind>(
+    kind: K,
+    name: string,
+    describe: string,
+    wanted: (object: KindObject<K>) => boolean,
+  ): Promise<KindObject<K>> {
+    let last: KubeObject | undefined;
+    try {
+      return await waitFor(
+        async () => {
+          last = await this.bench.client.get(kind.type, { name });
+          return last !== undefined && wanted(last as KindObject<K>) ? (last as KindObject<K>) : undefined;
+        },
+        { describe: `${kind.kind} ${name}: ${describe}`, timeout: PATIENCE_MS },
+      );
+    } catch (error) {
+      throw new Error(`${String(error)}\nit stands as ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
+    }
+  }
+
+  ready(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
+    return this.until(kind, name, 'Ready', (object) => condition(object, 'Ready') === 'True' && isSettled(object));
+  }
+
+  stalled(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
+    return this.until(kind, name, 'Stalled', (object) => condition(object, 'Stalled') === 'True' && isSettled(object));
+  }
+
+  async gone(type: ResourceType, name: string): Promise<void> {
+    await waitFor(async () => ((await this.bench.client.get(type, { name })) === undefined ? true : undefined), {
+      describe: `${type.kind} ${name} to be gone`,
+      timeout: PATIENCE_MS,
+    });
+  }
+}
+
+/** The status of a condition. */
+export function condition(object: KubeObject, type: string): string | undefined {
+  return conditionOf(object, type)?.status;
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly lastUpdateTime?: string;
+}
+
+export function conditionOf(object: KubeObject, type: string): Condition | undefined {
+  const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return conditions.find((candidate) => candidate.type === type);
+}
+
+function isSettled(object: KubeObject): boolean {
+  const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: number };
+  return observedGeneration === object.metadata.generation;
+}
+
+/** Lets every host take the key of the first one, since a Cluster has one key for all. @returns that key */
+export async function oneKey(hosts: Hosts): Promise<string> {
+  const [first, ...others] = hosts.all;
+  if (first === undefined) throw new Error('there is no host');
+  const keys = await first.exec('cat /etc/ssh/keys/authorized');
+  for (const host of others) await host.exec('cat >>/etc/ssh/keys/authorized', keys);
+  return first.privateKey;
+}
+
+/** A node of a spec. */
+export function node(host: TestHost, ...roles: readonly ('controlplane' | 'etcd' | 'worker')[]) {
+  return { address: host.address, user: 'root', roles: [...roles], hostKey: host.hostKey };
+}
+
+export { Cluster, Kubeconfig };
