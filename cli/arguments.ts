@@ -21,6 +21,8 @@ export interface StartArguments {
   /** Where the operator logs; undefined: in the data folder, which goes when the command ends. */
   readonly logFile: string | undefined;
   readonly logLevel: string;
+  /** What installs the platform; `auto`: Pulumi where there is one that works. */
+  readonly installer: 'auto' | 'pulumi' | 'apply';
 }
 
 /** `kindred synth`, understood. */
@@ -41,6 +43,8 @@ export type Arguments =
   | { readonly command: 'prepare' }
   | { readonly command: 'version' }
   | { readonly command: 'help'; readonly topic: string | undefined };
+
+const installers = ['auto', 'pulumi', 'apply'] as const;
 
 /** The commands, as `kindred help` lists them. */
 export const commands = ['start', 'synth', 'run', 'prepare', 'help'] as const;
@@ -90,6 +94,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     namespace: { type: 'string', short: 'n' },
     'log-file': { type: 'string' },
     'log-level': { type: 'string' },
+    installer: { type: 'string' },
   });
   const files = values.file ?? [];
   const samples = values['no-samples'] !== true;
@@ -107,6 +112,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     namespace: values.namespace ?? 'kindred-samples',
     logFile: values['log-file'],
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
+    installer: oneOf('installer', values.installer ?? 'auto', installers),
   };
 }
 
@@ -147,7 +153,8 @@ function whole(name: string, value: string, min: number, max: number): number {
   throw new UsageError(`--${name}=${value}: it must be a whole number from ${min} to ${max}`);
 }
 
-function oneOf(name: string, value: string, allowed: readonly string[]): string {
-  if (allowed.includes(value)) return value;
+function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined) return found;
   throw new UsageError(`--${name}=${value}: it may be one of ${allowed.join(', ')}`);
 }

@@ -24,6 +24,8 @@ ServiceAccount, applies the samples, and shows them until Ctrl-C.
   --metrics-port=PORT  of the operator's /metrics, /healthz and /readyz (default: a free one)
   --log-file=FILE      where the operator logs (default: in the data folder, which goes at the end)
   --log-level=LEVEL    error, warn, info, debug, trace (default: info)
+  --installer=WHICH    pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that
+                       works, on PATH or as npm's package (default: auto)
 `,
   synth: `kindred synth [options]
 

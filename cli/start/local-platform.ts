@@ -19,6 +19,8 @@ export interface LocalPlatform {
   /** In the order of their dependencies; the Deployments want no pods. */
   readonly objects: readonly KubeObject[];
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
+  /** The configuration under which the Pulumi stack installs the same. */
+  readonly stackConfig: Readonly<Record<string, unknown>>;
   /** What the Deployment would start the operator with. */
   readonly operatorArgs: readonly string[];
   /** The kinds that this operator runs. */
@@ -42,6 +44,7 @@ export function localPlatform(samplesNamespace: string): LocalPlatform {
   return {
     namespace: DEFAULT_NAMESPACE,
     objects: objects.map(withoutPods),
+    stackConfig: { replicas: 0, guardedNamespaces: [{ name: samplesNamespace, create: true }] },
     serviceAccount: { namespace: DEFAULT_NAMESPACE, name: OPERATOR_NAME },
     operatorArgs,
     kinds: parsed === 'help' ? [] : kinds.filter((kind) => parsed.kinds.includes(kind)),

@@ -20,6 +20,8 @@ import { hints } from './hints';
 import { Interruption } from './interruption';
 import { localPlatform, samplesOf, type LocalPlatform } from './local-platform';
 import { OperatorProcess } from './operator-process';
+import { checkoutFolder, findPulumi } from './pulumi-cli';
+import { installByPulumi } from './pulumi-install';
 import { Undo } from './undo';
 import { viewOn, type View } from './view';
 import { waitUntilReady } from './wait-ready';
@@ -72,7 +74,7 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   const failed = partFailure(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
   undo.add('close connections', () => client.close());
-  await Promise.race([install(session, client), failed]);
+  await Promise.race([install(session, plane, client), failed]);
   const operator = await startOperator(session, plane);
   const trouble = Promise.race([failed, operator.died]);
   trouble.catch(() => undefined);
@@ -102,15 +104,48 @@ async function startPlane({ args, view, undo, signal }: Session): Promise<Contro
   return plane;
 }
 
-async function install({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
+async function install(session: Session, plane: ControlPlane, client: ApiClient): Promise<void> {
+  const { args, platform, view, signal } = session;
+  const why = args.installer === 'apply' ? undefined : await installWithPulumi(session, plane);
+  if (why === INSTALLED) return;
   const started = Date.now();
   const { objects, namespace } = platform;
   const { applied } = await installPlatform({ client, objects, namespace, signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
   const took = duration(Date.now() - started);
   view.say(
-    `The platform is installed: ${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
+    `The platform is installed by server-side apply${why === undefined ? '' : `, since ${why}`}: ` +
+      `${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
   );
+}
+
+const INSTALLED = Symbol('installed');
+
+/** @returns why it could not, where that is not an error */
+async function installWithPulumi(
+  { args, platform, view, signal }: Session,
+  { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
+): Promise<string | typeof INSTALLED> {
+  const started = Date.now();
+  const checkout = checkoutFolder();
+  const pulumi = await findPulumi(checkout, signal);
+  if ('why' in pulumi) {
+    if (args.installer === 'auto') return pulumi.why;
+    throw new CliError(`Pulumi cannot install the platform: ${pulumi.why}. Install it, or take --installer=apply.`);
+  }
+  const folder = path.join(dataDir, 'pulumi');
+  let made: number;
+  try {
+    made = await installByPulumi({ pulumi, checkout, folder, kubeconfig, config: platform.stackConfig, signal });
+  } catch (error) {
+    if (args.installer !== 'auto' || !(error instanceof CliError)) throw error;
+    // What it made already, an apply leaves as it is.
+    view.say(error.message);
+    return `Pulumi ${pulumi.version} failed`;
+  }
+  const took = duration(Date.now() - started);
+  view.say(`The platform is installed by Pulumi ${pulumi.version}: ${made} resources in ${took}, from stacks/index.ts`);
+  return INSTALLED;
 }
 
 async function startOperator(

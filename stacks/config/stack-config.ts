@@ -51,7 +51,8 @@ export function stackConfig(values: ConfigValues, cluster: ClusterConfig | undef
     kubeconfig: given(values.kubeconfig),
     context: given(values.context),
     cluster,
-    sshKey: given(values.sshKey),
+    // `pulumi config set` takes the last line break away, without which OpenSSH reads no key.
+    sshKey: given(values.sshKey.trim() === '' ? '' : `${values.sshKey.trimEnd()}\n`),
     sshKeyPassphrase: given(values.sshKeyPassphrase),
     clusterSecrets: values.clusterSecrets,
     hostKeyChecking: values.hostKeyChecking,

@@ -15,12 +15,13 @@ describe('the command line', () => {
       namespace: 'kindred-samples',
       logFile: undefined,
       logLevel: 'info',
+      installer: 'auto',
     });
   });
 
   test('start, with everything given', () => {
     const given = ['--once', '--timeout=5', '--port', '6443', '--metrics-port=8080', '-f', 'a.yaml', '--file=b.yaml'];
-    const more = ['--no-samples', '-n', 'mine', '--log-file=op.log', '--log-level=debug'];
+    const more = ['--no-samples', '-n', 'mine', '--log-file=op.log', '--log-level=debug', '--installer=apply'];
     expect(parseArguments(['start', ...given, ...more])).toEqual({
       command: 'start',
       once: true,
@@ -32,6 +33,7 @@ describe('the command line', () => {
       namespace: 'mine',
       logFile: 'op.log',
       logLevel: 'debug',
+      installer: 'apply',
     });
   });
 

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { HelloApp, kinds } from '../../../constructs/kinds';
+import { kubectl, useControlPlane } from '../../../local/testing';
+import { RealStack, pulumiVersion } from './pulumi-cli';
+
+const version = pulumiVersion();
+if (version === undefined) {
+  console.log('skipped: there is no working `pulumi` on PATH, so the stack was not run by the real CLI');
+}
+const describeWhere = version === undefined ? describe.skip : describe;
+
+jest.setTimeout(900_000);
+
+describeWhere('the stack under the real pulumi CLI', () => {
+  const plane = useControlPlane();
+  let stack: RealStack;
+
+  beforeAll(async () => {
+    stack = new RealStack();
+    const config = { guardedNamespaces: ['default', { name: 'shop', create: true }] };
+    await stack.init(config, { kubeconfig: readFileSync(plane.adminKubeconfig, 'utf8') });
+  });
+
+  afterAll(() => stack.remove());
+
+  const get = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await kubectl(plane, ['get', ...args]);
+    return code === 0 ? stdout.trim() : stderr.trim();
+  };
+
+  test('up installs the platform', async () => {
+    const changes = await stack.up();
+    expect(Object.keys(changes)).toEqual(['create']);
+    const crds = await get('crd', '-o', 'jsonpath={.items[*].metadata.name}');
+    expect(crds.split(' ').sort()).toEqual(kinds.map(({ crdName }) => crdName).sort());
+    expect(await get('deployment', '-n', 'kindred-system', '-o', 'jsonpath={.items[*].status.readyReplicas}')).toBe(
+      '2',
+    );
+    expect(await stack.output('installedKinds')).toEqual(kinds.map(({ crdName }) => crdName).sort());
+    expect(await stack.output('kubeconfig')).toBe(readFileSync(plane.adminKubeconfig, 'utf8').trimEnd());
+  });
+
+  test('a second up changes nothing', async () => {
+    expect(await stack.up()).toEqual({});
+  });
+
+  test('a changed configuration changes what follows from it, and nothing else', async () => {
+    await stack.set('replicas', '3');
+    expect(await stack.up()).toEqual({ update: 1 });
+    expect(await get('deployment', '-n', 'kindred-system', '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('3');
+  });
+
+  test('destroy leaves the CRDs, the guarded namespace and the objects; up takes them over', async () => {
+    const object = {
+      ...{ apiVersion: HelloApp.apiVersion, kind: HelloApp.kind },
+      ...{ metadata: { name: 'kept', namespace: 'shop' }, spec: { image: 'nginx' } },
+    };
+    expect(await kubectl(plane, ['create', '-f', '-'], { input: JSON.stringify(object) })).toMatchObject({ code: 0 });
+    const uid = ['helloapp', 'kept', '-n', 'shop', '-o', 'jsonpath={.metadata.uid}'];
+    const before = await get(...uid);
+
+    await stack.destroy();
+    expect(await get('namespace', 'kindred-system')).toContain('not found');
+    expect(await get(...uid)).toBe(before);
+
+    const changes = await stack.up();
+    expect(Object.keys(changes)).toEqual(['create']);
+    expect(await get(...uid)).toBe(before);
+    expect(await stack.up()).toEqual({});
+  });
+
+  test('no key of the kubeconfig stands on disk in the clear but where the provider puts it for itself', () => {
+    const key = /client-key-data: (\S+)/.exec(readFileSync(plane.adminKubeconfig, 'utf8'))?.[1] ?? '';
+    expect(key.length).toBeGreaterThan(100);
+    // The provider writes the kubeconfig to files of its own in TMPDIR, with mode 0600.
+    const found = stack.files().filter(({ path, text }) => text.includes(key) && !/\/kubeconfig\d*$/.test(path));
+    expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('destroy, at last', async () => {
+    const changes = await stack.destroy();
+    expect(Object.keys(changes)).toEqual(['delete']);
+  });
+});

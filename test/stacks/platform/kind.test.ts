@@ -1,0 +1,236 @@
+import { Provider } from '@pulumi/kubernetes/provider';
+import * as pulumi from '@pulumi/pulumi';
+import { Foo, HelloApp, InvalidObjectError, Kubeconfig, MicroServiceDeploy, renderChildren } from '../../../constructs';
+import type { KindSpec, KubeObject } from '../../../constructs';
+import { KindComponent, PlatformComponent } from '../../../stacks/components';
+import { UNKNOWN, dependencyNames, named, run, wrapped } from '../bridge/engine';
+import type { Registration } from '../bridge/engine';
+import { unknownOutput } from './unknown';
+
+const metadata = { name: 'web', namespace: 'shop' };
+const spec = { image: 'nginx:1.27', size: 2 };
+const custom = (registrations: readonly Registration[]): readonly Registration[] =>
+  registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+
+const ms = (fullName: string, more: Partial<KindSpec<typeof MicroServiceDeploy>> = {}) => ({
+  ...{ msName: 'shop', fullName, version: '1.0', path: 'v1', image: 'shop:1.0' },
+  ...more,
+});
+
+describe('as a resource', () => {
+  test('registers the object, and waits until it is Ready', async () => {
+    const registrations = await run(
+      () =>
+        new KindComponent('web', {
+          kind: HelloApp,
+          metadata: { ...metadata, labels: { a: 'b' } },
+          spec,
+          timeoutSeconds: 90,
+        }),
+    );
+    expect(custom(registrations)).toEqual([
+      expect.objectContaining({
+        type: 'kubernetes:apps.anupam.com/v1:HelloApp',
+        object: {
+          apiVersion: 'apps.anupam.com/v1',
+          kind: 'HelloApp',
+          metadata: { ...metadata, labels: { a: 'b' }, annotations: { 'pulumi.com/waitFor': 'condition=Ready' } },
+          spec,
+        },
+        timeouts: ['90s', '90s', '90s'],
+      }),
+    ]);
+  });
+
+  test('does not wait when told so', async () => {
+    const [object] = custom(
+      await run(() => new KindComponent('web', { kind: HelloApp, metadata, spec, waitUntilReady: false })),
+    );
+    expect(object?.object['metadata']).toEqual(metadata);
+  });
+
+  test('Outputs stay leaves: secrets secret, unknowns unknown', async () => {
+    const unknown = unknownOutput<number>();
+    const program = () =>
+      new KindComponent('web', {
+        kind: HelloApp,
+        metadata: { name: 'web', namespace: pulumi.output('later') },
+        spec: { image: pulumi.secret('private:1'), size: unknown },
+      });
+    const [object] = custom(await run(program, { preview: true }));
+    expect(object?.object).toMatchObject({
+      metadata: { name: 'web', namespace: 'later' },
+      spec: { image: wrapped('private:1'), size: UNKNOWN },
+    });
+  });
+
+  test('an object of the cluster bears no namespace', async () => {
+    const args = { kind: Kubeconfig, metadata: { name: 'prod' }, spec: { configPath: 'prod.yaml' } };
+    const [object] = custom(await run(() => new KindComponent('prod', args)));
+    expect(object?.object['metadata']).toMatchObject({ name: 'prod' });
+    expect(object?.object['metadata']).not.toHaveProperty('namespace');
+  });
+
+  test('what is known is checked, all at once, before anything is registered', async () => {
+    const registrations = await run(() => {
+      const wrong = { image: '', size: -1, imagee: 'x' } as never;
+      expect(() => new KindComponent('web', { kind: HelloApp, metadata, spec: wrong })).toThrow(
+        /HelloApp shop\/web is invalid:[^]*spec\.imagee: is no field[^]*spec\.image: [^]*spec\.size: /,
+      );
+      const partly = { image: pulumi.output('x'), size: -1 };
+      expect(() => new KindComponent('web', { kind: HelloApp, metadata, spec: partly })).toThrow(
+        /invalid:\n {2}spec\.size: [^\n]*$/,
+      );
+    });
+    expect(registrations.filter(({ type }) => type !== 'pulumi:pulumi:Stack')).toEqual([]);
+  });
+
+  test.each([
+    [{ kind: HelloApp, metadata: { name: 'web' }, spec }, 'metadata.namespace: is required'],
+    [
+      { kind: Kubeconfig, metadata: { name: 'a', namespace: 'b' }, spec: { configPath: 'a' } },
+      'metadata.namespace: leave it out',
+    ],
+  ])('its namespace is explicit: %#', async (args, message) => {
+    await run(() => {
+      expect(() => new KindComponent('web', args as never)).toThrow(message);
+    });
+  });
+});
+
+describe('as children', () => {
+  test('registers what the kind renders, byte for byte, and not the object', async () => {
+    const registrations = await run(() => new KindComponent('web', { kind: HelloApp, metadata, spec, as: 'children' }));
+    const object: KubeObject = { apiVersion: HelloApp.apiVersion, kind: HelloApp.kind, metadata, spec };
+    const rendered = renderChildren(HelloApp, object).map(({ manifest }) => manifest);
+    expect(custom(registrations).map((one) => one.object)).toEqual(rendered);
+  });
+
+  test('a seeded field is left alone after creation', async () => {
+    const replicasOf = async (autoscaling: boolean): Promise<readonly string[] | undefined> => {
+      const args = {
+        kind: MicroServiceDeploy,
+        metadata,
+        spec: ms('shop-v1', { autoscaling }),
+        as: 'children',
+      } as const;
+      const registrations = await run(() => new KindComponent('web', args));
+      return registrations.find(({ type }) => type === 'kubernetes:apps/v1:Deployment')?.ignoreChanges;
+    };
+    expect(await replicasOf(true)).toEqual(['spec.replicas']);
+    expect(await replicasOf(false)).toEqual([]);
+  });
+
+  test('what two objects share is registered once, and belongs to neither', async () => {
+    const registrations = await run(() => {
+      for (const version of ['v1', 'v2']) {
+        const args = {
+          kind: MicroServiceDeploy,
+          metadata: { name: version, namespace: 'shop' },
+          spec: ms(`shop-${version}`),
+        };
+        new KindComponent(version, { ...args, as: 'children' });
+      }
+    });
+    const accounts = registrations.filter(({ type }) => type === 'kubernetes:core/v1:ServiceAccount');
+    expect(accounts).toHaveLength(1);
+    expect(accounts[0]?.name).not.toMatch(/^v[12]\//);
+    for (const version of ['v1', 'v2']) {
+      expect(dependencyNames(registrations, `${version}/Deployment-shop-${version}`)).toContain(accounts[0]?.name);
+    }
+  });
+
+  test('Outputs of texts and numbers reach the children, as secret and as unknown as they are', async () => {
+    const unknown = unknownOutput<number>();
+    const program = () =>
+      new KindComponent('web', {
+        ...{ kind: HelloApp, metadata, as: 'children' },
+        spec: { image: pulumi.secret('private:1'), size: unknown },
+      });
+    const [deployment] = custom(await run(program, { preview: true }));
+    expect(deployment?.object).toMatchObject({
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: { replicas: UNKNOWN, template: { spec: { containers: [{ image: wrapped('private:1') }] } } },
+    });
+  });
+
+  test('an Output that the children follow from is refused, where it stands', async () => {
+    await run(() => {
+      const args = { kind: MicroServiceDeploy, metadata, as: 'children' } as const;
+      expect(
+        () => new KindComponent('web', { ...args, spec: { ...ms('shop-v1'), autoscaling: pulumi.output(true) } }),
+      ).toThrow(/spec\.autoscaling: an Output cannot stand for it with as: 'children'/);
+      expect(
+        () =>
+          new KindComponent('foo', {
+            kind: Foo,
+            metadata,
+            as: 'children',
+            spec: { deploymentName: 'a', replicas: pulumi.output(2) },
+          }),
+      ).toThrow(/spec\.replicas: an Output cannot stand for it/);
+    });
+  });
+});
+
+describe('one object, one component', () => {
+  const make = (name: string, as: 'resource' | 'children', opts: pulumi.ComponentResourceOptions = {}) =>
+    new KindComponent(name, { kind: HelloApp, metadata, spec, as }, opts);
+
+  test.each([
+    ['resource', 'children'],
+    ['children', 'resource'],
+    ['resource', 'resource'],
+  ] as const)('%s and then %s is an error', async (first, second) => {
+    await run(() => {
+      make('one', first);
+      expect(() => make('two', second)).toThrow(
+        /^KindComponent two: helloapps\.apps\.anupam\.com shop\/web belongs to the KindComponent one/,
+      );
+    });
+  });
+
+  test('two clusters may each have it, and so may two runs of a process', async () => {
+    for (let time = 1; time <= 2; time += 1) {
+      const registrations = await run(() => {
+        make('one', 'resource', { provider: new Provider('a', {}) });
+        make('two', 'resource', { provider: new Provider('b', {}) });
+      });
+      expect(custom(registrations)).toHaveLength(2);
+    }
+  });
+});
+
+describe('on a platform', () => {
+  const operators = [{ name: 'operator', image: 'op', kinds: [HelloApp] }];
+
+  test.each([
+    ['below it', (platform: PlatformComponent) => ({ parent: platform })],
+    ['with its options', (platform: PlatformComponent) => platform.objectOptions],
+  ])('%s, it goes to the same cluster after the operators', async (_, options) => {
+    const registrations = await run(() => {
+      const platform = new PlatformComponent('kindred', { kubeconfig: 'text', operators });
+      new KindComponent('web', { kind: HelloApp, metadata, spec }, options(platform));
+    });
+    const object = registrations.find(({ type }) => type === 'kubernetes:apps.anupam.com/v1:HelloApp');
+    const deployment = registrations.find(({ type }) => type === 'kubernetes:apps/v1:Deployment');
+    expect(object?.dependencies).toContain(deployment?.urn);
+    expect(object?.provider).toContain(named(registrations, 'kindred-cluster').urn);
+  });
+});
+
+test('the type of the spec follows from the kind', () => {
+  const check = (): void => {
+    // @ts-expect-error -- image is required
+    new KindComponent('a', { kind: HelloApp, metadata, spec: { size: 1 } });
+    // @ts-expect-error -- size is a number
+    new KindComponent('a', { kind: HelloApp, metadata, spec: { image: 'a', size: 'b' } });
+    // @ts-expect-error -- there is no such field
+    new KindComponent('a', { kind: HelloApp, metadata, spec: { image: 'a', replicas: 1 } });
+    // @ts-expect-error -- a spec is required
+    new KindComponent('a', { kind: HelloApp, metadata });
+    new KindComponent('a', { kind: HelloApp, metadata, spec: { image: pulumi.output('a'), size: Promise.resolve(1) } });
+  };
+  expect(check).toBeInstanceOf(Function);
+  expect(InvalidObjectError).toBeDefined();
+});
