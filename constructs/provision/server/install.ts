@@ -77,14 +77,13 @@ finish`,
 }
 
 function variables(input: ServerInput, node: Node): string {
-  const { program, service, configFolder, dataFolder } = factsOf(input);
+  const { program, service, configFolder } = factsOf(input);
   const kind = isServer(node) ? 'server' : 'agent';
   return `program=${program}
 kind=${kind}
 unit=${service[kind]}
 version=${sh(input.version)}
-config=${configFolder}
-data=${sh(dataFolder)}`;
+config=${configFolder}`;
 }
 
 const IN_PLACE = `installed_version() {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,6 +22,10 @@ const props = (stateFolder: string, more: Partial<ScriptProps> = {}): ScriptProp
 const value = (name: string, volatile = false): StdinValue => ({ name, from: { text: '' }, volatile });
 
 if (missingShells.length > 0) console.warn(`not tested, because not installed: ${missingShells.join(', ')}`);
+
+const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0;
+if (!mayMount) console.warn('full disks not tested: that takes root on Linux, to mount a small one');
+const onDisks = mayMount ? test : test.skip;
 
 test('there is a shell to test with', () => {
   expect(shells.length).toBeGreaterThan(0);
@@ -113,6 +118,20 @@ describe.each(shells)('%s', (_, shell) => {
         body,
       ]);
       expect(runScript(shell, text).answer).toMatchObject({ ok: false, reason: 'DiskFull' });
+    }
+  });
+
+  onDisks('a disk that is really full, before and in the middle', () => {
+    const state = fresh();
+    const body = ['changed=true', 'dd if=/dev/zero bs=1k count=300 2>/dev/null | put "$state/file" 600', 'finish'];
+    for (const [fill, changed] of [
+      [':', true],
+      [`dd if=/dev/zero of=${state}/fill bs=1k 2>/dev/null || :`, false],
+    ] as const) {
+      const text = script(props(state, { lockSeconds: 1, generation: 'g' }), body);
+      const own = 'mount -t tmpfs -o size=128k tmpfs "$1"; eval "$2"; shift 2; exec "$@"';
+      const { answer } = runScript(['unshare', '-m', 'sh', '-c', own, 'sh', state, fill, ...shell], text);
+      expect(answer).toMatchObject({ ok: false, changed, reason: 'DiskFull' });
     }
   });
 
