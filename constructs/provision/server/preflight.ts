@@ -48,7 +48,8 @@ export function preflightTask(input: ServerInput, node: Node): Task {
   const { program, configFolder, dataFolder, label } = factsOf(input);
   const pieces = [
     preflightStart(node.address),
-    needsPrograms(PROGRAMS),
+    // A member of etcd without an API is asked for its health with curl.
+    needsPrograms(isServer(node) && !node.roles.includes('controlplane') ? [...PROGRAMS, 'curl'] : PROGRAMS),
     SYSTEMD,
     ...(input.installer?.path === undefined ? [NEEDS_DOWNLOADER] : []),
     architecture(input.distribution === 'k3s' ? ['x86_64', 'aarch64', 'armv7l', 's390x'] : ['x86_64', 'aarch64']),
