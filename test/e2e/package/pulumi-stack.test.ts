@@ -1,0 +1,78 @@
+import { Consumer } from './consumer';
+
+jest.setTimeout(300_000);
+
+let app: Consumer;
+
+beforeAll(async () => {
+  app = await Consumer.of('examples/pulumi-stack');
+});
+
+afterAll(() => app.remove());
+
+const TOKEN = 'CANARY-5d1f';
+
+/** Runs the program against mocks, as Pulumi's documentation has it for tests. `load` gets the program. */
+function underMocks(load: string): string {
+  return `
+    const seen = [];
+    pulumi.runtime.setAllConfig({ 'shop:kubeconfig': 'text', 'shop:image': 'nginx:1', 'shop:token': '${TOKEN}' });
+    await pulumi.runtime.setMocks({
+      newResource: ({ name, type, inputs }) => { seen.push([type, name, inputs]); return { id: name, state: inputs }; },
+      call: () => ({}),
+    }, 'shop', 'dev');
+    const program = await ${load};
+    await pulumi.runtime.disconnect();
+    const { installedKinds } = program;
+    const kinds = await new Promise((resolve) => installedKinds.apply(resolve));
+    console.log(JSON.stringify({ kinds, resources: [...program.resources], seen: seen.map(([type, name]) => type + ' ' + name).sort(), inputs: seen.map(([,, inputs]) => inputs) }));
+  `;
+}
+
+interface Seen {
+  readonly kinds: readonly string[];
+  readonly resources: readonly string[];
+  readonly seen: readonly string[];
+  readonly inputs: readonly unknown[];
+}
+
+test('a foreign stack compiles with the package and registers the same, as CommonJS and as an ES module', async () => {
+  await app.tsc('-p', 'tsconfig.json');
+  await app.tsc('-p', 'tsconfig.esm.json');
+  await app.tsc('-p', 'tsconfig.json', '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler');
+
+  const common = await app.node(
+    '-e',
+    `const pulumi = require('@pulumi/pulumi'); (async () => {${underMocks("require('./index.js')")}})()`,
+  );
+  const module = await app.node(
+    ...['--input-type=module', '-e'],
+    `import * as pulumi from '@pulumi/pulumi'; ${underMocks("import('./index.mjs')")}`,
+  );
+  const ran = JSON.parse(common) as Seen;
+  expect((JSON.parse(module) as Seen).seen).toEqual(ran.seen);
+  expect(ran.kinds).toEqual(['helloapps.apps.anupam.com']);
+  expect(ran.seen).toEqual(
+    expect.arrayContaining([
+      'kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition platform/crds/helloapps.apps.anupam.com',
+      'kubernetes:apps.anupam.com/v1:HelloApp web',
+      'kubernetes:apps/v1:Deployment orders/Deployment-orders-v1',
+      'kubernetes:core/v1:Secret settings/token',
+    ]),
+  );
+  expect(ran.seen.filter((one) => one.includes('MicroServiceDeploy'))).toEqual([]);
+  // The secret arrives where it was put: in the ConfigMap of the children, and in the Secret.
+  expect(JSON.stringify(ran.inputs).split(TOKEN).length - 1).toBe(2);
+});
+
+test('every export of kindred/stacks can be imported by name', async () => {
+  const required = await app.node('-p', "Object.keys(require('kindred/stacks')).sort().join()");
+  const imported = await app.node(
+    ...['--input-type=module', '-e'],
+    `import * as all from 'kindred/stacks'; console.log(Object.keys(all).filter((key) => !/^(default|module\\.exports|__esModule)$/.test(key)).sort().join())`,
+  );
+  expect(imported).toBe(required);
+  for (const name of ['ConstructResources', 'KindComponent', 'PlatformComponent', 'RemoteCluster']) {
+    expect(required.trim().split(',')).toContain(name);
+  }
+});
