@@ -62,9 +62,15 @@ describeWhere('the stack under the real pulumi CLI', () => {
     await stack.destroy();
     expect(await get('namespace', 'kindred-system')).toContain('not found');
     expect(await get(...uid)).toBe(before);
+    // Somebody has changed in the meantime what stayed behind, and owns the field now.
+    const patch = JSON.stringify({ spec: { names: { categories: ['other'] } } });
+    await kubectl(plane, ['patch', 'crd', HelloApp.crdName, '--type=merge', '-p', patch]);
+    const categories = ['crd', HelloApp.crdName, '-o', 'jsonpath={.spec.names.categories}'];
+    expect(await get(...categories)).toBe('["other"]');
 
     const changes = await stack.up();
     expect(Object.keys(changes)).toEqual(['create']);
+    expect(await get(...categories)).toBe('["kindred"]');
     expect(await get(...uid)).toBe(before);
     expect(await stack.up()).toEqual({});
   });
