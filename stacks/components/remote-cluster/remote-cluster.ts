@@ -34,8 +34,8 @@ export interface RemoteNode {
  * Caveats:
  * - A changed SSH key runs each step again, which finds everything done. That also proves the key.
  * - A machine is told from others by its name, else its address. Another address under the same name is taken for the same machine.
- * - Pulumi tells a program nothing of what it applied before. That a version skips a minor, or that something changed which cannot change, is
- *   found on the machines, not in a preview.
+ * - Pulumi tells a program nothing of what it applied before, so neither a skipped minor version nor a change of what cannot change is refused
+ *   here yet.
  *
  * Errors: InvalidObjectError, with all problems, from the constructor. A step that failed says what, where, why and what to do in its own error.
  */

@@ -60,6 +60,7 @@ describeOnHosts('RemoteCluster on machines', () => {
   let one: TestHost;
   let two: TestHost;
   let engine: Engine;
+  let version = 'v1.33.4+k3s1';
 
   beforeAll(async () => {
     const parts = await standIns(code);
@@ -75,7 +76,7 @@ describeOnHosts('RemoteCluster on machines', () => {
 
   const args = (more: Partial<Args> = {}): Args => ({
     distribution: 'k3s',
-    version: 'v1.33.4+k3s1',
+    version,
     nodes: [node(one, ALL)],
     sshKey: pulumi.secret(one.privateKey),
     ...more,
@@ -154,6 +155,16 @@ describeOnHosts('RemoteCluster on machines', () => {
       new Set(['update connection']),
     );
     expect(await one.exec(marker)).toBe(before);
+  });
+
+  test('upgrades servers before agents', async () => {
+    const result = await engine.up(program(both({ version: 'v1.34.1+k3s1' })));
+    const order = result.changes.map(({ name }) => name).filter((name) => name.endsWith('/install'));
+    expect(order).toEqual([`prod/${one.address}/install`, `prod/${two.address}/install`]);
+    for (const host of [one, two]) expect(await host.exec('k3s --version')).toContain('v1.34.1+k3s1');
+    expect(await nodeNames(result)).toEqual(['node/one', 'node/two']);
+    version = 'v1.34.1+k3s1';
+    expect((await engine.up(program(both()))).summary).toEqual([]);
   });
 
   test('refuses to take a machine off while it is protected, and then drains and cleans it', async () => {
