@@ -1,6 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import type { NodeArgs, RemoteCluster, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
 
 /** Types are checked by `npm run typecheck`; nothing here runs. */
 const address = pulumi.output('10.0.0.1');
