@@ -1,4 +1,4 @@
-import type { Edits } from '../../../bench/operator-results';
+import type { Edits } from '../../../bench/results';
 import { owned } from '../../../constructs/core/owned';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../constructs/core/resource-type';
@@ -6,10 +6,8 @@ import { HelloApp } from '../../../constructs/kinds';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { Sightings } from './sightings';
 
-interface Podded extends KubeObject {
-  readonly spec: {
-    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
-  };
+interface Podded {
+  readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
 }
 
 interface Observed extends KubeObject {
@@ -30,7 +28,7 @@ export async function measureEdits(
   const [deployments, apps] = await Promise.all([watch(owned.Deployment), watch(HelloApp.type)]);
   const edits = { first: [] as number[], later: [] as number[], request: [] as number[] };
   const edit = async (name: string, image: string): Promise<number> => {
-    const changed = deployments.next(name, (object) => imageOf(object as Podded) === image);
+    const changed = deployments.next(name, (object) => imageOf(object) === image);
     const began = performance.now();
     const options = { type: 'merge', fieldManager: 'bench' } as const;
     const { metadata } = await client.patch(HelloApp.type, { namespace, name }, { spec: { image } }, options);
@@ -51,6 +49,7 @@ export async function measureEdits(
   return edits;
 }
 
-function imageOf({ spec }: Podded): string | undefined {
-  return spec.template.spec.containers[0]?.image;
+/** The image of a Deployment's one container. */
+export function imageOf({ spec }: KubeObject): string | undefined {
+  return (spec as Podded).template.spec.containers[0]?.image;
 }

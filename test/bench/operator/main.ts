@@ -1,33 +1,79 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { thisMachine } from '../../../bench/machine';
-import { operatorReport } from '../../../bench/operator-report';
-import type { OperatorResults, Round } from '../../../bench/operator-results';
-import { readOptions } from './options';
+import { publish } from '../../../bench/publish';
+import { report } from '../../../bench/report';
+import { operators } from '../../../bench/results';
+import type { BusyEdits, OperatorName, Results, Suite, Synth } from '../../../bench/results';
+import { measureBusyEdits } from './busy-edits';
+import { peerWorkers } from './contestant';
+import { readOptions, usage } from './options';
 import type { Options } from './options';
 import { Rounds } from './rounds';
 import { Stage } from './stage';
+import { measureSynth } from './synth';
+
+const root = join(__dirname, '..', '..', '..');
+
+function tell(line: string): void {
+  console.error(`bench: ${line}`);
+}
 
 /** Sets the stage, measures, and clears the stage whatever happens. */
-async function measure(options: Options, signal: AbortSignal): Promise<OperatorResults> {
+async function measure(options: Options, signal: AbortSignal): Promise<Results> {
   const machine = thisMachine();
-  const stage = await Stage.set(signal);
+  const stage = await Stage.set(options, signal);
   try {
     return await untilAborted(signal, async () => {
-      const rounds = new Rounds(stage, options, signal);
-      console.error('bench: warming up');
+      const skipped = [...stage.skipped];
+      const rounds = new Rounds(stage, options.concurrency, signal);
+      tell('warming up');
       await rounds.warmUp();
-      const done: Round[] = [];
-      for (let i = 0; i < options.rounds; i += 1) {
-        console.error(`bench: round ${String(i + 1)} of ${String(options.rounds)}`);
-        done.push(await rounds.round());
-      }
-      const { objects, concurrency } = options;
-      return { machine, kubernetes: stage.kubernetes, objects, concurrency, rounds: done };
+      const suites: Suite[] = [];
+      for (const objects of options.objects) suites.push(await suite(rounds, objects, suites.length === 0, options));
+      const busy = await busyEdits({ stage, rounds, signal }, options);
+      if (options.scale > 0) suites.push(await scale(rounds, options.scale));
+      const synth = options.synth ? await synthesis(skipped, signal) : undefined;
+      const { concurrency } = options;
+      return { machine, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites, busy, synth };
     });
   } finally {
     await stage.clear();
   }
+}
+
+/** All rounds with one number of objects; each other round goes backwards. */
+async function suite(rounds: Rounds, objects: number, first: boolean, options: Options): Promise<Suite> {
+  const edits = first ? Math.ceil(options.edits / options.rounds) : 0;
+  const done: Suite['rounds'][number][] = [];
+  for (let i = 0; i < options.rounds; i += 1) {
+    tell(`${String(objects)} objects, round ${String(i + 1)} of ${String(options.rounds)}`);
+    done.push(await rounds.round({ objects, names: operators, edits, backwards: i % 2 === 1 }));
+  }
+  return { objects, rounds: done };
+}
+
+async function scale(rounds: Rounds, objects: number): Promise<Suite> {
+  tell(`${String(objects)} objects, our operator alone`);
+  return { objects, rounds: [await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: false })] };
+}
+
+async function busyEdits(
+  on: Parameters<typeof measureBusyEdits>[0],
+  { busy }: Options,
+): Promise<Partial<Record<OperatorName, BusyEdits>>> {
+  const results: Partial<Record<OperatorName, BusyEdits>> = {};
+  if (busy === 0) return results;
+  for (const contestant of on.stage.contestants) {
+    tell(`edits while ${String(busy)} others are brought about: ${contestant.name}`);
+    results[contestant.name] = await measureBusyEdits(on, contestant, busy);
+  }
+  return results;
+}
+
+async function synthesis(skipped: string[], signal: AbortSignal): Promise<Synth> {
+  tell('the platform as YAML');
+  return measureSynth(root, (why) => void skipped.push(why), signal);
 }
 
 /** A signal asked this process to end. */
@@ -44,9 +90,12 @@ async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
   return Promise.race([act(), aborted]);
 }
 
-/** `npm run bench -- [--objects=1000] [--rounds=3] [--edits=200] [--concurrency=32] [--out=dist/bench.json]` */
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
+  if (options === 'help') {
+    console.log(usage);
+    return;
+  }
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
@@ -55,7 +104,10 @@ async function main(): Promise<void> {
   const results = await measure(options, stop.signal);
   await mkdir(dirname(options.out), { recursive: true });
   await writeFile(options.out, `${JSON.stringify(results, undefined, 2)}\n`);
-  console.log(`${operatorReport(results)}\n\nwritten to ${options.out}`);
+  console.log(`${report(results)}\n\nwritten to ${options.out}`);
+  if (!options.publish) return;
+  await publish(results, join(root, 'docs'));
+  console.log('published to docs/benchmarks.md and docs/benchmarks/');
 }
 
 main().then(

@@ -2,46 +2,85 @@ import { parseArgs } from 'node:util';
 
 /** What is measured, and where the figures go. */
 export interface Options {
-  readonly objects: number;
+  /** Objects of each suite in which all take part. */
+  readonly objects: readonly number[];
+  /** Objects of a suite of our operator and the bare requests alone, one round; 0 for none. */
+  readonly scale: number;
   readonly rounds: number;
-  /** First edits of an object in all rounds together, and as many later ones. */
+  /** Objects that are edited, in all rounds of the first suite together, for each operator; 0 for none. */
   readonly edits: number;
-  /** Objects at once, for the operator and for the bare requests. */
+  /** How many others there are while a user's edits are measured; 0 for none. */
+  readonly busy: number;
+  /** Objects at once, for our operator and for the bare requests. */
   readonly concurrency: number;
+  readonly synth: boolean;
   readonly out: string;
+  /** Put the results into docs/. */
+  readonly publish: boolean;
+  /** A bundle of the operator to measure instead of the one that is built; '' for that one. */
+  readonly bundle: string;
 }
+
+/** What `--help` prints. */
+export const usage = `npm run bench -- [options]
+
+  --full             5,000 objects too, 20,000 for our operator alone, three rounds (some 40 minutes)
+  --objects=N,M      objects of each suite (default: 1000)
+  --scale=N          one more round of our operator and the bare requests alone with N objects (default: none)
+  --rounds=N         default: 2
+  --edits=N          objects edited in the first suite, 0 for none (default: 100)
+  --busy=N           objects brought about while edits are measured, 0 for none (default: 1000)
+  --concurrency=N    objects at once, for our operator and for the bare requests (default: 32)
+  --no-synth         leave npm run synth and kustomize build out
+  --bundle=FILE      measure this bundle of the operator instead of building one
+  --out=FILE         default: dist/bench.json
+  --publish          write the results into docs/benchmarks.md, and charts into docs/benchmarks/
+`;
 
 /**
  * Reads the command line.
  *
+ * @returns `help` when that is all that was asked for
  * @throws RangeError for a number that is none
  */
-export function readOptions(argv: readonly string[]): Options {
+export function readOptions(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      objects: { type: 'string', default: '1000' },
-      rounds: { type: 'string', default: '3' },
-      edits: { type: 'string', default: '200' },
+      full: { type: 'boolean', default: false },
+      objects: { type: 'string' },
+      scale: { type: 'string' },
+      rounds: { type: 'string' },
+      edits: { type: 'string', default: '100' },
+      busy: { type: 'string' },
       concurrency: { type: 'string', default: '32' },
+      'no-synth': { type: 'boolean', default: false },
+      bundle: { type: 'string', default: '' },
       out: { type: 'string', default: 'dist/bench.json' },
+      publish: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
     },
   });
+  if (values.help) return 'help';
+  const { full } = values;
   const options = {
-    objects: positive('objects', values.objects),
-    rounds: positive('rounds', values.rounds),
-    edits: positive('edits', values.edits),
-    concurrency: positive('concurrency', values.concurrency),
-    out: values.out,
+    objects: (values.objects ?? (full ? '1000,5000' : '1000')).split(',').map((text) => whole('objects', text, 1)),
+    scale: whole('scale', values.scale ?? (full ? '20000' : '0'), 0),
+    rounds: whole('rounds', values.rounds ?? (full ? '3' : '2'), 1),
+    edits: whole('edits', values.edits, 0),
+    busy: whole('busy', values.busy ?? (full ? '5000' : '1000'), 0),
+    concurrency: whole('concurrency', values.concurrency, 1),
+    synth: !values['no-synth'],
+    ...{ bundle: values.bundle, out: values.out, publish: values.publish },
   };
-  if (options.edits > options.objects * options.rounds) {
+  if (options.edits > (options.objects[0] ?? 0) * options.rounds) {
     throw new RangeError(`--edits=${values.edits}: at most one for each of the objects of every round`);
   }
   return options;
 }
 
-function positive(name: string, text: string): number {
+function whole(name: string, text: string, least: number): number {
   const number = Number(text);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new RangeError(`--${name}=${text}: it must be a whole number above 0`);
+  if (text !== '' && Number.isInteger(number) && number >= least) return number;
+  throw new RangeError(`--${name}=${text}: it must be a whole number, ${String(least)} or more`);
 }

@@ -1,12 +1,25 @@
-import type { Converged, Edits, Limit, Restarted, Round } from '../../../bench/operator-results';
+import { limits } from '../../../bench/results';
+import type { Converged, Edits, LimitName, OperatorName, OperatorRun, Restarted, Round } from '../../../bench/results';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { deleteMany, makeMany } from '../../e2e/operator/many-objects';
-import type { AuditedWrites } from './audited-writes';
+import type { AuditedRequests } from './audited-requests';
+import type { Contestant } from './contestant';
 import { measureEdits } from './edits';
 import { pairOf, sendPairs } from './limit';
-import type { Options } from './options';
+import { MeasuredProcess } from './measured-process';
 import type { Stage } from './stage';
+
+/** How a round is run. */
+export interface RoundOptions {
+  readonly objects: number;
+  /** Who takes part; the bare requests always do. */
+  readonly names: readonly OperatorName[];
+  /** Objects that are edited in this round; 0 for none. */
+  readonly edits: number;
+  /** Whether the last goes first. */
+  readonly backwards: boolean;
+}
 
 /** Measures one round after another on one control plane. */
 export class Rounds {
@@ -16,84 +29,102 @@ export class Rounds {
 
   constructor(
     private readonly stage: Stage,
-    private readonly options: Options,
+    private readonly concurrency: number,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** A small round that is not counted: the server's caches and compiled paths, and what a status looks like. */
+  /** Small runs that are not counted: the server's caches and compiled paths, and what a status looks like. */
   async warmUp(): Promise<void> {
-    const objects = await this.fresh(Math.min(100, this.options.objects));
-    await this.converge(objects);
-    const { namespace = '', name = '' } = objects[0]?.metadata ?? {};
-    this.status = (await this.stage.client.get(HelloApp.type, { namespace, name }))?.status ?? {};
-    await deleteMany(this.stage.client, objects);
-    await this.limit(await this.fresh(objects.length));
+    for (const contestant of this.stage.contestants) {
+      const objects = await this.fresh(100);
+      await this.converge(contestant, objects);
+      if (contestant.name === 'kindred') {
+        const { namespace = '', name = '' } = objects[0]?.metadata ?? {};
+        this.status = (await this.stage.client.get(HelloApp.type, { namespace, name }))?.status ?? {};
+      }
+      await deleteMany(this.stage.client, objects);
+    }
+    for (const name of limits) await this.limit(name, 100);
   }
 
-  /** One round: bare requests, the operator from nothing, bare requests again, the operator after a restart and at single edits. */
-  async round(): Promise<Round> {
-    const { objects } = this.options;
-    const before = await this.limit(await this.fresh(objects));
-    const apps = await this.fresh(objects);
-    const converged = await this.converge(apps);
-    const after = await this.limit(await this.fresh(objects));
-    const { restarted, edits } = await this.restart(apps);
-    await deleteMany(this.stage.client, apps);
-    return { limits: [before, after], converged, restarted, edits };
+  /** One round: everyone in turn. */
+  async round(options: RoundOptions): Promise<Round> {
+    const { objects, backwards, names } = options;
+    const operators: Partial<Record<OperatorName, OperatorRun>> = {};
+    const rates: Partial<Record<LimitName, number>> = {};
+    const acts = [
+      async () => void (rates.same = await this.limit('same', objects)),
+      ...this.stage.contestants
+        .filter(({ name }) => names.includes(name))
+        .map((one) => async () => void (operators[one.name] = await this.run(one, options))),
+      async () => void (rates.apply = await this.limit('apply', objects)),
+    ];
+    for (const act of backwards ? acts.reverse() : acts) await act();
+    return { operators, limits: rates };
   }
 
-  private fresh(count: number): Promise<readonly KubeObject[]> {
+  /** A new namespace with so many objects. */
+  fresh(count: number): Promise<readonly KubeObject[]> {
     return makeMany(this.stage.client, `bench-${String((this.namespaces += 1))}`, count);
   }
 
-  /** The bare requests. */
-  private async limit(objects: readonly KubeObject[]): Promise<Limit> {
-    const { stage, options } = this;
-    const pairs = objects.map((object) => pairOf(object, this.status));
-    await stage.writes();
-    await sendPairs(pairs, stage.kubeconfig, options.concurrency);
-    const writes = await stage.writes();
-    if (writes.total !== 2 * objects.length) throw new Error(`the bare requests were ${JSON.stringify(writes.counts)}`);
+  /** The bare requests; @returns objects a second */
+  private async limit(name: LimitName, count: number): Promise<number> {
+    const { stage } = this;
+    const objects = await this.fresh(count);
+    const pairs = objects.map((object) => pairOf(object, this.status, name));
+    const [{ user }] = stage.contestants as readonly [Contestant];
+    await stage.requests(user);
+    await sendPairs(pairs, stage.kubeconfig, this.concurrency);
+    const done = await stage.requests(user);
+    if (done.writeCount !== 2 * count) throw new Error(`the bare requests were ${JSON.stringify(done.writes)}`);
     await deleteMany(stage.client, objects);
-    return { objectsPerSecond: perSecond(objects.length, writes) };
+    return perSecond(count, done);
   }
 
-  private async converge(objects: readonly KubeObject[]): Promise<Converged> {
-    const { stage } = this;
-    await stage.writes();
-    const operator = stage.operator(this.options.concurrency);
+  /** An operator: from nothing, after a restart, and at single edits. */
+  private async run(contestant: Contestant, { objects: count, edits: edited }: RoundOptions): Promise<OperatorRun> {
+    const objects = await this.fresh(count);
+    const converged = await this.converge(contestant, objects);
+    const { restarted, edits } = await this.restart(contestant, objects, edited);
+    await deleteMany(this.stage.client, objects);
+    return { converged, restarted, ...(edits === undefined ? {} : { edits }) };
+  }
+
+  private async converge(contestant: Contestant, objects: readonly KubeObject[]): Promise<Converged> {
+    await this.stage.requests(contestant.user);
+    const operator = MeasuredProcess.start(await contestant.program(), this.signal);
     await operator.settled(objects.length);
     const usage = await operator.usage();
     await operator.stop();
-    const writes = await stage.writes();
+    const { writes, writeCount, events, requests, ...times } = await this.stage.requests(contestant.user);
     return {
-      objectsPerSecond: perSecond(objects.length, writes),
-      writes: writes.counts,
-      writesPerObject: writes.total / objects.length,
-      events: writes.events,
-      firstWriteMs: writes.firstAt - operator.startedAt,
-      convergedMs: writes.lastAt - operator.startedAt,
-      ...usage,
+      ...{ objectsPerSecond: perSecond(objects.length, times), writes, events, requests, ...usage },
+      writesPerObject: writeCount / objects.length,
+      firstWriteMs: times.firstAt - operator.startedAt,
+      convergedMs: times.lastAt - operator.startedAt,
     };
   }
 
   private async restart(
+    contestant: Contestant,
     objects: readonly KubeObject[],
-  ): Promise<{ readonly restarted: Restarted; readonly edits: Edits }> {
-    const { stage, options } = this;
-    const operator = stage.operator(options.concurrency);
+    edited: number,
+  ): Promise<{ readonly restarted: Restarted; readonly edits: Edits | undefined }> {
+    const { stage } = this;
+    const operator = MeasuredProcess.start(await contestant.program(), this.signal);
     const reconcilingMs = await operator.reconciling();
     await operator.settled(objects.length);
     const usage = await operator.usage();
-    const { counts, total, events } = await stage.writes();
-    const restarted = { writes: counts, writeCount: total, events, reconcilingMs, ...usage };
-    const edited = objects.slice(0, Math.ceil(options.edits / options.rounds));
-    const edits = await measureEdits(stage.client, edited, this.signal);
+    const { writes, writeCount, events } = await stage.requests(contestant.user);
+    const chosen = objects.slice(0, edited);
+    const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, this.signal);
+    await operator.settled(objects.length); // the plain twin looks at an edit's own echo still
     await operator.stop();
-    return { restarted, edits };
+    return { restarted: { writes, writeCount, events, reconcilingMs, ...usage }, edits };
   }
 }
 
-function perSecond(objects: number, { firstAt, lastAt }: AuditedWrites): number {
+function perSecond(objects: number, { firstAt, lastAt }: Pick<AuditedRequests, 'firstAt' | 'lastAt'>): number {
   return (objects / (lastAt - firstAt)) * 1000;
 }

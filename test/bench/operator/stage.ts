@@ -3,46 +3,59 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HelloApp } from '../../../constructs/kinds';
 import { startControlPlane } from '../../../local';
-import type { AuditEvent, ControlPlane } from '../../../local';
+import type { ControlPlane } from '../../../local';
 import { adminClient, operatorBundle } from '../../../operator/testing';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { installOnApi } from '../../e2e/operator/many-platform';
-import { auditedWrites } from './audited-writes';
-import type { AuditedWrites } from './audited-writes';
-import { MeasuredOperator } from './measured-operator';
+import { AuditTail } from './audit-tail';
+import { auditedRequests } from './audited-requests';
+import type { AuditedRequests } from './audited-requests';
+import { kindred, twin } from './contestant';
+import type { Contestant } from './contestant';
+import { twins } from './peers';
+import { makeTwinAccount, twinAccount } from './twin-account';
+
+/** The longest that a benchmark runs. */
+const expirationSeconds = 6 * 3600;
 
 /** What a stage is made of. */
 interface Props {
   readonly plane: ControlPlane;
   readonly client: ApiClient;
-  readonly user: string;
+  readonly audit: AuditTail;
   readonly kubeconfig: string;
-  readonly args: readonly string[];
+  readonly contestants: readonly Contestant[];
+  readonly skipped: readonly string[];
   readonly folder: string;
-  readonly bundle: string;
-  readonly signal: AbortSignal;
 }
 
-/** A control plane with the platform on it, and the bundle that is measured. */
+/** A control plane with the platform on it, and the operators that are measured. */
 export class Stage {
-  private seen = 0;
-
   private constructor(private readonly props: Props) {}
 
   /** Builds the operator if need be, and keeps a copy: the sources may change while it is measured. */
-  static async set(signal: AbortSignal): Promise<Stage> {
-    const built = await operatorBundle();
+  static async set(
+    options: { readonly concurrency: number; readonly bundle: string },
+    signal: AbortSignal,
+  ): Promise<Stage> {
+    const built = options.bundle === '' ? await operatorBundle() : options.bundle;
+    const peer = await twins(join(__dirname, '..', '..', '..'), signal);
     const folder = await mkdtemp(join(tmpdir(), 'kindred-bench-'));
     let plane: ControlPlane | undefined;
     try {
       const bundle = join(folder, 'operator.cjs');
       await copyFile(built, bundle);
       plane = await startControlPlane({ components: 'api', signal });
-      const { account, args } = await installOnApi(plane, [HelloApp]);
-      const kubeconfig = await plane.kubeconfigFor(account, { expirationSeconds: 6 * 3600 });
+      const { account, args: own } = await installOnApi(plane, [HelloApp]);
+      const kubeconfig = await plane.kubeconfigFor(account, { expirationSeconds });
       const client = await adminClient(plane.adminKubeconfig);
-      const user = `system:serviceaccount:${account.namespace}:${account.name}`;
-      return new Stage({ plane, client, user, kubeconfig, args, folder, bundle, signal });
+      const args = [...own, `--kubeconfig=${kubeconfig}`, `--concurrency=${String(options.concurrency)}`];
+      const contestants = [kindred({ user: userOf(account), bundle, args })];
+      const skipped: string[] = [];
+      if ('missing' in peer) skipped.push(peer.missing);
+      else contestants.push(...(await twinsOn(plane, client, peer.file)));
+      const audit = new AuditTail(join(plane.dataDir, 'audit.log'), client);
+      return new Stage({ plane, client, audit, kubeconfig, contestants, skipped, folder });
     } catch (error) {
       await plane?.stop();
       await rm(folder, { recursive: true, force: true });
@@ -55,7 +68,17 @@ export class Stage {
     return this.props.client;
   }
 
-  /** Who the operator is. */
+  /** The operators that could be had. */
+  get contestants(): readonly Contestant[] {
+    return this.props.contestants;
+  }
+
+  /** What could not be had, and why. */
+  get skipped(): readonly string[] {
+    return this.props.skipped;
+  }
+
+  /** Who our operator is; the bare requests are made in its name. */
   get kubeconfig(): string {
     return this.props.kubeconfig;
   }
@@ -65,22 +88,9 @@ export class Stage {
     return this.props.plane.version;
   }
 
-  /** Starts the operator with the command line of its Deployment. */
-  operator(concurrency: number): MeasuredOperator {
-    const { bundle, args, kubeconfig, signal } = this.props;
-    return MeasuredOperator.start(
-      bundle,
-      [...args, `--kubeconfig=${kubeconfig}`, `--concurrency=${String(concurrency)}`],
-      signal,
-    );
-  }
-
-  /** What the operator's account has written since this was asked last. */
-  async writes(): Promise<AuditedWrites> {
-    const log: readonly AuditEvent[] = await this.props.plane.auditLog();
-    const since = log.slice(this.seen);
-    this.seen = log.length;
-    return auditedWrites(since, this.props.user);
+  /** What an account has asked for since anybody's requests were read last. */
+  async requests(user: string): Promise<AuditedRequests> {
+    return auditedRequests(await this.props.audit.since(user), user);
   }
 
   /** Ends everything and removes what it has left on the disk. */
@@ -89,4 +99,15 @@ export class Stage {
     await this.props.plane.stop();
     await rm(this.props.folder, { recursive: true, force: true });
   }
+}
+
+async function twinsOn(plane: ControlPlane, client: ApiClient, file: string): Promise<readonly Contestant[]> {
+  await makeTwinAccount(client);
+  const kubeconfig = await plane.kubeconfigFor(twinAccount, { expirationSeconds });
+  const of = { user: userOf(twinAccount), file, kubeconfig };
+  return [twin('tuned', of), twin('plain', of)];
+}
+
+function userOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `system:serviceaccount:${namespace}:${name}`;
 }

@@ -1,12 +1,5 @@
 import { readFile } from 'node:fs/promises';
-
-/** What a process has used since its start. */
-export interface Usage {
-  /** User and system time. */
-  readonly cpuSeconds: number;
-  /** The most memory that it has ever had resident. */
-  readonly peakMiB: number;
-}
+import type { Usage } from '../../../bench/results';
 
 /** Ticks of `/proc/<pid>/stat`: USER_HZ, which is 100 on every architecture that Node runs on. */
 const ticksPerSecond = 100;

@@ -2,23 +2,38 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Usage } from '../../../bench/results';
 import { LogLines } from '../../../operator/testing/log-lines';
 import { Metrics } from '../../../operator/testing';
 import { usageOf } from './usage';
-import type { Usage } from './usage';
 
 /** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */
 const pollMs = 250;
-const patienceMs = 600_000;
+const patienceMs = 900_000;
+
+/** How to start an operator and to tell what it does. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** What it logs when its workers have started. */
+  readonly reconcilingLine: string;
+  /** Messages of errors that it logs though all is well. */
+  readonly harmless: readonly string[];
+  /** Where its metrics are, once it has begun to log. */
+  readonly metricsPort: (log: LogLines) => Promise<number>;
+}
 
 /** An operator's process whose start, CPU time and memory are known. */
-export class MeasuredOperator {
+export class MeasuredProcess {
   /** When the process was started, in milliseconds since the epoch. */
   readonly startedAt = Date.now();
   private readonly log = new LogLines();
   private readonly exited: Promise<unknown>;
 
-  private constructor(private readonly child: ChildProcess) {
+  private constructor(
+    private readonly program: Program,
+    private readonly child: ChildProcess,
+  ) {
     this.exited = once(child, 'close').then(([code]) => this.log.end(`the operator has ended (code ${String(code)})`));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (chunk: string) => this.log.push(chunk));
@@ -26,14 +41,13 @@ export class MeasuredOperator {
   }
 
   /**
-   * Starts a bundle, as the operator's image does.
+   * Starts an operator.
    *
    * @param signal ends it at once
    */
-  static start(bundle: string, args: readonly string[], signal: AbortSignal): MeasuredOperator {
+  static start(program: Program, signal: AbortSignal): MeasuredProcess {
     signal.throwIfAborted();
-    const own = ['--metrics-port=0', '--metrics-host=127.0.0.1'];
-    const child = spawn(process.execPath, [bundle, ...args, ...own], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+    const child = spawn(program.command, program.args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
     const end = (): void => void child.kill('SIGKILL');
     signal.addEventListener('abort', end, { once: true });
     process.once('exit', end);
@@ -41,25 +55,42 @@ export class MeasuredOperator {
       signal.removeEventListener('abort', end);
       process.removeListener('exit', end);
     });
-    return new MeasuredOperator(child);
+    return new MeasuredProcess(program, child);
   }
 
   /** Resolves when its workers have started; @returns milliseconds from the start of the process until then */
   async reconciling(): Promise<number> {
-    const { time } = await this.log.line('reconciling', patienceMs);
-    return Date.parse(time) - this.startedAt;
+    await this.log.line(this.program.reconcilingLine, patienceMs);
+    return Date.now() - this.startedAt;
   }
 
-  /** Waits until it has looked at so many objects and has nothing left to do. */
+  /**
+   * Waits until it has looked at so many objects and has nothing left to do: twice in a row, with nothing done in between, since what it
+   * wrote last may still come back to it.
+   */
   async settled(reconciles: number): Promise<void> {
+    await this.reconciling();
     const deadline = Date.now() + patienceMs;
+    let before = -1;
     for (;;) {
-      const metrics = await this.metrics();
-      const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
-      if (open === 0 && metrics.sum('controller_runtime_reconcile_total') >= reconciles) return;
+      const { open, done } = await this.work();
+      const quiet = open === 0 && done >= reconciles;
+      if (quiet && done === before) return;
+      before = quiet ? done : -1;
       if (Date.now() > deadline) throw new Error(`the operator still works after ${String(patienceMs)} ms`);
       await delay(pollMs);
     }
+  }
+
+  /** How many keys wait or are worked on, and how many reconciles are done. */
+  async work(): Promise<{ readonly open: number; readonly done: number }> {
+    const port = await this.program.metricsPort(this.log);
+    const response = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
+    const metrics = Metrics.parse(await response.text());
+    return {
+      open: metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers'),
+      done: metrics.sum('controller_runtime_reconcile_total'),
+    };
   }
 
   /** What it has used until now. */
@@ -75,14 +106,8 @@ export class MeasuredOperator {
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
     await this.exited;
-    const [error] = this.log.errors();
+    const [error] = this.log.errors().filter(({ msg }) => !this.program.harmless.includes(msg));
     if (error !== undefined) throw new Error(`the operator logged an error: ${JSON.stringify(error)}`);
     if (this.child.exitCode !== 0) throw new Error(`the operator ended with code ${String(this.child.exitCode)}`);
-  }
-
-  private async metrics(): Promise<Metrics> {
-    const { port } = await this.log.line('serving /healthz, /readyz and /metrics');
-    const response = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
-    return Metrics.parse(await response.text());
   }
 }

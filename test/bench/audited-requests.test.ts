@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../local';
-import { auditedWrites } from './operator/audited-writes';
+import { auditedRequests } from './operator/audited-requests';
 
 function request(verb: string, resource: string, at: string, more: Partial<AuditEvent> = {}): AuditEvent {
   return {
@@ -10,19 +10,21 @@ function request(verb: string, resource: string, at: string, more: Partial<Audit
   };
 }
 
-test('only writes of the account count; events stand apart, Leases nowhere', () => {
+test('only what the account wrote counts as writes; events stand apart, Leases nowhere; requests are all, watches once', () => {
   const log = [
     request('list', 'deployments', '0.000000'),
+    request('watch', 'deployments', '0.050000', { stage: 'ResponseStarted' }),
     request('update', 'leases', '0.100000'),
     request('create', 'deployments', '1.000500', { responseStatus: { code: 201 } }),
     request('patch', 'helloapps', '2.000000', { objectRef: { resource: 'helloapps', subresource: 'status' } }),
-    request('create', 'events', '3.000000'),
+    request('create', 'events', '3.000000', { responseStatus: { code: 201 } }),
     request('create', 'deployments', '4.000000', { user: { username: 'somebody' } }),
-    request('patch', 'deployments', '5.000000', { stage: 'ResponseStarted' }),
+    request('watch', 'deployments', '5.000000'),
   ];
   const start = Date.parse('2030-01-01T00:00:00Z');
-  expect(auditedWrites(log, 'operator')).toEqual({
-    counts: { 'create deployments 201': 1, 'patch helloapps/status 200': 1 },
-    ...{ total: 2, events: 1, firstAt: start + 1000.5, lastAt: start + 2000 },
+  expect(auditedRequests(log, 'operator')).toEqual({
+    writes: { 'create deployments 201': 1, 'patch helloapps/status 200': 1 },
+    requests: { 'list 200': 1, 'watch 200': 1, 'update 200': 1, 'create 201': 2, 'patch 200': 1 },
+    ...{ writeCount: 2, events: 1, firstAt: start + 1000.5, lastAt: start + 2000 },
   });
 });

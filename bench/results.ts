@@ -1,0 +1,115 @@
+import type { Machine } from './machine';
+
+/** Operators that do the same work: ours, and two twins on controller-runtime. */
+export const operators = ['kindred', 'tuned', 'plain'] as const;
+export type OperatorName = (typeof operators)[number];
+
+/**
+ * Bare loops of requests: `same` makes the two requests that our operator makes (the child by POST), `apply` makes both by server-side
+ * apply.
+ */
+export const limits = ['same', 'apply'] as const;
+export type LimitName = (typeof limits)[number];
+
+/** How often, by name. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** What a process has used since its start; NaN where the system does not tell. */
+export interface Usage {
+  /** User and system time. */
+  readonly cpuSeconds: number;
+  /** The most memory that it has ever had resident. */
+  readonly peakMiB: number;
+}
+
+/** A fresh operator and objects that nobody has looked at. */
+export interface Converged extends Usage {
+  /** Objects a second, from the server's receiving the first write to its answering the last. */
+  readonly objectsPerSecond: number;
+  /** Writes by verb, resource and code; without events and Leases. */
+  readonly writes: Counts;
+  readonly writesPerObject: number;
+  readonly events: number;
+  /** All requests by verb and code, reads, events and Leases too. */
+  readonly requests: Counts;
+  /** From the process's start to the server's receiving its first write. */
+  readonly firstWriteMs: number;
+  /** From the process's start to the server's answering its last write. */
+  readonly convergedMs: number;
+}
+
+/** An operator that comes back to objects that stand as they must. */
+export interface Restarted extends Usage {
+  /** Without events and Leases. */
+  readonly writes: Counts;
+  readonly writeCount: number;
+  readonly events: number;
+  /** From the process's start to its caches synced, its Lease held and its workers started. */
+  readonly reconcilingMs: number;
+}
+
+/** Changes of a spec, in milliseconds each. */
+export interface Edits {
+  /** From sending the change to seeing the child changed: the first change of an object's life. */
+  readonly first: readonly number[];
+  /** The same, for later changes. */
+  readonly later: readonly number[];
+  /** From sending the change to its answer, which is part of both. */
+  readonly request: readonly number[];
+}
+
+/** What one operator did in one round. */
+export interface OperatorRun {
+  readonly converged: Converged;
+  readonly restarted: Restarted;
+  /** Absent where edits are not measured. */
+  readonly edits?: Edits;
+}
+
+/** One turn of everything that a suite measures. */
+export interface Round {
+  readonly operators: Readonly<Partial<Record<OperatorName, OperatorRun>>>;
+  /** Objects a second. */
+  readonly limits: Readonly<Partial<Record<LimitName, number>>>;
+}
+
+/** Rounds with one number of objects. */
+export interface Suite {
+  readonly objects: number;
+  readonly rounds: readonly Round[];
+}
+
+/** A user's changes while an operator brings other objects about. */
+export interface BusyEdits {
+  readonly objects: number;
+  /** From sending the change to seeing the child changed, in milliseconds. */
+  readonly toChild: readonly number[];
+  /** From sending the change to its answer. */
+  readonly request: readonly number[];
+}
+
+/** Writing the whole platform as YAML, in milliseconds from the start of the process to its end. */
+export interface Synth {
+  /** `npm run synth`. */
+  readonly npm: readonly number[];
+  /** The bundled command line: `node dist/cli.cjs synth`. */
+  readonly bundle: readonly number[];
+  /** `kustomize build` of the same output; none where it cannot be had. */
+  readonly kustomize: readonly number[];
+  /** `node` with nothing to do. */
+  readonly node: readonly number[];
+}
+
+/** What a run of the benchmark found. */
+export interface Results {
+  readonly machine: Machine;
+  readonly kubernetes: string;
+  /** What is missing, and why, in one line each. */
+  readonly skipped: readonly string[];
+  /** Objects at once, for our operator and for the bare requests. */
+  readonly concurrency: number;
+  readonly peerWorkers: number;
+  readonly suites: readonly Suite[];
+  readonly busy: Readonly<Partial<Record<OperatorName, BusyEdits>>>;
+  readonly synth: Synth | undefined;
+}

@@ -1,0 +1,22 @@
+import { markdown, replaced } from '../../bench/publish';
+import { resultsOf, run } from './results';
+
+const begin = '<!-- results: written by `npm run bench -- --publish`, not by hand -->';
+const end = '<!-- end of results -->';
+
+test('only what stands between the marks is replaced', () => {
+  expect(replaced(`# A\n${begin}\nold\n${end}\nrest\n`, 'new', 'page')).toBe(`# A\n${begin}\n\nnew\n\n${end}\nrest\n`);
+});
+
+test('a page without marks is an error that says what to put where', () => {
+  expect(() => replaced('# A\n', 'new', 'docs/benchmarks.md')).toThrow('docs/benchmarks.md: put these two lines');
+});
+
+test('each part is a table', () => {
+  const text = markdown(resultsOf([{ operators: { kindred: run(80) }, limits: { same: 100 } }]));
+  expect(text).toContain('- Kubernetes v1.36.3, concurrency 32, 16 workers in the twins');
+  expect(text).toContain(
+    '### Objects/s, 10 objects\n\n|  | median | min | max | rounds |\n| --- | --: | --: | --: | --: |',
+  );
+  expect(text).toContain('| Kindred | 80 | 80 | 80 | 80 |');
+});
