@@ -76,7 +76,7 @@ async function tryPulumi(
   const answer = await runPulumi(command, ['version'], { cwd, signal, timeoutMs: answerMs });
   const version = /^v?(\d+\.\d+\.\d+\S*)\s*$/m.exec(answer.stdout)?.[1];
   if (answer.code !== 0 || version === undefined) {
-    return { why: `${command.join(' ')} version did not answer within ${answerMs / 1000} s` };
+    return { why: `${command.join(' ')} version failed, or did not answer within ${answerMs / 1000} s` };
   }
   if (!version.startsWith('3.')) return { why: `${command.join(' ')} is version ${version}; 3 is needed` };
   for (const plugin of ['kubernetes', 'command']) {
