@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 /** A process at the root of namespaces of its own. */
@@ -25,9 +26,14 @@ export async function startGuarded(namespaces: readonly string[], command: reado
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
   });
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const pid = Number(await firstLine(child));
+  // A test that forgets its hosts, or fails before it has them all, still comes to its end, and they with it.
+  child.unref();
+  for (const stream of child.stdio) (stream as Socket | null)?.unref();
   return {
-    pid: Number(await firstLine(child)),
+    pid,
     end: async () => {
+      child.ref();
       child.kill('SIGKILL');
       await exited;
     },

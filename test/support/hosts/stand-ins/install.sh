@@ -24,11 +24,17 @@ case $program-$kind in
 esac
 
 mkdir -p /usr/local/bin /etc/systemd/system
-sed -e "s|@PROGRAM@|$program|" -e "s|@VERSION@|$version|" "$here/program.sh" >"/usr/local/bin/$program.new"
-chmod 755 "/usr/local/bin/$program.new"
-mv -f "/usr/local/bin/$program.new" "/usr/local/bin/$program"
-# From here on it tells the new version, though the rest is not there yet; the real ones are no different.
-if [ -e /etc/stand-in/die-halfway ]; then kill -KILL $$; fi
+executable() {
+  sed -e "s|@PROGRAM@|$program|" -e "s|@VERSION@|$version|" "$here/program.sh" >"/usr/local/bin/$program.new"
+  chmod 755 "/usr/local/bin/$program.new"
+  mv -f "/usr/local/bin/$program.new" "/usr/local/bin/$program"
+}
+# The real ones put the executable in place before the unit and the rest, so that it may tell a version that is not whole yet. Here that
+# happens only when it is asked for: otherwise it would hang on a moment whether a killed installer shows it.
+if [ -e /etc/stand-in/die-halfway ]; then
+  executable
+  kill -KILL $$
+fi
 
 # The real one puts about 200 MB there; a full disk shows.
 mkdir -p "/var/lib/rancher/$program/data"
@@ -49,6 +55,7 @@ Restart=always
 [Install]
 WantedBy=multi-user.target
 END
+executable
 if [ "$program" = k3s ] && [ "${INSTALL_K3S_SKIP_ENABLE:-}" != true ]; then systemctl enable "$unit"; fi
 if [ "$program" = k3s ] && [ "${INSTALL_K3S_SKIP_START:-}" != true ]; then systemctl restart "$unit"; fi
 echo "[INFO]  installed $version"

@@ -36,7 +36,7 @@ stop() {
   if [ "$(state)" = inactive ]; then return 0; fi
   supervisor=$(cat "$folder/supervisor")
   # It leads a session of its own: all that the service started goes with it.
-  kill -TERM -- "-$supervisor" 2>/dev/null || :
+  pkill -TERM -s "$supervisor" || :
   for i in $(seq 100); do
     if ! pgrep -s "$supervisor" >/dev/null; then break; fi
     if [ "$i" = 50 ]; then pkill -KILL -s "$supervisor" || :; fi
