@@ -57,6 +57,8 @@ export interface Machine {
   readonly port?: number;
   /** @default 'root' */
   readonly user?: string;
+  /** Scripts run as that user, not as root. @default false */
+  readonly asUser?: boolean;
   /** Public host key, `type base64`. Without it the transport must be told explicitly to trust what it meets. */
   readonly hostKey?: string;
   /** A machine to go through. */

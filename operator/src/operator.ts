@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { childTypes } from '../../constructs/core/kind';
 import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { typeKey } from '../../constructs/core/resource-type';
@@ -202,6 +203,7 @@ function makeControllers(
   const assertMayRun = (): void => {
     elector?.assertLeader();
   };
+  const crossed = crossedTypes(options.kinds);
   return options.kinds.map((kind) => {
     const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
     const log = logger.child({ controller: kind.crdName });
@@ -220,8 +222,17 @@ function makeControllers(
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };
     metrics.observeObjects(kind.crdName, () => context.objects.size);
-    return new Controller({ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency });
+    return new Controller({
+      ...{ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency },
+      isCrossed: (type) => crossed.has(typeKey(type)),
+    });
   });
+}
+
+/** Kinds that are children of other kinds: two controllers write them, and each must see the other's writes. */
+function crossedTypes(kinds: readonly AnyKind[]): ReadonlySet<string> {
+  const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
+  return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
 }
 
 interface DeskParts {

@@ -26,7 +26,8 @@ export function preflightTask(machine: Machine, config: DocumentObject, index: n
   return {
     id: `${machine.address}/preflight`,
     description: `look at ${machine.address}: user, Docker, SSH server, kernel`,
-    machine,
+    // What RKE does, it does as this user: whether root could is not the question.
+    machine: { ...machine, asUser: true },
     after: [],
     apply: preflightScript(propsOf(config, index)),
     timeoutSeconds: 120,

@@ -35,10 +35,11 @@ export class NamespacedCache implements CacheView {
   }
 
   onEvent(handler: CacheHandler): () => void {
-    const ends = this.all().map((cache) => cache.onEvent(handler));
-    return () => {
-      for (const end of ends) end();
-    };
+    return allOf(this.all().map((cache) => cache.onEvent(handler)));
+  }
+
+  onChange(handler: CacheHandler): () => void {
+    return allOf(this.all().map((cache) => cache.onChange(handler)));
   }
 
   /** @throws RangeError for an object of a namespace that is not watched: its write could never be seen */
@@ -66,4 +67,10 @@ export class NamespacedCache implements CacheView {
   private all(): readonly ObjectCache[] {
     return [...this.caches.values()];
   }
+}
+
+function allOf(ends: readonly (() => void)[]): () => void {
+  return () => {
+    for (const end of ends) end();
+  };
 }

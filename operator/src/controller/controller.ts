@@ -1,7 +1,7 @@
 import { childTypes } from '../../../constructs/core/kind';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { ResourceType } from '../../../constructs/core/resource-type';
-import type { CacheEvent } from '../cache/cache-event';
+import type { CacheEvent, CacheHandler } from '../cache/cache-event';
 import type { CacheView } from '../cache/cache-view';
 import { TransportError } from '../client/errors';
 import { runWorkers } from '../queue/run-workers';
@@ -31,6 +31,11 @@ export interface ControllerOptions {
   readonly logger: Logger;
   /** How many keys are reconciled at once. */
   readonly concurrency: number;
+  /**
+   * Whether another controller of this process writes objects of a type too: then what is our own write to the process is another's to this
+   * controller. @default none
+   */
+  readonly isCrossed?: (type: ResourceType) => boolean;
 }
 
 /** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
@@ -49,7 +54,7 @@ export class Controller {
     this.kind = options.context.kind;
     this.context = { ...options.context, shared: this.sharedStates, contests: new Contests() };
     this.index = new SharedIndex(this.kind);
-    this.context.objects.onEvent((event) => this.onObject(event));
+    this.follow(this.context.objects, (event) => this.onObject(event));
     options.metrics.setMaxConcurrent(options.concurrency);
     for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
   }
@@ -81,7 +86,7 @@ export class Controller {
   }
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
-    cache.onEvent(({ object: { object }, old }) => {
+    this.follow(cache, ({ object: { object }, old }) => {
       const keys = new Set([
         ...keysOfChild(this.kind, this.context.objects, object),
         ...(old === undefined ? [] : keysOfChild(this.kind, this.context.objects, old.object)),
@@ -89,6 +94,11 @@ export class Controller {
       ]);
       for (const key of keys) this.add(key);
     });
+  }
+
+  private follow(cache: CacheView, handler: CacheHandler): void {
+    if (this.options.isCrossed?.(cache.type) === true) cache.onChange(handler);
+    else cache.onEvent(handler);
   }
 
   private add(key: QueueKey): void {

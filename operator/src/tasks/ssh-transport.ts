@@ -44,7 +44,7 @@ export class SshTransport implements Transport {
     const started = performance.now();
     const bastion = machine.bastion && (await this.#known(machine.bastion, undefined, timeoutSeconds, signal));
     const target = await this.#known(machine, bastion, timeoutSeconds, signal);
-    const command = commandLine(script, { user: machine.user ?? 'root' });
+    const command = commandLine(script, { user: machine.user ?? 'root', asUser: machine.asUser ?? false });
     const left = timeoutSeconds - (performance.now() - started) / 1000;
     const end = await this.#connect({ target, bastion, command, stdin, timeoutSeconds: left, signal });
     return { exitCode: end.exitCode, stdout: end.stdout, stderr: end.stderr };

@@ -19,7 +19,7 @@ export const MACHINES = 'machines';
 export const STATE = 'kindred-system';
 
 /** Long enough for a control plane to come up on a machine that does ten things at once. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 120_000;
 
 /** A control plane with the provisioner's part of the platform, and the provisioner under its own account. */
 export class ProvisionerWorld {
