@@ -64,17 +64,19 @@ export class TaskCommands {
   }
 
   /** An output of a task. Secret. */
-  output({ task, name }: OutputRef): pulumi.Output<string> {
+  output(ref: OutputRef): pulumi.Output<string> {
+    return this.found(ref).apply((text) => {
+      if (text !== undefined) return text;
+      throw new Error(`${this.options.name}: ${ref.task} succeeded without giving its "${ref.name}"`);
+    });
+  }
+
+  /** An output of a task, if it gave one. Secret either way. */
+  private found({ task, name }: OutputRef): pulumi.Output<string | undefined> {
     const source = this.applied.get(task);
     if (source === undefined)
       throw new TypeError(`${task} was not carried out, so its output "${name}" is not to be had`);
-    return pulumi.secret(
-      source.stdout.apply((stdout) => {
-        const text = outputText(parseAnswer(stdout), name);
-        if (text === undefined) throw new Error(`${this.options.name}: ${task} succeeded without giving its "${name}"`);
-        return text;
-      }),
-    );
+    return pulumi.secret(source.stdout.apply((stdout) => outputText(parseAnswer(stdout), name)));
   }
 
   private register(planned: PlannedTask): void {
@@ -156,14 +158,16 @@ export class TaskCommands {
         return value;
       };
       const stdin = (known.stdin ?? []).map(({ name, from }) => ({ name, value: renderSource(from, lookup) }));
-      return launcherStdin(script(known), { user: known.machine?.user ?? 'root' }, stdin);
+      const { user = 'root', asUser = false } = known.machine ?? {};
+      return launcherStdin(script(known), { user, asUser }, stdin);
     });
     return pulumi.secret(text);
   }
 
   private valueOf(leaf: LeafSource): pulumi.Input<string> {
     if ('secret' in leaf) return this.options.secret(leaf.secret);
-    if ('output' in leaf) return this.output(leaf.output);
+    // A script says itself what it cannot do without; of a run of RKE that failed there is no kubeconfig.
+    if ('output' in leaf) return this.found(leaf.output).apply((text) => text ?? '');
     throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
   }
 

@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import { clusterTasks, kubeconfigOf, leavesOf } from '../../../constructs/provision';
-import type { ClusterInput, OutputRef, Task } from '../../../constructs/provision';
+import type { ClusterInput, OutputRef, PlanOptions, Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { Problem } from '../../../constructs';
 import type { RemoteClusterArgs } from './args';
@@ -42,8 +42,9 @@ export function outlined(name: string, args: RemoteClusterArgs): Planned {
   if ('problems' in checked) return checked;
   const { input } = checked;
   const labels = labelsOf(args, input);
-  const tasks = clusterTasks(input).map((task) => withLabels(task, labels));
-  const kubeconfig = { task: withLabels(kubeconfigTask(input), labels).id, name: kubeconfigOf(input).name };
+  const tasks = clusterTasks(input, planOptions(args)).map((task) => withLabels(task, labels));
+  // No machine's label stands in its id: it is the same in every plan of the cluster.
+  const kubeconfig = kubeconfigOf(input, planOptions(args));
   return { outline: { tasks, kubeconfig, labels, standIns } };
 }
 
@@ -57,13 +58,10 @@ export function completed(name: string, args: RemoteClusterArgs, { tasks, standI
   return tasks.map((task) => ({ task, actual: carriedOut(task, actual, standIns) }));
 }
 
-function kubeconfigTask(input: ClusterInput): Task {
-  const { task: id } = kubeconfigOf(input);
-  const task = clusterTasks(input).find((other) => other.id === id);
-  if (task === undefined)
-    throw new TypeError(`the plan of ${input.name} names ${id} for the kubeconfig and has no such task`);
-  return task;
-}
+/** Pulumi keeps nothing of a Command that failed, and gives a program nothing of what one said in an earlier run. */
+const planOptions = ({ hostKeyChecking }: RemoteClusterArgs): PlanOptions => ({
+  rke: { keepFailedRuns: true, unknownHosts: hostKeyChecking === 'skip-insecure' ? 'accept' : 'refuse' },
+});
 
 function labelsOf(args: RemoteClusterArgs, input: ClusterInput): Labels {
   return new Map(input.nodes.map(({ address }, i) => [address, (args.nodes[i] && labelOf(args.nodes[i])) ?? address]));
@@ -74,7 +72,7 @@ function actualTasks(name: string, args: RemoteClusterArgs, description: Descrip
     const checked = checkedInput(name, args, known);
     if ('problems' in checked) throw invalid(name, checked.problems);
     const labels = labelsOf(args, checked.input);
-    return clusterTasks(checked.input).map((task) => withLabels(task, labels));
+    return clusterTasks(checked.input, planOptions(args)).map((task) => withLabels(task, labels));
   });
 }
 

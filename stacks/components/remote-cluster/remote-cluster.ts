@@ -1,4 +1,4 @@
-import * as kubernetes from '@pulumi/kubernetes';
+import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import type { Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
@@ -48,7 +48,7 @@ export class RemoteCluster extends pulumi.ComponentResource {
   readonly version: pulumi.Output<string>;
 
   private readonly commands: TaskCommands;
-  private made: kubernetes.Provider | undefined;
+  private made: Provider | undefined;
 
   constructor(
     private readonly clusterName: string,
@@ -76,8 +76,8 @@ export class RemoteCluster extends pulumi.ComponentResource {
    * A provider for what is to be installed on the cluster. It comes after all of the cluster's steps, so that what is installed through it is
    * taken away while the machines still work.
    */
-  get provider(): kubernetes.Provider {
-    this.made ??= new kubernetes.Provider(
+  get provider(): Provider {
+    this.made ??= new Provider(
       `${this.clusterName}/provider`,
       {
         kubeconfig: this.kubeconfig,
