@@ -10,6 +10,7 @@ import type { ServerInput } from './facts';
 import { isServer, machineOf } from './layout';
 import { kubectl } from './kubectl';
 import { secretFiles, tokenValue } from './secrets';
+import { noteUnchangeable } from './unchangeable';
 import { uninstallScript } from './uninstall';
 
 /** How long the installer may take, and then the service, in seconds. */
@@ -64,6 +65,7 @@ printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
     ...(kind === 'server' ? ['printf \'%s\' "$token" | put "$state/token" 600'] : []),
     runInstaller(input, kind),
     writeConfiguration(input, node),
+    noteUnchangeable(input, node),
     `doing="starting $unit"
 restart
 if ! wait_for ${START_SECONDS} is_up; then
@@ -112,7 +114,9 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
   const file = installer.path === undefined ? '"$state/installer"' : sh(installer.path);
   const artifacts = input.distribution === 'k3s' ? installer.artifacts : undefined;
   return [
-    'if [ "$(installed_version)" != "$version" ]; then',
+    // An installer that died in the middle may have left the executable of the right version, and nothing to start it with.
+    'if [ "$(installed_version)" != "$version" ] || [ -e "$state/installing" ]; then',
+    `  printf '%s\\n' "$version" | put "$state/installing" 600`,
     ...(installer.path === undefined ? [download(installer.url ?? factsOf(input).installerUrl)] : []),
     `  if [ ! -s ${file} ]; then die InstallerFailed "there is no installer at "${file}" on this machine"; fi`,
     ...(installer.sha256 === undefined ? [] : [checkSum(file, installer.sha256)]),
@@ -124,6 +128,7 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
     '  if [ "$(installed_version)" != "$version" ]; then',
     '    die InstallerFailed "the installer ended well, but $program $(installed_version) is on this machine instead of $version"',
     '  fi',
+    '  rm -f "$state/installing"',
     'fi',
   ].join('\n');
 }

@@ -91,6 +91,17 @@ describeOnHosts('a cluster of K3s that is disturbed', () => {
     await server.exec('rm /etc/stand-in/fail-install');
   });
 
+  test('an installer that died in the middle is run again, though what it left looks installed', async () => {
+    await server.exec('touch /etc/stand-in/die-halfway');
+    const { reason } = await onlyError(cluster.carryOut(wanted()));
+    expect(reason).toBe('InstallerFailed');
+    expect(await server.exec('ls /usr/local/bin/k3s')).toBe('/usr/local/bin/k3s\n');
+    await server.exec('rm /etc/stand-in/die-halfway');
+    const done = await cluster.carryOut(wanted());
+    expect(done.errors).toEqual([]);
+    await cluster.carryOut(undefined);
+  });
+
   test('cut, killed and unheard at every step, it comes up all the same', async () => {
     cluster.records = [];
     // Most scripts have ended when the last one comes, and their answers go unheard.
