@@ -19,8 +19,8 @@ const PART_OF_KEY: Shape = { protocol: 'all' };
  */
 export class RenderedShapes {
   private readonly byHash = new Map<string, Shape>();
-  /** Children of a kind mostly have one shape: it is stored once. */
-  private readonly interned = new Map<string, Shape>();
+  /** Children of a kind mostly have one structure: its shape is made and stored once. */
+  private readonly byStructure = new Map<string, Shape>();
   /** Of the few children that the server stores otherwise. */
   private readonly storedByHash = new Map<string, KubeObject>();
 
@@ -37,11 +37,14 @@ export class RenderedShapes {
    */
   remember(hash: string, rendered: KubeObject): boolean {
     if (this.byHash.has(hash)) return false;
-    const shape = merge(shapeOf({ ...rendered, metadata: undefined, status: undefined }), ALWAYS);
-    const signature = JSON.stringify(shape);
-    const known = this.interned.get(signature);
-    if (known === undefined) this.interned.set(signature, shape);
-    this.byHash.set(hash, known ?? shape);
+    const body = { ...rendered, metadata: undefined, status: undefined };
+    const structure = structureOf(body);
+    let shape = this.byStructure.get(structure);
+    if (shape === undefined) {
+      shape = merge(shapeOf(body), ALWAYS);
+      this.byStructure.set(structure, shape);
+    }
+    this.byHash.set(hash, shape);
     return true;
   }
 
@@ -82,6 +85,17 @@ function shapeOf(value: unknown): Shape {
   if (typeof value !== 'object' || value === null) return 'all';
   const fields = Object.entries(value).filter(([, field]) => field !== undefined);
   return fields.length === 0 ? 'all' : Object.fromEntries(fields.map(([name, field]) => [name, shapeOf(field)]));
+}
+
+/** The names of all fields, as text; values of one structure have one shape. */
+function structureOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${[...new Set(value.map(structureOf))].join()}]`;
+  if (typeof value !== 'object' || value === null) return '.';
+  let structure = '';
+  for (const [name, field] of Object.entries(value)) {
+    if (field !== undefined) structure += `${JSON.stringify(name)}:${structureOf(field)},`;
+  }
+  return `{${structure}}`;
 }
 
 function isList(shape: Shape): shape is { readonly items: Shape; readonly list: true } {

@@ -1,3 +1,5 @@
+import { createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { Pool } from 'undici';
 import type { TlsSettings } from './cluster-access';
 
@@ -13,6 +15,13 @@ export interface ConnectionOptions {
 export interface Pools {
   readonly requests: Pool;
   readonly watches: Pool;
+}
+
+/** What undici connects with. */
+interface Connector extends Pick<TlsSettings, 'servername' | 'rejectUnauthorized'> {
+  readonly secureContext?: SecureContext;
+  readonly timeout: number;
+  readonly noDelay: boolean;
 }
 
 /** Idle connections are dropped before the API server drops them (it does after 90 s), in milliseconds. */
@@ -38,20 +47,21 @@ export class Connections {
 
   /**
    * The pools for these TLS settings.
-   * @throws Error after `destroy`.
+   * @throws Error after `destroy`, and when a certificate or key cannot be read.
    */
   for(tls: TlsSettings | undefined): Pools {
     if (this.closed) throw new Error('the client was closed');
     if (this.pools !== undefined && tls === this.tls) return this.pools;
-    const same = sameTls(tls, this.tls);
-    this.tls = tls;
-    if (this.pools !== undefined) {
-      if (same) return this.pools;
-      this.retire(this.pools);
+    if (this.pools !== undefined && sameTls(tls, this.tls)) {
+      this.tls = tls;
+      return this.pools;
     }
+    const connect = this.connector(tls);
+    if (this.pools !== undefined) this.retire(this.pools);
+    this.tls = tls;
     this.pools = {
-      requests: this.open(tls, this.options.maxConnections ?? 32),
-      watches: this.open(tls, null),
+      requests: this.open(connect, this.options.maxConnections ?? 32),
+      watches: this.open(connect, null),
     };
     return this.pools;
   }
@@ -64,7 +74,19 @@ export class Connections {
     await Promise.all(pools.map((pool) => pool.destroy(reason)));
   }
 
-  private open(tls: TlsSettings | undefined, connections: number | null): Pool {
+  /** How to connect. Certificates and key are read once, not again for each connection. */
+  private connector(tls: TlsSettings | undefined): Connector {
+    const { ca, cert, key, ...checks } = tls ?? {};
+    const secureContext = this.origin.startsWith('https:') ? createSecureContext({ ca, cert, key }) : undefined;
+    return {
+      ...checks,
+      ...(secureContext === undefined ? {} : { secureContext }),
+      timeout: this.options.connectTimeoutMs ?? 10_000,
+      noDelay: true,
+    };
+  }
+
+  private open(connect: Connector, connections: number | null): Pool {
     return new Pool(this.origin, {
       connections,
       pipelining: 1,
@@ -73,7 +95,7 @@ export class Connections {
       // Timeouts are the client's own: one timer for a whole exchange, one for the silence of a watch.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { ...tls, timeout: this.options.connectTimeoutMs ?? 10_000, noDelay: true },
+      connect,
     });
   }
 
