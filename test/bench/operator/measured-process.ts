@@ -8,7 +8,7 @@ import { Metrics } from '../../../operator/testing';
 import { usageOf } from './usage';
 
 /** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */
-const pollMs = 250;
+const pollMs = 1000;
 const patienceMs = 900_000;
 
 /** How to start an operator and to tell what it does. */
