@@ -9,9 +9,9 @@ import type { SynthArguments } from './arguments';
 export async function synth(args: SynthArguments): Promise<void> {
   const files = manifests({
     kinds,
-    unserved: provisionerKinds,
+    provisionerKinds,
     image: args.image ?? `kindred-operator:${version}`,
-    provisionerImage: args.provisionerImage ?? `kindred-provisioner:${version}`,
+    provisionerImage: args.provisionerImage,
     namespace: args.namespace,
     samplesNamespace: args.samplesNamespace,
   });

@@ -33,7 +33,7 @@ Writes 1-crds.yaml, 2-platform.yaml and 3-samples.yaml, in the order in which ku
 
   --out=DIR                 (default: dist/manifests)
   --image=IMAGE             the operator's image
-  --provisioner-image=IMAGE the provisioner's image
+  --provisioner-image=IMAGE install the provisioner too, of this image (default: only the CRDs of its kinds)
   --namespace=NAME          of the operator (default: kindred-system)
   --samples-namespace=NAME  (default: kindred-samples)
 `,

@@ -18,8 +18,9 @@ export function manifests(options: SynthOptions): ReadonlyMap<string, string> {
   const platform = synthPlatform(new App(), options);
   const samples = new Samples(new App(), 'samples', { kinds: options.kinds, namespace: options.samplesNamespace });
   const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
+  const unserved = options.provisionerImage === undefined ? (options.provisionerKinds ?? []) : [];
   return new Map([
-    ['1-crds.yaml', yaml([...platform.filter(isCrd), ...(options.unserved ?? []).map((kind) => crdManifest(kind))])],
+    ['1-crds.yaml', yaml([...platform.filter(isCrd), ...unserved.map((kind) => crdManifest(kind))])],
     ['2-platform.yaml', yaml(platform.filter((object) => !isCrd(object)))],
     ['3-samples.yaml', yaml(samples.toJson() as KubeObject[])],
   ]);
@@ -38,14 +39,14 @@ async function main(): Promise<void> {
     options: {
       out: { type: 'string', default: join(__dirname, '..', 'dist', 'manifests') },
       image: { type: 'string', default: `kindred-operator:${version}` },
-      'provisioner-image': { type: 'string', default: `kindred-provisioner:${version}` },
+      'provisioner-image': { type: 'string' },
       namespace: { type: 'string', default: 'kindred-system' },
       'samples-namespace': { type: 'string', default: 'kindred-samples' },
     },
   });
   const files = manifests({
     kinds,
-    unserved: provisionerKinds,
+    provisionerKinds,
     image: values.image,
     provisionerImage: values['provisioner-image'],
     namespace: values.namespace,

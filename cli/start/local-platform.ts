@@ -35,7 +35,6 @@ export function localPlatform(samplesNamespace: string): LocalPlatform {
   const objects = synthPlatform(new App(), {
     kinds,
     image: `kindred-operator:${version}`,
-    provisionerImage: `kindred-provisioner:${version}`,
     namespace: DEFAULT_NAMESPACE,
     samplesNamespace,
   });

@@ -7,20 +7,17 @@ import type { PlatformOperator } from '../../constructs/platform';
 /** What `npm run synth` is told. */
 export interface SynthOptions {
   readonly kinds: readonly AnyKind[];
-  /** Kinds whose CRDs are written though nothing runs them: no operator, no permissions, no samples. @default none */
-  readonly unserved?: readonly AnyKind[];
+  /** Kinds of the provisioner: their CRDs are written, whether or not it runs; they have no samples, which would make clusters. @default none */
+  readonly provisionerKinds?: readonly AnyKind[];
   /** Image of the operator. */
   readonly image: string;
-  /** Image of the provisioner, which brings its tools along. */
-  readonly provisionerImage: string;
+  /** Image of the provisioner, which brings its tools along. @default no provisioner */
+  readonly provisionerImage?: string | undefined;
   /** Namespace of the operators. */
   readonly namespace: string;
   /** Namespace of the samples: created, with guardrails. */
   readonly samplesNamespace: string;
 }
-
-/** The kinds whose operator holds keys to machines, so that it has an account and an image of its own. */
-const PROVISIONER_GROUP = 'clusterprovisioner.rke.io';
 
 /** The platform's objects in the order of their dependencies. */
 export function synthPlatform(app: App, options: SynthOptions): readonly KubeObject[] {
@@ -32,9 +29,10 @@ export function synthPlatform(app: App, options: SynthOptions): readonly KubeObj
   return platform.toJson() as KubeObject[];
 }
 
-function operators({ kinds, image, provisionerImage, namespace }: SynthOptions): readonly PlatformOperator[] {
-  const provisioned = kinds.filter(({ group }) => group === PROVISIONER_GROUP);
-  const operator = { name: 'operator', image, kinds: kinds.filter((kind) => !provisioned.includes(kind)) };
-  if (provisioned.length === 0) return [operator];
-  return [operator, provisioner({ image: provisionerImage, kinds: provisioned, namespace })];
+/** Operators apart where trust differs: the provisioner alone holds keys to machines. */
+function operators(options: SynthOptions): readonly PlatformOperator[] {
+  const { kinds, image, provisionerKinds = [], provisionerImage, namespace } = options;
+  const operator = { name: 'operator', image, kinds };
+  if (provisionerImage === undefined || provisionerKinds.length === 0) return [operator];
+  return [operator, provisioner({ image: provisionerImage, kinds: provisionerKinds, namespace })];
 }

@@ -13,7 +13,7 @@ jest.setTimeout(240_000);
 
 const files = manifests({
   kinds,
-  unserved: provisionerKinds,
+  provisionerKinds,
   image: 'kindred-operator:test',
   provisionerImage: 'kindred-provisioner:test',
   namespace: 'kindred-system',

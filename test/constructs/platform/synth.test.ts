@@ -1,5 +1,5 @@
 import { parseAllDocuments } from 'yaml';
-import { allKinds, kinds, provisionerKinds } from '../../../constructs/kinds';
+import { kinds, provisionerKinds } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { manifests } from '../../../scripts/synth';
 
@@ -49,10 +49,26 @@ describe('npm run synth', () => {
   });
 
   test('every kind has an operator, and the provisioner holds its own kinds only', () => {
-    const args = objectsOf('2-platform.yaml', { kinds: allKinds })
+    const args = objectsOf('2-platform.yaml', { provisionerKinds })
       .filter(({ kind }) => kind === 'Deployment')
       .map((deployment) => /--kinds=([^"]*)"/.exec(JSON.stringify(deployment))?.[1]?.split(',') ?? []);
     const namesOf = (some: typeof kinds): string[] => some.map(({ crdName }) => crdName).sort();
     expect(args).toEqual([namesOf(kinds), namesOf(provisionerKinds)]);
+  });
+
+  test('without its image, only the CRDs of the provisioner', () => {
+    const further = { provisionerKinds, provisionerImage: undefined };
+    const crds = objectsOf('1-crds.yaml', further).map(({ metadata }) => metadata.name);
+    expect(crds).toEqual([...kinds, ...provisionerKinds].map(({ crdName }) => crdName));
+    expect(objectsOf('2-platform.yaml', further).filter(({ kind }) => kind === 'Deployment')).toHaveLength(1);
+  });
+
+  test('the provisioner writes Secrets in its own namespace only, and nobody else does', () => {
+    const secretRules = objectsOf('2-platform.yaml', { provisionerKinds }).filter(
+      (object) => object.kind.endsWith('Role') && JSON.stringify(object).includes('"secrets"'),
+    );
+    expect(secretRules.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)).toEqual([
+      'Role kindred-system/kindred-provisioner',
+    ]);
   });
 });
