@@ -20,7 +20,7 @@ export const kinds: readonly AnyKind[] = Object.freeze([
   Foo,
 ]);
 
-/** The kinds of the provisioner, which alone holds keys to machines. This version has none: do not give them to an operator. */
+/** The kinds of the provisioner, which alone holds keys to machines: an operator of its own. See `provisioner` of the platform. */
 export const provisionerKinds: readonly AnyKind[] = Object.freeze([Cluster, Kubeconfig]);
 
 /** Every kind that Kindred comes with. */
