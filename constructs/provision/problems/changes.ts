@@ -1,24 +1,7 @@
 import type { Problem } from '../../core/errors';
 import type { ClusterInput, Node } from '../cluster-input';
+import { fixedOptions } from '../fixed-options';
 import { datastoreOf, layoutOf } from '../server/layout';
-
-/** Options that a cluster has for life, by distribution, as paths below them. */
-const FIXED = {
-  rke: ['clusterCidr', 'serviceCidr', 'clusterDomain', 'network.plugin'],
-  rke2: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'cni'],
-  k3s: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'flannelBackend', 'datastore.type'],
-} as const;
-
-/** Values of some of them that are the same as none. */
-const DEFAULTS: Readonly<Record<string, string>> = {
-  clusterDomain: 'cluster.local',
-  clusterCidr: '10.42.0.0/16',
-  serviceCidr: '10.43.0.0/16',
-  clusterCidrs: '10.42.0.0/16',
-  serviceCidrs: '10.43.0.0/16',
-  'network.plugin': 'canal',
-  'datastore.type': 'etcd',
-};
 
 /** What cannot be changed about a cluster that stands. */
 export function changeProblems(input: ClusterInput, previous: ClusterInput): readonly Problem[] {
@@ -33,23 +16,13 @@ export function changeProblems(input: ClusterInput, previous: ClusterInput): rea
 }
 
 function fixedProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
-  return FIXED[input.distribution].flatMap((path) => {
-    const [before, now] = [previous.options, input.options].map((options) => valueAt(options, path));
+  const were = fixedOptions(previous);
+  return [...fixedOptions(input)].flatMap(([path, now]) => {
+    const before = were.get(path) ?? '';
     if (before === now) return [];
-    const message = `cannot be changed once the cluster stands: it was ${before === '' ? 'not set' : String(before)}`;
+    const message = `cannot be changed once the cluster stands: it was ${before === '' ? 'not set' : before}`;
     return [{ path: `${input.distribution}.${path}`, message }];
   });
-}
-
-function valueAt(options: ClusterInput['options'], path: string): string {
-  const value = path
-    .split('.')
-    .reduce<unknown>(
-      (at, key) => (typeof at === 'object' && at !== null ? (at as Readonly<Record<string, unknown>>)[key] : undefined),
-      options,
-    );
-  if (Array.isArray(value)) return value.join(',');
-  return typeof value === 'string' ? value : (DEFAULTS[path] ?? '');
 }
 
 function nodeChanges(input: ClusterInput, previous: ClusterInput): Problem[] {

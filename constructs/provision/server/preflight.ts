@@ -21,6 +21,7 @@ import type { StdinValue, Task } from '../task';
 import { factsOf } from './facts';
 import type { ServerInput } from './facts';
 import { datastoreOf, isServer, layoutOf, machineOf } from './layout';
+import { unchangedPreflight, versionStepPreflight } from './unchangeable';
 
 /** What each script runs besides what a shell has built in. */
 const PROGRAMS = [
@@ -59,6 +60,8 @@ export function preflightTask(input: ServerInput, node: Node): Task {
       programs: programs(program),
       folders: [`${configFolder}/config.yaml`, `${dataFolder}/server`, `${dataFolder}/agent`],
     }),
+    unchangedPreflight(input, node),
+    versionStepPreflight(input),
     unlessOurs([freeDisk(dataFolder, DISK_MEBIBYTES), freePorts(portsOf(input, node))]),
     noSwap('warning'),
     BRIDGE_MODULE,

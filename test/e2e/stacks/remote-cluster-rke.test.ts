@@ -122,7 +122,8 @@ describeOnHosts('RemoteCluster of RKE', () => {
     expect(engine.state.resources.map(({ name }) => name)).not.toContain('old/rke/converged');
     const before = authority(await copyOnOne());
     const kept = engine.state.resources.find(({ name }) => name === 'old/rke/up')?.outputs['stdout'];
-    if (!(kept instanceof Secret && typeof kept.value === 'string')) throw new Error('RKE'"'"'s state is not kept as a secret');
+    if (!(kept instanceof Secret && typeof kept.value === 'string'))
+      throw new Error('the state of RKE is not kept as a secret');
     expect(outputText(parseAnswer(kept.value), 'state')).toContain(before);
     await expectNoSecrets(failure.message + failure.result.plainText());
 
