@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '../../../local/plane/certificates';
 import type { KeyedCertificate } from '../../../local/plane/certificates';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const options = { cert, key, ca: authority.certificate, requestCert: true, rejectUnauthorized: false };
   // It answers with the name in the client's certificate.
   server = createServer(options, (request, response) => {
-    const { subject } = (request.socket as TLSSocket).getPeerCertificate();
+    const { subject } = (request.socket as Socket & Pick<TLSSocket, 'getPeerCertificate'>).getPeerCertificate();
     response.end(String((subject as { CN?: string } | undefined)?.CN));
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
