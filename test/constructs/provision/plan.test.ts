@@ -243,9 +243,11 @@ describe.each(distributions)('%s', (distribution) => {
     });
     test('the version', () => {
       const ids = from({}, { version: `v1.35.0+${distribution === 'rke2' ? 'rke2r' : 'k3s'}1` });
-      const unchanged = ids.filter((id) => /preflight|hostnames|token|member/.test(id));
+      const unchanged = ids.filter((id) => /hostnames|token|member/.test(id));
       expect(unchanged).toEqual([]);
-      expect(ids).toHaveLength(2 + 3 * 5);
+      // Each machine is asked first whether it may go there.
+      expect(ids.slice(0, 5)).toEqual(HA_NODES.map(({ address }) => `${address}/preflight`));
+      expect(ids).toHaveLength(2 + 4 * 5);
     });
   });
 });
