@@ -29,7 +29,8 @@ ServiceAccount, applies the samples, and shows them until Ctrl-C.
 `,
   synth: `kindred synth [options]
 
-Writes 1-crds.yaml, 2-platform.yaml and 3-samples.yaml, in the order in which kubectl apply takes them.
+Writes 1-crds.yaml, 2-platform.yaml and 3-samples.yaml, in the order in which kubectl apply takes them; and
+argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands the kinds' health.
 
   --out=DIR                 (default: dist/manifests)
   --image=IMAGE             the operator's image

@@ -66,9 +66,11 @@ export type { KindVersion, OtherVersion, OtherVersions } from './core/versions-d
 
 // CRDs and objects.
 export {
+  ARGO_CD_HEALTH_LUA,
   CustomResource,
   CustomResourceDefinition,
   MissingConversionWebhookError,
+  argoCdHealth,
   breakingChanges,
   crdManifest,
 } from './crd';

@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util';
 import { App } from 'cdk8s';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../constructs/core/kube-object';
-import { crdManifest } from '../constructs/crd';
+import type { AnyKind } from '../constructs/core/kind';
+import { argoCdHealth, crdManifest } from '../constructs/crd';
 import { kinds, provisionerKinds } from '../constructs/kinds';
 import { version } from '../package.json';
 import { Samples } from './synth/samples';
@@ -23,7 +24,18 @@ export function manifests(options: SynthOptions): ReadonlyMap<string, string> {
     ['1-crds.yaml', yaml([...platform.filter(isCrd), ...unserved.map((kind) => crdManifest(kind))])],
     ['2-platform.yaml', yaml(platform.filter((object) => !isCrd(object)))],
     ['3-samples.yaml', yaml(samples.toJson() as KubeObject[])],
+    ['argo-cd.yaml', yaml([argoCdConfig([...options.kinds, ...(options.provisionerKinds ?? [])])])],
   ]);
+}
+
+/** To be applied server-side where Argo CD is installed: it adds to Argo CD's own ConfigMap, and takes nothing from it. */
+function argoCdConfig(kinds: readonly AnyKind[]): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'argocd-cm', namespace: 'argocd', labels: { 'app.kubernetes.io/part-of': 'argocd' } },
+    data: argoCdHealth(kinds),
+  };
 }
 
 function yaml(objects: readonly KubeObject[]): string {

@@ -1,4 +1,5 @@
 /** CRDs and objects of kinds, as constructs. */
+export { ARGO_CD_HEALTH_LUA, argoCdHealth } from './argo-cd-health';
 export { breakingChanges } from './breaking-changes';
 export type { BreakingChange } from './breaking-change';
 export { MissingConversionWebhookError } from './conversion';

@@ -11,7 +11,10 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
 /** The contents of the code blocks of a language. */
 function blocks(language: string): readonly string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text ?? '');
+  // All blocks, each from its opening to its closing fence, since both may look alike.
+  return [...readme.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].flatMap(([, found, text]) =>
+    found === language ? [text ?? ''] : [],
+  );
 }
 
 const commands = blocks('sh').flatMap((block) => block.split('\n'));

@@ -17,7 +17,8 @@ test('kindred synth writes the platform and the samples, and says where', async 
   const said = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const out = join(folder, 'a', 'b');
   await synth(parseArguments(['synth', `--out=${out}`, '--image=mine:1', '--namespace=sys']) as SynthArguments);
-  const files = ['1-crds.yaml', '2-platform.yaml', '3-samples.yaml'].map((name) => join(out, name));
+  const names = ['1-crds.yaml', '2-platform.yaml', '3-samples.yaml', 'argo-cd.yaml'];
+  const files = names.map((name) => join(out, name));
   expect(said.mock.calls.map(([line]) => line)).toEqual(files.map((file) => `${file}\n`));
   const [crds = [], platform = [], samples = []] = files.map((file) => parseObjects(readFileSync(file, 'utf8'), file));
   expect(new Set(crds.map(({ object }) => object.kind))).toEqual(new Set(['CustomResourceDefinition']));

@@ -21,7 +21,10 @@ function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0
 describe('npm run synth', () => {
   test('twice the same bytes', () => {
     expect([...manifests(options)]).toEqual([...manifests(options)]);
-    expect([...manifests(options).keys()]).toEqual(['1-crds.yaml', '2-platform.yaml', '3-samples.yaml']);
+    expect([...manifests(options).keys()]).toEqual([
+      ...['1-crds.yaml', '2-platform.yaml', '3-samples.yaml'],
+      'argo-cd.yaml',
+    ]);
   });
 
   test('a CRD for every kind, and nothing else in the first file', () => {
