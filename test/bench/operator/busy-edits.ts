@@ -26,11 +26,11 @@ export async function measureBusyEdits(
 ): Promise<BusyEdits> {
   const { stage, rounds, signal } = on;
   const mine = await rounds.fresh(edited);
-  const before = MeasuredProcess.start(await contestant.program(), signal);
+  const before = MeasuredProcess.start(await contestant.program(count), signal);
   await before.settled(mine.length);
   await before.stop();
   const others = await rounds.fresh(count);
-  const operator = MeasuredProcess.start(await contestant.program(), signal);
+  const operator = MeasuredProcess.start(await contestant.program(count), signal);
   await operator.reconciling();
   const backlog = watchBacklog(operator);
   const edits = await editWhile(() => backlog.open, stage, mine, signal);

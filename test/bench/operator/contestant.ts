@@ -1,4 +1,6 @@
 import type { OperatorName } from '../../../bench/results';
+import { oldSpaceMiB, SEMI_SPACE_MIB } from '../../../constructs/operator/heap';
+import { operatorDefaults } from '../../../constructs/operator/operator-props';
 import { freePort } from '../../../local/plane/ports';
 import type { Program } from './measured-process';
 
@@ -7,27 +9,37 @@ export interface Contestant {
   readonly name: OperatorName;
   /** Whose requests it makes. */
   readonly user: string;
-  program(): Promise<Program>;
+  /** How to start it for so many objects. */
+  program(objects: number): Promise<Program>;
 }
+
+/** An operator's pod is given the default memory limit, and as much again for each further so many objects. */
+const objectsInPodMemory = 5000;
 
 /** Workers of the twins: more make them no faster here. */
 export const peerWorkers = 16;
 
-/** The operator as its image starts it. */
+/** The operator as its pod starts it. */
 export function kindred(of: {
   readonly user: string;
   readonly bundle: string;
   readonly args: readonly string[];
 }): Contestant {
   const own = ['--metrics-port=0', '--metrics-host=127.0.0.1'];
-  const program: Program = {
+  const program = (objects: number): Program => ({
     command: process.execPath,
     args: [of.bundle, ...of.args, ...own],
+    env: { NODE_OPTIONS: nodeOptions(objects) },
     reconcilingLine: 'reconciling',
     harmless: [],
     metricsPort: async (log) => Number((await log.line('serving /healthz, /readyz and /metrics')).port),
-  };
-  return { name: 'kindred', user: of.user, program: () => Promise.resolve(program) };
+  });
+  return { name: 'kindred', user: of.user, program: (objects) => Promise.resolve(program(objects)) };
+}
+
+function nodeOptions(objects: number): string {
+  const memory = operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory);
+  return `--max-old-space-size=${String(oldSpaceMiB(memory))} --max-semi-space-size=${String(SEMI_SPACE_MIB)}`;
 }
 
 /** A twin on controller-runtime. */
@@ -43,6 +55,7 @@ export function twin(
       const places = [`--kubeconfig=${of.kubeconfig}`, `--metrics=127.0.0.1:${String(port)}`];
       return {
         command: of.file,
+        env: {},
         args: [`--twin=${name}`, `--workers=${String(peerWorkers)}`, ...places],
         reconcilingLine: 'Starting workers',
         // It gives its Lease back when it is stopped, and calls that an error.

@@ -15,6 +15,8 @@ const patienceMs = 900_000;
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
+  /** Nothing else of this process's environment is handed on. */
+  readonly env: Readonly<Record<string, string>>;
   /** What it logs when its workers have started. */
   readonly reconcilingLine: string;
   /** Messages of errors that it logs though all is well. */
@@ -47,7 +49,7 @@ export class MeasuredProcess {
    */
   static start(program: Program, signal: AbortSignal): MeasuredProcess {
     signal.throwIfAborted();
-    const child = spawn(program.command, program.args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+    const child = spawn(program.command, program.args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...program.env } });
     const end = (): void => void child.kill('SIGKILL');
     signal.addEventListener('abort', end, { once: true });
     process.once('exit', end);

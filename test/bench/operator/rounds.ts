@@ -93,7 +93,7 @@ export class Rounds {
 
   private async converge(contestant: Contestant, objects: readonly KubeObject[]): Promise<Converged> {
     await this.stage.requests(contestant.user);
-    const operator = MeasuredProcess.start(await contestant.program(), this.signal);
+    const operator = MeasuredProcess.start(await contestant.program(objects.length), this.signal);
     await operator.settled(objects.length);
     const usage = await operator.usage();
     await operator.stop();
@@ -112,7 +112,7 @@ export class Rounds {
     edited: number,
   ): Promise<{ readonly restarted: Restarted; readonly edits: Edits | undefined }> {
     const { stage } = this;
-    const operator = MeasuredProcess.start(await contestant.program(), this.signal);
+    const operator = MeasuredProcess.start(await contestant.program(objects.length), this.signal);
     const reconcilingMs = await operator.reconciling();
     await operator.settled(objects.length);
     const usage = await operator.usage();
