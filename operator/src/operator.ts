@@ -8,26 +8,19 @@ import type { ApiClient } from './client/api-client';
 import { Controller } from './controller/controller';
 import { objectKey } from './controller/queue-key';
 import type { QueueKey } from './controller/queue-key';
-import { EffectDesk } from './effects/effect-desk';
-import { EffectReads } from './effects/effect-reads';
-import type { ReadLimits } from './effects/effect-reads';
-import { DEFAULT_ATTEMPT_BACKOFF } from './effects/effect-record';
-import type { AttemptBackoff } from './effects/effect-record';
+import { deskOf, refuseUnknownPlans } from './effects/effect-options';
+import type { EffectOptions } from './effects/effect-options';
 import { EffectRuns } from './effects/effect-runs';
-import type { EffectStore } from './effects/effect-store';
-import type { PlanRunner } from './effects/plan-runner';
 import { gatedClient } from './gated-client';
 import { WorkQueue } from './queue/work-queue';
 import type { ReconcileContext } from './reconcile/context';
 import { EventRecorder } from './runtime/event-recorder';
-import { systemClock } from './runtime/clock';
 import { startHealthServer } from './runtime/health-server';
 import type { HealthServer } from './runtime/health-server';
 import { processIdentity } from './runtime/identity';
 import { LeaderElector } from './runtime/leader-election';
 import type { Logger } from './runtime/logger';
 import type { OperatorMetrics } from './runtime/metrics';
-import { StartupError } from './runtime/startup-error';
 import type { ConversionServer } from './webhook/conversion-server';
 import { serveConversion } from './webhook/serve-conversion';
 import type { WebhookOptions } from './webhook/serve-conversion';
@@ -39,21 +32,6 @@ const LEASE_MARGIN_MS = 5_000;
 export interface LeaseOptions {
   readonly name: string;
   readonly namespace: string;
-}
-
-/** What carries out what kinds do outside the Kubernetes API. */
-export interface EffectOptions {
-  /** By the names that kinds give them. */
-  readonly plans: Readonly<Record<string, PlanRunner>>;
-  /** How many runs at once, of all kinds together. */
-  readonly limit: number;
-  readonly reads: ReadLimits;
-  /** Where the state of a kind's effects is kept. */
-  readonly storeOf: (kind: AnyKind, client: ApiClient) => EffectStore;
-  /** How long the steps under way may take to end after a stop, in milliseconds. */
-  readonly drainMs: number;
-  /** Delays between attempts. @default 10 s, doubled up to 15 min */
-  readonly backoff?: AttemptBackoff;
 }
 
 /** What an operator runs with. */
@@ -99,7 +77,7 @@ export interface OperatorOptions {
  * @throws StartupError when a port or the webhook's certificate cannot be had, or a kind has effects, which nothing here carries out
  */
 export async function runOperator(options: OperatorOptions): Promise<void> {
-  refuseUnknownPlans(options);
+  refuseUnknownPlans(options.kinds, options.effects);
   const { signal, metrics, logger } = options;
   const identity = processIdentity();
   const caches = new Caches(options.kinds, options);
@@ -138,19 +116,6 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     await servers.close();
     await options.client.close();
   }
-}
-
-/** Reconciling only the children of such a kind would call ready what was never done, and let go what was never undone. */
-function refuseUnknownPlans({ kinds, effects }: OperatorOptions): void {
-  const known = Object.keys(effects?.plans ?? {});
-  const needed = kinds.flatMap((kind) =>
-    kind.effects.some(({ plan }) => !known.includes(plan)) ? [kind.crdName] : [],
-  );
-  if (needed.length === 0) return;
-  throw new StartupError(
-    `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
-      'leave them out of its kinds, or start a provisioner for them',
-  );
 }
 
 /** @returns whether every reconcile has ended */
@@ -217,7 +182,7 @@ function makeControllers(
       children: (type) => caches.of(type),
       shapes: caches.shapes,
       record,
-      ...deskOf(kind, { options, client, runs, record, wake, assertMayRun }),
+      ...deskOf(kind, { effects: options.effects, stop: options.signal, client, runs, record, wake, assertMayRun }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };
@@ -233,27 +198,6 @@ function makeControllers(
 function crossedTypes(kinds: readonly AnyKind[]): ReadonlySet<string> {
   const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
   return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
-}
-
-interface DeskParts {
-  readonly options: OperatorOptions;
-  readonly client: ApiClient;
-  readonly runs: EffectRuns;
-  readonly record: ReconcileContext['record'];
-  readonly wake: (object: KubeObject) => void;
-  readonly assertMayRun: () => void;
-}
-
-function deskOf(kind: AnyKind, parts: DeskParts): Pick<ReconcileContext, 'effects'> {
-  const { client, options, ...rest } = parts;
-  const { effects } = options;
-  if (kind.effects.length === 0 || effects === undefined) return {};
-  const reads = new EffectReads(client, effects.reads);
-  const backoff = effects.backoff ?? DEFAULT_ATTEMPT_BACKOFF;
-  const store = effects.storeOf(kind, client);
-  const { plans } = effects;
-  const common = { clock: systemClock, stop: options.signal };
-  return { effects: new EffectDesk({ kind, reads, store, backoff, plans, ...common, ...rest }) };
 }
 
 /** @returns whether it ended in time */

@@ -4,12 +4,13 @@ import type { ApiClient } from '../client/api-client';
 import { noStore } from '../effects/effect-store';
 import type { PlanRunner } from '../effects/plan-runner';
 import { SecretStore } from '../effects/secret-store';
-import type { EffectOptions } from '../operator';
+import type { EffectOptions } from '../effects/effect-options';
 import { systemClock } from '../runtime/clock';
 import type { Logger } from '../runtime/logger';
 import { clusterRemove, clusterUp, isRetained } from './cluster-plans';
 import type { ClusterPlanOptions } from './cluster-plans';
 import { probeKubeconfig } from './kubeconfig-plan';
+import { kubeconfigName } from './kubeconfig-secret';
 
 /** How a provisioner is set up. */
 export interface ProvisionerOptions {
@@ -37,6 +38,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
   const cluster: ClusterPlanOptions = {
     ...{ client, namespace, trustOnFirstUse: options.trustOnFirstUse ?? true },
     ...(keyDir === undefined ? {} : { folder: keyDir }),
+    ...(configDir === undefined ? {} : { configDir }),
     onWarning: (message) => logger.warn(message),
   };
   const up: PlanRunner = (run) => clusterUp(run, cluster);
@@ -63,6 +65,7 @@ function stateStore(client: ApiClient, namespace: string): SecretStore {
   return new SecretStore({
     ...{ client, namespace, retain: isRetained },
     nameOf: ({ metadata }) => `${metadata.name}-state`,
+    besides: (owner) => [kubeconfigName(owner)],
   });
 }
 
