@@ -34,8 +34,8 @@ export interface RemoteNode {
  * Caveats:
  * - A changed SSH key runs each step again, which finds everything done. That also proves the key.
  * - A machine is told from others by its name, else its address. Another address under the same name is taken for the same machine.
- * - Pulumi tells a program nothing of what it applied before, so neither a skipped minor version nor a change of what cannot change is refused
- *   here yet.
+ * - Pulumi tells a program nothing of what it applied before. So a version that skips a minor or goes back, and a change of what cannot change, are
+ *   refused by the machines themselves (RKE2 and K3s), when they are looked at and before anything is touched: not in a preview.
  *
  * Errors: InvalidObjectError, with all problems, from the constructor. A step that failed says what, where, why and what to do in its own error.
  */
