@@ -16,8 +16,16 @@ export interface Section {
 
 /** The lines that every figure must be read with. */
 export function preamble({ machine, kubernetes, concurrency, peerWorkers, skipped }: Results): readonly string[] {
+  const busy = machine.load > machine.cpus;
   const counts = `concurrency ${String(concurrency)}, ${String(peerWorkers)} workers in the twins`;
-  return [machineLine(machine), `Kubernetes ${kubernetes}, ${counts}`, ...skipped.map((line) => `skipped: ${line}`)];
+  return [
+    machineLine(machine),
+    `Kubernetes ${kubernetes}, ${counts}`,
+    ...(busy
+      ? ['noisy: others had the cores too, so times say little; ratios, memory, writes and CPU s say more']
+      : []),
+    ...skipped.map((line) => `skipped: ${line}`),
+  ];
 }
 
 /** All that is told, part by part. */

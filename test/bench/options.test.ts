@@ -2,7 +2,7 @@ import { readOptions } from './operator/options';
 
 const defaults = {
   ...{ objects: [1000], scale: 0, rounds: 2, edits: 100, busy: 1000, concurrency: 32, synth: true },
-  ...{ out: 'dist/bench.json', publish: false, bundle: '' },
+  ...{ out: 'dist/bench.json', from: '', publish: false, bundle: '' },
 };
 
 test('the defaults', () => {

@@ -31,6 +31,12 @@ test('it begins with the machine, and with what is missing', () => {
   ]);
 });
 
+test('a machine with other work is called noisy', () => {
+  const { machine } = results;
+  expect(report({ ...results, machine: { ...machine, load: 2 } })).not.toContain('noisy');
+  expect(report({ ...results, machine: { ...machine, load: 2.1 } })).toContain('\nnoisy: ');
+});
+
 test('the edits of all rounds are told together', () => {
   const text = report(results);
   expect(cells(text, 'Kindred: first edit of an object')).toEqual(['3', '20', '20', '20', '20']);

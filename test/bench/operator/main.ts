@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { thisMachine } from '../../../bench/machine';
 import { publish } from '../../../bench/publish';
@@ -90,6 +90,21 @@ async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
   return Promise.race([act(), aborted]);
 }
 
+/** Measures, and writes every figure down. */
+async function measured(options: Options, signal: AbortSignal): Promise<Results> {
+  const results = await measure(options, signal);
+  await mkdir(dirname(options.out), { recursive: true });
+  await writeFile(options.out, `${JSON.stringify(results, undefined, 2)}\n`);
+  tell(`every figure is in ${options.out}`);
+  return results;
+}
+
+/** What an earlier run wrote down; JSON knows no NaN. */
+async function read(file: string): Promise<Results> {
+  const nan = (_: string, value: unknown): unknown => value ?? NaN;
+  return JSON.parse(await readFile(file, 'utf8'), nan) as Results;
+}
+
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
   if (options === 'help') {
@@ -101,10 +116,8 @@ async function main(): Promise<void> {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
     process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
   }
-  const results = await measure(options, stop.signal);
-  await mkdir(dirname(options.out), { recursive: true });
-  await writeFile(options.out, `${JSON.stringify(results, undefined, 2)}\n`);
-  console.log(`${report(results)}\n\nwritten to ${options.out}`);
+  const results = options.from === '' ? await measured(options, stop.signal) : await read(options.from);
+  console.log(report(results));
   if (!options.publish) return;
   await publish(results, join(root, 'docs'));
   console.log('published to docs/benchmarks.md and docs/benchmarks/');

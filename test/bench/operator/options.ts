@@ -15,6 +15,8 @@ export interface Options {
   readonly concurrency: number;
   readonly synth: boolean;
   readonly out: string;
+  /** Results of an earlier run, to be told again instead of measuring; '' to measure. */
+  readonly from: string;
   /** Put the results into docs/. */
   readonly publish: boolean;
   /** A bundle of the operator to measure instead of the one that is built; '' for that one. */
@@ -34,6 +36,7 @@ export const usage = `npm run bench -- [options]
   --no-synth         leave npm run synth and kustomize build out
   --bundle=FILE      measure this bundle of the operator instead of building one
   --out=FILE         default: dist/bench.json
+  --from=FILE        measure nothing: tell, and publish, what an earlier run wrote to FILE
   --publish          write the results into docs/benchmarks.md, and charts into docs/benchmarks/
 `;
 
@@ -57,6 +60,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
       'no-synth': { type: 'boolean', default: false },
       bundle: { type: 'string', default: '' },
       out: { type: 'string', default: 'dist/bench.json' },
+      from: { type: 'string', default: '' },
       publish: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -71,7 +75,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
     busy: whole('busy', values.busy ?? (full ? '5000' : '1000'), 0),
     concurrency: whole('concurrency', values.concurrency, 1),
     synth: !values['no-synth'],
-    ...{ bundle: values.bundle, out: values.out, publish: values.publish },
+    ...{ bundle: values.bundle, out: values.out, from: values.from, publish: values.publish },
   };
   if (options.edits > (options.objects[0] ?? 0) * options.rounds) {
     throw new RangeError(`--edits=${values.edits}: at most one for each of the objects of every round`);
