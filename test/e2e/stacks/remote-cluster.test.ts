@@ -146,6 +146,27 @@ describeOnHosts('RemoteCluster on machines', () => {
     expect((await engine.up(program(both()))).summary).toEqual([]);
   });
 
+  test('refuses what a cluster cannot become, though Pulumi knows nothing of before, and touches nothing', async () => {
+    const state = 'find /var/lib/kindred/prod/marker /etc/rancher -type f | sort | xargs sha256sum';
+    const before = await one.exec(state);
+    const cannot: readonly (readonly [Partial<Args>, RegExp])[] = [
+      [
+        { version: 'v1.35.0+k3s1' },
+        /v1\.35\.0\+k3s1 skips a minor version: K3s v1\.33\.4\+k3s1 is installed\. Go to a v1\.34 first/,
+      ],
+      [{ version: 'v1.32.8+k3s1' }, /v1\.32\.8\+k3s1 is older than v1\.33\.4\+k3s1/],
+      [
+        { options: { clusterCidrs: ['10.99.0.0/16'] } },
+        /clusterCidrs: is to change from 10\.42\.0\.0\/16 to 10\.99\.0\.0\/16/,
+      ],
+    ];
+    for (const [more, message] of cannot) await expect(engine.up(program(both(more)))).rejects.toThrow(message);
+    expect(await one.exec(state)).toBe(before);
+    // The machine that found nothing wrong has answered otherwise than before: the worker, about the range of pods.
+    const back = await engine.up(program(both()));
+    expect(back.summary.filter((line) => !line.endsWith('/preflight'))).toEqual([]);
+  });
+
   test('takes a new key, which changes nothing on the machines', async () => {
     const marker = 'find /var/lib/kindred/prod/marker -type f | sort | xargs sha256sum';
     const before = await one.exec(marker);
