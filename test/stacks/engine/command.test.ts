@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import * as local from '@pulumi/command/local';
 import * as remote from '@pulumi/command/remote';
 import * as pulumi from '@pulumi/pulumi';
-import { type Connection, Server, utils } from 'ssh2';
+import { type Connection, Server, type Session, utils } from 'ssh2';
 import { DeploymentError, Engine, InterruptedError, commandProvider, unwrap } from '../../support/pulumi-engine';
 
 // Several runs of the SDK a test, on whatever machine.
@@ -69,10 +69,10 @@ class SshServer {
     });
   }
 
-  private session(session: import('ssh2').Session): void {
+  private session(session: Session): void {
     const env: Record<string, string> = {};
     session.on('env', (accept, _, { key: name, val }) => {
-      env[name] = val as unknown as string;
+      env[name] = val;
       (accept as (() => void) | undefined)?.();
     });
     session.on('exec', (accept, _, { command }) => {
@@ -174,9 +174,9 @@ describe('remote.Command', () => {
   test('a failed command stores nothing, and tells its text and all it printed', async () => {
     const engine = newEngine();
     const failed = await failure(
-      engine.up(
-        () => void new remote.Command('c', { connection: connection(), create: 'echo out; echo err >&2; exit 3' }),
-      ),
+      engine.up(() => {
+        new remote.Command('c', { connection: connection(), create: 'echo out; echo err >&2; exit 3' });
+      }),
     );
     expect(failed.message).toContain('::c: Process exited with status 3: running "echo out; echo err >&2; exit 3":\n');
     expect(failed.message).toContain('out\n');
@@ -187,19 +187,24 @@ describe('remote.Command', () => {
   test('another host key, and a refused user key, are refused', async () => {
     const wrong = { hostKey: key().public };
     await failure(
-      newEngine().up(() => void new remote.Command('c', { connection: connection(wrong), create: 'true' })),
+      newEngine().up(() => {
+        new remote.Command('c', { connection: connection(wrong), create: 'true' });
+      }),
     );
     const stranger = { privateKey: key().private };
     await failure(
-      newEngine().up(() => void new remote.Command('c', { connection: connection(stranger), create: 'true' })),
+      newEngine().up(() => {
+        new remote.Command('c', { connection: connection(stranger), create: 'true' });
+      }),
     );
     expect(server.seen).toEqual([]);
   });
 
   test('tries again as often as it may', async () => {
     server.refuse = 2;
-    const program = () =>
-      void new remote.Command('c', { connection: connection({ dialErrorLimit: 2 }), create: 'true' });
+    const program = () => {
+      new remote.Command('c', { connection: connection({ dialErrorLimit: 2 }), create: 'true' });
+    };
     const result = await newEngine().up(program);
     expect(result.log.map((entry) => entry.message)).toEqual([
       'Dial 1/2 failed: retrying',
@@ -219,7 +224,9 @@ describe('remote.Command', () => {
   });
 
   test('a connection that is cut fails the command', async () => {
-    const program = () => void new remote.Command('c', { connection: connection(), create: 'echo begun; sleep 60' });
+    const program = () => {
+      new remote.Command('c', { connection: connection(), create: 'echo begun; sleep 60' });
+    };
     const cut = setInterval(() => {
       if (server.seen.length > 0) server.clients.forEach((client) => client.end());
     }, 50);
@@ -231,7 +238,9 @@ describe('remote.Command', () => {
   test('a killed run cuts the connection', async () => {
     const abort = new AbortController();
     const engine = newEngine();
-    const program = () => void new remote.Command('c', { connection: connection(), create: 'sleep 60' });
+    const program = () => {
+      new remote.Command('c', { connection: connection(), create: 'sleep 60' });
+    };
     const watch = setInterval(() => server.seen.length > 0 && abort.abort(), 20);
     await expect(engine.up(program, { signal: abort.signal })).rejects.toThrow(InterruptedError);
     clearInterval(watch);
@@ -278,15 +287,20 @@ describe('local.Command', () => {
   });
 
   test('a failure tells the status', async () => {
-    const failed = await failure(newEngine().up(() => void new local.Command('c', { create: 'exit 7' })));
+    const failed = await failure(
+      newEngine().up(() => {
+        new local.Command('c', { create: 'exit 7' });
+      }),
+    );
     expect(failed.message).toContain('::c: exit status 7: running "exit 7"');
   });
 
   test('a killed run ends what was started', async () => {
     const abort = new AbortController();
     const mark = join(folder, 'mark');
-    const program = () =>
-      void new local.Command('c', { create: `(sleep 1; echo late > ${mark}) & echo begun > ${mark}; wait` });
+    const program = () => {
+      new local.Command('c', { create: `(sleep 1; echo late > ${mark}) & echo begun > ${mark}; wait` });
+    };
     const watch = setInterval(() => {
       if (readable(mark) === 'begun\n') abort.abort();
     }, 20);

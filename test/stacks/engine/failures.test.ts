@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import { DeploymentError, Engine, InterruptedError } from '../../support/pulumi-engine';
-import { Thing, ToyCloud } from '../../support/pulumi-engine/providers/toy';
+import { Thing, type ThingArgs, ToyCloud } from '../../support/pulumi-engine/providers/toy';
 
 // Several runs of the SDK a test, on whatever machine.
 jest.setTimeout(60_000);
@@ -18,6 +18,13 @@ async function failure(run: Promise<unknown>): Promise<DeploymentError> {
   );
   expect(error).toBeInstanceOf(DeploymentError);
   return error as DeploymentError;
+}
+
+/** A program of one thing, a. */
+function thing(args: ThingArgs = {}): () => void {
+  return () => {
+    new Thing('a', args);
+  };
 }
 
 /** a, then b and c, then d. */
@@ -63,7 +70,7 @@ describe('a failure', () => {
     cloud.refuse = (call) => {
       if (call === 'update a') throw new Error('not so');
     };
-    await failure(engine.up(() => void new Thing('a', { value: 'y' })));
+    await failure(engine.up(thing({ value: 'y' })));
     expect(engine.state.resource('a').inputs).toEqual({ value: 'x' });
     expect(cloud.names).toEqual(['a', 'b', 'c', 'd']);
   });
@@ -82,17 +89,17 @@ describe('a failure', () => {
 
   test('of inputs is told in the words of the provider', async () => {
     const { engine } = setUp();
-    expect((await failure(engine.up(() => void new Thing('a', { bad: true })))).message).toMatch(
+    expect((await failure(engine.up(thing({ bad: true })))).message).toMatch(
       /::a: the inputs are refused:\n {2}bad is not good$/,
     );
   });
 
   test('to become ready keeps the resource, and updates it next time', async () => {
     const { cloud, engine } = setUp();
-    expect((await failure(engine.up(() => void new Thing('a', { partial: true })))).message).toMatch(/only half there/);
+    expect((await failure(engine.up(thing({ partial: true })))).message).toMatch(/only half there/);
     expect(engine.state.resource('a').initErrors).toEqual(['it is only half there']);
     cloud.calls.length = 0;
-    await engine.up(() => void new Thing('a', { partial: true }));
+    await engine.up(thing({ partial: true }));
     expect(cloud.calls).toEqual(['update a']);
     expect(engine.state.resource('a').initErrors).toEqual([]);
   });
@@ -101,18 +108,24 @@ describe('a failure', () => {
     ['thrown at once', () => Promise.reject(new Error('broken program'))],
     [
       'thrown in an apply',
-      () =>
-        void new Thing('z', {
+      () => {
+        new Thing('z', {
           value: new Thing('a', {}).id.apply(() => {
             throw new Error('broken program');
           }),
-        }),
+        });
+      },
     ],
-    ['an input that rejects', () => void new Thing('z', { value: Promise.reject(new Error('broken program')) })],
+    [
+      'an input that rejects',
+      () => {
+        new Thing('z', { value: Promise.reject(new Error('broken program')) });
+      },
+    ],
     ['logged as an error', () => pulumi.log.error('broken program')],
   ])('of the program: %s', async (_, program) => {
     const { cloud, engine } = setUp();
-    await engine.up(() => void new Thing('a', {}));
+    await engine.up(thing());
     expect((await failure(engine.up(program))).message).toMatch(/broken program/);
     // Nothing is deleted because of a program that did not come to its end.
     expect(cloud.names).toEqual(['a']);
@@ -120,13 +133,16 @@ describe('a failure', () => {
 
   test('of a name used twice', async () => {
     const { engine } = setUp();
-    const twice = (): void => void [new Thing('a', {}), new Thing('a', {})];
+    const twice = (): void => {
+      new Thing('a', {});
+      new Thing('a', {});
+    };
     expect((await failure(engine.up(twice))).message).toMatch(/Duplicate resource URN '.*::a'/);
   });
 
   test('of an unknown package', async () => {
     const engine = new Engine({ providers: [] });
-    expect((await failure(engine.up(() => void new Thing('a', {})))).message).toMatch(
+    expect((await failure(engine.up(thing()))).message).toMatch(
       /no provider for package "toy": the engine was given none/,
     );
   });

@@ -64,7 +64,9 @@ describe('create, update, same, delete', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       running -= 1;
     };
-    const program = (): void => void ['a', 'b', 'c'].map((name) => new Thing(name, {}));
+    const program = (): void => {
+      for (const name of ['a', 'b', 'c']) new Thing(name, {});
+    };
     await engine.up(program);
     expect(most).toBe(3);
     await engine.destroy({ parallel: 1 });
@@ -105,7 +107,9 @@ describe('replace', () => {
 
   test('a failed replacement leaves the old one; what was replaced and not deleted goes with the next run', async () => {
     const { cloud, engine } = setUp();
-    const program = (key: string) => () => void new Thing('a', { key });
+    const program = (key: string) => () => {
+      new Thing('a', { key });
+    };
     await engine.up(program('1'));
     cloud.refuse = (call) => {
       if (call === 'delete a') throw new Error('not now');
@@ -154,7 +158,9 @@ describe('options', () => {
 
   test('retainOnDelete forgets and leaves', async () => {
     const { cloud, engine } = setUp();
-    await engine.up(() => void new Thing('a', {}, { retainOnDelete: true }));
+    await engine.up(() => {
+      new Thing('a', {}, { retainOnDelete: true });
+    });
     const destroyed = await engine.destroy();
     expect(destroyed.operations).toMatchObject([{ op: 'delete', name: 'a', retained: true }]);
     expect(cloud.names).toEqual(['a']);
@@ -163,8 +169,9 @@ describe('options', () => {
 
   test('ignoreChanges keeps what was', async () => {
     const { cloud, engine } = setUp();
-    const program = (deep: string, shallow: string) => () =>
-      void new Thing('a', { value: { deep, shallow } }, { ignoreChanges: ['value.deep'] });
+    const program = (deep: string, shallow: string) => () => {
+      new Thing('a', { value: { deep, shallow } }, { ignoreChanges: ['value.deep'] });
+    };
     await engine.up(program('1', '1'));
     expect((await engine.up(program('2', '1'))).summary).toEqual([]);
     expect((await engine.up(program('2', '2'))).summary).toEqual(['update a']);
@@ -194,7 +201,9 @@ describe('options', () => {
   test('import takes over what is there, and refuses what does not match', async () => {
     const { cloud, engine } = setUp();
     cloud.things.set('there', { name: 'there', properties: { value: 'x' } });
-    const program = (value: string) => () => void new Thing('a', { value }, { import: 'there' });
+    const program = (value: string) => () => {
+      new Thing('a', { value }, { import: 'there' });
+    };
     expect((await failure(engine.up(program('y')))).message).toMatch(/do not match what is to be imported: value/);
     expect((await engine.up(program('x'))).summary).toEqual(['import a']);
     expect(cloud.calls).toEqual([]);

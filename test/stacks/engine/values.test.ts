@@ -2,6 +2,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { Engine, Secret, Unknown, unwrap } from '../../support/pulumi-engine';
 import { Thing, ToyCloud, ToyProvider } from '../../support/pulumi-engine/providers/toy';
 import { covers, keepAt, parsePath } from '../../support/pulumi-engine/property-path';
+import { type Value, textOf } from '../../support/pulumi-engine/values';
 
 const canary = 'canary-51e0';
 
@@ -40,8 +41,28 @@ describe('secrets', () => {
 
   test('a secret that becomes open, or the other way round, is no change', async () => {
     const { engine } = setUp();
-    await engine.up(() => void new Thing('a', { value: pulumi.secret('x') }));
-    expect((await engine.up(() => void new Thing('a', { value: 'x' }))).summary).toEqual([]);
+    await engine.up(() => {
+      new Thing('a', { value: pulumi.secret('x') });
+    });
+    const open = await engine.up(() => {
+      new Thing('a', { value: 'x' });
+    });
+    expect(open.summary).toEqual([]);
+  });
+
+  test('a text is read from under its mark', () => {
+    expect(textOf(new Secret(canary), 'stdout')).toBe(canary);
+  });
+
+  test.each<[string, Value | undefined]>([
+    ['absent', undefined],
+    ['null', null],
+    ['a number', 7],
+    ['a list', [canary]],
+    ['a map', new Secret({ canary })],
+    ['not known yet', new Unknown()],
+  ])('what is no text is refused, and not shown: %s', (kind, value) => {
+    expect(() => textOf(value, 'stdout')).toThrow(new TypeError(`stdout must be a text, and is ${kind}`));
   });
 
   test('what a program says aloud is found', async () => {

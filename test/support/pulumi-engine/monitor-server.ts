@@ -12,7 +12,7 @@ import type { Deployment } from './deployment';
 import type { Recorder, Severity } from './recorder';
 import { type Alias, type Registration, durationMs } from './registration';
 import type { Values } from './values';
-import { type Wire, valuesFromWire, valuesToWire } from './wire';
+import { valuesFromWire, valuesToWire } from './wire';
 
 /** What the SDK may use. The rest it refuses with a clear error, or does without. */
 const features: ReadonlySet<string> = new Set(['secrets', 'aliasSpecs', 'deletedWith']);
@@ -118,7 +118,7 @@ function unary<Q, A>(handle: (request: Q) => A | Promise<A>): grpc.handleUnaryCa
 }
 
 function values(object: Struct | undefined): Values {
-  return object === undefined ? {} : valuesFromWire(object.toJavaScript() as { [key: string]: Wire });
+  return object === undefined ? {} : valuesFromWire(object.toJavaScript());
 }
 
 function struct(from: Values): Struct {

@@ -16,7 +16,9 @@ export interface ProgramContext extends Home {
 }
 
 /** The SDK's own way to run several programs in one process; its inline programs of the automation API use it. Not in its types. */
-const { withLocalStorage } = sdkState as unknown as { withLocalStorage<T>(run: () => Promise<T>): Promise<T> };
+const { withLocalStorage } = sdkState as unknown as {
+  readonly withLocalStorage: <T>(run: () => Promise<T>) => Promise<T>;
+};
 
 /** The real process: Jest gives tests a copy, whose events never fire. */
 const realProcess = runInThisContext('process') as NodeJS.Process;
@@ -49,7 +51,13 @@ export async function runProgram(program: Program, context: ProgramContext, over
 
 async function drained(program: Program): Promise<void> {
   try {
-    await pulumi.runtime.runInPulumiStack(async () => program());
+    // What a program throws at once is a rejection, too.
+    await pulumi.runtime.runInPulumiStack(
+      () =>
+        new Promise((resolve) => {
+          resolve(program());
+        }),
+    );
   } finally {
     await sdkSettings.disconnect();
   }

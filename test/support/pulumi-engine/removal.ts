@@ -1,4 +1,4 @@
-import { messageOf } from '../../../local/errors';
+import { isError, messageOf } from '../../../local/errors';
 import { StoppedError } from './errors';
 import type { Provider } from './provider';
 import { type Run, perform, providerOfState, requestFor } from './run';
@@ -38,7 +38,7 @@ export class Removal {
     const results = await Promise.allSettled(condemned.map(remove));
     const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const cause = failures.find((failure) => !(failure instanceof StoppedError)) ?? failures[0];
-    if (cause !== undefined) throw cause;
+    if (cause !== undefined) throw isError(cause) ? cause : new Error(messageOf(cause), { cause });
   }
 
   private refuseProtected(condemned: readonly ResourceState[]): void {

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import { type Plain, type Value, type Values, Secret, Unknown, isMap, plain } from './values';
+import { type Plain, type Value, type Values, Secret, Unknown, isMap, plain, textOf } from './values';
 
 const sealedKey = 'secret';
 const markKey = '@sealed';
@@ -29,7 +29,10 @@ export class Sealer {
   open(sealed: Plain): Value {
     if (Array.isArray(sealed)) return sealed.map((item) => this.open(item));
     if (typeof sealed !== 'object' || sealed === null) return sealed;
-    if (sealed[markKey] === true) return new Secret(JSON.parse(this.decrypt(String(sealed[sealedKey]))) as Plain);
+    if (sealed[markKey] === true)
+      return new Secret(
+        JSON.parse(this.decrypt(textOf(sealed[sealedKey], `"${sealedKey}" of a sealed value`))) as Plain,
+      );
     return this.openAll(sealed);
   }
 

@@ -146,9 +146,9 @@ export class Steps {
       this.run,
       { op: 'update', urn: target.urn, changed },
       async () => {
-        const update = this.must(provider).update;
-        if (update === undefined) throw new Error(`a ${target.registration.type} cannot be updated`);
-        return update.call(provider, request);
+        const able = this.must(provider);
+        if (able.update === undefined) throw new Error(`a ${target.registration.type} cannot be updated`);
+        return able.update(request);
       },
       async () => ({ outputs: (await provider?.preview?.({ ...base, inputs, old: old.state })) ?? inputs }),
     ).catch((error: unknown) => {
@@ -202,7 +202,7 @@ export class Steps {
   ): Promise<Values> {
     const found = await this.must(provider).read?.(request);
     if (found === undefined) throw new Error(`there is nothing with the ID ${request.id} to import`);
-    const diff = await this.diff({ ...target, old: undefined as never }, provider, inputs, {
+    const diff = await this.diff({ ...target, old: undefined }, provider, inputs, {
       ...this.entry(target, found.inputs, found.outputs, request.id),
     });
     if (diff.changed.length > 0) {

@@ -44,6 +44,31 @@ export function unwrap(value: Value): Exclude<Value, Secret> {
   return at;
 }
 
+/**
+ * The text that stands at a place, secret or not.
+ *
+ * @param place - where it stands, for the error
+ * @throws TypeError when it is no text; the error never shows what it is instead, which may be secret
+ */
+export function textOf(value: Value | undefined, place: string): string {
+  const open = value === undefined ? undefined : unwrap(value);
+  if (typeof open === 'string') return open;
+  throw new TypeError(`${place} must be a text, and is ${kindOf(open)}`);
+}
+
+function kindOf(value: Exclude<Value, Secret> | undefined): string {
+  if (value === undefined) return 'absent';
+  if (value instanceof Unknown) return 'not known yet';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return isMap(value) ? 'a map' : `a ${typeof value}`;
+}
+
+/** The map without a key. */
+export function without<T>(map: Readonly<Record<string, T>>, key: string): Record<string, T> {
+  return Object.fromEntries(Object.entries(map).filter(([other]) => other !== key));
+}
+
 /** Marks once. */
 export function secretly(value: Value): Secret {
   return value instanceof Secret ? value : new Secret(value);

@@ -103,7 +103,9 @@ export class ToyCloud {
 
 function outputs(inputs: Values): Values {
   const value = inputs.value === undefined ? '' : plainValues({ value: inputs.value }).value;
-  return { ...inputs, computed: `computed of ${String(value)}`, token: new Secret('toy-token') };
+  // What is within a structure may be secret.
+  const shown = typeof value === 'object' ? 'a structure' : String(value);
+  return { ...inputs, computed: `computed of ${shown}`, token: new Secret('toy-token') };
 }
 
 /** What a {@link Thing} can be given. */

@@ -8,7 +8,7 @@ import type {
   ProviderPackage,
   ProviderRequest,
 } from '../../provider';
-import { type Value, type Values, changedKeys, isMap, plainValues, secretly, unwrap } from '../../values';
+import { type Value, type Values, changedKeys, isMap, plainValues, secretly, textOf, unwrap } from '../../values';
 import { runLocally } from './local';
 import { runRemotely } from './remote';
 import type { CommandInputs, CommandRun, Ran } from './run';
@@ -79,10 +79,9 @@ async function run(request: ProviderRequest, command: string, inputs: CommandInp
 }
 
 function inputsOf(values: Values): CommandInputs {
-  return plainValues(values) as unknown as CommandInputs;
+  return plainValues(values);
 }
 
 function outputsOf(values: Values): Ran {
-  const { stdout, stderr } = plainValues(values);
-  return { stdout: String(stdout), stderr: String(stderr) };
+  return { stdout: textOf(values.stdout, 'stdout'), stderr: textOf(values.stderr, 'stderr') };
 }

@@ -14,7 +14,9 @@ import {
   isMap,
   mirrorSecrets,
   secretly,
+  textOf,
   unwrap,
+  without,
 } from '../../values';
 import { changedPaths, forceNewPaths, touches } from './diff';
 import { Objects } from './objects';
@@ -111,7 +113,7 @@ function marked(values: Values): Values {
 function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: boolean }): Diff {
   const { inputs, oldInputs, oldOutputs, ignoreChanges } = request;
   const changed = changedPaths(normalized(oldInputs), oldOutputs, normalized(inputs), ignoreChanges);
-  const [apiVersion, kind] = [String(unwrap(inputs.apiVersion ?? '')), String(unwrap(inputs.kind ?? ''))];
+  const [apiVersion, kind] = [textOf(inputs.apiVersion, 'apiVersion'), textOf(inputs.kind, 'kind')];
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   const fixed = forceNewPaths(group, kind, mutability, at(inputs, 'immutable') === true);
   const replace = changed.filter((path) => touches(path, fixed));
@@ -144,9 +146,7 @@ function at(values: Values, ...keys: readonly string[]): Value | undefined {
 /** What the server would keep: the live object with the new inputs over it. Its status is not known. */
 function preview({ inputs, old }: PreviewRequest): Values {
   if (old === undefined || hasUnknown(inputs)) return marked(inputs);
-  const { status, ...live } = old.outputs;
-  void status;
-  return mirrorSecrets(overlay(live, inputs), old.outputs) as Values;
+  return mirrorSecrets(overlay(without(old.outputs, 'status'), inputs), old.outputs) as Values;
 }
 
 function overlay(below: Value | undefined, above: Value): Value {

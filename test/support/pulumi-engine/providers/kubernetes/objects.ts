@@ -5,7 +5,7 @@ import type { ResourceType } from '../../../../../constructs/core/resource-type'
 import { PartialError } from '../../errors';
 import { keepAt } from '../../property-path';
 import type { CreateRequest, DeleteRequest, ProviderRequest, UpdateRequest } from '../../provider';
-import { type Plain, type Values, plainValues } from '../../values';
+import { type Plain, type Values, plainValues, without } from '../../values';
 import { Kinds, idOf, refOf, refOfId } from './identity';
 import { readinessOf } from './readiness';
 import { type WaitOptions, waitFor } from './wait';
@@ -169,9 +169,7 @@ export class Objects {
 }
 
 function objectOf(inputs: Values): KubeObject {
-  const { __fieldManager, ...object } = plainValues(inputs);
-  void __fieldManager;
-  return stripNulls(object) as unknown as KubeObject;
+  return stripNulls(without(plainValues(inputs), '__fieldManager')) as unknown as KubeObject;
 }
 
 /** Pulumi writes what is absent in a list or an output as null. */
@@ -184,8 +182,7 @@ function stripNulls(value: Plain): Plain {
 }
 
 function outputsOf(live: KubeObject, fieldManager: string): Values {
-  const { managedFields, ...metadata } = live.metadata as unknown as Values;
-  void managedFields;
+  const metadata = without(live.metadata as unknown as Values, 'managedFields');
   return { ...(live as unknown as Values), metadata, __fieldManager: fieldManager };
 }
 

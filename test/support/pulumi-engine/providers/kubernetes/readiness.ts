@@ -63,7 +63,7 @@ function satisfier(expression: string): Readiness {
     const value = keys!
       .split('.')
       .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], object);
-    const text = typeof value === 'object' ? JSON.stringify(value) : String(value as string);
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
     if (value !== undefined && (wanted === undefined || text === wanted)) return true;
     return `${keys!} is ${value === undefined ? 'absent' : text}`;
   };

@@ -26,9 +26,10 @@ export async function waitFor(
   const { client, type, ref, timeoutMs, signal } = options;
   const deadline = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any([signal, deadline]);
+  const over = (): boolean => stop.aborted;
   let object = await client.get(type, ref);
   let verdict = ready(object);
-  while (verdict !== true && !stop.aborted) {
+  while (verdict !== true && !over()) {
     const page = await client.list(type, listed(ref));
     object = page.items.find((item) => item.metadata.name === ref.name);
     verdict = ready(object);
@@ -49,7 +50,7 @@ export async function waitFor(
       }
     } catch (error) {
       // The deadline ends the watch with an error of its own.
-      if (!stop.aborted) throw error;
+      if (!over()) throw error;
     }
   }
   signal.throwIfAborted();
