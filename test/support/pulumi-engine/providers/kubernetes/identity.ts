@@ -23,25 +23,40 @@ export class Kinds {
       this.known.delete(apiVersion);
       found = (await this.resources(apiVersion)).find((resource) => resource.kind === kind);
     }
-    if (found === undefined) return undefined;
-    return { apiVersion, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' };
+    return found === undefined ? undefined : typeOf(apiVersion, found);
   }
 
   private resources(apiVersion: string): Promise<readonly DiscoveredResource[]> {
-    const known = this.known.get(apiVersion) ?? this.discover(apiVersion);
+    const known = this.known.get(apiVersion) ?? discovered(this.client, apiVersion);
     this.known.set(apiVersion, known);
     return known;
   }
+}
 
-  private async discover(apiVersion: string): Promise<readonly DiscoveredResource[]> {
-    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    try {
-      const list = (await this.client.getPath(path)) as { resources: DiscoveredResource[] };
-      return list.resources.filter((resource) => !resource.name.includes('/'));
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return [];
-      throw error;
-    }
+/** All kinds that the API server has, of all groups and versions. */
+export async function servedTypes(client: ApiClient): Promise<readonly ResourceType[]> {
+  const { versions } = (await client.getPath('/api')) as { versions: string[] };
+  const { groups } = (await client.getPath('/apis')) as { groups: { versions: { groupVersion: string }[] }[] };
+  const named = groups.flatMap((group) => group.versions.map(({ groupVersion }) => groupVersion));
+  const lists = [...versions, ...named].map(async (apiVersion) =>
+    (await discovered(client, apiVersion)).map((resource) => typeOf(apiVersion, resource)),
+  );
+  return (await Promise.all(lists)).flat();
+}
+
+function typeOf(apiVersion: string, { kind, name, namespaced }: DiscoveredResource): ResourceType {
+  return { apiVersion, kind, plural: name, scope: namespaced ? 'Namespaced' : 'Cluster' };
+}
+
+/** What the server has of one group and version, without subresources. */
+async function discovered(client: ApiClient, apiVersion: string): Promise<readonly DiscoveredResource[]> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  try {
+    const list = (await client.getPath(path)) as { resources: DiscoveredResource[] };
+    return list.resources.filter((resource) => !resource.name.includes('/'));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return [];
+    throw error;
   }
 }
 
