@@ -1,59 +1,21 @@
 import { effectRun, effectsOf } from '../../../constructs/core/effects';
 import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind, KindObject } from '../../../constructs/core/kind';
+import type { AnyKind, CommonStatus, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { withDefaults } from '../../../constructs/core/render';
 import type { Verdict } from '../reconcile/conditions';
-import type { ObjectEvent } from '../reconcile/context';
-import type { Clock } from '../runtime/clock';
+import { ApiError } from '../client/errors';
 import { countedFor, due, inputHash } from './effect-record';
-import type { AttemptBackoff, Due, EffectRecord } from './effect-record';
-import type { EffectReads } from './effect-reads';
-import type { EffectRuns, RunRequest } from './effect-runs';
-import type { EffectState, EffectStore } from './effect-store';
+import type { EffectRecord } from './effect-record';
+import type { RunRequest } from './effect-runs';
+import type { EffectState } from './effect-store';
 import { PlanError } from './plan-runner';
-import type { PlanRunner, StatusFields } from './plan-runner';
+import type { StatusFields } from './plan-runner';
+import type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
+import { judge, ownConditions, reasonOf, standing } from './effect-verdicts';
+import type { Considered } from './effect-verdicts';
 import { runEffect } from './run-effect';
-
-/** What a {@link EffectDesk} works with. */
-export interface EffectDeskOptions {
-  readonly kind: AnyKind;
-  /** By the plan's name. */
-  readonly plans: Readonly<Record<string, PlanRunner>>;
-  readonly store: EffectStore;
-  readonly reads: EffectReads;
-  readonly runs: EffectRuns;
-  readonly backoff: AttemptBackoff;
-  readonly clock: Clock;
-  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
-  /** Aborts at an orderly stop. */
-  readonly stop: AbortSignal;
-  /** Has an object reconciled: its run reported something, or ended. */
-  readonly wake: (object: KubeObject) => void;
-  /** Throws when this process must start nothing: it does not lead any more. */
-  readonly assertMayRun: () => void;
-}
-
-/** A condition of a kind's own, as its effects stand. */
-export interface EffectCondition {
-  readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** How the effects of an object stand. */
-export interface EffectsFound {
-  /** Nothing is left to do, for now. */
-  readonly done: boolean;
-  /** Why not. */
-  readonly verdict?: Verdict;
-  /** Fields of the object's own status that the effects gave. */
-  readonly status: StatusFields;
-  readonly conditions: readonly EffectCondition[];
-  /** Look again after so long, in milliseconds. */
-  readonly afterMs?: number;
-}
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
 
@@ -63,25 +25,21 @@ const MAX_CLEANUP_FAILURES = 5;
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
 const LOOK_AGAIN_MS = 300_000;
 
-/** What came of looking at one effect: a verdict unless it is satisfied. */
-interface Considered {
-  readonly verdict?: Verdict;
-  readonly afterMs?: number;
-  /** A run was started. */
-  readonly begun?: boolean;
-  /** It looks again at what is known already. */
-  readonly repeated?: boolean;
-}
-
 /** What is remembered of an object while the process lives. */
 interface Memory {
   state: EffectState;
   status: StatusFields;
   /** What could not be stored yet. */
   unsaved: boolean;
-  /** How the object stood between runs. A probe that is repeated is no news until it has ended. */
-  settled?: EffectsFound;
+  /** The problem that an event was last recorded of. */
+  told?: string;
+  /** Why it must not be stored any more. */
+  outdated?: ApiError;
+  /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
+  settled?: EffectsFound & { readonly generation: number | undefined };
 }
+
+export type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
 
 /**
  * Where the effects of a kind's objects are asked for. It never waits for a run: it says how the object stands, starts what is due, and the
@@ -103,6 +61,9 @@ export class EffectDesk {
    */
   async wasBegun(object: KubeObject): Promise<boolean> {
     if (Object.keys((await this.memory(object)).state.records).length > 0) return true;
+    // Where nothing is to be taken away, a state that is lost is missed by nobody.
+    const { kind } = this.options;
+    if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
     const { attempts } = (object.status ?? {}) as { readonly attempts?: number };
     if (attempts === undefined || attempts === 0) return false;
     throw new PlanError(
@@ -127,7 +88,8 @@ export class EffectDesk {
 
   /** The object is gone. */
   forget(uid: string): void {
-    if (this.options.runs.of(uid) === undefined) this.memories.delete(uid);
+    this.memories.delete(uid);
+    for (const key of this.cleanupFailures.keys()) if (key.startsWith(uid)) this.cleanupFailures.delete(key);
   }
 
   /**
@@ -136,34 +98,49 @@ export class EffectDesk {
    * @throws ApiError, TransportError when the state or something that is read cannot be had
    */
   async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
-    const uid = uidOf(object);
     const memory = await this.memory(object);
     const effects = effectsOf(this.options.kind.effects, self, phase);
-    const under = this.options.runs.of(uid);
+    const under = this.options.runs.of(uidOf(object));
+    const { generation } = object.metadata;
+    const settled = memory.settled?.generation === generation ? memory.settled : undefined;
     if (under !== undefined) {
       const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
-      if (repeats && memory.settled !== undefined) return memory.settled;
+      if (repeats && settled !== undefined) return settled;
       return this.underWay(memory, effects, under.effect, under.progress);
     }
     if (memory.unsaved) await this.save(object, memory);
+    await this.options.store.claim(object);
+    const settle = (found: EffectsFound): EffectsFound => {
+      memory.settled = { ...found, generation };
+      return found;
+    };
     let afterMs: number | undefined = effects.length === 0 ? undefined : LOOK_AGAIN_MS;
     for (const effect of effects) {
       const step = await this.consider(object, self, memory, effect);
-      if (step.repeated === true && memory.settled !== undefined) return memory.settled;
+      if (step.repeated === true && settled !== undefined) return settled;
+      const stood = step.begun === true && effect.everySeconds !== undefined ? standing(object) : undefined;
+      if (stood !== undefined && memory.settled === undefined) {
+        const { verdict } = stood;
+        const rest = verdict === undefined ? {} : { verdict };
+        return settle({
+          done: verdict === undefined,
+          ...rest,
+          status: {},
+          ...keptConditions(this.options.kind, object),
+        });
+      }
       if (step.verdict !== undefined) {
         const found = this.notDone(memory, effects, effect, step.verdict, step.afterMs);
-        if (step.begun !== true) memory.settled = found;
-        return found;
+        return step.begun === true ? found : settle(found);
       }
       if (step.afterMs !== undefined) afterMs = Math.min(afterMs ?? Infinity, step.afterMs);
     }
-    memory.settled = {
+    return settle({
       done: true,
       status: this.statusOf(memory, effects),
-      conditions: this.conditions(memory, effects, undefined),
+      conditions: ownConditions(effects, memory.state.records),
       ...(afterMs === undefined ? {} : { afterMs }),
-    };
-    return memory.settled;
+    });
   }
 
   /** @returns a verdict unless the effect is satisfied */
@@ -175,23 +152,33 @@ export class EffectDesk {
   ): Promise<Considered> {
     const { backoff, clock, reads, kind } = this.options;
     let run: EffectRun;
+    let seen: string;
     try {
       // A removal needs nothing that may be gone by now: what it needs stands in the state.
-      const isRemoval = effect.phase === 'remove';
-      const reader = await reads.reader(isRemoval ? [] : kind.reads, self as never, effect.files?.(self) ?? []);
+      const optional = effect.phase === 'remove';
+      const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
       run = effectRun(effect, self, reader);
+      seen = reader.seen;
     } catch (error) {
       if (!(error instanceof PlanError)) throw error;
       const { reason, message } = error;
       const state = error.details.hopeless === true ? 'stalled' : 'failing';
+      const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
+      if (memory.told !== message) this.options.record(object, { type: 'Warning', action, reason, message });
+      memory.told = message;
       return { verdict: { state, reason, message }, afterMs: 30_000 };
     }
     const input = inputHash(run);
     const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;
-    const wanted = { input, countedFor: countedFor(object, input), maxAttempts: run.maxAttempts, backoff };
+    const wanted = { input, countedFor: countedFor(object, input, seen), maxAttempts: run.maxAttempts, backoff };
     const record = memory.state.records[effect.name];
     const next = due(record, { ...wanted, ...(everyMs === undefined ? {} : { everyMs }), nowMs: clock.wallMs() });
-    if (next.what === 'run') return this.begin(object, memory, run, wanted, next.attempt);
+    if (next.what === 'run') {
+      const superseded = kind.effects
+        .filter(({ phase, when }) => phase === effect.phase && when?.(self as never) === false)
+        .map(({ name }) => name);
+      return this.begin(object, memory, run, { ...wanted, superseded }, next.attempt);
+    }
     return judge(next, run, record);
   }
 
@@ -199,11 +186,11 @@ export class EffectDesk {
     object: KubeObject,
     memory: Memory,
     run: EffectRun,
-    { input, countedFor: counted }: { readonly input: string; readonly countedFor: string },
+    begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
     attempt: number,
   ): Considered {
     const { runs, stop } = this.options;
-    const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === input;
+    const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === begun.input;
     if (stop.aborted)
       return { verdict: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
     const job: RunRequest['job'] = (report) =>
@@ -216,18 +203,30 @@ export class EffectDesk {
           memory.unsaved = true;
           await this.save(object, memory);
         },
-        begun: { input, countedFor: counted },
+        begun: { input: begun.input, countedFor: begun.countedFor },
+        superseded: begun.superseded,
         learn: (status) => {
           memory.status = { ...memory.status, ...status };
         },
       });
-    runs.start(uidOf(object), { effect: run.name, job, onChange: () => this.options.wake(object) });
+    const onChange = (): void => this.options.wake(object);
+    runs.start(uidOf(object), { effect: run.name, job, isProbe: run.everySeconds !== undefined, onChange });
     const message = `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
     return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
   }
 
   private async save(object: KubeObject, memory: Memory): Promise<void> {
-    await this.options.store.save(object, memory.state);
+    if (memory.outdated !== undefined) throw memory.outdated;
+    try {
+      await this.options.store.save(object, memory.state);
+    } catch (error) {
+      // Another process wrote it since: what it wrote counts, and is read anew by the next reconcile.
+      if (error instanceof ApiError && error.code === 409) {
+        memory.outdated = error;
+        this.memories.delete(uidOf(object));
+      }
+      throw error;
+    }
     memory.unsaved = false;
   }
 
@@ -255,12 +254,14 @@ export class EffectDesk {
     };
   }
 
-  /** With the runs that were begun, where the kind's status has a field `attempts`. */
+  /** What runs gave, also those of a process before; with the runs that were begun, where the kind's status has a field `attempts`. */
   private statusOf(memory: Memory, effects: readonly AnyEffect[]): StatusFields {
+    const records = effects.flatMap(({ name }) => memory.state.records[name] ?? []);
+    const gave = records.flatMap((record) => Object.entries(record.status ?? {}));
+    const status: StatusFields = { ...Object.fromEntries(gave), ...memory.status };
     const fields = this.options.kind.schema.status.properties ?? {};
-    if (!Object.hasOwn(fields, 'attempts')) return memory.status;
-    const attempts = effects.flatMap(({ name }) => memory.state.records[name]?.attempts ?? []);
-    return attempts.length === 0 ? memory.status : { ...memory.status, attempts: Math.max(...attempts) };
+    if (!Object.hasOwn(fields, 'attempts') || records.length === 0) return status;
+    return { ...status, attempts: Math.max(...records.map(({ attempts }) => attempts)) };
   }
 
   private notDone(
@@ -274,65 +275,16 @@ export class EffectDesk {
       done: false,
       verdict,
       status: this.statusOf(memory, effects),
-      conditions: this.conditions(memory, effects, { effect, verdict }),
+      conditions: ownConditions(effects, memory.state.records, { name: effect?.name, verdict }),
       ...(afterMs === undefined ? {} : { afterMs }),
     };
   }
-
-  /** Effects before the one that is not done are done; those after it wait for it. */
-  private conditions(
-    memory: Memory,
-    effects: readonly AnyEffect[],
-    open: { readonly effect: AnyEffect | undefined; readonly verdict: Verdict } | undefined,
-  ): readonly EffectCondition[] {
-    const at = open?.effect === undefined ? -1 : effects.indexOf(open.effect);
-    return effects.flatMap(({ name, condition: type }, i): readonly EffectCondition[] => {
-      if (type === undefined) return [];
-      const record = memory.state.records[name];
-      const isDone = open === undefined || (at >= 0 && i < at);
-      if (isDone) return [{ type, status: 'True', reason: 'Succeeded', message: record?.message ?? 'Done.' }];
-      const { reason, message } = open.verdict;
-      return [{ type, status: 'False', reason, message }];
-    });
-  }
 }
 
-/** What an effect that is not to run now means for its object. */
-function judge(
-  next: Exclude<Due, { readonly what: 'run' }>,
-  { name, maxAttempts, phase, everySeconds }: EffectRun,
-  record: EffectRecord | undefined,
-): Considered {
-  const { reason = reasonOf(phase), message = 'It was interrupted.', attempts = 0, hopeless = false } = record ?? {};
-  switch (next.what) {
-    case 'satisfied':
-      return next.inMs === undefined ? {} : { afterMs: next.inMs };
-    case 'later': {
-      const seconds = Math.ceil(next.inMs / 1000);
-      const text = `${message} (${name}, attempt ${attempts} of ${maxAttempts} failed; the next follows in ${seconds} s.)`;
-      // Rounded, since the text would change with every look otherwise.
-      const stable = text.replace(/in \d+ s/, 'by itself');
-      return { verdict: { state: 'failing', reason, message: stable }, afterMs: next.inMs };
-    }
-    case 'exhausted': {
-      if (everySeconds !== undefined) {
-        return {
-          verdict: { state: 'failing', reason, message },
-          ...(next.inMs === undefined ? {} : { afterMs: next.inMs }),
-        };
-      }
-      const why = hopeless ? 'another attempt would end the same' : `${attempts} of ${maxAttempts} attempts failed`;
-      const help =
-        'It is tried again when the spec, a Secret it names, or the annotation kindred.dev/reconcile-at changes.';
-      const out =
-        phase === 'remove' ? ' The annotation kindred.dev/force-remove: "true" lets the object go as it is.' : '';
-      return { verdict: { state: 'stalled', reason, message: `${message} (${name}: ${why}.) ${help}${out}` } };
-    }
-  }
-}
-
-function reasonOf(phase: EffectPhase): string {
-  return phase === 'apply' ? 'Provisioning' : 'Removing';
+/** The kind's own conditions as they stand. */
+function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsFound, 'conditions'> {
+  const { conditions = [] } = (status ?? {}) as CommonStatus;
+  return { conditions: conditions.filter(({ type }) => kind.conditionTypes.some((own) => own.type === type)) };
 }
 
 function uidOf(object: KubeObject): string {

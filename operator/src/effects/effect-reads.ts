@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
-import { isAbsolute, join, sep } from 'node:path';
+import { resolve, sep } from 'node:path';
 import type { InputReader } from '../../../constructs/core/effects';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
@@ -10,6 +10,7 @@ import type { ObjectKeyRef, Read } from '../../../constructs/core/reads';
 import { typeKey } from '../../../constructs/core/resource-type';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { ApiClient, ObjectRef } from '../client/api-client';
+import { ApiError } from '../client/errors';
 import { PlanError } from './plan-runner';
 
 /** What effects may look at. */
@@ -22,6 +23,12 @@ export interface ReadLimits {
 
 /** Largest file or value that is read, in bytes: what a Secret can hold. */
 const MAX_BYTES = 1_048_576;
+
+/** What an effect's input is made of. */
+export interface SeenInput extends InputReader {
+  /** SHA-256, in hex, of all that the objects hold that were read, also of what is part of no input. */
+  readonly seen: string;
+}
 
 /**
  * Looks at Secrets and files for effects, within limits.
@@ -44,15 +51,30 @@ export class EffectReads {
     return (await this.bytesOf(path)).toString('utf8');
   }
 
-  /** Fetches all that the kind's reads and an effect's files name, so that its input can be made at once. */
-  async reader<Self>(reads: readonly Read<Self>[], self: Self, files: readonly string[]): Promise<InputReader> {
+  /**
+   * Fetches all that the kind's reads and an effect's files name, so that its input can be made at once.
+   *
+   * @param optional - what is missing or not allowed is passed over. @default false
+   */
+  async reader<Self>(
+    reads: readonly Read<Self>[],
+    self: Self,
+    files: readonly string[],
+    { optional = false }: { readonly optional?: boolean } = {},
+  ): Promise<SeenInput> {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
     for (const { type, ref } of requestedReads(reads, self)) {
-      objects.set(idOf(type, ref), await this.objectAt(type, ref));
+      const object = await this.objectAt(type, ref).catch((error: unknown) => {
+        if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
+          return undefined;
+        throw error;
+      });
+      if (object !== undefined) objects.set(idOf(type, ref), object);
     }
     for (const path of files) digests.set(path, sha256(await this.bytesOf(path)));
     return {
+      seen: seenIn(objects),
       digest: (type, ref) => {
         const object = objects.get(idOf(type, ref));
         if (object === undefined) throw new TypeError(`${idOf(type, ref)} is none of the kind's reads`);
@@ -101,28 +123,42 @@ export class EffectReads {
     const root = await realpath(directory).catch((cause: unknown) => {
       throw refused(path, 'the configured directory cannot be read', 'See --config-dir.', cause);
     });
-    const wanted = isAbsolute(path) ? path : join(root, path);
+    const wanted = resolve(root, path);
+    // By its text first: whether there is such a file elsewhere is nobody's business.
+    if (!isBelow(root, wanted) && !isBelow(resolve(directory), wanted)) throw refused(path, ...LEAVES);
     const real = await realpath(wanted).catch((cause: unknown) => {
       throw refused(
         path,
-        'there is no such file in the configured directory',
+        'it cannot be found in the configured directory',
         'Put it there, or correct the path.',
         cause,
       );
     });
-    if (!real.startsWith(root + sep)) {
-      throw refused(path, 'it leads out of the configured directory', 'Put the file itself there.');
-    }
-    // What the path led to was checked; a link put in its place since then is not followed.
-    const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const { size, isFile } = await handle.stat().then((stat) => ({ size: stat.size, isFile: stat.isFile() }));
-      if (!isFile) throw refused(path, 'it is no regular file', 'Name a file.');
-      if (size > MAX_BYTES) throw refused(path, `it has ${size} bytes; at most ${MAX_BYTES} are read`, 'Name another.');
-      return await handle.readFile();
-    } finally {
-      await handle.close();
-    }
+    if (!isBelow(root, real)) throw refused(path, ...LEAVES);
+    return readRegular(path, real);
+  }
+}
+
+const LEAVES = ['it leads out of the configured directory', 'Put the file itself there.'] as const;
+
+function isBelow(root: string, path: string): boolean {
+  return path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** What the path led to was checked; a link put in its place since then is not followed, and a pipe is not waited for. */
+async function readRegular(path: string, real: string): Promise<Buffer> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(real, flags).catch((cause: unknown) => {
+    throw refused(path, 'it cannot be opened', 'See that it is a file that the provisioner may read.', cause);
+  });
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw refused(path, 'it is no regular file', 'Name a file.');
+    const { size } = stat;
+    if (size > MAX_BYTES) throw refused(path, `it has ${size} bytes; at most ${MAX_BYTES} are read`, 'Name another.');
+    return await handle.readFile();
+  } finally {
+    await handle.close();
   }
 }
 
@@ -134,6 +170,15 @@ function refused(path: string, why: string, help: string, cause?: unknown): Plan
 
 function idOf(type: ResourceType, ref: ObjectRef): string {
   return `${typeKey(type)} ${ref.namespace ?? ''}/${ref.name}`;
+}
+
+/** By what they hold: labels and the like are no news. */
+function seenIn(objects: ReadonlyMap<string, KubeObject>): string {
+  const entries = [...objects].map(([id, object]) => [
+    id,
+    Object.entries((object['data'] as object | undefined) ?? {}).sort(),
+  ]);
+  return sha256(Buffer.from(JSON.stringify(entries)));
 }
 
 function sha256(bytes: Buffer): string {

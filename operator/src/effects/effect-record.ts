@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { EffectRun } from '../../../constructs/core/effects';
 import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { StatusFields } from './plan-runner';
 
 /** What is kept of an effect, between runs and across restarts. Holds no secret. */
 export interface EffectRecord {
   /** Hash of the input of the last run. */
   readonly input: string;
-  /** What the attempts are counted for: another input, generation or retry annotation begins anew. */
+  /** What the attempts are counted for: another input, generation, retry annotation or Secret that is read begins anew. */
   readonly countedFor: string;
   /** Runs begun, and not interrupted in order. */
   readonly attempts: number;
@@ -20,6 +21,8 @@ export interface EffectRecord {
   readonly message?: string;
   /** Another attempt would end the same. */
   readonly hopeless?: boolean;
+  /** Fields of the object's own status that the run gave: whoever is killed before they are written has them still. */
+  readonly status?: StatusFields;
 }
 
 /** Hash of what an effect is asked to do. Equal inputs in another order of keys are equal. */
@@ -36,10 +39,10 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
 }
 
-/** What attempts are counted for. */
-export function countedFor(object: KubeObject, input: string): string {
+/** What attempts are counted for. @param seen - hash of all that the object looks at, such as keys that are part of no input */
+export function countedFor(object: KubeObject, input: string, seen: string): string {
   const { generation, annotations } = object.metadata;
-  return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? ''].join(' ');
+  return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? '', seen].join(' ');
 }
 
 /** Delays between attempts. */

@@ -16,17 +16,20 @@ export interface RunRequest {
   readonly job: (report: (progress: RunProgress) => void) => Promise<void>;
   /** Told of every report, and of the end. */
   readonly onChange: () => void;
+  /** It only looks, and is over soon: probes wait for each other, but not for what takes hours, nor that for them. @default false */
+  readonly isProbe?: boolean;
 }
 
 interface Entry {
   effect: string;
+  isProbe: boolean;
   state: 'waiting' | 'running';
   progress?: RunProgress;
   begin: () => void;
 }
 
 /**
- * The runs of effects: at most one an object, at most `limit` in all, in the order in which they were asked for.
+ * The runs of effects: at most one an object, at most `limit` in all and as many probes, in the order in which they were asked for.
  *
  * Guarantees: after `stop` aborts none begins; those that wait are dropped.
  */
@@ -58,9 +61,10 @@ export class EffectRuns {
   start(uid: string, run: RunRequest): void {
     if (this.entries.has(uid)) throw new Error(`an effect of ${uid} is under way already`);
     if (this.options.stop.aborted) return;
-    const entry: Entry = { effect: run.effect, state: 'waiting', begin: () => void this.carryOut(uid, entry, run) };
+    const { effect, isProbe = false } = run;
+    const entry: Entry = { effect, isProbe, state: 'waiting', begin: () => void this.carryOut(uid, entry, run) };
     this.entries.set(uid, entry);
-    this.next();
+    this.next(isProbe);
   }
 
   /** Resolves when nothing is under way. */
@@ -73,16 +77,14 @@ export class EffectRuns {
     return this.running;
   }
 
-  private next(): void {
-    if (this.running >= this.options.limit) return;
-    for (const entry of this.entries.values()) {
-      if (entry.state === 'waiting') {
-        entry.state = 'running';
-        this.running += 1;
-        entry.begin();
-        return;
-      }
-    }
+  private next(isProbe: boolean): void {
+    const alike = [...this.entries.values()].filter((entry) => entry.isProbe === isProbe);
+    if (alike.filter(({ state }) => state === 'running').length >= this.options.limit) return;
+    const entry = alike.find(({ state }) => state === 'waiting');
+    if (entry === undefined) return;
+    entry.state = 'running';
+    this.running += 1;
+    entry.begin();
   }
 
   private async carryOut(uid: string, entry: Entry, { job, onChange }: RunRequest): Promise<void> {
@@ -95,7 +97,7 @@ export class EffectRuns {
       this.entries.delete(uid);
       this.running -= 1;
       onChange();
-      this.next();
+      this.next(entry.isProbe);
       if (this.running === 0) for (const end of this.ends.splice(0)) end();
     }
   }

@@ -17,10 +17,13 @@ export interface EffectStore {
   readonly load: (owner: KubeObject) => Promise<EffectState>;
   /** Stores it as a whole. @throws ApiError, TransportError, PlanError */
   readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
+  /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
+  readonly claim: (owner: KubeObject) => Promise<void>;
 }
 
 /** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
 export const noStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
+  claim: () => Promise.resolve(),
 };

@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly report: (progress: RunProgress) => void;
   readonly state: () => EffectState;
   readonly save: (state: EffectState) => Promise<void>;
+  /** Effects whose place this one takes: they must run again should they concern the object once more. */
+  readonly superseded: readonly string[];
   /** Told of status fields that stay. */
   readonly learn: (status: StatusFields) => void;
 }
@@ -49,7 +51,7 @@ export async function runEffect(options: RunOptions): Promise<void> {
   try {
     const { message, status } = await carryOut(options);
     if (status !== undefined) options.learn(status);
-    await end(options, { state: 'succeeded', message });
+    await end(options, { state: 'succeeded', message, ...(status && { status }) });
     const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
     if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
   } catch (error) {
@@ -58,10 +60,10 @@ export async function runEffect(options: RunOptions): Promise<void> {
       return;
     }
     const failure = failureOf(error);
-    if (failure.status !== undefined) options.learn(failure.status);
-    const { reason, message, hopeless } = failure;
+    const { reason, message, hopeless, status } = failure;
+    if (status !== undefined) options.learn(status);
     record(object, { type: 'Warning', action, reason, message: `${run.name}: ${message}`.slice(0, 1024) });
-    await end(options, { state: 'failed', reason, message, ...(hopeless ? { hopeless } : {}) });
+    await end(options, { state: 'failed', reason, message, ...(hopeless && { hopeless }), ...(status && { status }) });
   }
 }
 
@@ -133,14 +135,15 @@ async function end(options: RunOptions, how: Partial<EffectRecord> & Pick<Effect
 }
 
 function keep(
-  { run, begun, attempt, clock, state, save }: RunOptions,
+  { run, begun, attempt, clock, state, save, superseded }: RunOptions,
   how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>,
 ): Promise<void> {
   // Who was interrupted in order has used up no attempt.
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
   const record: EffectRecord = { ...begun, attempts, atMs: clock.wallMs(), ...how };
-  return save({ records: { ...records, [run.name]: record }, values });
+  const others = Object.entries(records).filter(([name]) => !superseded.includes(name));
+  return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
 }
 
 function failureOf(error: unknown): {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
@@ -34,13 +35,15 @@ export interface SecretStoreOptions {
   readonly nameOf: (owner: KubeObject) => string;
   /** Whether the Secret stays when its owner goes. */
   readonly retain: (owner: KubeObject) => boolean;
+  /** Names of Secrets that others write, and that stay or go with it. @default none */
+  readonly besides?: (owner: KubeObject) => readonly string[];
 }
 
 /**
  * Keeps the state of effects in a Secret for each object.
  *
  * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
- * two processes never overwrite each other's state.
+ * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. One that was deleted is made again.
  *
  * Caveat: an object and its Secret go together. Restoring one without the other from a backup makes the UID differ: see `adopt`.
  *
@@ -48,6 +51,8 @@ export interface SecretStoreOptions {
  */
 export class SecretStore implements EffectStore {
   private readonly standing = new Map<string, Secret>();
+  /** By name: for which owner it was seen whether it stays. */
+  private readonly claimed = new Map<string, string>();
 
   constructor(private readonly options: SecretStoreOptions) {}
 
@@ -65,23 +70,43 @@ export class SecretStore implements EffectStore {
   }
 
   async save(owner: KubeObject, state: EffectState): Promise<void> {
-    const { client } = this.options;
     const body = this.bodyOf(owner, state);
     const { name } = body.metadata;
     const before = this.standing.get(name);
-    if (before === undefined) {
+    try {
+      this.standing.set(name, before === undefined ? await this.create(owner, body) : await this.update(before, body));
+    } catch (error) {
+      // Deleted by somebody: what is known here is all that is left of it.
+      if (before === undefined || !(error instanceof ApiError) || error.code !== 404) throw error;
       this.standing.set(name, await this.create(owner, body));
-      return;
     }
+  }
+
+  async claim(owner: KubeObject): Promise<void> {
+    const { client, namespace, nameOf, retain, besides } = this.options;
+    const key = `${owner.metadata.uid ?? ''} ${String(retain(owner))}`;
+    const name = nameOf(owner);
+    if (this.claimed.get(name) === key) return;
+    const names = [name, ...(besides?.(owner) ?? [])];
+    for (const each of names) {
+      const secret = await client.get(owned.Secret, { namespace, name: each });
+      if (secret?.metadata.annotations?.[OWNER_UID_ANNOTATION] !== owner.metadata.uid || secret === undefined) continue;
+      const { ownerReferences = [] } = secret.metadata;
+      if ((ownerReferences.length === 0) === retain(owner)) continue;
+      const wanted = retain(owner) ? [] : [ownerReference(owner)];
+      const written = await this.update(secret, {
+        ...secret,
+        metadata: { ...secret.metadata, ownerReferences: wanted },
+      });
+      if (each === name) this.standing.set(name, written);
+    }
+    this.claimed.set(name, key);
+  }
+
+  private update(before: Secret, body: Secret): Promise<Secret> {
     const { uid, resourceVersion } = before.metadata;
     const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
-    try {
-      this.standing.set(name, await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER }));
-    } catch (error) {
-      // What stands now decides the next write: the next load sees it.
-      if (error instanceof ApiError) this.standing.delete(name);
-      throw error;
-    }
+    return this.options.client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER });
   }
 
   private async create(owner: KubeObject, body: Secret): Promise<Secret> {
@@ -90,13 +115,12 @@ export class SecretStore implements EffectStore {
       return await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER });
     } catch (error) {
       if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-      // An answer of ours that was lost, or a Secret of somebody else.
-      const secret = await client.get(owned.Secret, { namespace, name: body.metadata.name });
+      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: body.metadata.name });
       if (secret === undefined) throw error;
       this.assertOurs(owner, secret);
-      const { uid, resourceVersion } = secret.metadata;
-      const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
-      return await client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER });
+      // An answer of ours that was lost; or another process was first, whose state counts.
+      if (!isDeepStrictEqual(secret.data, body.data)) throw error;
+      return secret;
     }
   }
 

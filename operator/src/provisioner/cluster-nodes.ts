@@ -10,21 +10,23 @@ export interface NodeStatus {
   readonly message?: string;
 }
 
-/** Longest message of a node, in characters; the schema has it. */
-const MAX_MESSAGE = 4096;
+/** Longest message of a node, in characters. The schema takes more, but an object with many nodes must fit into etcd. */
+const MAX_MESSAGE = 1024;
 
 /** Keeps `status.nodes` as tasks begin and end. A task belongs to the machine that its id begins with. */
 export class ClusterNodes {
   private readonly nodes: Map<string, NodeStatus>;
+  private readonly wanted: ReadonlySet<string>;
 
   /** @param before - entries that stand: nodes that left the spec are shown until they are gone */
-  constructor(wanted: readonly Node[], before: readonly NodeStatus[]) {
+  constructor(wanted: readonly Pick<Node, 'address' | 'roles'>[], before: readonly NodeStatus[]) {
+    this.wanted = new Set(wanted.map(({ address }) => address));
     const known = new Map(before.map((node) => [node.address, node]));
     const entries = wanted.map(({ address, roles }): NodeStatus => {
       const { state = 'Pending', version } = known.get(address) ?? {};
       return { address, roles, state, ...(version === undefined ? {} : { version }) };
     });
-    const leaving = before.filter(({ address }) => !wanted.some((node) => node.address === address));
+    const leaving = before.filter(({ address }) => !this.wanted.has(address));
     this.nodes = new Map([...entries, ...leaving].map((node) => [node.address, node]));
   }
 
@@ -43,15 +45,18 @@ export class ClusterNodes {
   }
 
   /** Every wanted node is as it should be, all others are gone. */
-  completed(wanted: readonly Node[], version: string): void {
+  completed(wanted: readonly Pick<Node, 'address' | 'roles'>[], version: string | undefined): void {
     this.nodes.clear();
-    for (const { address, roles } of wanted) this.set({ address, roles, state: 'Ready', version });
+    const rest = version === undefined ? {} : { version };
+    for (const { address, roles } of wanted) this.set({ address, roles, state: 'Ready', ...rest });
   }
 
-  /** Nodes of which no task is left are gone. */
+  /** Nodes that are not wanted, and of which no task is left, are gone. */
   keepOnly(records: readonly TaskRecord[]): void {
     const left = new Set(records.map(({ task }) => addressOf(task.id)));
-    for (const address of this.nodes.keys()) if (!left.has(address)) this.nodes.delete(address);
+    for (const address of this.nodes.keys()) {
+      if (!this.wanted.has(address) && !left.has(address)) this.nodes.delete(address);
+    }
   }
 
   list(): readonly NodeStatus[] {

@@ -1,5 +1,4 @@
 import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { Node } from '../../../constructs/provision';
 import type { ApiClient } from '../client/api-client';
 import { PlanError, RunInterrupted } from '../effects/plan-runner';
 import type { PlanEnd, PlanRun } from '../effects/plan-runner';
@@ -21,6 +20,8 @@ export interface ClusterPlanOptions {
   readonly trustOnFirstUse: boolean;
   /** Folder for key files while a script runs; best in memory. @default the system's temporary folder */
   readonly folder?: string;
+  /** Directory whose files specs may name. @default none */
+  readonly configDir?: string;
   readonly onWarning: (message: string) => void;
 }
 
@@ -36,10 +37,12 @@ export function isRetained({ spec }: KubeObject): boolean {
  */
 export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
   const state = new ClusterState(run.values);
-  const wanted = await wantedCluster(run, state.applied);
-  const nodes = new ClusterNodes(wanted.nodes as readonly Node[], nodesOf(run.object));
+  const wanted = await wantedCluster(run, state.applied, options.configDir);
+  const nodes = new ClusterNodes(wanted.nodes, nodesOf(run.object));
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
+  // Before anything is begun: the removal needs them, and their source may be gone by then.
+  await state.putTexts(wanted.texts);
   const { records, changed } = await carry(run, options, state, wanted.plan, wanted.texts, nodes);
   if (wanted.input !== undefined) await state.putApplied(wanted.input);
   const text = kubeconfigText(records, wanted);
@@ -49,7 +52,7 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
     text,
     retain: isRetained(run.object),
   });
-  nodes.completed(wanted.nodes as readonly Node[], wanted.version ?? '');
+  nodes.completed(wanted.nodes, wanted.version);
   return {
     message: changed.length === 0 ? 'Every machine was as it should be.' : `${changed.length} tasks changed something.`,
     status: { ...status(), appliedConfig: wanted.appliedConfig, kubeconfigRef },
@@ -64,8 +67,9 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
 export async function clusterRemove(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
   const state = new ClusterState(run.values);
   const nodes = new ClusterNodes([], nodesOf(run.object));
-  const { changed } = await carry(run, options, state, [], {}, nodes);
+  const { changed } = await carry(run, options, state, [], state.texts, nodes);
   await state.putApplied(undefined);
+  await state.putTexts({});
   return { message: `${changed.length} tasks took something away.`, status: { nodes: [] } };
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { dirname, relative, resolve } from 'node:path';
 import { load as loadYaml } from 'js-yaml';
 import { withDefaults } from '../../../constructs/core/render';
 import { Cluster } from '../../../constructs/kinds/cluster';
@@ -42,7 +43,11 @@ const RKE_OPTIONS = { stateFrom: 'stdin', unknownHosts: 'accept' } as const;
  *
  * @throws PlanError `ErrInvalidConfig` with all that is wrong with it; what `secret` and `file` throw
  */
-export async function wantedCluster(run: PlanRun, previous: ClusterInput | undefined): Promise<WantedCluster> {
+export async function wantedCluster(
+  run: PlanRun,
+  previous: ClusterInput | undefined,
+  configDir: string | undefined,
+): Promise<WantedCluster> {
   const object = withDefaults(Cluster, run.object);
   const { name } = object.metadata;
   const { spec } = object;
@@ -50,8 +55,13 @@ export async function wantedCluster(run: PlanRun, previous: ClusterInput | undef
   const { configPath, configSecretRef, sshKeySecretRef } = spec;
   const text = configSecretRef === undefined ? await run.file(configPath ?? '') : await run.secret(configSecretRef);
   const source = configSecretRef === undefined ? `the file "${configPath ?? ''}"` : 'the Secret of configSecretRef';
-  const folder = configPath === undefined ? '' : configPath.split('/').slice(0, -1).join('/');
-  const file = readClusterYml(parseYaml(text, source), { folder, sshKey: sshKeySecretRef !== undefined });
+  const directory = configDir === undefined ? {} : { directory: resolve(configDir) };
+  const folder = configPath === undefined ? '' : folderOf(configPath, configDir);
+  const file = readClusterYml(parseYaml(text, source), {
+    ...directory,
+    folder,
+    sshKey: sshKeySecretRef !== undefined,
+  });
   if (file.problems.length > 0) throw invalid(`the cluster.yml in ${source}`, file.problems);
   const plan = rkeTasksOfFile(
     {
@@ -89,6 +99,11 @@ function typedCluster(input: ClusterInput, previous: ClusterInput | undefined): 
     texts: {},
     input,
   };
+}
+
+/** Relative to the directory. */
+function folderOf(path: string, configDir = '/'): string {
+  return dirname(relative(resolve(configDir), resolve(configDir, path)));
 }
 
 function nodeOfFile({ address, roles }: FileNode): Pick<Node, 'address' | 'roles'> {

@@ -6,6 +6,7 @@ import type { Endpoint, HostKeyStore, TaskRecord } from '../tasks';
 const RECORDS = 'tasks';
 const APPLIED = 'applied';
 const HOST_KEYS = 'host-keys';
+const TEXTS = 'texts';
 
 /** What is kept of a cluster between runs, in the state of its effects. */
 export class ClusterState {
@@ -27,6 +28,16 @@ export class ClusterState {
 
   putApplied(input: ClusterInput | undefined): Promise<void> {
     return this.values.put({ [APPLIED]: input === undefined ? undefined : JSON.stringify(input) });
+  }
+
+  /** What tasks read that stands in no Secret and no file of its own, by name: a cluster.yml as RKE is given it. It may hold secrets. */
+  get texts(): Readonly<Record<string, string>> {
+    return (this.read(TEXTS) as Readonly<Record<string, string>> | undefined) ?? {};
+  }
+
+  async putTexts(texts: Readonly<Record<string, string>>): Promise<void> {
+    const text = Object.keys(texts).length === 0 ? undefined : JSON.stringify(texts);
+    if (text !== this.values.all()[TEXTS]) await this.values.put({ [TEXTS]: text });
   }
 
   /** Host keys of machines whose key the spec does not give: the first one seen is held from then on. */

@@ -23,7 +23,14 @@ const kubeconfig = z.strictObject({
       z.strictObject({
         name: z.string(),
         cluster: z.strictObject({
-          server: z.string().regex(/^https:\/\//, { error: 'must begin with https://' }),
+          // RKE writes it; nobody reads it. Source: getKubeConfigX509WithData of RKE 1.x (pki/kubeconfig.go).
+          'api-version': z.literal('v1').optional(),
+          server: z
+            .string()
+            .max(2048)
+            .refine(isServer, {
+              error: 'must be an address that begins with https://, without user, query and fragment',
+            }),
           'certificate-authority-data': pem.optional(),
           'tls-server-name': z.string().optional(),
         }),
@@ -54,6 +61,22 @@ const kubeconfig = z.strictObject({
     .max(64),
 });
 
+/** Fields of kubeconfigs that are refused, and may be named. Anything else may be a secret in the wrong place. */
+const KNOWN_FIELDS: ReadonlySet<string> = new Set([
+  ...['exec', 'auth-provider', 'tokenFile', 'client-certificate', 'client-key', 'certificate-authority', 'proxy-url'],
+  ...['insecure-skip-tls-verify', 'disable-compression', 'extensions', 'username', 'password', 'colors'],
+  ...['as', 'as-uid', 'as-groups', 'as-user-extra', 'impersonate-user'],
+]);
+
+/** So many problems are told, since a message must end somewhere. */
+const MAX_PROBLEMS = 20;
+
+function isServer(text: string): boolean {
+  if (!text.startsWith('https://') || !URL.canParse(text)) return false;
+  const { username, password, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '');
+}
+
 /** What is known of a kubeconfig without asking the server. */
 export interface KubeconfigFacts {
   readonly server: string;
@@ -70,14 +93,15 @@ export interface KubeconfigFacts {
 export function readKubeconfig(text: string, source: string): KubeconfigFacts {
   const parsed = kubeconfig.safeParse(parse(text, source));
   if (!parsed.success) {
-    const problems = parsed.error.issues.flatMap(describeIssue);
-    throw refused(source, problems.join('; '));
+    const problems = [...new Set(parsed.error.issues.flatMap(describeIssue))];
+    const rest = problems.length > MAX_PROBLEMS ? `; and ${problems.length - MAX_PROBLEMS} more` : '';
+    throw refused(source, `${problems.slice(0, MAX_PROBLEMS).join('; ')}${rest}`);
   }
   const { clusters, contexts, users, 'current-context': current } = parsed.data;
   const context = contexts.find(({ name }) => name === current)?.context;
-  if (context === undefined) throw refused(source, `there is no context "${current}"`);
+  if (context === undefined) throw refused(source, 'there is no context of the name in current-context');
   const cluster = clusters.find(({ name }) => name === context.cluster)?.cluster;
-  if (cluster === undefined) throw refused(source, `its context names a cluster that it does not define`);
+  if (cluster === undefined) throw refused(source, 'its context names a cluster that it does not define');
   const user = users.find(({ name }) => name === context.user)?.user;
   const expiry = earliest(
     [cluster['certificate-authority-data'], user?.['client-certificate-data']].flatMap((data) =>
@@ -100,7 +124,9 @@ function parse(text: string, source: string): unknown {
 function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
   const path = issue.path.map(String).join('.');
   const at = (key: string): string => (path === '' ? key : `${path}.${key}`);
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${at(key)} is not allowed`);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${at(KNOWN_FIELDS.has(key) ? key : 'a field that is not known')} is not allowed`);
+  }
   return [`${path === '' ? 'it' : path}: ${issue.message}`];
 }
 

@@ -1,5 +1,6 @@
 import { clusterAccessFromText } from '../client/kubeconfig';
 import { createApiClient } from '../client/http-api-client';
+import type { ApiClient } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import { PlanError } from '../effects/plan-runner';
@@ -8,6 +9,10 @@ import { readKubeconfig } from './kubeconfig-file';
 
 /** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */
 const EXPIRES_SOON_MS = 30 * 86_400_000;
+
+/** Longest version that the status holds, and longest quotation of a server's words, in characters. */
+const MAX_VERSION = 64;
+const MAX_WORDS = 512;
 
 interface ProbeInput {
   readonly file?: string;
@@ -61,20 +66,36 @@ async function askVersion(
   source: string,
   status: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const client = createApiClient(clusterAccessFromText(text, source));
+  const client = clientFor(text, source, status);
   try {
     const version = (await client.getPath('/version', { signal: run.timeout, timeoutMs: 10_000 })) as {
       readonly gitVersion?: unknown;
     };
-    return typeof version.gitVersion === 'string' ? version.gitVersion : 'of an unknown version';
+    // Whoever answers there need not be Kubernetes.
+    return typeof version.gitVersion === 'string' ? version.gitVersion.slice(0, MAX_VERSION) : 'of an unknown version';
   } catch (cause) {
     if (cause instanceof ApiError) {
       const reason = cause.code === 401 || cause.code === 403 ? 'ErrUnauthorized' : 'ErrUnreachable';
-      throw new PlanError(reason, `The API answers ${cause.code}: ${cause.message}`, { status, cause });
+      const said = cause.message.slice(0, MAX_WORDS);
+      throw new PlanError(reason, `The API answers ${cause.code}: ${said}`, { status, cause });
     }
     if (cause instanceof TransportError) throw new PlanError('ErrUnreachable', cause.message, { status, cause });
-    throw cause;
+    throw unusable(source, status, cause);
   } finally {
     await client.close();
   }
+}
+
+function clientFor(text: string, source: string, status: Readonly<Record<string, unknown>>): ApiClient {
+  try {
+    return createApiClient(clusterAccessFromText(text, source));
+  } catch (cause) {
+    throw unusable(source, status, cause);
+  }
+}
+
+/** What the libraries say about keys and certificates may quote them. */
+function unusable(source: string, status: Readonly<Record<string, unknown>>, cause: unknown): PlanError {
+  const message = `The kubeconfig in ${source} cannot be used: its certificates, its key or its token are none that fit together.`;
+  return new PlanError('ErrKubeconfig', message, { status, cause });
 }

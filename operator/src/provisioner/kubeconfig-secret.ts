@@ -9,6 +9,11 @@ import { PlanError } from '../effects/plan-runner';
 /** Key of the kubeconfig in its Secret. */
 const KEY = 'kubeconfig';
 
+/** The name of the Secret with a cluster's kubeconfig. */
+export function kubeconfigName({ metadata }: KubeObject): string {
+  return `${metadata.name}-kubeconfig`;
+}
+
 /**
  * Keeps a cluster's kubeconfig in the Secret `<name>-kubeconfig`, beside its state.
  *
@@ -20,7 +25,7 @@ export async function putKubeconfig(
   owner: KubeObject,
   { namespace, text, retain }: { readonly namespace: string; readonly text: string; readonly retain: boolean },
 ): Promise<ObjectKeyRef> {
-  const ref = { namespace, name: `${owner.metadata.name}-kubeconfig` };
+  const ref = { namespace, name: kubeconfigName(owner) };
   const value = Buffer.from(text, 'utf8').toString('base64');
   const body = {
     apiVersion: 'v1',

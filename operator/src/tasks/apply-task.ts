@@ -39,7 +39,11 @@ export async function inputOf(
   { lookup, known }: CarryOutContext,
 ): Promise<TaskInput> {
   try {
-    return await taskInput(script, stdin, lookup, (ref) => outputOf(known, ref));
+    return await taskInput(script, stdin, lookup, (ref) => {
+      // Its own, from a run before: the first one has none.
+      if (ref.task === id && known.get(id)?.outputs[ref.name] === undefined) return '';
+      return outputOf(known, ref);
+    });
   } catch (cause) {
     throw new TaskError(id, 'ValueMissing', cause instanceof Error ? cause.message : String(cause), { cause });
   }
