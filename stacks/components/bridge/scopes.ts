@@ -8,7 +8,7 @@ import type { Manifest } from './manifest';
  * Source: the discovery documents of Kubernetes 1.36 (`kubectl api-resources --namespaced=false`), and of the versions since 1.20 for what
  * is gone since.
  */
-const clusterKinds: Readonly<Record<string, readonly string[]>> = {
+export const clusterKinds: Readonly<Record<string, readonly string[]>> = {
   '': ['ComponentStatus', 'Namespace', 'Node', 'PersistentVolume'],
   'admissionregistration.k8s.io': [
     'MutatingAdmissionPolicy',
@@ -37,7 +37,7 @@ const clusterKinds: Readonly<Record<string, readonly string[]>> = {
   'node.k8s.io': ['RuntimeClass'],
   policy: ['PodSecurityPolicy'],
   'rbac.authorization.k8s.io': ['ClusterRole', 'ClusterRoleBinding'],
-  'resource.k8s.io': ['DeviceClass', 'DeviceTaintRule', 'ResourceClass', 'ResourceSlice'],
+  'resource.k8s.io': ['DeviceClass', 'DeviceTaintRule', 'ResourceClass', 'ResourcePoolStatusRequest', 'ResourceSlice'],
   'scheduling.k8s.io': ['PriorityClass'],
   'storage.k8s.io': ['CSIDriver', 'CSINode', 'StorageClass', 'VolumeAttachment', 'VolumeAttributesClass'],
   'storagemigration.k8s.io': ['StorageVersionMigration'],
