@@ -16,6 +16,8 @@ const common = {
 
 /** @type {import('jest').Config} */
 module.exports = {
+  // A bound, not an expectation: on a machine that does other things too, a property test of seconds takes tens of them.
+  testTimeout: 30_000,
   projects: [
     {
       ...common,

@@ -71,10 +71,13 @@ describe('waiting until ready', () => {
 
   test('goes on through errors', async () => {
     let looks = 0;
-    await untilReady(() => {
-      looks += 1;
-      return looks < 3 ? Promise.reject(new Error('refused')) : Promise.resolve(true);
-    }, wait);
+    await untilReady(
+      () => {
+        looks += 1;
+        return looks < 3 ? Promise.reject(new Error('refused')) : Promise.resolve(true);
+      },
+      { ...wait, timeoutMs: 10_000 },
+    );
     expect(looks).toBe(3);
   });
 
