@@ -28,3 +28,9 @@ export function machineLine(machine: Machine): string {
   const { cpus: count, model, memoryGiB, system, node, load } = machine;
   return `${String(count)} x ${model}, ${String(memoryGiB)} GiB, ${system}, Node ${node}, load ${String(load)} at the start`;
 }
+
+/** What kind of machine it is, in words that fit many. */
+export function machineKind({ cpus: count, memoryGiB, system, node, load }: Machine): string {
+  const [kernel = ''] = system.split(' ');
+  return `${String(count)} cores, ${String(memoryGiB)} GiB, ${kernel}, Node ${node}, load ${String(load)} at the start`;
+}

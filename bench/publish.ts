@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { charts } from './charts';
+import { machineKind } from './machine';
 import { preamble, sections } from './report';
 import type { Results } from './results';
 
@@ -30,9 +31,8 @@ export function replaced(page: string, results: string, name: string): string {
 
 /** The results as Markdown: a table for each part. */
 export function markdown(results: Results): string {
-  const head = preamble(results)
-    .map((line) => `- ${line}`)
-    .join('\n');
+  const [, ...rest] = preamble(results);
+  const head = [machineKind(results.machine), ...rest].map((line) => `- ${line}`).join('\n');
   const parts = sections(results).map(({ title, heading, rows }) => {
     const rule = heading.map((_, column) => (column === 0 ? '---' : '--:'));
     return [`### ${capitalized(title)}\n`, ...[heading, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)].join(

@@ -12,6 +12,11 @@ test('a page without marks is an error that says what to put where', () => {
   expect(() => replaced('# A\n', 'new', 'docs/benchmarks.md')).toThrow('docs/benchmarks.md: put these two lines');
 });
 
+test('the machine is told in general words', () => {
+  const [first] = markdown(resultsOf([])).split('\n');
+  expect(first).toBe('- 2 cores, 8 GiB, Linux, Node v20.19.0, load 0.5 at the start');
+});
+
 test('each part is a table', () => {
   const text = markdown(resultsOf([{ operators: { kindred: run(80) }, limits: { same: 100 } }]));
   expect(text).toContain('- Kubernetes v1.36.3, concurrency 32, 16 workers in the twins');
