@@ -36,6 +36,16 @@ test('every reason is documented, and no other', () => {
   expect(onlyLogged.filter((reason) => !mentioned(reason))).toEqual([]);
 });
 
+test('every reason of the provisioner itself is documented', () => {
+  const sources = [...sourcesOf('operator/src/effects'), ...sourcesOf('operator/src/provisioner')];
+  const made = sources.flatMap(({ text }) =>
+    [...text.matchAll(/new PlanError\(\s*'(\w+)'/g)].map(([, name = '']) => name),
+  );
+  expect(made.length).toBeGreaterThan(5);
+  const reasons = new Set([...made, ...literalsGivenTo('reason', sources)]);
+  expect([...reasons].filter((reason) => /^Err/.test(reason) && !mentioned(reason))).toEqual([]);
+});
+
 test('every action of an event is documented', () => {
   const actions = [...literalsGivenTo('action', sourcesOf('operator/src/reconcile'))].filter((word) =>
     /^[A-Z]/.test(word),
@@ -61,9 +71,9 @@ test('every annotation is documented, and the table holds those for people', () 
   );
   expect(own.length).toBeGreaterThan(5);
   expect(own.filter((annotation) => !mentioned(annotation))).toEqual([]);
-  const { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION } = envelope;
+  const { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION, FORCE_REMOVE_ANNOTATION } = envelope;
   expect(documented('## Annotations for people')).toEqual(
-    sorted([PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION]),
+    sorted([PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION, FORCE_REMOVE_ANNOTATION]),
   );
 });
 
