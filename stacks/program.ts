@@ -1,4 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
+import { provisioner } from '../constructs/platform';
 import { PlatformComponent } from './components/platform';
 import { KindComponent } from './components/kind';
 import type { PlatformComponentArgs, PlatformOperatorArgs } from './components/platform-args';
@@ -18,9 +19,6 @@ export interface ProgramOutputs {
 
 /** Name of the platform, and of the stack's resources below it. */
 const NAME = 'kindred';
-
-/** Steps on machines take their time, and a step under way is finished. */
-const PROVISIONER_GRACE_SECONDS = 3600;
 
 /** The whole stack: the cluster when its machines are configured, the platform, and the samples. */
 export function program(config: StackConfig): ProgramOutputs {
@@ -81,11 +79,11 @@ function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
   const { operatorImage, provisionerImage, replicas, kinds, provisionerKinds } = config;
   const operator = { name: 'operator', image: operatorImage, replicas, kinds };
   if (provisionerImage === undefined) return [operator];
-  const provisioner = {
-    ...{ name: 'provisioner', image: provisionerImage, replicas, kinds: provisionerKinds },
-    terminationGracePeriodSeconds: PROVISIONER_GRACE_SECONDS,
-  };
-  return [operator, provisioner];
+  const { namespace, provisionerSecretNamespaces: secretNamespaces } = config;
+  return [
+    operator,
+    provisioner({ image: provisionerImage, replicas, kinds: provisionerKinds, namespace, secretNamespaces }),
+  ];
 }
 
 /** Of the operator's kinds only: a sample of a Cluster would make one. */

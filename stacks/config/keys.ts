@@ -107,6 +107,14 @@ export const configKeys = {
     example: 'provisionerImage registry.example.com/kindred-provisioner@sha256:...',
     schema: image,
   }),
+  provisionerSecretNamespaces: key({
+    type: 'array',
+    description:
+      "Further namespaces whose Secrets a Cluster may name, besides the operator's own. They must stand already.",
+    default: [],
+    example: "--path 'provisionerSecretNamespaces[0]' machines",
+    schema: list(named({ format: 'dns-label' })),
+  }),
   replicas: key({
     type: 'integer',
     description: 'Pods of each operator: one leads, the others stand by. 0 to 10.',

@@ -27,6 +27,8 @@ export interface StackConfig {
   readonly replicas: number;
   /** The operator's kinds. */
   readonly kinds: readonly AnyKind[];
+  /** Further namespaces whose Secrets the provisioner reads. */
+  readonly provisionerSecretNamespaces: readonly string[];
   /** The provisioner's kinds; none without it. */
   readonly provisionerKinds: readonly AnyKind[];
   /** Undefined: the whole cluster. */
@@ -59,6 +61,7 @@ export function stackConfig(values: ConfigValues, cluster: ClusterConfig | undef
     namespace: values.namespace,
     operatorImage: values.operatorImage,
     provisionerImage: provisioner ? values.provisionerImage : undefined,
+    provisionerSecretNamespaces: values.provisionerSecretNamespaces,
     replicas: values.replicas,
     kinds: chosen.length === 0 ? kinds : kinds.filter((kind) => chosen.includes(kind)),
     provisionerKinds: provisioner ? provisionerKinds : [],

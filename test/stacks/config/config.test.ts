@@ -54,6 +54,7 @@ describe('the configuration', () => {
       replicas: 2,
       kinds,
       provisionerKinds: [],
+      provisionerSecretNamespaces: [],
       watchNamespaces: undefined,
       guardedNamespaces: [],
       samplesNamespace: undefined,
