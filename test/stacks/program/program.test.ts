@@ -119,10 +119,23 @@ describe('on an existing cluster', () => {
   });
 
   test('the provisioner is an operator of its own', async () => {
-    const { registrations } = await runStack({ context: 'a', provisioner: true, provisionerImage: 'r/pro:1' });
+    const { registrations } = await runStack({
+      ...{ context: 'a', provisioner: true, provisionerImage: 'r/pro:1' },
+      ...{ namespace: 'sys', provisionerSecretNamespaces: ['machines'] },
+    });
     const deployments = ofKind(registrations, 'Deployment');
     expect(deployments).toHaveLength(2);
-    expect(JSON.stringify(deployments)).toContain('r/pro:1');
+    const deployment = JSON.stringify(deployments);
+    for (const part of ['r/pro:1', '--state-namespace=sys', '--secret-namespaces=machines']) {
+      expect(deployment).toContain(part);
+    }
+    const readsSecrets = ofKind(registrations, 'Role').filter(({ object }) =>
+      JSON.stringify(object).includes('"secrets"'),
+    );
+    expect(readsSecrets.map(({ object }) => (object.metadata as { namespace?: string }).namespace).sort()).toEqual([
+      'machines',
+      'sys',
+    ]);
     expect(ofKind(registrations, 'CustomResourceDefinition')).toHaveLength(kinds.length + 2);
   });
 });
