@@ -8,7 +8,7 @@ import type { Verdict } from '../reconcile/conditions';
 import { ApiError } from '../client/errors';
 import { countedFor, due, inputHash } from './effect-record';
 import type { EffectRecord } from './effect-record';
-import type { RunRequest } from './effect-runs';
+import type { RunRequest, RunView } from './effect-runs';
 import type { EffectState } from './effect-store';
 import { PlanError } from './plan-runner';
 import type { StatusFields } from './plan-runner';
@@ -106,7 +106,7 @@ export class EffectDesk {
     if (under !== undefined) {
       const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
       if (repeats && settled !== undefined) return settled;
-      return this.underWay(memory, effects, under.effect, under.progress);
+      return this.underWay(memory, effects, under);
     }
     if (memory.unsaved) await this.save(object, memory);
     await this.options.store.claim(object);
@@ -211,7 +211,8 @@ export class EffectDesk {
       });
     const onChange = (): void => this.options.wake(object);
     runs.start(uidOf(object), { effect: run.name, job, isProbe: run.everySeconds !== undefined, onChange });
-    const message = `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
+    const waits = runs.of(uidOf(object))?.state === 'waiting';
+    const message = waits ? waitingFor(run.name) : `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
     return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
   }
 
@@ -242,11 +243,10 @@ export class EffectDesk {
   private underWay(
     memory: Memory,
     effects: readonly AnyEffect[],
-    name: string,
-    progress: { readonly message: string; readonly status?: StatusFields } | undefined,
+    { effect: name, state, progress }: RunView,
   ): EffectsFound {
     const effect = effects.find((candidate) => candidate.name === name);
-    const message = progress?.message ?? `Waiting to run ${name}: other objects go first.`;
+    const message = progress?.message ?? (state === 'waiting' ? waitingFor(name) : `${name} begins.`);
     const verdict: Verdict = { state: 'progressing', reason: reasonOf(effect?.phase ?? 'apply'), message };
     return {
       ...this.notDone(memory, effects, effect, verdict, undefined),
@@ -280,6 +280,8 @@ export class EffectDesk {
     };
   }
 }
+
+const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;
 
 /** The kind's own conditions as they stand. */
 function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsFound, 'conditions'> {

@@ -1,17 +1,28 @@
 import { owned } from '../../../constructs/core/owned';
 import { startHosts, standIns, type Hosts } from '../../support/hosts';
-import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
+import { recordProcesses } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { spellings } from '../provision/canaries';
 import { describeOnHosts } from '../provision/on-hosts';
-import { Cluster, INSTALLER, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, node, oneKey } from './world';
+import {
+  Cluster,
+  INSTALLER,
+  Kubeconfig,
+  ProvisionerWorld,
+  STATE,
+  condition,
+  conditionOf,
+  node,
+  oneKey,
+  once,
+} from './world';
 
 jest.setTimeout(200_000);
 
 describeOnHosts('a Cluster of K3s', () => {
   const world = new ProvisionerWorld();
   let hosts: Hosts;
-  let recording: ProcessRecording;
+  let seen: ReturnType<typeof once>;
   let key: string;
 
   const spec = (names: readonly string[], version = 'v1.34.1+k3s1') => ({
@@ -30,10 +41,13 @@ describeOnHosts('a Cluster of K3s', () => {
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
     key = await oneKey(hosts);
     await world.secret('ssh', { 'ssh-privatekey': key });
-    recording = await recordProcesses();
+    seen = once(await recordProcesses());
     await world.start();
   }, 120_000);
-  afterAll(() => hosts.end());
+  afterAll(async () => {
+    await seen.now();
+    await hosts.end();
+  });
 
   test('comes up on bare machines, and so does its Kubeconfig', async () => {
     await world.bench.make(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
@@ -53,8 +67,11 @@ describeOnHosts('a Cluster of K3s', () => {
       server: `https://${hosts.get('s1').address}:6443`,
       kubernetesVersion: expect.stringMatching(/^v1\./) as string,
     });
-    const events = await world.bench.kubectl(['events', '--for=cluster/edge', '-o', 'name', '-n', 'default']);
-    expect(events.stdout).not.toBe('');
+    await world.bench.eventually('an event of its end', async () => {
+      const args = ['get', 'events', '-n', 'default', '--field-selector=involvedObject.name=edge,reason=Provisioned'];
+      const { stdout } = await world.bench.kubectl([...args, '-o', 'name']);
+      return stdout === '' ? undefined : stdout;
+    });
   });
 
   test('a restart does nothing', async () => {
@@ -63,13 +80,7 @@ describeOnHosts('a Cluster of K3s', () => {
     const marker = await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge');
     await world.start();
     await world.ready(Kubeconfig, 'edge');
-    await world.bench.eventually('the probe to have run again', async () => {
-      const lines = (await world.bench.operator.metrics()).sum('controller_runtime_reconcile_total', {
-        controller: Kubeconfig.crdName,
-        result: 'success',
-      });
-      return lines >= 2 ? true : undefined;
-    });
+    await world.looked(Kubeconfig, 2);
     const writes = (await world.bench.audit()).writes().slice(before);
     expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
     expect(await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge')).toBe(marker);
@@ -117,9 +128,9 @@ describeOnHosts('a Cluster of K3s', () => {
   });
 
   test('showed no secret', async () => {
-    const seen = await recording.stop();
+    const all = await seen.now();
     const texts = spellings(key.split('\n')[3] ?? key);
     const logs = JSON.stringify(world.bench.operator.log.all);
-    expect(texts.filter((text) => seen.includes(text) || logs.includes(text))).toEqual([]);
+    expect(texts.filter((text) => all.includes(text) || logs.includes(text))).toEqual([]);
   });
 });

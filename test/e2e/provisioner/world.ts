@@ -9,6 +9,7 @@ import { provisioner } from '../../../constructs/platform';
 import { waitFor } from '../../../local/testing';
 import type { OperatorProcess } from '../../../operator/testing';
 import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
+import type { ProcessRecording } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { useBench, type Bench } from '../operator/support/bench';
 
@@ -19,7 +20,7 @@ export const MACHINES = 'machines';
 export const STATE = 'kindred-system';
 
 /** Long enough for a control plane to come up on a machine that does ten things at once. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 60_000;
 
 /** A control plane with the provisioner's part of the platform, and the provisioner under its own account. */
 export class ProvisionerWorld {
@@ -42,11 +43,30 @@ export class ProvisionerWorld {
     });
   }
 
+  /** Starts a provisioner, and waits until it leads. */
   async start(args: readonly string[] = []): Promise<OperatorProcess> {
-    const own = [`--config-dir=${this.configDir}`, `--key-dir=${this.keyDir}`, ...args];
-    const operator = await this.bench.start(own, { PATH: this.path });
+    const operator = await this.begin(args);
     await operator.working();
     return operator;
+  }
+
+  /** Starts a provisioner; it stands by while another leads. */
+  begin(args: readonly string[] = []): Promise<OperatorProcess> {
+    const own = [`--config-dir=${this.configDir}`, `--key-dir=${this.keyDir}`, ...args];
+    return this.bench.start(own, { PATH: this.path });
+  }
+
+  /** Waits until the provisioner has reconciled objects of a kind so often since it was started. */
+  async looked(kind: AnyKind, times: number): Promise<void> {
+    await this.bench.eventually(`${kind.kind} to have been looked at`, async () => {
+      const metrics = await this.bench.operator.metrics();
+      const labels = { controller: kind.crdName };
+      return metrics.sum('controller_runtime_reconcile_total', labels) >= times ? true : undefined;
+    });
+  }
+
+  async annotate(kind: AnyKind, name: string, annotations: Readonly<Record<string, string>>): Promise<void> {
+    await this.bench.patch(kind.type, { name }, { metadata: { annotations } });
   }
 
   /** Puts a Secret there, or replaces its values. */
@@ -85,7 +105,7 @@ export class ProvisionerWorld {
         { describe: `${kind.kind} ${name}: ${describe}`, timeout: PATIENCE_MS },
       );
     } catch (error) {
-      throw new Error(`${String(error)}\nit stands as ${JSON.stringify(last?.status, undefined, 1)}`, { cause: error });
+      throw new Error(`${String(error)}\nit stands as ${JSON.stringify(last, undefined, 1)}`, { cause: error });
     }
   }
 
@@ -137,9 +157,20 @@ export async function oneKey(hosts: Hosts): Promise<string> {
   return first.privateKey;
 }
 
+type Role = 'controlplane' | 'etcd' | 'worker';
+
 /** A node of a spec. */
-export function node(host: TestHost, ...roles: readonly ('controlplane' | 'etcd' | 'worker')[]) {
+export function node(
+  host: TestHost,
+  ...roles: readonly Role[]
+): { address: string; user: string; roles: Role[]; hostKey: string } {
   return { address: host.address, user: 'root', roles: [...roles], hostKey: host.hostKey };
+}
+
+/** A recording of what processes showed that ends when it is first asked for, so that no test leaves it running. */
+export function once(recording: ProcessRecording): { readonly now: () => Promise<string> } {
+  let seen: Promise<string> | undefined;
+  return { now: () => (seen ??= recording.stop()) };
 }
 
 export { Cluster, Kubeconfig };

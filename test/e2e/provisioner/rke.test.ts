@@ -1,0 +1,238 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { owned } from '../../../constructs/core/owned';
+import { startHosts, type Hosts } from '../../support/hosts';
+import { recordProcesses } from '../../support/hosts/process-recorder';
+import { spellings } from '../provision/canaries';
+import { describeOnHosts } from '../provision/on-hosts';
+import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';
+import { Cluster, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, oneKey, once } from './world';
+
+jest.setTimeout(90_000);
+
+interface ClusterStatus {
+  readonly attempts?: number;
+  readonly nodes?: readonly { readonly address: string; readonly state: string }[];
+  readonly appliedConfig?: { readonly text: string; readonly sha256: string };
+}
+
+describeOnHosts('a Cluster of RKE', () => {
+  const world = new ProvisionerWorld();
+  const rke = new Rke(world);
+  const sshKeySecretRef = { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' };
+  /** Of this process alone: RKE's folders for runs are this machine's. */
+  const names = (name: string): string => `${name}-${String(process.pid)}`;
+  let hosts: Hosts;
+  let seen: ReturnType<typeof once>;
+  let key: string;
+  /** Every provisioner's log. */
+  const logs: string[] = [];
+
+  const address = (name: string): string => hosts.get(name).address;
+  const status = async (name: string): Promise<ClusterStatus> =>
+    (await world.bench.get(Cluster.type, { name })).status as ClusterStatus;
+
+  async function restart(args: readonly string[] = []): Promise<void> {
+    logs.push(JSON.stringify(world.bench.operator.log.all));
+    await world.start(args);
+  }
+
+  beforeAll(async () => {
+    hosts = await startHosts({ names: ['n1', 'n2', 'n3'] });
+    await dockerOn(hosts.all);
+    key = await oneKey(hosts);
+    rke.install();
+    await world.secret('ssh', { 'ssh-privatekey': key });
+    seen = once(await recordProcesses());
+    await world.start(['--runs=1']);
+  }, 120_000);
+  // Nothing may stand still longer than its test, were it to fail.
+  afterEach(() => rke.open());
+  afterAll(async () => {
+    await seen.now();
+    await hosts.end();
+  });
+
+  test('of typed nodes comes up by rke up, and its API answers', async () => {
+    await world.bench.make(Cluster, { name: names('typed') }, rkeSpec(hosts, ['n1', 'n2']));
+    const cluster = await world.ready(Cluster, names('typed'));
+    expect(cluster.status).toMatchObject({
+      attempts: 1,
+      nodes: [
+        { address: address('n1'), state: 'Ready' },
+        { address: address('n2'), state: 'Ready' },
+      ],
+    });
+    await world.ready(Kubeconfig, names('typed'));
+    expect([rke.count('init'), rke.count('up')]).toEqual([1, 1]);
+    expect(rke.standIn.machines()).toEqual([address('n1'), address('n2')].sort());
+  });
+
+  test('is not run again by a restart, and nothing is written', async () => {
+    await world.bench.operator.stop();
+    const before = (await world.bench.audit()).writes().length;
+    await restart(['--runs=1']);
+    await world.looked(Cluster, 1);
+    await world.looked(Kubeconfig, 2);
+    const writes = (await world.bench.audit()).writes().slice(before);
+    expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
+    expect(rke.count('up')).toBe(1);
+  });
+
+  test('fails halfway, keeps its state all the same, and goes on with it', async () => {
+    rke.control({ fail: 'after-nodes', nodes: 1 });
+    await world.bench.respec(Cluster, { name: names('typed') }, { nodes: rkeSpec(hosts, ['n1', 'n3']).nodes });
+    const failed = await world.until(Cluster, names('typed'), 'failed', (object) => {
+      return conditionOf(object, 'Ready')?.reason === 'RkeFailed';
+    });
+    expect(conditionOf(failed, 'Ready')?.message).toMatch(/Failed to bring up Worker Plane.*attempt 1 of 5 failed/s);
+    expect(condition(failed, 'Provisioned')).toBe('False');
+    const [up] = (
+      JSON.parse((await world.values(`${names('typed')}-state`))['value.tasks'] ?? '') as StoredTask[]
+    ).filter(({ task }) => task.id === 'rke/up');
+    const state = JSON.parse(Buffer.from(up?.outputs['state'] ?? '', 'base64').toString()) as RkeState;
+    expect(state.desiredState.rkeConfig.nodes.map((each) => each.address)).toEqual([address('n1'), address('n3')]);
+    const cluster = await world.ready(Cluster, names('typed'));
+    expect(cluster.status).toMatchObject({ attempts: 2 });
+    // A machine that is set up with another authority refuses it: see the stand-in.
+    expect(rke.standIn.machines()).toEqual([address('n1'), address('n3')].sort());
+    expect(rke.count('up')).toBe(3);
+  });
+
+  test('is taken down by rke remove, with its Secrets', async () => {
+    await world.bench.client.delete(Cluster.type, { name: names('typed') });
+    await world.gone(Cluster.type, names('typed'));
+    const removals = rke.standIn.calls().filter(({ argv }) => argv[0] === 'remove');
+    expect(removals.map(({ argv }) => argv)).toEqual([['remove', '--force', '--config', '../cluster.yml']]);
+    expect(rke.standIn.machines()).toEqual([]);
+    for (const name of [`${names('typed')}-state`, `${names('typed')}-kubeconfig`]) {
+      await world.bench.gone(owned.Secret, { namespace: STATE, name });
+    }
+  });
+
+  test('of a file: another provisioner goes on when one was killed in the middle', async () => {
+    const folder = join(world.configDir, 'config');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'id_rke'), key);
+    writeFileSync(join(folder, 'cluster.yml'), clusterYml(hosts.get('n1'), 'ssh_key_path: id_rke\n'));
+    rke.close();
+    const configPath = join(folder, 'cluster.yml');
+    await world.bench.make(Cluster, { name: names('of-a-file') }, { configPath });
+    await rke.standsStill();
+    const first = world.bench.operator;
+    const second = await world.begin();
+    await first.kill();
+    rke.killOrphans(names('of-a-file'));
+    rke.open();
+    await second.working();
+    logs.push(JSON.stringify(first.log.all));
+    const cluster = await world.ready(Cluster, names('of-a-file'));
+    expect(cluster.status).toMatchObject({ attempts: 2, nodes: [{ address: address('n1'), state: 'Ready' }] });
+    await world.ready(Kubeconfig, names('of-a-file'));
+    expect(rke.standIn.machines()).toEqual([address('n1')]);
+  });
+
+  test('of a file that is gone is taken down all the same', async () => {
+    writeFileSync(join(world.configDir, 'config', 'cluster.yml'), '');
+    await world.bench.client.delete(Cluster.type, { name: names('of-a-file') });
+    await world.gone(Cluster.type, names('of-a-file'));
+    expect(rke.standIn.machines()).toEqual([]);
+    await world.bench.operator.stop();
+    await restart(['--runs=1']);
+  });
+
+  test('of a Secret: a stop lets the step under way end, and starts no other', async () => {
+    await world.secret('cluster', { yml: clusterYml(hosts.get('n2')) });
+    const configSecretRef = { namespace: 'machines', name: 'cluster', key: 'yml' };
+    const ups = rke.count('up');
+    rke.close();
+    await world.bench.make(Cluster, { name: names('of-a-secret') }, { configSecretRef, sshKeySecretRef });
+    await rke.standsStill();
+    await world.bench.make(
+      Cluster,
+      { name: names('waits') },
+      { configSecretRef, sshKeySecretRef, deletionPolicy: 'Retain' },
+    );
+    await world.until(Cluster, names('waits'), 'its turn', (object) =>
+      (conditionOf(object, 'Ready')?.message ?? '').includes('other objects go first'),
+    );
+    const stop = world.bench.operator.stop();
+    await world.bench.operator.log.line('shutting down');
+    rke.open();
+    expect(await stop).toEqual({ code: 0, signal: null });
+    expect(rke.count('up')).toBe(ups + 1);
+    await world.bench.client.delete(Cluster.type, { name: names('waits') });
+    await restart();
+    await world.ready(Cluster, names('of-a-secret'));
+    expect(await status(names('of-a-secret'))).toMatchObject({ attempts: 1 });
+    await world.gone(Cluster.type, names('waits'));
+    expect(rke.count('up')).toBe(ups + 1);
+  });
+
+  test('that is retained leaves its machines alone, and its Secrets without an owner', async () => {
+    const removals = rke.count('remove');
+    await world.bench.respec(Cluster, { name: names('of-a-secret') }, { deletionPolicy: 'Retain' });
+    await world.bench.client.delete(Cluster.type, { name: names('of-a-secret') });
+    await world.gone(Cluster.type, names('of-a-secret'));
+    for (const name of [`${names('of-a-secret')}-state`, `${names('of-a-secret')}-kubeconfig`]) {
+      const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE, name });
+      expect(metadata.ownerReferences ?? []).toEqual([]);
+    }
+    expect(rke.count('remove')).toBe(removals);
+    expect(rke.standIn.machines()).toEqual([address('n2')]);
+  });
+
+  test('stalls after so many attempts, is left alone then, and tried again when a person says so', async () => {
+    rke.control({ fail: 'before-state', always: true });
+    const inits = rke.count('init');
+    await world.bench.make(Cluster, { name: names('stalls') }, { ...rkeSpec(hosts, ['n3']), maxAttempts: 2 });
+    const stalled = await world.stalled(Cluster, names('stalls'));
+    expect(conditionOf(stalled, 'Ready')?.message).toMatch(/unsupported Kubernetes version.*2 of 2 attempts failed/s);
+    expect(stalled.status).toMatchObject({ attempts: 2 });
+    expect(rke.count('init') - inits).toBe(2);
+    await world.bench.operator.stop();
+    await restart();
+    await world.looked(Cluster, 1);
+    expect(rke.count('init') - inits).toBe(2);
+    rke.control();
+    await world.annotate(Cluster, names('stalls'), { 'kindred.dev/reconcile-at': 'now' });
+    await world.ready(Cluster, names('stalls'));
+    expect(rke.count('init') - inits).toBe(3);
+  });
+
+  test('that cannot be removed stalls, and a person lets it go', async () => {
+    rke.control({ fail: 'after-nodes', always: true });
+    const removals = rke.count('remove');
+    await world.bench.client.delete(Cluster.type, { name: names('stalls') });
+    const stalled = await world.stalled(Cluster, names('stalls'));
+    expect(conditionOf(stalled, 'Ready')).toMatchObject({
+      reason: 'RkeFailed',
+      message: expect.stringContaining('kindred.dev/force-remove') as string,
+    });
+    expect(rke.count('remove') - removals).toBe(2);
+    await world.annotate(Cluster, names('stalls'), { 'kindred.dev/force-remove': 'true' });
+    await world.gone(Cluster.type, names('stalls'));
+    expect(rke.count('remove') - removals).toBe(2);
+  });
+
+  test('asked for no more than it may', async () => {
+    expect((await world.bench.audit()).refusals()).toEqual([]);
+  });
+
+  test('showed no secret', async () => {
+    const calls = JSON.stringify(rke.standIn.calls());
+    const all = [await seen.now(), calls, ...logs, JSON.stringify(world.bench.operator.log.all)].join('\n');
+    const events = (await world.bench.kubectl(['get', 'events', '-A', '-o', 'json'])).stdout;
+    const texts = spellings(key.split('\n')[3] ?? key);
+    expect(texts.filter((text) => `${all}${events}`.includes(text))).toEqual([]);
+  });
+});
+
+interface StoredTask {
+  readonly task: { readonly id: string };
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+interface RkeState {
+  readonly desiredState: { readonly rkeConfig: { readonly nodes: readonly { readonly address: string }[] } };
+}
