@@ -129,6 +129,28 @@ describe('an effect', () => {
     expect(() => world.open[0]!.run.mayGoOn()).toThrow(RunInterrupted);
   });
 
+  test('that was killed before the status was written has its fields still', async () => {
+    await world.reconcile();
+    await world.end({ message: 'Built.', status: { built: 3 } });
+    world.restart();
+    await world.reconcile();
+    expect(world.harness.object('a').status).toMatchObject({ built: 3, attempts: 1 });
+    expect(world.open).toEqual([]);
+  });
+
+  test('whose state another process wrote meanwhile takes that for what counts', async () => {
+    await world.reconcile();
+    const [mine] = world.open.splice(0);
+    world.restart();
+    await world.reconcile();
+    expect(world.open[0]!.run.attempt).toBe(2);
+    await expect(mine!.run.values.put({ token: 'late' })).rejects.toThrow();
+    await world.end({ message: 'Built.' });
+    world.restart();
+    await world.reconcile();
+    expect(world.harness.conditions('a')).toContain('Made=True Succeeded');
+  });
+
   test('is told when it has taken too long', async () => {
     await world.reconcile();
     const { timeout } = world.open[0]!.run;

@@ -12,7 +12,7 @@ const event = (id: string, phase: TaskEvent['phase'], more: Partial<TaskEvent> =
   ...more,
 });
 const record = (id: string): TaskRecord => ({
-  task: { id, description: '', after: [], timeoutSeconds: 1 } as unknown as TaskRecord['task'],
+  task: { id, description: '', after: [], timeoutSeconds: 1 },
   outputs: {},
 });
 const states = (nodes: ClusterNodes): unknown => nodes.list().map(({ address, state }) => `${address} ${state}`);

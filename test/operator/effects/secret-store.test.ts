@@ -1,0 +1,108 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import { ApiError } from '../../../operator/src/client/errors';
+import { PlanError } from '../../../operator/src/effects/plan-runner';
+import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';
+import { MemoryApiServer } from '../support/memory-api-server';
+
+const namespace = 'system';
+const owner = (uid = 'u-1'): KubeObject => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Thing',
+  metadata: { name: 'a', namespace, uid },
+});
+
+let server: MemoryApiServer;
+let retained: boolean;
+const store = (): SecretStore =>
+  new SecretStore({
+    client: server,
+    namespace,
+    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    retain: () => retained,
+    besides: ({ metadata }) => [`${metadata.name}-more`],
+  });
+const state = (value: string) => ({ records: {}, values: { value } });
+const secret = (name = 'a-state') => server.peek(owned.Secret, { namespace, name });
+
+beforeEach(() => {
+  server = new MemoryApiServer();
+  retained = false;
+});
+
+test('what is saved is loaded, by another process too', async () => {
+  const first = store();
+  expect(await first.load(owner())).toEqual({ records: {}, values: {} });
+  await first.save(owner(), state('one'));
+  await first.save(owner(), state('two'));
+  expect(await store().load(owner())).toEqual(state('two'));
+});
+
+test('of two processes the one that is behind is refused, each time, until it has loaded anew', async () => {
+  const [first, second] = [store(), store()];
+  await first.load(owner());
+  await second.load(owner());
+  await first.save(owner(), state('first'));
+  await expect(second.save(owner(), state('second'))).rejects.toThrow(ApiError);
+  await second.load(owner());
+  await second.save(owner(), state('second'));
+  await expect(first.save(owner(), state('first'))).rejects.toThrow(ApiError);
+  await expect(first.save(owner(), state('first'))).rejects.toThrow(ApiError);
+  expect(await store().load(owner())).toEqual(state('second'));
+});
+
+test('one that somebody deleted is made again', async () => {
+  const kept = store();
+  await kept.load(owner());
+  await kept.save(owner(), state('one'));
+  await server.delete(owned.Secret, { namespace, name: 'a-state' });
+  await kept.save(owner(), state('two'));
+  expect(await store().load(owner())).toEqual(state('two'));
+});
+
+test('one of somebody else, or of an earlier object of the name, is neither read nor written', async () => {
+  await store().save(owner('u-0'), state('old'));
+  const before = secret();
+  for (const act of [store().load(owner()), store().save(owner(), state('new'))]) {
+    const error: unknown = await act.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof PlanError)) throw error;
+    expect(error).toMatchObject({ reason: 'ErrResourceExists', details: { hopeless: true } });
+    expect(error.message).toContain('Secret system/a-state belongs to an earlier object of that name (UID u-0)');
+  }
+  expect(secret()).toEqual(before);
+});
+
+test('what a Secret cannot hold is refused with both sizes, and what stood stays', async () => {
+  const kept = store();
+  await kept.save(owner(), state('small'));
+  await expect(kept.save(owner(), state('x'.repeat(MAX_STATE_BYTES)))).rejects.toThrow(
+    /has 1048578 bytes; the Secret system\/a-state holds at most 1048576/,
+  );
+  expect(await store().load(owner())).toEqual(state('small'));
+});
+
+test('a policy that changes later holds for all Secrets, once', async () => {
+  const kept = store();
+  await kept.load(owner());
+  await kept.save(owner(), state('one'));
+  const more = {
+    ...secret()!,
+    metadata: { ...secret()!.metadata, name: 'a-more', uid: undefined, resourceVersion: undefined },
+  };
+  await server.create(owned.Secret, JSON.parse(JSON.stringify(more)) as KubeObject, { fieldManager: 'kubectl' });
+  const owners = () => ['a-state', 'a-more'].map((name) => secret(name)?.metadata.ownerReferences?.length ?? 0);
+  expect(owners()).toEqual([1, 1]);
+  retained = true;
+  await kept.claim(owner());
+  expect(owners()).toEqual([0, 0]);
+  server.take();
+  await kept.claim(owner());
+  expect(server.writes).toEqual([]);
+  await kept.save(owner(), state('two'));
+  retained = false;
+  await kept.claim(owner());
+  expect(owners()).toEqual([1, 1]);
+});
