@@ -209,3 +209,21 @@ test('previews what a run will learn as unknown, and the rest as it is', async (
   expect(JSON.stringify(named(found, 'prod/b/agent').inputs['stdin'])).toContain(unknown);
   expect(scriptIn(opened(named(found, 'prod/a/server').inputs['stdin']))).toBe('echo a/server');
 });
+
+test('runs a script as root, or as the user itself where the task asks for it', async () => {
+  const plan = [
+    task('c/own', { machine: machine('c', { user: 'rke' }) }),
+    task('c/look', { machine: machine('c', { user: 'rke', asUser: true }) }),
+  ];
+  const found = await run({}, { plan });
+  expect(scriptIn(opened(named(found, 'prod/c/own').inputs['stdin']))).toContain('exec sudo -n sh -c');
+  expect(scriptIn(opened(named(found, 'prod/c/look').inputs['stdin']))).toBe('echo c/look');
+});
+
+test('gives a script an empty text for an output that a run did without', async () => {
+  const missing = { output: { task: 'a/server', name: 'kubeconfig' } };
+  const plan = [...tasks, task('again', { after: ['a/server'], stdin: [{ name: 'kubeconfig', from: missing }] })];
+  const found = await run({}, { plan });
+  const [, ...lines] = opened(named(found, 'prod/again').inputs['stdin']).split('\n');
+  expect(lines).toEqual(['kubeconfig ', '']);
+});
