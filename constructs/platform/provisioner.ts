@@ -54,7 +54,8 @@ export function provisioner(props: ProvisionerProps): PlatformOperator {
       ? {}
       : { configDirectory: { path: CONFIG_DIRECTORY, secretName: configSecretName } }),
     extraRules: {
-      [namespace]: [secrets('get', 'create', 'update')],
+      // Admission lets only those give an object an owner, or take it away, who may delete it (OwnerReferencesPermissionEnforcement).
+      [namespace]: [secrets('get', 'create', 'update', 'delete')],
       ...Object.fromEntries(others.map((other) => [other, [secrets('get')]])),
     },
   };

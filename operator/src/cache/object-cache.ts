@@ -280,9 +280,10 @@ export class ObjectCache {
     slot.reflected = version;
     const own = slot.ownVersions?.includes(version) === true;
     slot.ownVersions = slot.ownVersions?.filter((other) => compareResourceVersions(other, version) > 0);
-    if (!own && slot.entry.object.metadata.uid === object.metadata.uid) {
-      this.notify(key, { type: 'updated', object: slot.entry });
-    }
+    if (slot.entry.object.metadata.uid !== object.metadata.uid) return;
+    const event: CacheEvent = { type: 'updated', object: slot.entry };
+    if (own) this.callAll(this.observers, event);
+    else this.notify(key, event);
   }
 
   /** As `change`, but of what happened in between only the outcome is known, so an own version at the end proves nothing. */
