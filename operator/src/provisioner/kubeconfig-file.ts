@@ -25,12 +25,9 @@ const kubeconfig = z.strictObject({
         cluster: z.strictObject({
           // RKE writes it; nobody reads it. Source: getKubeConfigX509WithData of RKE 1.x (pki/kubeconfig.go).
           'api-version': z.literal('v1').optional(),
-          server: z
-            .string()
-            .max(2048)
-            .refine(isServer, {
-              error: 'must be an address that begins with https://, without user, query and fragment',
-            }),
+          server: z.string().max(2048).refine(isServer, {
+            error: 'must be an address that begins with https://, without user, query and fragment',
+          }),
           'certificate-authority-data': pem.optional(),
           'tls-server-name': z.string().optional(),
         }),

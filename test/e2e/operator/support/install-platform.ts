@@ -1,6 +1,5 @@
 import { App } from 'cdk8s';
 import { stringify } from 'yaml';
-import type { AnyKind } from '../../../../constructs/core/kind';
 import type { KubeObject } from '../../../../constructs/core/kube-object';
 import { Platform } from '../../../../constructs/platform';
 import type { PlatformOperator } from '../../../../constructs/platform';
