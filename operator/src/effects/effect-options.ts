@@ -20,8 +20,11 @@ export interface EffectOptions {
   /** How many runs at once, of all kinds together. */
   readonly limit: number;
   readonly reads: ReadLimits;
-  /** Where the state of a kind's effects is kept. */
-  readonly storeOf: (kind: AnyKind, client: ApiClient) => EffectStore;
+  /**
+   * Where the state of a kind's effects is kept. It writes by a client of its own, whoever leads: what the step under way gave must not be lost
+   * with the Lease, and each write bears the version that was read.
+   */
+  readonly storeOf: (kind: AnyKind) => EffectStore;
   /** How long the steps under way may take to end after a stop, in milliseconds. */
   readonly drainMs: number;
   /** Delays between attempts. @default 10 s, doubled up to 15 min */
@@ -60,7 +63,7 @@ export function deskOf(kind: AnyKind, parts: DeskParts): Pick<ReconcileContext, 
   if (kind.effects.length === 0 || effects === undefined) return {};
   const reads = new EffectReads(client, effects.reads);
   const backoff = effects.backoff ?? DEFAULT_ATTEMPT_BACKOFF;
-  const store = effects.storeOf(kind, client);
+  const store = effects.storeOf(kind);
   const { plans } = effects;
   return { effects: new EffectDesk({ kind, reads, store, backoff, plans, clock: systemClock, ...rest }) };
 }

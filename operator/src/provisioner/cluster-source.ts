@@ -5,13 +5,7 @@ import { withDefaults } from '../../../constructs/core/render';
 import { Cluster } from '../../../constructs/kinds/cluster';
 import { clusterInput, clusterProblems, clusterTasks, kubeconfigOf } from '../../../constructs/provision';
 import type { ClusterInput, Node, OutputRef, Task } from '../../../constructs/provision';
-import {
-  readClusterYml,
-  rkeFileText,
-  rkeKubeconfig,
-  rkeTasks,
-  rkeTasksOfFile,
-} from '../../../constructs/provision/rke';
+import { readClusterYml, rkeFileText, rkeKubeconfig, rkeTasksOfFile } from '../../../constructs/provision/rke';
 import type { ClusterYmlFile, FileNode } from '../../../constructs/provision/rke';
 import type { PlanRun } from '../effects/plan-runner';
 import { PlanError } from '../effects/plan-runner';
@@ -87,12 +81,11 @@ export async function wantedCluster(
 function typedCluster(input: ClusterInput, previous: ClusterInput | undefined): WantedCluster {
   const problems = clusterProblems(input, previous);
   if (problems.length > 0) throw invalid('the spec', problems);
-  const isRke = input.distribution === 'rke';
   const { distribution, version, nodes, options } = input;
   const text = `${JSON.stringify({ distribution, version, nodes, [distribution]: options }, null, 2)}\n`;
   return {
-    plan: isRke ? rkeTasks(input, RKE_OPTIONS) : clusterTasks(input),
-    kubeconfig: isRke ? rkeKubeconfig(RKE_OPTIONS) : kubeconfigOf(input),
+    plan: clusterTasks(input, { rke: RKE_OPTIONS }),
+    kubeconfig: kubeconfigOf(input, { rke: RKE_OPTIONS }),
     nodes,
     version,
     appliedConfig: { text, sha256: sha256(text) },
