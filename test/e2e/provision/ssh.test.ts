@@ -1,10 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { utils } from 'ssh2';
 import { waitFor } from '../../../local/testing';
 import type { Machine } from '../../../constructs/provision/task';
 import { MachineError, SshTransport, type Endpoint, type SshTransportOptions } from '../../../operator/src/tasks';
 import { keyRefOf, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { newSshKeys } from '../../support/hosts/ssh-keys';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnHosts } from './on-hosts';
 
@@ -128,11 +128,7 @@ describeOnHosts('scripts over SSH', () => {
     });
 
     test('a key with a passphrase, and one that is none', async () => {
-      const { private: locked } = utils.generateKeyPairSync('ed25519', {
-        passphrase: 'p',
-        cipher: 'aes256-ctr',
-        rounds: 8,
-      });
+      const { privateKey: locked } = newSshKeys('p');
       const withKey = (key: string) =>
         run(host.machine(), 'true', { via: transport({ privateKey: () => Promise.resolve(key) }) });
       const refusal = await failure(withKey(locked));

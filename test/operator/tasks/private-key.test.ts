@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { utils } from 'ssh2';
 import { MachineError } from '../../../operator/src/tasks';
 import { usablePrivateKey } from '../../../operator/src/tasks/private-key';
+import { newSshKeys } from '../../support/hosts/ssh-keys';
 
 const rsa = { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' } } as const;
 const pem = (type: 'pkcs1' | 'pkcs8', passphrase?: string): string =>
@@ -9,9 +9,8 @@ const pem = (type: 'pkcs1' | 'pkcs8', passphrase?: string): string =>
     ...rsa,
     privateKeyEncoding: { type, format: 'pem', ...(passphrase !== undefined && { cipher: 'aes-256-cbc', passphrase }) },
   }).privateKey;
-const openSsh = (): string => utils.generateKeyPairSync('ed25519').private;
-const locked = (): string =>
-  utils.generateKeyPairSync('ed25519', { passphrase: 'p', cipher: 'aes256-ctr', rounds: 8 }).private;
+const openSsh = (): string => newSshKeys().privateKey;
+const locked = (): string => newSshKeys('p').privateKey;
 
 function problem(key: string): string {
   try {

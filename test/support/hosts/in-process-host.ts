@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, utils, type AuthContext, type Connection, type ServerChannel } from 'ssh2';
-import { newSshKeys } from './namespaced-host';
+import { newSshKeys } from './ssh-keys';
 import { keyRefOf, type SshHost } from './ssh-host';
 
 /** An SSH server in this process. */

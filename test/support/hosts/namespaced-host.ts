@@ -1,15 +1,9 @@
-import { utils } from 'ssh2';
 import type { Guarded } from './guarded';
 import { must, run } from './run';
 import { setupScript, sshdCommand } from './setup';
 import { keyRefOf, type TestHost } from './ssh-host';
+import { newSshKeys } from './ssh-keys';
 import type { Lab, Link } from './lab';
-
-/** A new pair of SSH keys. @returns the public one as `type base64` */
-export function newSshKeys(): { readonly privateKey: string; readonly publicKey: string } {
-  const pair = utils.generateKeyPairSync('ed25519');
-  return { privateKey: pair.private, publicKey: pair.public.split(' ').slice(0, 2).join(' ') };
-}
 
 /** What a host is made of. */
 export interface HostParts {

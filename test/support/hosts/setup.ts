@@ -8,8 +8,9 @@ export interface HostSetup {
   readonly sshdConfig: readonly string[];
 }
 
-/** Starts the SSH server, which puts itself in the background once it listens. */
-export const sshdCommand = '"$(command -v sshd)" -f /etc/ssh/sshd_config -E /var/log/sshd.log';
+/** Starts the SSH server, which puts itself in the background once it listens, and tells only its log why it does not. */
+export const sshdCommand =
+  '"$(command -v sshd)" -f /etc/ssh/sshd_config -E /var/log/sshd.log || { cat /var/log/sshd.log >&2; exit 1; }';
 
 /**
  * Gives a new machine its users (`root`, `admin` who may use sudo without a password, `guest` who may not), keys and SSH server.
