@@ -21,3 +21,18 @@ export function oldSpaceMiB(memoryMiB: number): number {
  * back (measured with 1,000 objects: 92 MiB resident instead of 112, for the same processor time).
  */
 export const SEMI_SPACE_MIB = 4;
+
+/**
+ * Threads beside the main one on which V8 compiles and collects garbage. Node starts four; with one, a process is 5 MiB smaller and
+ * takes no more processor time (measured with 1,000 and 2,000 objects).
+ */
+export const V8_THREADS = 1;
+
+/** `NODE_OPTIONS` of an operator for so much memory. */
+export function nodeOptions(memoryMiB: number): string {
+  return [
+    `--max-old-space-size=${oldSpaceMiB(memoryMiB)}`,
+    `--max-semi-space-size=${SEMI_SPACE_MIB}`,
+    `--v8-pool-size=${V8_THREADS}`,
+  ].join(' ');
+}

@@ -1,5 +1,5 @@
 import { k8s } from 'cdk8s-plus-27';
-import { oldSpaceMiB, SEMI_SPACE_MIB } from './heap';
+import { nodeOptions } from './heap';
 import { operatorLabels, operatorSelector } from './labels';
 import { operatorArgs } from './operator-args';
 import { operatorDefaults } from './operator-props';
@@ -73,12 +73,7 @@ function operatorContainer(props: OperatorDeploymentProps): k8s.Container {
     image: props.image,
     imagePullPolicy: props.imagePullPolicy ?? 'IfNotPresent',
     args: [...operatorArgs(props)],
-    env: [
-      {
-        name: 'NODE_OPTIONS',
-        value: `--max-old-space-size=${oldSpaceMiB(heapMemoryMiB(props))} --max-semi-space-size=${SEMI_SPACE_MIB}`,
-      },
-    ],
+    env: [{ name: 'NODE_OPTIONS', value: nodeOptions(heapMemoryMiB(props)) }],
     ports: [
       {
         name: METRICS_PORT_NAME,

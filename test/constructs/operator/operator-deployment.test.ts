@@ -70,9 +70,11 @@ describe('OperatorDeployment', () => {
   test('the heap follows the memory limit, and leaves room for the scratch directory', () => {
     const heap = (further: Partial<OperatorDeploymentProps>): unknown =>
       find(synth(further), 'Deployment').spec.template.spec.containers[0]?.env;
-    expect(heap({})).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=144 --max-semi-space-size=4' }]);
+    expect(heap({})).toEqual([
+      { name: 'NODE_OPTIONS', value: '--max-old-space-size=144 --max-semi-space-size=4 --v8-pool-size=1' },
+    ]);
     expect(heap({ memoryLimitMiB: 512, scratch: { path: '/work', sizeMiB: 64 } })).toEqual([
-      { name: 'NODE_OPTIONS', value: '--max-old-space-size=336 --max-semi-space-size=4' },
+      { name: 'NODE_OPTIONS', value: '--max-old-space-size=336 --max-semi-space-size=4 --v8-pool-size=1' },
     ]);
   });
 
