@@ -1,21 +1,18 @@
 // Bundles what runs by itself: the operator (one file, for its image) and the command line.
+// `node scripts/build.mjs [FOLDER]`: into that folder, `dist` by default.
 import { build } from 'esbuild';
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeBundle } from './bundle/node-bundle.mjs';
 import { operatorOptions } from './bundle/operator-options.mjs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 const common = {
+  ...nodeBundle,
   absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
-  outdir: 'dist',
-  outExtension: { '.js': '.cjs' },
-  bundle: true,
-  platform: 'node',
-  target: 'node20.19',
-  format: 'cjs',
-  minifySyntax: true,
-  sourcemap: 'linked',
+  outdir: resolve(process.argv[2] ?? fileURLToPath(new URL('../dist', import.meta.url))),
   legalComments: 'linked',
   logLevel: 'warning',
 };

@@ -1,0 +1,46 @@
+import { build } from 'esbuild';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { barrels } from './barrels.mjs';
+import { nodeBundle } from './node-bundle.mjs';
+
+/** What decides what is in `node_modules`, and how the bundle is made: thousands of files need not be looked at. */
+const alsoInputs = [
+  'package-lock.json',
+  'scripts/bundle/synth-bundle.mjs',
+  'scripts/bundle/node-bundle.mjs',
+  'scripts/bundle/barrels.mjs',
+];
+
+/**
+ * Bundles `npm run synth`, and writes beside it what it was made of, as paths below the root.
+ *
+ * Guarantee: whoever runs at the same time finds the former bundle or this one, never half of one.
+ *
+ * @throws esbuild's BuildFailure, which it has printed
+ */
+export async function bundleSynth({ root, bundle, inputs }) {
+  const { metafile, outputFiles } = await build({
+    ...nodeBundle,
+    absWorkingDir: root,
+    entryPoints: { synth: 'scripts/synth.ts' },
+    outdir: dirname(bundle),
+    minifyWhitespace: true,
+    plugins: [barrels()],
+    // The bundle is there to be run, whoever loads it.
+    define: { 'require.main': 'module' },
+    metafile: true,
+    write: false,
+  });
+  await mkdir(dirname(bundle), { recursive: true });
+  const own = Object.keys(metafile.inputs).filter((path) => !/(^|[/:])node_modules\/|^barrel:/.test(path));
+  // The bundle last, as esbuild lists it after its map: it is what tells the age.
+  await replace(inputs, JSON.stringify([...own, ...alsoInputs]));
+  for (const { path, text } of outputFiles) await replace(path, text);
+}
+
+async function replace(path, text) {
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, text);
+  await rename(draft, path);
+}
