@@ -17,6 +17,8 @@ export interface OperatorArguments {
   readonly webhook: { readonly port: number; readonly certDir: string } | undefined;
   readonly logLevel: LogLevel;
   readonly concurrency: number;
+  /** How often the caches are compared with the server. */
+  readonly auditSeconds: number;
   readonly provisioner: ProvisionerArguments;
 }
 
@@ -59,7 +61,8 @@ export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = 
   --webhook-cert-dir=DIR  tls.crt and tls.key of /convert, for kinds of several versions (default: not served)
   --webhook-port=PORT     of /convert; 0 takes a free one (default: 9443)
   --log-level=LEVEL       ${LOG_LEVELS.join(', ')} (default: info)
-  --concurrency=N         objects of a kind reconciled at once (default: 32)
+  --concurrency=N         objects of a kind reconciled at once, half of them of a backlog (default: 32)
+  --audit-seconds=N       how often what is known is compared with the API server (default: 300)
 
 Of kinds that act on machines:
   --state-namespace=NAME  Secrets with their state and kubeconfigs (default: the namespace of the pod or of the context)
@@ -86,6 +89,7 @@ const OPTIONS = {
   'webhook-port': { type: 'string' },
   'log-level': { type: 'string' },
   concurrency: { type: 'string' },
+  'audit-seconds': { type: 'string' },
   'state-namespace': { type: 'string' },
   'secret-namespaces': { type: 'string' },
   'config-dir': { type: 'string' },
@@ -132,6 +136,7 @@ export function parseArguments(
     webhook: webhookOf(values['webhook-cert-dir'], whole('webhook-port', values['webhook-port'] ?? '9443', 0, 65535)),
     logLevel: logLevel as LogLevel,
     concurrency: whole('concurrency', values.concurrency ?? '32', 1, 1000),
+    auditSeconds: whole('audit-seconds', values['audit-seconds'] ?? '300', 1, 86_400),
     provisioner: provisionerOf(values),
   };
 }

@@ -1,6 +1,5 @@
 import type { ResourceType } from '../../constructs/core/resource-type';
 import type { ApiClient, RequestOptions } from './client/api-client';
-import { TransportError } from './client/errors';
 
 /** The ways to write. */
 export type WriteVerb = 'create' | 'update' | 'apply' | 'patch' | 'delete';
@@ -12,9 +11,9 @@ export interface WriteGate {
   /**
    * How long a write that is asked for now may take in all, in milliseconds, the waits and repetitions that the server asked for included: it
    * must have taken effect or failed before another process can lead.
-   * @default the client's own timeout
+   * @default no bound but that of each attempt
    */
-  readonly timeoutMs?: () => number;
+  readonly withinMs?: () => number;
   /** Told of every write that is sent. */
   readonly onWrite: (verb: WriteVerb, type: ResourceType) => void;
 }
@@ -28,42 +27,18 @@ export function gatedClient(client: ApiClient, gate: WriteGate): ApiClient {
     watch: (type, options) => client.watch(type, options),
     getPath: (path, options) => client.getPath(path, options),
     close: () => client.close(),
-    create: (type, body, options) =>
-      pass(gate, 'create', type, options, (bounded) => client.create(type, body, bounded)),
-    update: (type, body, options) =>
-      pass(gate, 'update', type, options, (bounded) => client.update(type, body, bounded)),
-    apply: (type, body, options) => pass(gate, 'apply', type, options, (bounded) => client.apply(type, body, bounded)),
-    patch: (type, ref, body, options) =>
-      pass(gate, 'patch', type, options, (bounded) => client.patch(type, ref, body, bounded)),
-    delete: (type, ref, options = {}) =>
-      pass(gate, 'delete', type, options, (bounded) => client.delete(type, ref, bounded)),
+    // Each is a promise that rejects, never a call that throws.
+    create: async (type, body, options) => client.create(type, body, pass(gate, 'create', type, options)),
+    update: async (type, body, options) => client.update(type, body, pass(gate, 'update', type, options)),
+    apply: async (type, body, options) => client.apply(type, body, pass(gate, 'apply', type, options)),
+    patch: async (type, ref, body, options) => client.patch(type, ref, body, pass(gate, 'patch', type, options)),
+    delete: async (type, ref, options = {}) => client.delete(type, ref, pass(gate, 'delete', type, options)),
   };
 }
 
-/** Sends one write, if it may be sent, and gives it up when its time is over. */
-async function pass<O extends RequestOptions, T>(
-  gate: WriteGate,
-  verb: WriteVerb,
-  type: ResourceType,
-  options: O,
-  send: (options: O) => Promise<T>,
-): Promise<T> {
+/** The options of one write, if it may be sent. */
+function pass<O extends RequestOptions>(gate: WriteGate, verb: WriteVerb, type: ResourceType, options: O): O {
   gate.assertMayWrite();
   gate.onWrite(verb, type);
-  if (gate.timeoutMs === undefined) return send(options);
-  const timeoutMs = gate.timeoutMs();
-  const late = new AbortController();
-  const giveUp = (): void => {
-    const request = `${verb} ${type.plural}`;
-    late.abort(
-      new TransportError(`${request}: given up after ${String(timeoutMs)} ms: another may lead soon`, request),
-    );
-  };
-  const timer = setTimeout(giveUp, timeoutMs);
-  const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);
-  try {
-    return await send({ timeoutMs, ...options, signal });
-  } finally {
-    clearTimeout(timer);
-  }
+  return gate.withinMs === undefined ? options : { ...options, withinMs: gate.withinMs() };
 }

@@ -5,6 +5,7 @@ import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
 import { runOperator } from './operator';
 import { needsProvisioner, provisionerEffects } from './provisioner/provisioner';
+import { setEngineFlags } from './runtime/engine-flags';
 import { createLogger } from './runtime/logger';
 import { OperatorMetrics } from './runtime/metrics';
 import { installShutdown } from './runtime/shutdown';
@@ -15,6 +16,7 @@ import { VERSION } from './version';
 const ORDERLY_STOP_MS = 25_000;
 
 async function main(): Promise<void> {
+  setEngineFlags();
   const parsed = parseArguments(process.argv.slice(2), allKinds, kinds);
   if (parsed === 'help') {
     process.stdout.write(usage(allKinds, kinds));
@@ -47,6 +49,7 @@ async function run(args: OperatorArguments): Promise<void> {
     metrics,
     signal: shutdown.signal,
     concurrency: args.concurrency,
+    auditMs: args.auditSeconds * 1000,
     lease: args.lease && { name: args.lease.name, namespace: args.lease.namespace ?? access.namespace ?? 'default' },
     health: { port: args.port, host: args.host },
     webhook: args.webhook && {

@@ -162,7 +162,7 @@ function makeControllers(
   const client = gatedClient(options.client, {
     assertMayWrite: () => elector?.assertLeader(),
     // Others wait this much longer than we lead; a write must not outlast both.
-    timeoutMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
+    withinMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
     onWrite: (verb, type) => metrics.write(verb, typeKey(type)),
   });
   const assertMayRun = (): void => {

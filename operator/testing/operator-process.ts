@@ -85,6 +85,22 @@ export class OperatorProcess {
     return this.exited;
   }
 
+  /** Freezes it, as a node does that is short of everything; requests under way are answered to nobody. */
+  pause(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    this.child.kill('SIGCONT');
+  }
+
+  /** Of its process. */
+  get pid(): number {
+    if (this.child.pid === undefined) throw new Error('the operator has no process');
+    return this.child.pid;
+  }
+
   /** What `/metrics` says now. */
   async metrics(): Promise<Metrics> {
     const { text } = await this.ask('/metrics');

@@ -12,7 +12,7 @@ function parsed(...argv: string[]): OperatorArguments {
 
 describe('parseArguments', () => {
   it('runs every kind, alone, on port 8080 by default', () => {
-    expect(parsed()).toMatchObject({ kinds: known, port: 8080, logLevel: 'info', concurrency: 32 });
+    expect(parsed()).toMatchObject({ kinds: known, port: 8080, logLevel: 'info', concurrency: 32, auditSeconds: 300 });
     const { kubeconfig, context, lease, host } = parsed();
     expect([kubeconfig, context, lease, host]).toEqual([undefined, undefined, undefined, undefined]);
   });
@@ -25,6 +25,7 @@ describe('parseArguments', () => {
       '--metrics-host=::1',
       '--log-level=debug',
       '--concurrency=1',
+      '--audit-seconds=5',
     ];
     expect(parsed(...argv, '--kinds= foos.samplecontroller.k8s.io')).toMatchObject({
       kinds: [Foo],
@@ -34,6 +35,7 @@ describe('parseArguments', () => {
       host: '::1',
       logLevel: 'debug',
       concurrency: 1,
+      auditSeconds: 5,
     });
     expect(parsed('--kinds=foos.samplecontroller.k8s.io,helloapps.apps.anupam.com').kinds).toEqual([Foo, HelloApp]);
   });
@@ -64,6 +66,7 @@ describe('parseArguments', () => {
     ['--metrics-port=1.5', '--metrics-port=1.5: it must be a whole number'],
     ['--metrics-port=-1', '--metrics-port=-1: it must be a whole number'],
     ['--concurrency=0', '--concurrency=0: it must be a whole number from 1 to 1000'],
+    ['--audit-seconds=0', '--audit-seconds=0: it must be a whole number from 1 to 86400'],
     ['--concurrency=many', '--concurrency=many: it must be a whole number'],
     ['--nonsense', "'--nonsense'"],
     ['positional', "'positional'"],
@@ -88,6 +91,7 @@ describe('parseArguments', () => {
       'metrics-host',
       'log-level',
       'concurrency',
+      'audit-seconds',
     ]) {
       expect(text).toContain(`--${name}`);
     }

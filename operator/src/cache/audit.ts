@@ -14,8 +14,8 @@ export interface AuditResult {
   /** How many objects the server listed. */
   readonly checked: number;
   /**
-   * False when some objects differed but the cache had not come as far as the server's list within the time allowed; they may be late
-   * rather than missed, and are not counted.
+   * False when some objects differed but the cache had not come as far as the server's list within the time allowed: they may be late
+   * rather than missed, and are not counted. False, too, when the list itself was older than the cache.
    */
   readonly conclusive: boolean;
 }
@@ -46,7 +46,12 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
   });
   try {
     const listed = new Map<string, KubeObject['metadata']>();
+    const seen = cache.resourceVersion;
     const version = await list(options, listed);
+    // Older than what the cache knew before: the list came from a server that is behind, and proves nothing.
+    if (compareResourceVersions(version, seen) < 0) {
+      return { missed: 0, objects: [], checked: listed.size, conclusive: false };
+    }
     const suspects = differences(cache, listed, version);
     const open = (): string[] =>
       suspects.filter((key) => !touched.has(key) && differs(cache, key, listed.get(key), version));

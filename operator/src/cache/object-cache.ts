@@ -7,6 +7,8 @@ import { CacheIndex, ownerUids } from './cache-index';
 import { PendingWrites } from './pending-writes';
 import type { HidesForeignChange } from './foreign-change';
 import { hidesForeignChange } from './foreign-change';
+import { OwnVersions } from './own-versions';
+import type { OwnVersionsOf } from './own-versions';
 import type { CacheEntry, Projection } from './projection';
 import { projectMetadata } from './projection';
 import { compareResourceVersions } from './resource-version';
@@ -26,14 +28,12 @@ export interface ObjectCacheOptions {
   readonly indexes?: Readonly<Record<string, IndexFunction>>;
 }
 
-interface Slot {
+interface Slot extends OwnVersionsOf {
   entry: CacheEntry;
   /** The version of what is stored. */
   version: string;
   /** The newest version that the API server's stream has told of this name; behind `version` after a write of ours. */
   reflected: string;
-  /** Versions that our own writes made and the stream has not told yet. */
-  ownVersions?: string[] | undefined;
   /** An object of this name with another UID that we know is gone though the stream has not said so yet. */
   replaced?: CacheEntry | undefined;
 }
@@ -70,6 +70,7 @@ export class ObjectCache {
   private readonly handlers = new Set<CacheHandler>();
   private readonly observers = new Set<CacheHandler>();
   private readonly writes: PendingWrites;
+  private readonly own = new OwnVersions();
   private readonly hides: HidesForeignChange;
   private readonly onHandlerError: (error: unknown, event: CacheEvent) => void;
   private readonly projection: Projection;
@@ -174,12 +175,15 @@ export class ObjectCache {
     if (slot === undefined) {
       // At or below what the stream has told: it was deleted since.
       if (compareResourceVersions(version, this.seen) <= 0) return;
-      this.insert(key, { entry: this.project(object), version, reflected: '', ownVersions: [version] });
+      const made: Slot = { entry: this.project(object), version, reflected: '' };
+      this.own.add(made, { version, key, uid: object.metadata.uid });
+      this.insert(key, made);
       return;
     }
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
     const before = slot.entry;
-    if (version !== slot.version && !this.hides(before.object, object)) (slot.ownVersions ??= []).push(version);
+    if (version !== slot.version && !this.hides(before.object, object))
+      this.own.add(slot, { version, key, uid: object.metadata.uid });
     if (compareResourceVersions(version, slot.version) <= 0) return;
     this.update(key, slot, this.project(object), version);
     if (!sameUid(before, slot.entry)) slot.replaced ??= before;
@@ -207,6 +211,23 @@ export class ObjectCache {
     } else if (compareResourceVersions(version, before) > 0) {
       this.insert(key, { entry: this.project(object), version, reflected: version }, 'added');
     }
+  }
+
+  /**
+   * Follows an ADDED or MODIFIED event of which only the version is known.
+   *
+   * @returns whether it is the echo of a write of ours whose answer is stored: then nothing else about it matters, and `applyChange` is not to
+   * be called
+   */
+  applyEcho(version: string): boolean {
+    const own = this.own.get(version);
+    const slot = own === undefined ? undefined : this.slots.get(own.key);
+    if (own === undefined || slot === undefined) return false;
+    // Our own text of the version: the one at hand may be part of the event's, and keep all of it.
+    this.advance(own.version);
+    this.settleReplaced(own.key, slot);
+    this.reflect(own.key, slot, own.version, own.uid);
+    return true;
   }
 
   /** Follows a DELETED event of the stream. */
@@ -266,21 +287,22 @@ export class ObjectCache {
     for (const slot of this.slots.values()) {
       slot.version = '';
       slot.reflected = '';
-      slot.ownVersions = undefined;
+      this.own.forget(slot);
     }
   }
 
   private change(key: string, slot: Slot, object: KubeObject, version: string): void {
     this.settleReplaced(key, slot);
+    if (compareResourceVersions(version, slot.version) > 0) this.renew(key, slot, this.project(object), version);
+    else this.reflect(key, slot, version, object.metadata.uid);
+  }
+
+  /** The stream has come to a version that is not newer than what is stored. */
+  private reflect(key: string, slot: Slot, version: string, uid: string | undefined): void {
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
-    if (compareResourceVersions(version, slot.version) > 0) {
-      this.renew(key, slot, this.project(object), version);
-      return;
-    }
     slot.reflected = version;
-    const own = slot.ownVersions?.includes(version) === true;
-    slot.ownVersions = slot.ownVersions?.filter((other) => compareResourceVersions(other, version) > 0);
-    if (slot.entry.object.metadata.uid !== object.metadata.uid) return;
+    const own = this.own.told(slot, version);
+    if (slot.entry.object.metadata.uid !== uid) return;
     const event: CacheEvent = { type: 'updated', object: slot.entry };
     if (own) this.callAll(this.observers, event);
     else this.notify(key, event);
@@ -295,14 +317,14 @@ export class ObjectCache {
     }
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
     slot.reflected = version;
-    slot.ownVersions = slot.ownVersions?.filter((other) => compareResourceVersions(other, version) > 0);
+    this.own.told(slot, version);
     this.notify(key, { type: 'updated', object: slot.entry });
   }
 
   private renew(key: string, slot: Slot, entry: CacheEntry, version: string): void {
     const old = slot.entry;
     slot.reflected = version;
-    slot.ownVersions = undefined;
+    this.own.forget(slot);
     if (sameUid(old, entry)) {
       this.update(key, slot, entry, version);
       this.notify(key, { type: 'updated', object: entry, old });
@@ -327,6 +349,7 @@ export class ObjectCache {
   private remove(key: string, slot: Slot, last: CacheEntry): void {
     this.settleReplaced(key, slot);
     this.slots.delete(key);
+    this.own.forget(slot);
     this.reindex(key, slot.entry, undefined);
     this.notify(key, { type: 'deleted', object: last, old: slot.entry });
   }

@@ -7,6 +7,8 @@ export interface ObjectFacts {
    * `kindred`, operation `Update`, no subresource. Such fields would survive being dropped from an apply.
    */
   readonly createdByUpdate: boolean;
+  /** The place of that entry in managedFields, where the manager has no other: then all of it is known. */
+  readonly updateAt?: number;
 }
 
 /** What the cache stores of one object. */
@@ -23,6 +25,8 @@ const FIELD_MANAGER = 'kindred';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const NOT_CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: false });
 const CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: true });
+/** Objects whose entry stands in one place share their facts. */
+const createdByUpdateAt: ObjectFacts[] = [];
 
 interface ManagedFieldsEntry {
   readonly manager?: string;
@@ -34,12 +38,16 @@ type WireMeta = ObjectMeta & { readonly managedFields?: readonly ManagedFieldsEn
 
 /** The facts of an object as it came from the server, managedFields and all. */
 export function factsOf(object: KubeObject): ObjectFacts {
-  const entries = (object.metadata as WireMeta).managedFields;
-  const created = entries?.some(
-    ({ manager, operation, subresource }) =>
-      manager === FIELD_MANAGER && operation === 'Update' && (subresource ?? '') === '',
-  );
-  return created === true ? CREATED_BY_UPDATE : NOT_CREATED_BY_UPDATE;
+  let updateAt = -1;
+  let own = 0;
+  for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
+    if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
+    own++;
+    if (entry.operation === 'Update') updateAt = i;
+  }
+  if (updateAt < 0) return NOT_CREATED_BY_UPDATE;
+  if (own > 1) return CREATED_BY_UPDATE;
+  return (createdByUpdateAt[updateAt] ??= Object.freeze({ createdByUpdate: true, updateAt }));
 }
 
 /** Everything but managedFields and kubectl's last-applied annotation, which can make up most of an object. */

@@ -175,6 +175,8 @@ export class Reflector {
       timeoutSeconds: Math.round(shortest + (longest - shortest) * this.random()),
       signal,
       idleTimeoutMs,
+      // A list is taken over whole.
+      takeEcho: (version) => initial?.done !== false && this.takeEcho(version),
       onOpen: () => {
         this.openedAt = this.now();
         this.answered = true;
@@ -244,7 +246,19 @@ export class Reflector {
     }
     this.isolate(object, () => (type === 'DELETED' ? cache.applyDeletion(object) : cache.applyChange(object)));
     const version = (object.metadata as Partial<KubeObject['metadata']> | undefined)?.resourceVersion;
-    if (version !== undefined && compareResourceVersions(version, this.position) > 0) this.position = version;
+    if (version !== undefined) this.reach(version);
+  }
+
+  private takeEcho(version: string): boolean {
+    // The watch that was cut is not followed any further.
+    if (this.session.signal.aborted || !this.options.cache.applyEcho(version)) return false;
+    this.alive();
+    this.reach(version);
+    return true;
+  }
+
+  private reach(version: string): void {
+    if (compareResourceVersions(version, this.position) > 0) this.position = version;
   }
 
   /** Keeps one object's trouble from the others. */

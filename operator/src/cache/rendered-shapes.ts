@@ -75,6 +75,10 @@ export class RenderedShapes {
   }
 }
 
+// What is walked here comes from JSON or from a construct's own: plain objects, so that `for ... in` sees their own fields, without the pairs that
+// `Object.entries` makes of each.
+type Fields = Readonly<Record<string, unknown>>;
+
 function shapeOf(value: unknown): Shape {
   if (Array.isArray(value)) {
     const items = value
@@ -92,7 +96,8 @@ function structureOf(value: unknown): string {
   if (Array.isArray(value)) return `[${[...new Set(value.map(structureOf))].join()}]`;
   if (typeof value !== 'object' || value === null) return '.';
   let structure = '';
-  for (const [name, field] of Object.entries(value)) {
+  for (const name in value) {
+    const field = (value as Fields)[name];
     if (field !== undefined) structure += `${JSON.stringify(name)}:${structureOf(field)},`;
   }
   return `{${structure}}`;
@@ -117,6 +122,9 @@ function keep(value: unknown, shape: Shape): unknown {
   if (shape === 'all' || typeof value !== 'object' || value === null) return value;
   if (isList(shape)) return Array.isArray(value) ? value.map((item) => keep(item, shape.items)) : value;
   if (Array.isArray(value)) return value;
-  const fields = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
-  return Object.fromEntries(fields.map(([name, field]) => [name, keep(field, shape[name] ?? 'all')]));
+  const kept: Record<string, unknown> = {};
+  for (const name in value) {
+    if (Object.hasOwn(shape, name)) kept[name] = keep((value as Fields)[name], shape[name] ?? 'all');
+  }
+  return kept;
 }

@@ -14,6 +14,11 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Upper bound of one attempt, in milliseconds. @default 30000 */
   readonly timeoutMs?: number;
+  /**
+   * Upper bound of the request in all, in milliseconds: what waits for a connection, repetitions and the waits between them included. A repetition
+   * that would not fit is left out, and the last refusal stands. @default none
+   */
+  readonly withinMs?: number;
 }
 
 /** Options of a server-side apply. */
@@ -89,6 +94,11 @@ export interface WatchOptions {
   readonly idleTimeoutMs: number;
   /** Called when the server has accepted the watch, before its first event. */
   readonly onOpen?: () => void;
+  /**
+   * Offered the resourceVersion of a change before it is parsed; true: that is all there is to know of it, and it is not told. Must not throw.
+   * @default takes none
+   */
+  readonly takeEcho?: (resourceVersion: string) => boolean;
 }
 
 /** One event of a watch stream. An in-stream error is thrown as an `ApiError` instead. */

@@ -10,10 +10,12 @@ export interface ExchangeRequest {
   readonly path: string;
   /** Name, value, name, value, ... */
   readonly headers: string[];
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** Upper bound of waiting for a connection, and then again of the exchange itself, in milliseconds. */
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
+  /** Upper bound of both together, in milliseconds, less up to a tenth of a second. @default none */
+  readonly withinMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The whole answer. */
@@ -53,6 +55,11 @@ export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Prom
   });
 }
 
+/** Node keeps the timers of each duration in a list of their own: what is left of a deadline would be another one each time. */
+function grained(milliseconds: number): number {
+  return milliseconds < 100 ? milliseconds : Math.floor(milliseconds / 100) * 100;
+}
+
 class Exchange implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined;
   private settled = false;
@@ -60,28 +67,32 @@ class Exchange implements Dispatcher.DispatchHandler {
   private headers: ResponseHeaders = {};
   private chunks: Buffer[] = [];
   private timer: NodeJS.Timeout | undefined;
+  private boundMs: number;
 
   constructor(
     private readonly request: ExchangeRequest,
     private readonly resolve: (response: ExchangeResponse) => void,
     private readonly reject: (reason: unknown) => void,
-  ) {}
+  ) {
+    this.boundMs = request.timeoutMs;
+  }
 
   start(dispatcher: Dispatcher): void {
-    const { method, path, headers, body, signal, timeoutMs } = this.request;
+    const { method, path, headers, body, signal, timeoutMs, withinMs } = this.request;
     if (signal?.aborted === true) {
       this.fail(signal.reason);
       return;
     }
     signal?.addEventListener('abort', this.onAbort);
-    this.timer = setTimeout(this.onTimeout, timeoutMs);
+    if (withinMs !== undefined) this.boundMs = Math.min(timeoutMs, grained(withinMs));
+    this.timer = setTimeout(this.onTimeout, this.boundMs);
     dispatcher.dispatch({ method, path, headers, body: body ?? null }, this);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (this.settled) controller.abort(new Error('no longer wanted'));
-    else this.timer?.refresh();
+    else if (this.request.withinMs === undefined) this.timer?.refresh();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, code: number, headers: ResponseHeaders): void {
@@ -107,7 +118,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   private readonly onTimeout = (): void => {
     const sent = this.controller !== undefined;
-    const seconds = this.request.timeoutMs / 1000;
+    const seconds = this.boundMs / 1000;
     const cause = new ExchangeTimeout(
       sent ? `no whole answer within ${seconds} s` : `no connection within ${seconds} s`,
     );

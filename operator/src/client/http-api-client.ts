@@ -16,7 +16,7 @@ import type {
 import type { ClusterAccess } from './cluster-access';
 import { ApiError } from './errors';
 import type { ExchangeResponse } from './exchange';
-import type { Call, RequesterOptions } from './requester';
+import type { Call, RequesterOptions, StreamCall } from './requester';
 import { Requester, responseStatus } from './requester';
 import { collectionPath, objectPath, query } from './resource-path';
 import { transportFailure } from './transport-failure';
@@ -148,11 +148,11 @@ export class HttpApiClient implements ApiClient {
     return true;
   }
 
-  async *watch(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent, void, undefined> {
+  watch(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent, void, undefined> {
     const path = collectionPath(type, options.namespace);
     const { resourceVersion, sendInitialEvents, timeoutSeconds, labelSelector, fieldSelector, signal } = options;
     const request = `GET ${path}`;
-    const stream = await this.requester.open({
+    const call: StreamCall = {
       path,
       query: query({
         watch: true,
@@ -166,13 +166,17 @@ export class HttpApiClient implements ApiClient {
       type,
       signal,
       idleTimeoutMs: options.idleTimeoutMs,
+    };
+    return watchEvents({
+      request,
+      open: async () => {
+        const stream = await this.requester.open(call);
+        options.onOpen?.();
+        return stream;
+      },
+      takeEcho: options.takeEcho,
+      failure: (error) => this.requester.failure(request, error, signal),
     });
-    options.onOpen?.();
-    try {
-      yield* watchEvents(stream, request);
-    } catch (error) {
-      throw this.requester.failure(request, error, signal);
-    }
   }
 
   async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
@@ -238,8 +242,8 @@ export function createApiClient(access: ClusterAccess, options: HttpApiClientOpt
   return new HttpApiClient(access, options);
 }
 
-function bounds(options: RequestOptions): Pick<Call, 'timeoutMs' | 'signal'> {
-  return { timeoutMs: options.timeoutMs, signal: options.signal };
+function bounds({ timeoutMs, withinMs, signal }: RequestOptions): Pick<Call, 'timeoutMs' | 'withinMs' | 'signal'> {
+  return { timeoutMs, withinMs, signal };
 }
 
 function dryRun(wanted: boolean | undefined): { dryRun?: 'All' } {

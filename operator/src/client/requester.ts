@@ -52,6 +52,7 @@ export interface Call {
   /** True when doing it twice is doing it once. */
   readonly idempotent: boolean;
   readonly timeoutMs?: number | undefined;
+  readonly withinMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -101,9 +102,10 @@ export class Requester {
     let waitedMs = 0;
     let resets = 0;
     let renewed = false;
+    const deadline = call.withinMs === undefined ? Infinity : performance.now() + call.withinMs;
     for (let attempt = 1; ; attempt++) {
-      const credentials = await this.authenticate(`${call.method} ${call.path}`, call.signal);
-      const response = await this.attempt(call, credentials, resets === 0);
+      const credentials = await this.authenticate(call);
+      const response = await this.attempt(call, credentials, { mayRepeat: resets === 0, deadline });
       if (response === undefined) {
         resets++;
         continue;
@@ -116,7 +118,7 @@ export class Requester {
       }
       const progress = { attempt, waitedMs, idempotent: call.idempotent };
       const wait = retryDelayMs(this.retry, refusalOf(response), progress, this.random());
-      if (wait === undefined) return response;
+      if (wait === undefined || performance.now() + wait >= deadline) return response;
       waitedMs += wait;
       await pause(wait, call.signal);
     }
@@ -131,7 +133,7 @@ export class Requester {
   async open(call: StreamCall): Promise<ByteStream> {
     const name = `GET ${call.path}`;
     for (let renewed = false; ; renewed = true) {
-      const credentials = await this.authenticate(name, call.signal);
+      const credentials = await this.authenticate({ method: 'GET', ...call });
       const stream = await this.openOnce(call, credentials);
       if (stream.code === 200) return stream;
       const error = await this.refusalOf(stream, name, call.signal);
@@ -156,17 +158,24 @@ export class Requester {
   private async attempt(
     call: Call,
     credentials: Credentials,
-    mayRepeat: boolean,
+    { mayRepeat, deadline }: { readonly mayRepeat: boolean; readonly deadline: number },
   ): Promise<ExchangeResponse | undefined> {
     const started = performance.now();
+    if (started >= deadline) {
+      // Credentials can take their time. What is late must not be sent at all.
+      const request = `${call.method} ${call.path}`;
+      throw new TransportError(`${request} was not sent: its ${String(call.withinMs)} ms were over before`, request);
+    }
+    const timeoutMs = call.timeoutMs ?? this.options.timeoutMs ?? 30_000;
     try {
       const response = await exchange(this.connections.for(credentials.tls).requests, {
         method: call.method,
         path: `${this.basePath}${call.path}${call.query ?? ''}`,
         headers: this.headers(credentials, call.accept ?? JSON_TYPE, call.contentType),
-        timeoutMs: call.timeoutMs ?? this.options.timeoutMs ?? 30_000,
-        ...(call.body === undefined ? {} : { body: call.body }),
-        ...(call.signal === undefined ? {} : { signal: call.signal }),
+        timeoutMs,
+        withinMs: deadline === Infinity ? undefined : deadline - started,
+        body: call.body,
+        signal: call.signal,
       });
       this.observe(call.method, response.code, started, call.type);
       return response;
@@ -210,12 +219,13 @@ export class Requester {
     return new ApiError(statusFromText(stream.code, Buffer.concat(chunks).toString('utf8'), seconds), request);
   }
 
-  private async authenticate(request: string, signal: AbortSignal | undefined): Promise<Credentials> {
+  private async authenticate({ method, path, signal }: Pick<Call, 'method' | 'path' | 'signal'>): Promise<Credentials> {
     signal?.throwIfAborted();
     try {
       const credentials = this.credentials.get();
       return credentials instanceof Promise ? await credentials : credentials;
     } catch (error) {
+      const request = `${method} ${path}`;
       const why = errorMessage(error);
       throw new TransportError(`${request}: no credentials for ${this.access.server}: ${why}`, request, {
         cause: error,

@@ -10,28 +10,58 @@ export class CutStream extends Error {
   override readonly name = 'CutStream';
 }
 
+/** What the events of a watch are read with. */
+export interface WatchReading {
+  /** For messages. */
+  readonly request: string;
+  readonly open: () => Promise<ByteStream>;
+  /** See `WatchOptions`. */
+  readonly takeEcho?: ((resourceVersion: string) => boolean) | undefined;
+  /** An error as the caller is to see it. */
+  readonly failure: (error: unknown) => unknown;
+}
+
 /**
- * The events of an opened watch.
+ * The events of a watch, which is opened when the first is asked for.
  *
- * Guarantees: each line is parsed once; the connection is freed however the reader leaves.
+ * Guarantees: each line is parsed at most once; the connection is freed however the reader leaves.
  *
- * @throws ApiError for an in-stream error, for example 410 Expired.
- * @throws CutStream when the last line has no end; SyntaxError or RangeError for what is no event; what the connection fails with.
+ * @throws what `open` throws; and, as `failure` turns it: ApiError for an in-stream error, for example 410 Expired; CutStream when the last
+ * line has no end; SyntaxError or RangeError for what is no event; what the connection fails with.
  */
-export async function* watchEvents(stream: ByteStream, request: string): AsyncGenerator<WatchEvent, void, undefined> {
+export async function* watchEvents(reading: WatchReading): AsyncGenerator<WatchEvent, void, undefined> {
+  const stream = await reading.open();
   const decoder = new LineDecoder();
   try {
     for (let chunks = await stream.read(); chunks !== undefined; chunks = await stream.read()) {
       for (const chunk of chunks) {
-        for (const line of decoder.push(chunk)) yield toEvent(line, request);
+        for (const line of decoder.push(chunk)) {
+          if (!isTaken(line, reading.takeEcho)) yield toEvent(line, reading.request);
+        }
       }
     }
+    if (decoder.pendingBytes > 0) {
+      throw new CutStream(`the stream ended ${decoder.pendingBytes} bytes into an event; it was cut on the way`);
+    }
+  } catch (error) {
+    throw reading.failure(error);
   } finally {
     stream.close();
   }
-  if (decoder.pendingBytes > 0) {
-    throw new CutStream(`the stream ended ${decoder.pendingBytes} bytes into an event; it was cut on the way`);
-  }
+}
+
+const CHANGE = /^{"type":"(?:ADDED|MODIFIED)"/;
+const VERSION = '"resourceVersion":"';
+
+/**
+ * Whether a line need not be parsed. Where it holds this key only once, the key is that of the object itself, which always has one: within a
+ * text its quotes would be escaped.
+ */
+function isTaken(line: string, take: WatchReading['takeEcho']): boolean {
+  if (take === undefined || !CHANGE.test(line)) return false;
+  const start = line.indexOf(VERSION) + VERSION.length;
+  if (start < VERSION.length || line.includes(VERSION, start)) return false;
+  return take(line.slice(start, line.indexOf('"', start)));
 }
 
 function toEvent(line: string, request: string): WatchEvent {

@@ -3,7 +3,7 @@ import type { AnyKind } from '../../../constructs/core/kind';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { CacheEvent, CacheHandler } from '../cache/cache-event';
 import type { CacheView } from '../cache/cache-view';
-import { TransportError } from '../client/errors';
+import { ApiError, TransportError } from '../client/errors';
 import { runWorkers } from '../queue/run-workers';
 import type { WorkersEnd } from '../queue/run-workers';
 import type { WorkQueue } from '../queue/work-queue';
@@ -18,6 +18,7 @@ import type { SharedState } from '../reconcile/shared-states';
 import type { ControllerMetrics, ReconcileResult } from '../runtime/controller-metrics';
 import type { Logger } from '../runtime/logger';
 import { AwaitedNames } from './awaited-names';
+import { Doubts } from './doubts';
 import { objectKey, sharedQueueKey, targetOf } from './queue-key';
 import type { QueueKey, Target } from './queue-key';
 import { keysOfChild, sharedKeyOf } from './wake';
@@ -48,12 +49,14 @@ export class Controller {
   private readonly index: SharedIndex;
   private readonly sharedStates = new Map<string, SharedState>();
   private readonly awaited = new AwaitedNames();
+  private readonly doubts: Doubts;
   private synced = false;
 
   constructor(private readonly options: ControllerOptions) {
     this.kind = options.context.kind;
     this.context = { ...options.context, shared: this.sharedStates, contests: new Contests() };
     this.index = new SharedIndex(this.kind);
+    this.doubts = new Doubts(this.context);
     this.follow(this.context.objects, (event) => this.onObject(event));
     options.metrics.setMaxConcurrent(options.concurrency);
     for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
@@ -112,7 +115,7 @@ export class Controller {
     const since = this.awaited.begin();
     const finished = (result: ReconcileResult): void => metrics.finished(result, (performance.now() - began) / 1000);
     try {
-      const next = await this.reconcile(key, targetOf(key));
+      const next = await this.reconcile(targetOf(key));
       if (this.awaited.set(key, next.awaited ?? [], since)) this.add(key);
       if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
       if (next.next === 'retry') queue.addRateLimited(key);
@@ -124,6 +127,8 @@ export class Controller {
       const { kind, reason, message } = classify(error);
       const delayMs = queue.addRateLimited(key);
       if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
+      const target = targetOf(key);
+      if (kind === 'stale' && error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
       if (kind === 'stale') logger.debug({ key, reason, message, delayMs }, 'the cache was behind; trying again');
       else logger.error({ key, reason, message, delayMs, err: error }, 'reconcile failed; trying again');
       finished(kind === 'stale' ? 'requeue' : 'error');
@@ -132,12 +137,15 @@ export class Controller {
     }
   }
 
-  private reconcile(key: QueueKey, target: Target): Promise<Next> {
-    return target.what === 'object' ? reconcileObject(this.context, target.ref) : this.reconcileSharedKey(target);
+  private async reconcile(target: Target): Promise<Next> {
+    if (target.what === 'shared') return this.reconcileSharedKey(target);
+    await this.doubts.settle(target.ref);
+    return reconcileObject(this.context, target.ref);
   }
 
   private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<Next> {
     const id = sharedId(target.group, target.namespace, target.key);
+    for (const ref of this.index.objects(id)) await this.doubts.settle(ref);
     const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
     const { state, retry, afterMs, awaited } = await reconcileShared(this.context, { ...target, objects });
     const before = this.sharedStates.get(id);

@@ -3,7 +3,7 @@ import type { WorkQueue } from './work-queue';
 
 /** Options of `runWorkers`. */
 export interface RunWorkersOptions<K extends string> {
-  /** How many keys run at once. @default 32 */
+  /** How many keys run at once; half of them, rounded up, where they are keys of priority `resync`. @default 32 */
   readonly concurrency?: number;
   /**
    * Works on one key. It decides what comes next: `forget`, `addAfter` or `addRateLimited` on the queue, and records its failures.
@@ -27,7 +27,8 @@ export interface WorkersEnd<K extends string> {
 /**
  * Runs a queue's keys until `signal` aborts; then closes the queue, takes no more keys, and waits for those in flight.
  *
- * Guarantees: at most `concurrency` keys at once. At most one key is started in each turn of the event loop, so that thousands of
+ * Guarantees: at most `concurrency` keys at once, and a backlog of `resync` keys takes half of them only: a user's change finds a free
+ * worker, and a server that is not busy with everything at once. At most one key is started in each turn of the event loop, so that thousands of
  * reconciles that do no I/O ("nothing changed") hold back neither the leader's renewals nor the health checks.
  *
  * Caveats: what is abandoned at the deadline goes on running; only the end of the process stops it.
@@ -47,7 +48,8 @@ class Workers<K extends string> {
   private resolveEnded!: (end: WorkersEnd<K>) => void;
   private readonly concurrency: number;
   private readonly removeListener: () => void;
-  private active = 0;
+  private readonly resyncShare: number;
+  private readonly active: Record<Priority, number> = { user: 0, resync: 0 };
   private scheduled = false;
   private stopping = false;
   private cancelDrain: (() => void) | undefined;
@@ -60,6 +62,7 @@ class Workers<K extends string> {
     if (!Number.isInteger(this.concurrency) || this.concurrency < 1) {
       throw new RangeError(`runWorkers: concurrency is ${this.concurrency}; it must be a whole number of at least 1`);
     }
+    this.resyncShare = Math.ceil(this.concurrency / 2);
     this.ended = new Promise((resolve) => (this.resolveEnded = resolve));
     this.removeListener = queue.onReady(() => this.schedule());
     if (options.signal.aborted) this.stop();
@@ -75,10 +78,10 @@ class Workers<K extends string> {
 
   private step(): void {
     this.scheduled = false;
-    if (this.stopping || this.active >= this.concurrency) return;
-    const taken = this.queue.take();
+    if (this.stopping || this.running >= this.concurrency) return;
+    const taken = this.queue.take(this.active.resync < this.resyncShare ? 'resync' : 'user');
     if (taken === undefined) return;
-    this.active++;
+    this.active[taken.priority]++;
     void this.run(taken.key, taken.priority);
     this.schedule();
   }
@@ -91,7 +94,7 @@ class Workers<K extends string> {
       this.options.onError(key, error);
     } finally {
       this.queue.done(key);
-      this.active--;
+      this.active[priority]--;
       if (this.stopping) this.endIfIdle();
       else this.schedule();
     }
@@ -106,7 +109,11 @@ class Workers<K extends string> {
   };
 
   private endIfIdle(): void {
-    if (this.active === 0) this.end();
+    if (this.running === 0) this.end();
+  }
+
+  private get running(): number {
+    return this.active.user + this.active.resync;
   }
 
   private end(): void {

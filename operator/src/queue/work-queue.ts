@@ -132,10 +132,14 @@ export class WorkQueue<K extends string> {
     return this.backoff.failures(key);
   }
 
-  /** Hands out the next ready key; it counts as running until `done`. Undefined when none is ready. */
-  take(): Taken<K> | undefined {
+  /**
+   * Hands out the next ready key; it counts as running until `done`. Undefined when none is ready.
+   *
+   * @param least leave keys of a lower priority where they are. @default 'resync', the lowest
+   */
+  take(least: Priority = 'resync'): Taken<K> | undefined {
     if (this.closed) return undefined;
-    const entry = this.ready.user.shift() ?? this.ready.resync.shift();
+    const entry = this.ready.user.shift() ?? (least === 'resync' ? this.ready.resync.shift() : undefined);
     if (entry === undefined) return undefined;
     const now = this.clock.monotonicMs();
     this.pending.delete(entry.key);

@@ -14,6 +14,7 @@ import type { Claim } from './claim';
 import { nested, valueAt, without } from './field-path';
 import type { Contests } from './contests';
 import { lastManager, managedFieldsOf, owns, updateMovedToApply } from './managed-fields';
+import { replaceLists } from './replace-lists';
 import { asStored, firstDifference } from './standing';
 
 /** What became of one child. */
@@ -49,7 +50,7 @@ export interface ChildWrite {
  * applies it when it differs, and writes nothing when it does not. Where the server's own answer differed from what was sent, the
  * answer counts from then on: its normalisation is nobody's change.
  *
- * Guarantees: a write to an existing object carries its UID, so that it cannot bring a deleted object back.
+ * Guarantees: a write to an existing object carries its UID and version, so that it can bring back neither a deleted object nor an old spec.
  *
  * @throws ApiError when the API server refuses the child; `Conflict` when the cache was behind
  * @throws TransportError when no answer came
@@ -150,33 +151,63 @@ async function lastWriter({ client, child }: ChildWrite, live: KubeObject): Prom
 
 async function apply(write: ChildWrite, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { client, cache, child } = write;
-  const uid = uidOf(cached.object);
+  let standing = cached.object;
   if (cached.facts.createdByUpdate || child.seeds.length > 0) {
-    const current = await client.get(child.type, refOf(cached.object));
-    if (current?.metadata.uid !== uid) throw gone(child.type, cached.object);
-    let moved = await moveToApply(write, current);
-    for (const seed of child.seeds) moved = await handOver(write, moved, seed);
+    standing = (await countAsApplied(write, cached)) ?? (await moveToApply(write, cached.object));
+    for (const seed of child.seeds) standing = await handOver(write, standing, seed);
   }
-  return cache.trackWrite(refOf(applied), () =>
-    client.apply(child.type, withUid(applied, uid), { fieldManager: FIELD_MANAGER }),
+  const ref = refOf(applied);
+  const body = upon(standing, applied);
+  return cache.trackWrite(ref, () =>
+    client.apply(child.type, body, { fieldManager: FIELD_MANAGER }).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
+      return replaceLists(client, child.type, ref, body, error);
+    }),
   );
 }
 
 /**
- * Counts what a POST created as applied, so that this apply can drop fields.
+ * Counts what a POST created as applied, so that this apply can drop fields: the usual case, in which nothing has to be read for it.
+ *
+ * @returns the object as it stands then; undefined when it is not the usual case, or the object has changed or gone since it was cached
+ */
+async function countAsApplied(write: ChildWrite, { object, facts }: CacheEntry): Promise<KubeObject | undefined> {
+  if (facts.updateAt === undefined) return undefined;
+  try {
+    return await patchManagedFields(write, object, `/${String(facts.updateAt)}/operation`, 'Apply');
+  } catch (error) {
+    if (error instanceof ApiError && (error.reason === 'Conflict' || error.code === 404)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Counts what a POST created as applied, whatever else the manager has applied already.
  *
  * @returns the object as it stands then
  */
-async function moveToApply({ client, cache, child }: ChildWrite, current: KubeObject): Promise<KubeObject> {
+async function moveToApply(write: ChildWrite, cached: KubeObject): Promise<KubeObject> {
+  const { client, child } = write;
+  const current = await client.get(child.type, refOf(cached));
+  if (current?.metadata.uid !== uidOf(cached)) throw gone(child.type, cached);
   const moved = updateMovedToApply(managedFieldsOf(current), FIELD_MANAGER);
-  if (moved === undefined) return current;
+  return moved === undefined ? current : patchManagedFields(write, current, '', moved);
+}
+
+/** Replaces what stands at a path below managedFields, if the object is still the one given. */
+function patchManagedFields(
+  { client, cache, child }: ChildWrite,
+  standing: KubeObject,
+  path: string,
+  value: unknown,
+): Promise<KubeObject> {
   // Not `test`: its failure is a 422 like that of a child that the server finds invalid, where a replaced version is a Conflict.
   const patch = [
-    { op: 'replace', path: '/metadata/uid', value: current.metadata.uid },
-    { op: 'replace', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion },
-    { op: 'replace', path: '/metadata/managedFields', value: moved },
+    { op: 'replace', path: '/metadata/uid', value: standing.metadata.uid },
+    { op: 'replace', path: '/metadata/resourceVersion', value: standing.metadata.resourceVersion },
+    { op: 'replace', path: `/metadata/managedFields${path}`, value },
   ];
-  const ref = refOf(current);
+  const ref = refOf(standing);
   return cache.trackWrite(ref, () =>
     client.patch(child.type, ref, patch, { type: 'json', fieldManager: FIELD_MANAGER }),
   );
@@ -205,8 +236,13 @@ async function handOver(write: ChildWrite, current: KubeObject, seed: ActiveSeed
   );
 }
 
-function withUid(object: KubeObject, uid: string): KubeObject {
-  return { ...object, metadata: { ...object.metadata, uid } };
+/**
+ * An apply with its preconditions: the object that it was rendered for, as it stood then. Without the UID it would bring back what was
+ * deleted; without the version, one that was long on its way would bring back what the spec said before.
+ */
+function upon(standing: KubeObject, applied: KubeObject): KubeObject {
+  const { resourceVersion } = standing.metadata;
+  return { ...applied, metadata: { ...applied.metadata, uid: uidOf(standing), resourceVersion } };
 }
 
 function uidOf(live: KubeObject): string {

@@ -64,6 +64,18 @@ export function subjectKey(subject: EventSubject): string {
   return uid ?? `${subject.apiVersion}/${subject.kind}/${namespace}/${name}`;
 }
 
+/**
+ * What names an object, and nothing else of it: an event is remembered for long after its object has changed or gone, and objects can be
+ * large.
+ */
+export function identityOf({ apiVersion, kind, metadata: { name, namespace, uid } }: EventSubject): EventSubject {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) },
+  };
+}
+
 /** The namespace an event belongs in: its subject's; `default` for a cluster-scoped one (the API server's rule). */
 export function eventNamespace(subject: EventSubject): string {
   return subject.metadata.namespace ?? 'default';

@@ -1,6 +1,6 @@
 import { LinkedList, type Linked } from '../queue/linked-list';
 import { systemClock, type Clock } from './clock';
-import { eventBody, eventKey, eventName, subjectKey, withinLimits } from './event-body';
+import { eventBody, eventKey, eventName, identityOf, subjectKey, withinLimits } from './event-body';
 import type { EventInput, EventReporter, EventSubject } from './event-body';
 import {
   writeEvent,
@@ -152,7 +152,7 @@ export class EventRecorder {
     }
     const wallMs = this.clock.wallMs();
     const body = eventBody(subject, input, this.reporter, eventName(subject, wallMs, this.random), wallMs);
-    const series = new Series(key, subject, body, this.clock.monotonicMs(), wallMs);
+    const series = new Series(key, identityOf(subject), body, this.clock.monotonicMs(), wallMs);
     this.known.set(key, series);
     this.forgetBeyondLimit();
     this.push(series);

@@ -61,6 +61,13 @@ export function microServiceDeployTests(bench: Bench): void {
     const live = await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
     const child = { namespace, name: 'drift-v1' };
     await expectDeploymentBack(bench, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
+    // The number is the port's key, so an apply alone would add ours beside it, under the same name.
+    await bench.patch(owned.Service, child, { spec: { ports: [{ name: 'http', port: 80, targetPort: 80 }] } });
+    await bench.until(owned.Service, child, 'one port, ours', ({ spec: service }) => {
+      const { ports } = service as { readonly ports: readonly { readonly port: number }[] };
+      return ports.length === 1 && ports[0]?.port === 9898;
+    });
+    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
     await bench.patch(owned.ConfigMap, child, { data: { 'ms.properties': 'a=2' } });
     await bench.until(owned.ConfigMap, child, 'as written', (map) => {
       return JSON.stringify(map.data) === JSON.stringify({ 'ms.properties': 'a=1' });

@@ -125,3 +125,23 @@ test('without a reflector it works on any cache', () =>
     },
     { prepare: seed(2) },
   ));
+
+test('a list from a server that is behind the cache proves nothing, and is no reason for a new one', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector, cache, client } = harness;
+      await watched(harness);
+      const old = await client.list(cache.type, { limit: 500 });
+      cluster.remove('seed-0');
+      await eventually(() => expect(cache.size).toBe(2));
+      const behind = { ...client, list: () => Promise.resolve(old) };
+      expect(await auditCache({ client: behind, type: cache.type, cache })).toEqual({
+        missed: 0,
+        objects: [],
+        checked: 3,
+        conclusive: false,
+      });
+      expect(reflector.state().lists).toBe(1);
+    },
+    { prepare: seed(3) },
+  ));

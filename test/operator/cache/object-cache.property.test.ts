@@ -16,6 +16,12 @@ interface Change {
   readonly type: 'put' | 'delete';
 }
 
+interface How {
+  readonly tracked: boolean;
+  /** Whether the cache is offered the version of an event before the event itself. */
+  readonly offered: boolean;
+}
+
 /** A server in a few lines, a cache that follows it late, and a record of what was told. */
 class World {
   readonly cache = new ObjectCache(CONFIG_MAPS);
@@ -28,7 +34,7 @@ class World {
   private readonly writing = new Set<Name>();
   private answers: (() => Promise<void>)[] = [];
 
-  constructor(private readonly tracked: boolean) {
+  constructor(private readonly how: How) {
     this.cache.onEvent((event) => this.told.push(event));
   }
 
@@ -58,8 +64,9 @@ class World {
       return;
     }
     this.delivered = change.version;
-    if (change.type === 'put') this.cache.applyChange(toObject(change));
-    else this.cache.applyDeletion(toObject(change));
+    if (change.type === 'delete') this.cache.applyDeletion(toObject(change));
+    else if (!this.how.offered || !this.cache.applyEcho(String(change.version)))
+      this.cache.applyChange(toObject(change));
   }
 
   relist(): void {
@@ -95,7 +102,7 @@ class World {
   private send(change: Change): void {
     const object = toObject(change);
     this.writing.add(change.name);
-    if (!this.tracked) {
+    if (!this.how.tracked) {
       this.answers.push(() => {
         this.writing.delete(change.name);
         this.cache.observeWrite(object);
@@ -126,13 +133,14 @@ const deliver: fc.Arbitrary<Step> = fc.constant((world) => world.deliver());
 const answer: fc.Arbitrary<Step> = fc.nat(3).map((which) => (world) => world.answer(which));
 const relist: fc.Arbitrary<Step> = fc.constant((world) => world.relist());
 
-async function play(tracked: boolean, steps: readonly Step[]): Promise<World> {
-  const world = new World(tracked);
+async function play(how: How, steps: readonly Step[]): Promise<World> {
+  const world = new World(how);
   for (const step of steps) await step(world);
   await world.settle();
   return world;
 }
 
+const anyHow: fc.Arbitrary<How> = fc.record({ tracked: fc.boolean(), offered: fc.boolean() });
 const anything = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: own },
@@ -147,8 +155,8 @@ const anything = fc.array(
 
 test('whatever the order of events, answers and lists, the cache ends as the server', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.boolean(), anything, async (tracked, steps) => {
-      const world = await play(tracked, steps);
+    fc.asyncProperty(anyHow, anything, async (how, steps) => {
+      const world = await play(how, steps);
       expect(world.cached()).toEqual(world.server());
     }),
     { numRuns: 1000 },
@@ -157,8 +165,8 @@ test('whatever the order of events, answers and lists, the cache ends as the ser
 
 test("somebody else's last change of an object that stands is always told", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.boolean(), anything, async (tracked, steps) => {
-      const world = await play(tracked, steps);
+    fc.asyncProperty(anyHow, anything, async (how, steps) => {
+      const world = await play(how, steps);
       for (const { name: changed, version, uid } of world.changes.filter(({ author }) => author === 'foreign')) {
         if (!world.server()[changed]?.startsWith(`${uid}@`)) continue;
         const after = world.told.filter(
@@ -174,8 +182,8 @@ test("somebody else's last change of an object that stands is always told", asyn
 
 test('whoever was told of an object is told of its deletion, once', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.boolean(), anything, async (tracked, steps) => {
-      const world = await play(tracked, steps);
+    fc.asyncProperty(anyHow, anything, async (how, steps) => {
+      const world = await play(how, steps);
       const uidsOf = (wanted: (type: CacheEvent['type']) => boolean): (string | undefined)[] =>
         world.told.filter(({ type }) => wanted(type)).map(({ object }) => object.object.metadata.uid);
       const deleted = uidsOf((type) => type === 'deleted');
@@ -191,10 +199,22 @@ test('whoever was told of an object is told of its deletion, once', async () => 
 test('tracked writes of our own raise nothing, whichever comes first, the answer or the echo', async () => {
   const steps = fc.array(fc.oneof(own, { weight: 2, arbitrary: deliver }, answer), { maxLength: 30 });
   await fc.assert(
-    fc.asyncProperty(steps, async (played) => {
-      const world = await play(true, played);
+    fc.asyncProperty(fc.boolean(), steps, async (offered, played) => {
+      const world = await play({ tracked: true, offered }, played);
       expect(world.told).toEqual([]);
       expect(world.cached()).toEqual(world.server());
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('an echo that need not be read does what reading it does', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.boolean(), anything, async (tracked, steps) => {
+      const read = await play({ tracked, offered: false }, steps);
+      const offered = await play({ tracked, offered: true }, steps);
+      expect(offered.told).toEqual(read.told);
+      expect(offered.cached()).toEqual(read.cached());
     }),
     { numRuns: 1000 },
   );

@@ -72,6 +72,27 @@ describe('writes of our own', () => {
     expect(told()).toEqual([]);
   });
 
+  test('have echoes that are known by their version, once, and are told to observers', () => {
+    const { cache, told } = setUp();
+    const observed: CacheEvent[] = [];
+    cache.onChange((event) => observed.push(event));
+    cache.observeWrite(at(1));
+    cache.observeWrite(at(2));
+    expect(cache.applyEcho('3')).toBe(false);
+    expect(cache.applyEcho('1')).toBe(true);
+    expect(cache.applyEcho('1')).toBe(false);
+    expect(cache.applyEcho('2')).toBe(true);
+    expect(cache.resourceVersion).toBe('2');
+    expect(told()).toEqual([]);
+    expect(observed.map(({ type, object }) => [type, object.object.metadata.resourceVersion])).toEqual([
+      ['updated', '2'],
+      ['updated', '2'],
+    ]);
+    cache.observeWrite(at(4));
+    cache.applyDeletion(at(5));
+    expect(cache.applyEcho('4')).toBe(false);
+  });
+
   test('do not hide a change that somebody else made just before', () => {
     const { cache, told } = setUp();
     cache.applyChange(at(1));

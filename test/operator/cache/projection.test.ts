@@ -1,4 +1,4 @@
-import { metadataOnly, projectMetadata } from '../../../operator/src/cache/projection';
+import { factsOf, metadataOnly, projectMetadata } from '../../../operator/src/cache/projection';
 
 const OBJECT = {
   apiVersion: 'v1',
@@ -21,7 +21,7 @@ test('drops what only field managers and kubectl need, and leaves the object giv
       metadata: { name: 'a', namespace: 'b', annotations: { kept: 'yes' } },
       data: { a: '1' },
     },
-    facts: { createdByUpdate: true },
+    facts: { createdByUpdate: true, updateAt: 0 },
   });
   expect(OBJECT).toEqual(before);
 });
@@ -44,3 +44,17 @@ test.each([
   const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields: [entry] } };
   expect(projectMetadata(object).facts.createdByUpdate).toBe(expected);
 });
+
+test.each([
+  ['among those of others', [{ manager: 'kubectl', operation: 'Apply' }, ours('Update')], 1],
+  ['beside our status', [ours('Update'), { ...ours('Update'), subresource: 'status' }], 0],
+  ['beside what we have applied already', [ours('Apply'), ours('Update')], undefined],
+  ['of two versions', [ours('Update'), { ...ours('Update'), apiVersion: 'v2' }], undefined],
+])('the place of the entry %s', (_where, managedFields, updateAt) => {
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
+  expect(factsOf(object)).toEqual({ createdByUpdate: true, ...(updateAt === undefined ? {} : { updateAt }) });
+});
+
+function ours(operation: string): object {
+  return { manager: 'kindred', operation };
+}

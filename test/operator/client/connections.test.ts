@@ -1,11 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { Credentials } from '../../../operator/src/client/cluster-access';
 import { staticAccess } from '../../../operator/src/client/cluster-access';
 import { TransportError } from '../../../operator/src/client/errors';
 import type { HttpApiClientOptions } from '../../../operator/src/client/http-api-client';
 import { createApiClient } from '../../../operator/src/client/http-api-client';
 import type { ResponseObservation } from '../../../operator/src/client/requester';
 import { eventually } from '../support/eventually';
-import { FakeApiServer, json } from '../support/fake-api-server';
+import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';
 
 const OBJECT = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b', namespace: 'a' } };
@@ -89,6 +91,28 @@ describe('broken connections', () => {
     await expect(waiting).rejects.toThrow('no connection within 0.03 s');
     await expect(busy).rejects.toThrow('no whole answer');
     expect(server.requests).toHaveLength(1);
+  });
+
+  test('a request may be bounded in all: the wait for a connection, its answer, and repetitions', async () => {
+    await connect({ maxConnections: 1 });
+    server.next(() => undefined);
+    const busy = client.get(CONFIG_MAPS, REF, { timeoutMs: 100 });
+    const waiting = client.get(CONFIG_MAPS, REF, { withinMs: 600 });
+    server.next(() => undefined);
+    await expect(busy).rejects.toThrow('no whole answer within 0.1 s');
+    await expect(waiting).rejects.toThrow('no whole answer within 0.5 s');
+    server.next((_request, response) => status(response, 429, 'TooManyRequests', { headers: { 'retry-after': '2' } }));
+    await expect(client.get(CONFIG_MAPS, REF, { withinMs: 1500 })).rejects.toMatchObject({ code: 429 });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('a request whose time is over before it can be sent is not sent', async () => {
+    const credentials = (): Promise<Credentials> => delay(30, { headers: {} });
+    client = createApiClient({ server: await server.listen(), credentials });
+    await expect(client.create(CONFIG_MAPS, OBJECT, { ...MANAGER, withinMs: 10 })).rejects.toThrow(
+      'was not sent: its 10 ms were over before',
+    );
+    expect(server.requests).toEqual([]);
   });
 
   test('the signal of the caller frees the connection', async () => {

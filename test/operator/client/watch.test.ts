@@ -140,6 +140,41 @@ describe('watches', () => {
     expect(count).toBe(200);
   });
 
+  test('a change is taken by its version alone where that is all there is to know', async () => {
+    await connect();
+    const told = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`;
+    const at = (resourceVersion: string, more = {}): object => ({ ...more, metadata: { name: 'a', resourceVersion } });
+    server.next(
+      (_request, response) =>
+        void response.end(
+          [
+            told('ADDED', at('1')),
+            told('MODIFIED', at('2', { data: { text: '"resourceVersion":"9"' } })),
+            // Which of the two is the object's own, only the parser knows.
+            told('MODIFIED', at('3', { involved: { resourceVersion: '1' } })),
+            told('MODIFIED', at('4')),
+            told('DELETED', at('2')),
+            told('BOOKMARK', at('2')),
+            told('ADDED', { metadata: { name: 'without' } }),
+          ].join(''),
+        ),
+    );
+    const offered: string[] = [];
+    const takeEcho = (version: string): boolean => offered.push(version) > 0 && version < '4';
+    const options = { timeoutSeconds: 5, signal: new AbortController().signal, idleTimeoutMs: 1000, takeEcho };
+    const seen: unknown[] = [];
+    for await (const { type, object } of client.watch(CONFIG_MAPS, options))
+      seen.push([type, object.metadata.resourceVersion]);
+    expect(offered).toEqual(['1', '2', '4']);
+    expect(seen).toEqual([
+      ['MODIFIED', '3'],
+      ['MODIFIED', '4'],
+      ['DELETED', '2'],
+      ['BOOKMARK', '2'],
+      ['ADDED', undefined],
+    ]);
+  });
+
   test('many watches take no connection from requests', async () => {
     await connect({ maxConnections: 1 });
     const given = new AbortController();

@@ -9,6 +9,19 @@ function gate(): { promise: Promise<void>; open: () => void } {
   return { promise, open };
 }
 
+/** Runs that go on until their gates are opened, and the keys in the order in which they began. */
+function held() {
+  const gates = new Map<string, () => void>();
+  const started: string[] = [];
+  const process = async (key: string): Promise<void> => {
+    started.push(key);
+    const { promise, open } = gate();
+    gates.set(key, open);
+    await promise;
+  };
+  return { started, gates, process };
+}
+
 function unexpected(key: string, error: unknown): void {
   throw new Error(`unexpected failure of ${key}`, { cause: error });
 }
@@ -25,19 +38,13 @@ describe('runWorkers', () => {
   });
 
   it('runs what was added before and after it started, no more at once than asked', async () => {
-    const gates = new Map<string, () => void>();
-    const started: string[] = [];
+    const { started, gates, process } = held();
     for (const key of ['a', 'b', 'c']) queue.add(key);
     const ended = runWorkers(queue, {
       concurrency: 2,
       signal: abort.signal,
       onError: unexpected,
-      process: async (key) => {
-        started.push(key);
-        const held = gate();
-        gates.set(key, held.open);
-        await held.promise;
-      },
+      process,
     });
     await settle();
     expect(started).toEqual(['a', 'b']);
@@ -52,6 +59,31 @@ describe('runWorkers', () => {
     expect(started).toEqual(['a', 'b', 'c', 'd']);
     for (const open of gates.values()) open();
     abort.abort();
+    await expect(ended).resolves.toEqual({ abandoned: [] });
+  });
+
+  it('gives half of its workers to a backlog, the others to what users change', async () => {
+    const { started, gates, process } = held();
+    for (const key of ['r1', 'r2', 'r3', 'r4']) queue.add(key, 'resync');
+    const ended = runWorkers(queue, {
+      concurrency: 3,
+      signal: abort.signal,
+      onError: unexpected,
+      process,
+    });
+    await settle();
+    expect(started).toEqual(['r1', 'r2']);
+    for (const key of ['u1', 'u2']) queue.add(key, 'user');
+    await settle();
+    expect(started).toEqual(['r1', 'r2', 'u1']);
+    gates.get('r1')!();
+    await settle();
+    expect(started).toEqual(['r1', 'r2', 'u1', 'u2']);
+    gates.get('u1')!();
+    await settle();
+    expect(started).toEqual(['r1', 'r2', 'u1', 'u2', 'r3']);
+    abort.abort();
+    for (const open of gates.values()) open();
     await expect(ended).resolves.toEqual({ abandoned: [] });
   });
 

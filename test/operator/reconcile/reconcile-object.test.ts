@@ -113,13 +113,25 @@ describe('reconcileObject of a HelloApp', () => {
     expect((await harness.reconcile('web')).writes[0]).toBe('APPLY Deployment web (kindred)');
   });
 
+  it('reads the child before that only when it has changed since it was cached', async () => {
+    await harness.add('web', spec);
+    await harness.reconcile('web');
+    harness.respec('web', { image: 'nginx:2' });
+    harness.server.delivery = 'held';
+    harness.server.edit(Deployment, ref('web'), (live) => ({ ...live, status: { replicas: 1 } }));
+    await harness.reconcile('web');
+    const verbs = harness.server.requests.map(({ verb, type }) => `${verb} ${type.kind}`);
+    expect(verbs.slice(0, 4)).toEqual(['PATCH Deployment', 'GET Deployment', 'PATCH Deployment', 'APPLY Deployment']);
+    expect(harness.live(Deployment, 'web').spec).toHaveProperty('template.spec.containers.0.image', 'nginx:2');
+  });
+
   it('carries the uid in every write to an object that exists', async () => {
     await harness.add('web', spec);
     await harness.reconcile('web');
     const { uid } = harness.live(Deployment, 'web').metadata;
     harness.respec('web', { image: 'nginx:2' });
     await harness.reconcile('web');
-    const [, patch, apply, status] = harness.server.requests;
+    const [patch, apply, status] = harness.server.requests;
     expect(patch?.body).toContainEqual(expect.objectContaining({ path: '/metadata/uid', value: uid }));
     expect(apply?.body).toMatchObject({ metadata: { uid } });
     expect(status?.body).toMatchObject({ metadata: { uid: harness.object('web').metadata.uid } });

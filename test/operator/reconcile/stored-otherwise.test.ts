@@ -122,7 +122,7 @@ describe('what is remembered of how children look', () => {
     await harness.reconcile('web');
     expect(shapes.size).toBe(1);
     harness.server.before = ({ verb, type }) => {
-      if (verb === 'APPLY' && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
+      if (['APPLY', 'PATCH'].includes(verb) && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
     };
     for (let i = 1; i < 5; i++) {
       harness.respec('web', { image: `nginx:${String(i)}` });

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { TransportError } from '../../../operator/src/client/errors';
 import {
@@ -281,5 +283,23 @@ describe('EventRecorder', () => {
       expect(outcomes).toEqual(['failed']);
       expect(api.count('create')).toBe(2);
     });
+  });
+
+  it('does not keep the objects that it remembers events of', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const about = ((): WeakRef<KubeObject> => {
+      const object = { ...subject('web', 'shop'), spec: { config: 'x'.repeat(1000) } };
+      recorder.record(object, synced);
+      return new WeakRef(object);
+    })();
+    await settle();
+    // A WeakRef holds on until the present turn of the event loop has ended.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect(about.deref()).toBeUndefined();
+    recorder.record(subject('web', 'shop'), synced);
+    await settle();
+    expect(stored()).toMatchObject([{ series: { count: 2 } }]);
   });
 });

@@ -71,7 +71,7 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
     return this.answer(request('APPLY', type, body.metadata, body, options), () => {
       const writer: Writer = { manager, operation: 'Apply', subresource };
       const live = this.at(type, body.metadata);
-      const { uid } = body.metadata;
+      const { uid, resourceVersion } = body.metadata;
       if (uid !== undefined && live?.metadata.uid !== uid) {
         throw conflict(
           `uid mismatch: the provided object specified uid ${uid}, the existing one has ${live?.metadata.uid ?? 'none'}`,
@@ -80,6 +80,9 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
       if (live === undefined) {
         if (subresource !== undefined) throw notFound(type, body.metadata);
         return this.insert(type, body, writer);
+      }
+      if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion) {
+        throw conflict('the object has been modified; please apply your changes to the latest version and try again');
       }
       try {
         const { status, ...main } = body;

@@ -62,11 +62,16 @@ export class Bench {
 
   /** Starts an operator, as its Deployment does; resolves when its health server listens. */
   async start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<OperatorProcess> {
-    const kubeconfig = await this.plane.kubeconfigFor(this.platform.account);
+    const kubeconfig = await this.kubeconfig();
     const operator = await OperatorProcess.start({ kubeconfig, args: [...this.platform.args, ...args], env });
     this.started.push(operator);
     this.operator = operator;
     return operator;
+  }
+
+  /** Whose requests an operator's are, and where they go; a path. */
+  protected async kubeconfig(): Promise<string> {
+    return this.plane.kubeconfigFor(this.platform.account);
   }
 
   /** Ends every operator and the client. */

@@ -1,0 +1,71 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { HelloApp } from '../../../constructs/kinds';
+import { ObjectCache } from '../../../operator/src/cache/object-cache';
+import type { ApiClient } from '../../../operator/src/client/api-client';
+import { Doubts } from '../../../operator/src/controller/doubts';
+
+const ref = { namespace: 'shop', name: 'web' };
+
+function object(uid: string, resourceVersion: string): KubeObject {
+  const { apiVersion, kind } = HelloApp;
+  return { apiVersion, kind, metadata: { ...ref, uid, resourceVersion } };
+}
+
+describe('Doubts', () => {
+  let live: KubeObject | undefined;
+  let asked: number;
+  let cache: ObjectCache;
+  let doubts: Doubts;
+
+  beforeEach(() => {
+    live = object('a', '1');
+    asked = 0;
+    cache = new ObjectCache(HelloApp.type);
+    cache.applyChange(object('a', '1'));
+    // Its permissions are to list and to watch its kinds, not to get their objects.
+    const list: ApiClient['list'] = (_type, options) => {
+      asked += 1;
+      expect(options).toMatchObject({ namespace: 'shop', fieldSelector: 'metadata.name=web' });
+      return Promise.resolve({ items: live === undefined ? [] : [live], resourceVersion: '2' });
+    };
+    doubts = new Doubts({ client: { list }, kind: HelloApp, objects: cache });
+  });
+
+  it('asks nothing while there is none', async () => {
+    await doubts.settle(ref);
+    expect(asked).toBe(0);
+  });
+
+  it('asks once, and no more when the object stands', async () => {
+    doubts.raise(ref);
+    await doubts.settle(ref);
+    await doubts.settle(ref);
+    expect(asked).toBe(1);
+  });
+
+  it('lasts while the server has no such object, or another of its name', async () => {
+    doubts.raise(ref);
+    live = undefined;
+    await expect(doubts.settle(ref)).rejects.toMatchObject({ code: 409 });
+    live = object('b', '2');
+    await expect(doubts.settle(ref)).rejects.toThrow('helloapps "web" was deleted, or replaced');
+    expect(asked).toBe(2);
+  });
+
+  it.each([
+    ['the deletion', () => cache.applyDeletion(object('a', '2'))],
+    ['the successor', () => cache.applyChange(object('b', '2'))],
+  ])('ends with the event of %s', async (_what, tell) => {
+    doubts.raise(ref);
+    live = undefined;
+    tell();
+    await doubts.settle(ref);
+    expect(asked).toBe(0);
+  });
+
+  it('is not raised about what the cache does not hold', async () => {
+    doubts.raise({ ...ref, name: 'other' });
+    await doubts.settle({ ...ref, name: 'other' });
+    expect(asked).toBe(0);
+  });
+});
