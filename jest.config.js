@@ -1,4 +1,4 @@
-// Unit tests touch no cluster; e2e tests run against the real API server of local/.
+// Unit tests touch no cluster; e2e and faults run against the real API server of local/.
 const transform = {
   '^.+\\.(t|j)s$': [
     '@swc/jest',
@@ -23,8 +23,9 @@ module.exports = {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/', '<rootDir>/test/faults/'],
     },
+    { ...common, displayName: 'faults', testMatch: ['<rootDir>/test/faults/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
   ],
 };

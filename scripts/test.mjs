@@ -9,6 +9,8 @@ import { jestCounts, summaryLine, sum } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+const workers = availableParallelism() < 4 ? 1 : 2;
+
 /** Each part of the test, in the order in which they run: the quick ones first. */
 const parts = {
   typecheck: () => check('node_modules/typescript/bin/tsc', '--noEmit'),
@@ -16,7 +18,9 @@ const parts = {
   crds: () => check('node_modules/tsx/dist/cli.mjs', 'scripts/check-crds.ts'),
   unit: () => jest('unit'),
   // Every file starts a control plane of its own, which keeps a core busy.
-  e2e: async () => sum([await build(), await prepare(), await jest('e2e', availableParallelism() < 4 ? 1 : 2)]),
+  e2e: async () => sum([await build(), await prepare(), await jest('e2e', workers)]),
+  // The short form; `npm run test:faults` is the long one.
+  faults: async () => sum([await build(), await prepare(), await jest('faults', workers)]),
 };
 
 const chosen = process.argv.slice(2);

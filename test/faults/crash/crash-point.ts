@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { ProxiedRequest } from '../proxy/proxied-request';
+
+/** A write that an operator makes in a stage of a life. */
+export interface WriteAddress {
+  readonly stage: string;
+  readonly verb: string;
+  /** `deployments.apps`, `helloapps/status.apps.anupam.com`. */
+  readonly resource: string;
+  readonly name: string;
+  /**
+   * From 1: one more than the writes of this verb to this object that the server has accepted in the stage. Refused ones do not count, since
+   * a Conflict comes by chance.
+   */
+  readonly occurrence: number;
+  /** The same for writes that say the same, though versions and times have gone on; undefined where it is not known. */
+  readonly content?: string;
+}
+
+/** `before`: the write never reaches the server. `after`: it takes effect, and the operator never learns of it. */
+export type Moment = 'before' | 'after';
+
+/** Where an operator is stopped. */
+export interface CrashPoint {
+  readonly life: string;
+  readonly moment: Moment;
+  readonly write: WriteAddress;
+}
+
+/** The object and verb of a write, whenever in its stage it comes: `update: patch deployments.apps web`. */
+export function targetOf({ stage, verb, resource, name }: Omit<WriteAddress, 'occurrence'>): string {
+  return `${stage}: ${verb} ${resource} ${name}`;
+}
+
+/** `HelloApp/update/before patch deployments.apps web #2`. */
+export function pointText({ life, moment, write }: CrashPoint): string {
+  const { stage, verb, resource, name, occurrence } = write;
+  return `${life}/${stage}/${moment} ${verb} ${resource} ${name} #${String(occurrence)}`;
+}
+
+/** Crash points, one a line. */
+export function pointsText(points: readonly CrashPoint[]): string {
+  return points.length === 0 ? '  none' : points.map((point) => `  ${pointText(point)}`).join('\n');
+}
+
+/** @throws Error when the text is no crash point */
+export function parsePoint(text: string): CrashPoint {
+  const parts = /^([\w-]+)\/([\w-]+)\/(before|after) (\w+) (\S+) (\S+) #(\d+)$/.exec(text);
+  if (parts === null) {
+    throw new Error(`"${text}" is no crash point; one reads "HelloApp/update/before patch deployments.apps web #2"`);
+  }
+  const [, life = '', stage = '', moment = '', verb = '', resource = '', name = '', occurrence = ''] = parts;
+  return { life, moment: moment as Moment, write: { stage, verb, resource, name, occurrence: Number(occurrence) } };
+}
+
+/** The name of the object that a write is about, without the number of this process, which some names bear. */
+export function nameIn({ name, body }: ProxiedRequest): string {
+  return (name ?? newNameIn(body)).replace(`-${String(process.pid)}`, '');
+}
+
+/** The name of a new object stands in the body only. */
+function newNameIn(body: Buffer): string {
+  const { metadata } = JSON.parse(body.toString()) as { readonly metadata?: { readonly name?: string } };
+  return metadata?.name ?? '?';
+}
+
+/** See `WriteAddress.content`. */
+export function contentIn({ url, body }: ProxiedRequest): string {
+  const text = body.toString().replaceAll(/"\d+"|"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '""');
+  return createHash('sha256').update(`${url.search}\n${text}`).digest('hex');
+}

@@ -1,0 +1,173 @@
+import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
+import { owned } from '../../../constructs/core/owned';
+import { useBench } from '../../e2e/operator/support/bench';
+import { ready } from '../../e2e/operator/support/conditions';
+import { childrenStand } from '../../e2e/operator/support/expect-children';
+import { form } from '../form';
+import { when } from '../proxy/fault-proxy';
+import { resetBefore, stall } from '../proxy/faults';
+import { sentenceOf } from '../proxy/proxied-request';
+import { endStateReached } from '../support/end-state';
+import { Load } from '../support/load';
+import { HeldRequests } from './held-requests';
+import { Replica, RENEW_DEADLINE_MS } from './replica';
+
+jest.setTimeout(form({ short: 150_000, long: 600_000 }));
+
+const size = form({ short: { steady: 1, rounds: 1, paceMs: 150 }, long: { steady: 4, rounds: 3, paceMs: 1_000 } });
+/** What was asked for just before the moment at which a proxy, or this process, looks at its clock, in milliseconds. */
+const CLOCKS_MS = 250;
+
+const bench = useBench({ operator: false });
+const replicas: Replica[] = [];
+let leader: Replica;
+let other: Replica;
+
+async function join(): Promise<Replica> {
+  const replica = await Replica.start(bench);
+  replicas.push(replica);
+  return replica;
+}
+
+beforeAll(async () => {
+  leader = await join();
+  await leader.operator.working();
+  other = await join();
+}, 120_000);
+afterAll(async () => {
+  await Promise.all(replicas.map((replica) => replica.close()));
+});
+
+/** The other one leads; a new one stands by. */
+async function succeeded(): Promise<void> {
+  leader = other;
+  other = await join();
+}
+
+test('the leader is killed in the middle of work: the other one finishes it', async () => {
+  const load = new Load(bench, await bench.namespace('killed'), size);
+  await load.before();
+  await endStateReached(load);
+  const working = load.during();
+  await bench.eventually('the leader to be in the middle of it', () =>
+    Promise.resolve(leader.writesSince(0).length > 60 ? true : undefined),
+  );
+  await leader.operator.kill();
+  const killedAt = Date.now();
+  await working;
+  await other.operator.working();
+  expect(other.writesSince(0).filter(({ at }) => at < killedAt)).toEqual([]);
+  await endStateReached(load);
+  await succeeded();
+});
+
+test('a leader that was paused past its Lease writes nothing more, and what it had in flight does no harm', async () => {
+  const namespace = await bench.namespace('paused');
+  const at = (name: string) => ({ namespace, name });
+  await bench.make(HelloApp, at('replaced'), { image: 'nginx:1' });
+  await bench.make(HelloApp, at('changed'), { image: 'nginx:1' });
+  for (const name of ['replaced', 'changed']) await bench.until(HelloApp.type, at(name), 'Ready', ready);
+  // The first change of a child moves its fields to apply; later ones are an apply alone, which is what is to be held.
+  for (const name of ['replaced', 'changed']) {
+    await bench.respec(HelloApp, at(name), { image: 'nginx:1.1' });
+    await bench.until(HelloApp.type, at(name), 'Ready', ready);
+  }
+
+  const held = new HeldRequests();
+  leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
+  await bench.respec(HelloApp, at('replaced'), { image: 'nginx:2' });
+  await bench.respec(HelloApp, at('changed'), { image: 'nginx:2' });
+  await bench.make(HelloApp, at('created'), { image: 'nginx:1' });
+  await bench.make(DemoMicroService, at('finalized'), { image: 'podinfo:1' });
+  await bench.make(Foo, at('foo'), { deploymentName: 'of-foo' });
+  await bench.eventually('a write for each', () => Promise.resolve(held.all.length === 5 ? true : undefined));
+  leader.operator.pause();
+  const pausedAt = Date.now();
+  const deadline = leader.lastRenewal(pausedAt) + RENEW_DEADLINE_MS;
+
+  await other.operator.working();
+  expect(await other.said('became leader')).toBeGreaterThan(deadline);
+  // The other one brings all of it about; then things change that the held writes know nothing of.
+  for (const name of ['replaced', 'changed', 'created']) await bench.until(HelloApp.type, at(name), 'Ready', ready);
+  await bench.until(DemoMicroService.type, at('finalized'), 'Ready', ready);
+  await bench.remove(DemoMicroService.type, at('finalized'));
+  const { uid } = (await bench.get(owned.Deployment, at('replaced'))).metadata;
+  await bench.client.delete(owned.Deployment, at('replaced'));
+  const renewed = await bench.until(
+    owned.Deployment,
+    at('replaced'),
+    'made anew',
+    ({ metadata }) => metadata.uid !== uid,
+  );
+  for (const name of ['replaced', 'changed', 'created']) await bench.respec(HelloApp, at(name), { image: 'nginx:3' });
+  const settled = async (): Promise<void> => {
+    for (const name of ['replaced', 'changed', 'created']) {
+      const live = await bench.until(HelloApp.type, at(name), 'Ready', ready);
+      await childrenStand(bench, HelloApp, live);
+    }
+    await childrenStand(bench, Foo, await bench.until(Foo.type, at('foo'), 'Ready', ready));
+  };
+  await settled();
+
+  const before = await bench.get(owned.Deployment, at('changed'));
+  const statuses = Object.fromEntries(await held.release());
+  // Each is refused by a precondition: a UID, a version, or that there is nothing of the name yet.
+  expect(statuses).toEqual({
+    [`patch deployments.apps ${namespace}/replaced`]: [409],
+    [`patch deployments.apps ${namespace}/changed`]: [409],
+    [`create deployments.apps ${namespace}`]: [409, 409],
+    [`patch demomicroservices.devops.my.domain ${namespace}/finalized`]: [404],
+  });
+  await settled();
+  expect((await bench.get(owned.Deployment, at('replaced'))).metadata.uid).toBe(renewed.metadata.uid);
+  expect(await bench.client.get(DemoMicroService.type, at('finalized'))).toBeUndefined();
+  // Its pods have not been rolled back to what the spec said before, not even for a moment.
+  const { generation } = (await bench.get(owned.Deployment, at('changed'))).metadata;
+  expect(generation).toBe(before.metadata.generation);
+
+  const resumedAt = Date.now();
+  leader.operator.resume();
+  expect(await leader.operator.exited).toEqual({ code: 1, signal: null });
+  expect(leader.writesSince(resumedAt).map(sentenceOf)).toEqual([]);
+  expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
+  await settled();
+  await succeeded();
+});
+
+const cuts = form({
+  short: [['gets no answer', stall]] as const,
+  long: [
+    ['gets no answer', stall],
+    ['is reset at every request', resetBefore],
+  ] as const,
+});
+test.each(cuts)('a leader that %s has ended its work before the other one begins', async (_what, fault) => {
+  const load = new Load(bench, await bench.namespace('cut'), size);
+  await load.before();
+  await endStateReached(load);
+  const working = load.during();
+  const pending = new Set<string>();
+  await bench.eventually('the leader to be at work', () =>
+    Promise.resolve(leader.writesSince(Date.now() - 1_000).length > 0 ? true : undefined),
+  );
+  leader.proxy.fault = async (exchange) => {
+    const { writes, beside } = exchange.request;
+    const sentence = sentenceOf(exchange.request);
+    if (writes && !beside) pending.add(sentence);
+    exchange.gone.addEventListener('abort', () => pending.delete(sentence));
+    await fault(exchange);
+  };
+  const cutAt = Date.now();
+  leader.proxy.cut();
+  const deadline = leader.lastRenewal(cutAt) + RENEW_DEADLINE_MS;
+  await working;
+
+  const lostAt = await leader.said('lost leadership');
+  const ledAt = await other.said('became leader');
+  expect(lostAt).toBeLessThan(ledAt);
+  expect([...pending]).toEqual([]);
+  expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
+  expect(await leader.operator.exited).toEqual({ code: 1, signal: null });
+  await endStateReached(load);
+  await succeeded();
+});

@@ -1,0 +1,46 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { owned } from '../../../constructs/core/owned';
+import { Foo } from '../../../constructs/kinds';
+import { ready } from '../../e2e/operator/support/conditions';
+import { useFaultBench } from '../fault-bench';
+import { when } from '../proxy/fault-proxy';
+import { resetBefore } from '../proxy/faults';
+
+jest.setTimeout(120_000);
+
+const bench = useFaultBench();
+
+/** The garbage collector deletes a child of an owner that is gone in a fraction of a second: a loop with it would show. */
+const lookMs = 5_000;
+
+test('while owners are not heard of, a child of a deleted one is not made again and again', async () => {
+  await bench.start();
+  await bench.operator.working();
+  const namespace = await bench.namespace();
+  const ref = { namespace, name: 'foo' };
+  const child = { namespace, name: 'of-foo' };
+  await bench.make(Foo, ref, { deploymentName: child.name });
+  await bench.until(Foo.type, ref, 'Ready', ready);
+
+  const isWatchOfFoos = ({ verb, resource }: { verb: string; resource: string }): boolean =>
+    verb === 'watch' && resource === 'foos.samplecontroller.k8s.io';
+  bench.proxy.fault = when(isWatchOfFoos, resetBefore);
+  bench.proxy.cut();
+  await bench.eventually('the other watches to be open', () => {
+    const cut = bench.proxy.requests.findLastIndex(isWatchOfFoos);
+    const since = bench.proxy.requests.slice(0, cut).filter(({ verb }) => verb === 'watch');
+    return Promise.resolve(since.some(({ resource }) => resource === 'deployments.apps') ? true : undefined);
+  });
+  const before = bench.proxy.writes().length;
+  await bench.remove(Foo.type, ref);
+  await delay(lookMs);
+  const creates = bench.proxy
+    .writes()
+    .slice(before)
+    .filter(({ verb }) => verb === 'create');
+  // It may be made once: that it is not to be shows only then.
+  expect(creates.length).toBeLessThanOrEqual(1);
+
+  bench.heal();
+  await bench.gone(owned.Deployment, child);
+});

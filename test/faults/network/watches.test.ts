@@ -1,0 +1,55 @@
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { useFaultBench } from '../fault-bench';
+import { form } from '../form';
+import type { Fault } from '../proxy/fault-proxy';
+import {
+  cutEvents,
+  delayedEvents,
+  gone,
+  goneInStream,
+  pagesOf,
+  silentWatch,
+  sometimes,
+  staleReads,
+  withoutStreamingLists,
+} from '../proxy/faults';
+import { seed } from '../support/seed';
+import { testUnderFaults } from './under-fault';
+
+jest.setTimeout(form({ short: 120_000, long: 900_000 }));
+
+const bench = useFaultBench();
+
+const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
+
+/** As the cluster stands when a fault begins, reads see it until that ends. */
+function fromTheBeginning(): Fault {
+  let revision: Promise<string> | undefined;
+  return async (exchange) => {
+    revision ??= bench.client.list(CONFIG_MAPS, { limit: 1 }).then(({ resourceVersion }) => resourceVersion);
+    const asOf = await revision;
+    return staleReads(() => asOf)(exchange);
+  };
+}
+
+const forgotten = sometimes(seed, 0.7, gone);
+const ended = sometimes(seed, 0.7, cutEvents(30, { cleanly: true }));
+
+/** Watches end all the time; whoever comes back finds its version forgotten. */
+const forgetful: Fault = (exchange) =>
+  (exchange.request.url.searchParams.has('resourceVersion') ? forgotten : ended)(exchange);
+
+testUnderFaults(bench, [
+  ['watches are cut in the middle of an event, again and again', cutEvents(3)],
+  ['watches end in the middle of an event, though HTTP is content', cutEvents(3, { cleanly: true })],
+  ['watches fall silent', sometimes(seed, 0.5, silentWatch)],
+  ['events come a second and a half late', delayedEvents(1_500)],
+  ['watches end, and their version is gone, 410', forgetful],
+  ['watches say in the stream that their version is gone', sometimes(seed, 0.7, goneInStream(5))],
+  ['gets and lists are answered from an older revision', fromTheBeginning()],
+  [
+    'there are no streaming lists, pages are small, and the further ones are gone',
+    (exchange) =>
+      exchange.request.verb === 'watch' ? withoutStreamingLists(forgetful)(exchange) : pagesOf(2, gone)(exchange),
+  ],
+]);

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Agent } from 'node:https';
+import { request as httpsRequest } from 'node:https';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ProxiedRequest } from './proxied-request';
+
+/** Where requests go. */
+export interface Upstream {
+  readonly origin: string;
+  readonly agent: Agent;
+}
+
+/** An answer that was read as a whole. */
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+/** What a forwarded request may differ in. */
+export interface Changes {
+  /** Path and query. @default as it came */
+  readonly target?: string;
+  /** The request goes on to the server even when the client has gone, as one does that was in flight. @default false */
+  readonly outlivesClient?: boolean;
+}
+
+/**
+ * One request and what is done with it. A fault composes these steps; `pass` is what a proxy does that does no harm.
+ *
+ * Guarantee: whatever becomes of the upstream, the client sees either an answer or the end of its connection, never silence that
+ * nobody asked for.
+ */
+export class Exchange {
+  /** Aborts when the client has gone, or was sent away. */
+  readonly gone: AbortSignal;
+  private readonly going = new AbortController();
+
+  constructor(
+    readonly request: ProxiedRequest,
+    private readonly incoming: IncomingMessage,
+    private readonly outgoing: ServerResponse,
+    private readonly upstream: Upstream,
+    private readonly resetConnection: () => void,
+  ) {
+    this.gone = this.going.signal;
+    outgoing.once('close', () => {
+      this.going.abort();
+    });
+  }
+
+  /** Sends the request on and the answer back as it comes. */
+  async pass(changes: Changes = {}): Promise<void> {
+    await this.relay(await this.forward(changes));
+  }
+
+  /**
+   * Sends the request on; resolves with the server's answer, whose body is still to come.
+   *
+   * @throws Error when the server could not be reached, or the client has gone meanwhile
+   */
+  forward({ target = this.incoming.url ?? '/', outlivesClient = false }: Changes = {}): Promise<IncomingMessage> {
+    const { method, body } = this.request;
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(`${this.upstream.origin}${target}`, {
+        method,
+        headers: endToEnd(this.incoming.headers),
+        agent: this.upstream.agent,
+        ...(outlivesClient ? {} : { signal: this.gone }),
+      });
+      request.once('error', reject);
+      request.once('response', resolve);
+      request.end(body);
+    });
+  }
+
+  /** Sends the request on and reads the whole answer, of which the client learns nothing yet. */
+  async wholeAnswer(changes: Changes = {}): Promise<WholeAnswer> {
+    const answer = await this.forward(changes);
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk as Buffer);
+    return { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) };
+  }
+
+  /** Brings an answer to the client as it comes, through `steps`. */
+  async relay(answer: IncomingMessage, ...steps: readonly Transform[]): Promise<void> {
+    const headers = endToEnd(answer.headers);
+    // What passes through a step need not be as long as it was.
+    if (steps.length > 0) delete headers['content-length'];
+    this.outgoing.writeHead(answer.statusCode ?? 502, headers);
+    this.outgoing.flushHeaders();
+    await pipeline([answer, ...steps, this.outgoing]);
+  }
+
+  /** Answers with a whole answer. */
+  send({ status, headers, body }: WholeAnswer): void {
+    this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
+    this.outgoing.end(body);
+  }
+
+  /** Sends the first bytes of a whole answer, whose headers promise all of them, and cuts the connection. */
+  async sendPart({ status, headers, body }: WholeAnswer, bytes: number): Promise<void> {
+    this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
+    // Sent before the connection ends: a reset may overtake what was written.
+    await new Promise<void>((resolve) => this.outgoing.write(body.subarray(0, bytes), () => resolve()));
+    this.outgoing.destroy();
+  }
+
+  /** Refuses as the API server does, with a Status, without asking it. */
+  refuse(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): void {
+    const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `fault: ${reason}`, reason, code };
+    this.send({
+      status: code,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: Buffer.from(JSON.stringify(status)),
+    });
+  }
+
+  /** Cuts the client's connection by a TCP reset. */
+  reset(): void {
+    this.resetConnection();
+    this.going.abort();
+  }
+
+  /** Waits, without a word, for the client to give up. */
+  async silence(): Promise<void> {
+    if (this.gone.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.gone.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+/** Headers of one hop are not passed on: RFC 9110, 7.6.1. Bodies are not compressed, so that faults can read them. */
+function endToEnd(headers: IncomingMessage['headers']): Record<string, string | string[]> {
+  const oneHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'host', 'accept-encoding']);
+  const rest = Object.entries(headers).filter(([name, value]) => !oneHop.has(name) && value !== undefined);
+  return Object.fromEntries(rest) as Record<string, string | string[]>;
+}

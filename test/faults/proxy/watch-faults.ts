@@ -1,0 +1,134 @@
+import { Transform } from 'node:stream';
+import type { TransformCallback } from 'node:stream';
+import type { Fault } from './fault-proxy';
+
+/**
+ * A watch ends in the middle of an event, after some whole ones; what is no watch passes.
+ *
+ * @param after how many events come whole
+ * @param options.cleanly HTTP's end of the body follows, as from a proxy that lost its server. @default the connection ends
+ */
+export function cutEvents(after: number, { cleanly = false }: { readonly cleanly?: boolean } = {}): Fault {
+  return endsAfter(after, (line, out) => {
+    out.push(line.subarray(0, Math.ceil(line.length / 2)));
+    out.end(cleanly ? undefined : new Error('fault: the watch was cut'));
+  });
+}
+
+/** A watch says after some events that its version is too old, with HTTP status 200, and ends; what is no watch passes. */
+export function goneInStream(after: number): Fault {
+  return endsAfter(after, (_line, out) => {
+    out.push(Buffer.from(`${JSON.stringify(EXPIRED)}\n`));
+    out.end();
+  });
+}
+
+/** A watch's first events come whole; the next is given to `end`, which ends the stream. What is no watch passes. */
+function endsAfter(count: number, end: (line: Buffer, out: Out) => void): Fault {
+  return async (exchange) => {
+    if (exchange.request.verb !== 'watch') return exchange.pass();
+    const answer = await exchange.forward();
+    let left = count;
+    const lines = new Lines((line, out) => {
+      if (left > 0) {
+        left -= 1;
+        out.push(line);
+      } else {
+        end(line, out);
+      }
+    });
+    await exchange.relay(answer, lines).finally(() => answer.destroy());
+  };
+}
+
+/** As the API server says it: https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses */
+const EXPIRED = {
+  type: 'ERROR',
+  object: {
+    ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 410, reason: 'Expired' },
+    message: 'fault: too old resource version',
+  },
+};
+
+/** A watch is opened, and no event ever comes; what is no watch passes. */
+export const silentWatch: Fault = async (exchange) => {
+  if (exchange.request.verb !== 'watch') return exchange.pass();
+  return exchange.relay(await exchange.forward(), new Transform({ transform: (_chunk, _encoding, done) => done() }));
+};
+
+/** Every event of a watch comes this much later, in milliseconds, while reads and writes go on; what is no watch passes. */
+export function delayedEvents(ms: number): Fault {
+  return async (exchange) => {
+    if (exchange.request.verb !== 'watch') return exchange.pass();
+    return exchange.relay(await exchange.forward(), new Later(ms));
+  };
+}
+
+/** Where the lines of a stream go. */
+interface Out {
+  push(bytes: Buffer): void;
+  /** Nothing follows. @param error with it, the stream fails. @default it ends as it should */
+  end(error?: Error): void;
+}
+
+/** Takes a stream apart into its lines, line ends included. */
+class Lines extends Transform {
+  private rest: Buffer = Buffer.alloc(0);
+  private over = false;
+
+  constructor(private readonly onLine: (line: Buffer, out: Out) => void) {
+    super();
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.rest = Buffer.concat([this.rest, chunk]);
+    for (let end = this.rest.indexOf(10); end >= 0 && !this.over; end = this.rest.indexOf(10)) {
+      const line = this.rest.subarray(0, end + 1);
+      this.rest = this.rest.subarray(end + 1);
+      this.onLine(line, { push: (bytes) => void this.push(bytes), end: (error) => this.finish(error) });
+    }
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(null, this.over ? undefined : this.rest);
+  }
+
+  private finish(error?: Error): void {
+    this.over = true;
+    // What was pushed last is still to be written when the stream fails.
+    if (error === undefined) this.push(null);
+    else setTimeout(() => this.destroy(error), 5);
+  }
+}
+
+/** Brings everything later, and in its order. */
+class Later extends Transform {
+  private readonly timers = new Set<NodeJS.Timeout>();
+
+  constructor(private readonly ms: number) {
+    super();
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.after(() => void this.push(chunk));
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.after(() => done());
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    done(error);
+  }
+
+  private after(act: () => void): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      act();
+    }, this.ms);
+    this.timers.add(timer);
+  }
+}

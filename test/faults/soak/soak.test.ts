@@ -1,0 +1,115 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { nodeOptions } from '../../../constructs/operator/heap';
+import { operatorDefaults } from '../../../constructs/operator/operator-props';
+import { quiet } from '../../e2e/operator/support/quiet';
+import { useFaultBench } from '../fault-bench';
+import { form, long } from '../form';
+import { Churn } from './churn';
+import { flatness } from './flatness';
+import type { FlatBounds, Flatness } from './flatness';
+import { csv, Sampler } from './sampling';
+import type { Sample } from './sampling';
+import { makeTrouble } from './trouble';
+
+const minutes = Number(process.env['KINDRED_SOAK_MINUTES'] ?? form({ short: 0.5, long: 30 }));
+const options = form({
+  short: { sampleMs: 1000, perSecond: 6, population: 3, rounds: 2, cutEveryMs: 6000, errorsEvery: 2 },
+  long: { sampleMs: 5000, perSecond: 3, population: 8, rounds: 6, cutEveryMs: 20_000, errorsEvery: 3 },
+});
+const folder = join(__dirname, '../../../dist/soak');
+
+/** What must stay flat, and how flat that is; README.md says why so. */
+const bounds: Partial<Record<keyof Sample, FlatBounds>> = {
+  rssMiB: { perHour: 15, growth: 0.05 },
+  heapMiB: { perHour: 15, growth: 0.1 },
+  externalMiB: { perHour: 5, growth: 0.25 },
+  fds: { perHour: 30, growth: 0.1 },
+  sockets: { perHour: 30, growth: 0.2 },
+  resources: { perHour: 60, growth: 0.25 },
+  series: { perHour: 20, growth: 0.02 },
+};
+
+jest.setTimeout((minutes + 5) * 60_000);
+const bench = useFaultBench();
+
+test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
+  const operator = await bench.start([], { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB) });
+  await operator.working();
+  const namespace = await bench.namespace('soak');
+  const churn = new Churn(bench, { namespace, ...options });
+  const sampler = new Sampler(operator);
+  const cuts = await soak(churn, sampler);
+  await churn.end();
+  await quiet(bench, operator);
+  const verdicts = judged(sampler.samples);
+  await report(sampler.samples, { minutes, ...options, done: churn.done, cuts, verdicts });
+
+  // The server has no objects left; the watches that tell of it may still be on their way back from the last cut.
+  const after = await bench.eventually('no object to be left in the caches', async () => {
+    const sample = await sampler.take();
+    return sample.objects === 0 ? sample : undefined;
+  });
+  expect(operator.running).toBe(true);
+  const metrics = await operator.metrics();
+  expect(metrics.sum('kindred_missed_events_total')).toBe(0);
+  // Labels that name an object would be kept for ever.
+  expect(sampler.text).not.toContain(namespace);
+  expect(sampler.text).not.toMatch(/soak-[a-z]+-\d+/);
+  // How many depends on the machine.
+  expect(churn.done.deleted).toBeGreaterThan(0);
+  expect(after.reconciles).toBeGreaterThan(churn.done.created + churn.done.changed);
+  // Of less than ten minutes most is warm-up: the figures are computed, and written, but mean nothing.
+  if (minutes >= 10) expect(problemsOf(verdicts)).toEqual([]);
+  else expect(Object.values(verdicts).filter(({ perHour }) => Number.isNaN(perHour))).toEqual([]);
+});
+
+/** Churns and makes trouble for the whole time, and samples; @returns how often everything was cut */
+async function soak(churn: Churn, sampler: Sampler): Promise<number> {
+  const end = new AbortController();
+  const { signal } = end;
+  const work = Promise.all([makeTrouble(bench.proxy, options, signal), churn.run(signal)]);
+  const failed = work.then(
+    () => new Promise<never>(() => undefined),
+    (error: unknown) => Promise.reject(error as Error),
+  );
+  try {
+    await Promise.race([failed, sampleFor(sampler)]);
+  } finally {
+    end.abort();
+  }
+  const [cuts] = await work;
+  bench.heal();
+  return cuts;
+}
+
+async function sampleFor(sampler: Sampler): Promise<void> {
+  const until = Date.now() + minutes * 60_000;
+  while (Date.now() < until) {
+    const sample = await sampler.take();
+    if (long && sampler.samples.length % 60 === 0) process.stderr.write(`${JSON.stringify(sample)}\n`);
+    await new Promise((resolve) => setTimeout(resolve, options.sampleMs));
+  }
+}
+
+function judged(samples: readonly Sample[]): Readonly<Record<string, Flatness>> {
+  const verdictOf = (name: keyof Sample, limit: FlatBounds): Flatness =>
+    flatness(
+      samples.map((sample) => ({ hours: sample.seconds / 3600, value: sample[name] })),
+      limit,
+    );
+  return Object.fromEntries(
+    Object.entries(bounds).map(([name, limit]) => [name, verdictOf(name as keyof Sample, limit)]),
+  );
+}
+
+function problemsOf(verdicts: Readonly<Record<string, Flatness>>): readonly string[] {
+  return Object.entries(verdicts).flatMap(([name, { problems }]) => problems.map((problem) => `${name} ${problem}`));
+}
+
+async function report(samples: readonly Sample[], summary: object): Promise<void> {
+  const name = long ? 'long' : 'short';
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, `${name}.csv`), csv(samples));
+  await writeFile(join(folder, `${name}.json`), `${JSON.stringify(summary, undefined, 2)}\n`);
+}

@@ -1,0 +1,60 @@
+import { childTypes } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { typeKey } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/core/resource-type';
+import { waitFor } from '../../../local/testing';
+import { expectedChildren, expectedShared } from '../../../operator/testing';
+import { operatorKinds } from '../../e2e/operator/support/bench';
+import type { Bench } from '../../e2e/operator/support/bench';
+import { condition, ready } from '../../e2e/operator/support/conditions';
+import { form } from '../form';
+import type { Load } from './load';
+
+/** After a long outage, delays have grown as long as it was; and a machine that does ten things at once is slow. */
+const patienceMs = form({ short: 60_000, long: 240_000 });
+
+/** Waits until everything stands that the specs describe, and nothing else. */
+export async function endStateReached(load: Load): Promise<void> {
+  const { namespace } = load;
+  await waitFor(
+    async () => {
+      await expectEndState(load);
+      return true;
+    },
+    { describe: `the end state of ${namespace}`, timeout: patienceMs, interval: 250 },
+  );
+}
+
+/**
+ * Expects that the objects of the six kinds are those that live, all Ready as they stand now; that their children, and those that they
+ * share, stand as rendered; and that nothing is left that belonged to others.
+ */
+export async function expectEndState({ bench, namespace, living }: Load): Promise<void> {
+  const owners = await Promise.all(operatorKinds.map(({ type }) => itemsOf(bench, type, namespace)));
+  const titles = owners.flat().map(titleOf);
+  expect(titles.sort()).toEqual(living.map(({ kind, name }) => `${kind.kind} ${name}`).sort());
+  const notReady = owners.flat().filter((owner) => !ready(owner));
+  expect(notReady.map((owner) => `${titleOf(owner)}: ${condition(owner, 'Ready')?.message ?? 'no condition'}`)).toEqual(
+    [],
+  );
+
+  const types = new Map(operatorKinds.flatMap(childTypes).map((type) => [typeKey(type), type]));
+  const children = (await Promise.all([...types.values()].map((type) => itemsOf(bench, type, namespace)))).flat();
+  const expected = operatorKinds.flatMap((kind, i) => {
+    const ofKind = [...(owners[i] ?? [])].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return [...ofKind.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, ofKind)];
+  });
+  const isOurs = ({ metadata }: KubeObject): boolean =>
+    metadata.ownerReferences?.some(({ kind }) => operatorKinds.some((known) => known.kind === kind)) === true;
+  expect(children.filter(isOurs).map(titleOf).sort()).toEqual(expected.map(({ object }) => titleOf(object)).sort());
+  for (const { object } of expected)
+    expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
+}
+
+async function itemsOf(bench: Bench, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
+  return (await bench.client.list(type, { namespace })).items;
+}
+
+function titleOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}

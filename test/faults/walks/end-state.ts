@@ -1,0 +1,189 @@
+import { controllerReference, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
+import type { AnyKind } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { sharedKeys, withDefaults } from '../../../constructs/core/render';
+import { typeKey } from '../../../constructs/core/resource-type';
+import type { ApiClient } from '../../../operator/src/client/api-client';
+import { expectedChildren, expectedShared } from '../../../operator/testing';
+import type { ExpectedChild } from '../../../operator/testing';
+import { operatorKinds } from '../../e2e/operator/support/bench';
+import { childVerdict } from './child-verdict';
+import type { ChildVerdict } from './child-verdict';
+import { ClusterView } from './cluster-view';
+import type { Found } from './drift';
+import { firstPath } from './first-path';
+import type { Ledger } from './ledger';
+import { statusProblems } from './status-problems';
+
+/** What an owner ought to have, and why it may lack some of it. */
+export interface OwnerFinding {
+  readonly kind: AnyKind;
+  readonly owner: KubeObject;
+  /** Children that are its to report on, as they stand. */
+  readonly live: KubeObject[];
+  /** Reasons for which its status must not be Ready, by what stands in the way. */
+  readonly obstacles: Set<string>;
+}
+
+/** What an end state lacks. */
+export interface EndState {
+  readonly problems: readonly string[];
+  readonly view: ClusterView;
+}
+
+/**
+ * Compares a namespace with what its last specs describe: the specs are those that the server took last; the children of each owner stand, or
+ * its status says why not; nothing of ours stands besides.
+ */
+export async function endState(client: ApiClient, namespace: string, ledger: Ledger): Promise<EndState> {
+  const view = await ClusterView.look(client, namespace);
+  const problems = [...specProblems(view, ledger)];
+  const expected = new Set<string>();
+  const findings: OwnerFinding[] = [];
+  for (const kind of operatorKinds) {
+    const owners = view.ownersOf(kind).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const ofKind = owners.map((owner): OwnerFinding => ({ kind, owner, live: [], obstacles: new Set() }));
+    for (const finding of ofKind) problems.push(...(await ownChildren(client, view, finding, expected)));
+    problems.push(...(await sharedChildren(client, view, kind, ofKind, expected)));
+    findings.push(...ofKind);
+  }
+  problems.push(...findings.flatMap(statusProblems));
+  problems.push(...strays(view, findings, expected, ledger));
+  return { problems, view };
+}
+
+/** The owners stand as users want them: none lost, none that was deleted, no spec but the last. */
+function specProblems(view: ClusterView, ledger: Ledger): readonly string[] {
+  const unwanted = view
+    .allOwners()
+    .filter(({ kind, metadata: { name } }) => ledger.find(kind, name) === undefined)
+    .map((owner) => `${titleOf(owner)} was deleted and still stands`);
+  const lost = ledger.all().flatMap((wanted) => {
+    const live = view.allOwners().find(({ metadata }) => metadata.uid === wanted.metadata.uid);
+    if (live === undefined) return [`${titleOf(wanted)} is lost`];
+    const path = firstPath(wanted['spec'], live['spec'], '.spec');
+    return path === undefined ? [] : [`${titleOf(wanted)} has another spec, ${path}`];
+  });
+  return [...unwanted, ...lost];
+}
+
+async function ownChildren(
+  client: ApiClient,
+  view: ClusterView,
+  finding: OwnerFinding,
+  expected: Set<string>,
+): Promise<readonly string[]> {
+  const { kind, owner, obstacles } = finding;
+  const writers = new Set(kind.seeds.map(({ writer }) => typeKey(writer)));
+  const problems: string[] = [];
+  for (const child of writersLast(expectedChildren(kind, owner), writers)) {
+    expected.add(idOf(child));
+    const live = view.find(child.type, child.object.metadata.name);
+    // What makes another write a field of a sibling waits for its siblings.
+    if (live === undefined && writers.has(typeKey(child.type)) && obstacles.size > 0) continue;
+    const verdict = await childVerdict(client, child, live, (object) => isControlledBy(object, owner));
+    problems.push(...take(finding, verdict));
+  }
+  return problems;
+}
+
+function writersLast(children: readonly ExpectedChild[], writers: ReadonlySet<string>): readonly ExpectedChild[] {
+  const isWriter = ({ type }: ExpectedChild): boolean => writers.has(typeKey(type));
+  return [...children.filter((child) => !isWriter(child)), ...children.filter(isWriter)];
+}
+
+async function sharedChildren(
+  client: ApiClient,
+  view: ClusterView,
+  kind: AnyKind,
+  findings: readonly OwnerFinding[],
+  expected: Set<string>,
+): Promise<readonly string[]> {
+  const byKey = new Map<string, OwnerFinding[]>();
+  for (const finding of findings) {
+    for (const { group, key } of sharedKeys(kind, withDefaults(kind, finding.owner))) {
+      const id = `${group.name}/${key}`;
+      byKey.set(id, [...(byKey.get(id) ?? []), finding]);
+    }
+  }
+  const problems: string[] = [];
+  for (const holders of byKey.values()) {
+    const sorted = [...holders].sort((a, b) => (a.owner.metadata.name < b.owner.metadata.name ? -1 : 1));
+    for (const child of expectedShared(
+      kind,
+      sorted.map(({ owner }) => owner),
+    )) {
+      expected.add(idOf(child));
+      const live = view.find(child.type, child.object.metadata.name);
+      const verdict = await childVerdict(client, child, live, (object) => isSharedBy(object, kind));
+      problems.push(...new Set(holders.flatMap((finding) => take(finding, verdict))));
+    }
+  }
+  return problems;
+}
+
+/** Notes what a verdict means to an owner; @returns what is wrong about the child */
+function take({ owner, live, obstacles }: OwnerFinding, verdict: ChildVerdict): readonly string[] {
+  switch (verdict.verdict) {
+    case 'stands':
+      live.push(verdict.live);
+      return [];
+    case 'taken':
+      obstacles.add('ErrResourceExists');
+      return [];
+    case 'refused':
+      obstacles.add('ErrInvalidChild');
+      if (verdict.live !== undefined) live.push(verdict.live);
+      return [];
+    case 'wrong':
+      return [`${titleOf(owner)}: ${verdict.problem}`];
+  }
+}
+
+/** What bears a sign of ours and has no business here. */
+function strays(
+  view: ClusterView,
+  findings: readonly OwnerFinding[],
+  expected: ReadonlySet<string>,
+  ledger: Ledger,
+): readonly string[] {
+  const byUid = new Map(findings.map((finding) => [finding.owner.metadata.uid, finding]));
+  return view
+    .ours()
+    .filter((found) => !isKept(found))
+    .map(
+      ({ type, object }) => `${type.kind} "${object.metadata.name}" is nobody's: ${JSON.stringify(object.metadata)}`,
+    );
+
+  function isKept(found: Found): boolean {
+    const { uid, annotations = {}, ownerReferences = [] } = found.object.metadata;
+    if (ownerReferences.length === 0) {
+      return ledger.isReleased(uid) || ledger.isReleased(annotations[OWNER_UID_ANNOTATION]);
+    }
+    const owners = ownerReferences.map((reference) => byUid.get(reference.uid));
+    // The garbage collector takes it, or the reference, away.
+    if (owners.includes(undefined)) return false;
+    // Nothing is pruned while something else of the owner's cannot be written.
+    return expected.has(idOf(found)) || owners.some((finding) => (finding?.obstacles.size ?? 0) > 0);
+  }
+}
+
+function isControlledBy({ metadata }: KubeObject, owner: KubeObject): boolean {
+  const controller = metadata.ownerReferences?.find((reference) => reference.controller === true);
+  if (controller !== undefined) return controller.uid === controllerReference(owner).uid;
+  return metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
+}
+
+function isSharedBy({ metadata }: KubeObject, kind: AnyKind): boolean {
+  const { ownerReferences = [], annotations = {} } = metadata;
+  if (ownerReferences.some(({ controller }) => controller === true)) return false;
+  return ownerReferences.some((reference) => reference.kind === kind.kind) && SHARED_KEY_ANNOTATION in annotations;
+}
+
+function idOf({ type, object }: Found): string {
+  return `${typeKey(type)}/${object.metadata.name}`;
+}
+
+function titleOf({ kind, metadata: { name } }: KubeObject): string {
+  return `${kind} "${name}"`;
+}

@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { waitFor } from '../../../local/testing';
+import { operatorKinds } from '../../e2e/operator/support/bench';
+import { quiet } from '../../e2e/operator/support/quiet';
+import { passing } from '../proxy/fault-proxy';
+import type { Fault } from '../proxy/fault-proxy';
+import { sentenceOf } from '../proxy/proxied-request';
+import { ClusterView } from './cluster-view';
+import { endState } from './end-state';
+import type { EndState } from './end-state';
+import { replaceOperator } from './operator-at-work';
+import type { World } from './world';
+
+/** How long the cluster may take once the faults have stopped: backoffs, which are at most as long as the faults were, and a busy machine. */
+const patienceMs = 90_000;
+/** For how long nothing may change before an end state counts as one. */
+const stillMs = 1_500;
+
+/** Ends everything that a walk may have left behind: faults, a frozen operator, pauses. */
+export async function heal(world: World): Promise<void> {
+  const { bench, ledger } = world;
+  bench.operator.resume();
+  bench.heal();
+  for (const object of ledger.all()) {
+    if (object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
+      await annotate(world, object, PAUSED_ANNOTATION, null);
+  }
+  world.note('healed');
+}
+
+/**
+ * Waits for the end state, and until nothing moves any more.
+ *
+ * @returns what stands then
+ * @throws Error with all that is wrong at last
+ */
+export async function settle(world: World): Promise<ClusterView> {
+  let problems: readonly string[] = [];
+  const settled = async (): Promise<ClusterView | undefined> => {
+    const state = await still(world);
+    ({ problems } = state);
+    return problems.length === 0 ? state.view : undefined;
+  };
+  try {
+    const view = await waitFor(settled, { timeout: patienceMs, interval: 200 });
+    world.note(`settled: ${view.summary()}`);
+    return view;
+  } catch (error) {
+    throw new Error(`the cluster is not as the last specs say:\n- ${problems.join('\n- ')}`, { cause: error });
+  }
+}
+
+/** An end state that stays for a while, with an operator that has nothing to do. */
+async function still(world: World): Promise<EndState> {
+  const { bench, namespace, ledger } = world;
+  await world.revive();
+  await bench.operator.working();
+  const first = await endState(bench.client, namespace, ledger);
+  if (first.problems.length > 0) return first;
+  await quiet(bench, bench.operator);
+  await delay(stillMs);
+  const second = await endState(bench.client, namespace, ledger);
+  if (second.problems.length > 0 || first.view.versions() === second.view.versions()) return second;
+  return { ...second, problems: ['objects still change'] };
+}
+
+/**
+ * Makes the operator look at every object once more, a new operator too, and expects it to write nothing of which the server keeps anything.
+ *
+ * @param stood what stands before
+ * @throws Error with the writes
+ */
+export async function expectNoWrites(world: World, stood: ClusterView): Promise<void> {
+  const { bench, ledger } = world;
+  const writes: string[] = [];
+  bench.proxy.fault = recording(world.namespace, writes);
+  const objects = ledger.all();
+  const began = Date.now();
+  const before = (await bench.operator.metrics()).sum('controller_runtime_reconcile_total');
+  for (const object of objects) await annotate(world, object, RECONCILE_AT_ANNOTATION, new Date().toISOString());
+  await quiet(bench, bench.operator, before + objects.length);
+  await expectSound(world, began);
+  world.note(`looked at everything once more, with ${String(writes.length)} writes`);
+  const next = await replaceOperator(bench);
+  await next.working();
+  await quiet(bench, next, objects.length);
+  await delay(stillMs);
+  bench.proxy.fault = passing;
+  world.note('a new operator has looked at everything');
+  if (writes.length === 0) return;
+  const owners = stood
+    .allOwners()
+    .map(({ kind, metadata: { name }, status }) => `${kind}/${name} ${JSON.stringify(status)}`);
+  const lines = ['nothing had changed, and yet it was written:', ...writes, 'There stood:', ...owners];
+  throw new Error(lines.join('\n- '));
+}
+
+/** No watch has missed an event, by an audit of every cache that began after `began`, and no reconcile has failed in a way that nobody foresaw. */
+async function expectSound({ bench }: World, began: number): Promise<void> {
+  await bench.eventually('every cache to be audited', () => {
+    // Nothing else lists while the watches stand; the audit of the last type has ended when the next round begins.
+    const lists = bench.proxy.requests.filter(({ verb, at }) => verb === 'list' && at >= began);
+    return Promise.resolve(lists.length > ClusterView.types ? true : undefined);
+  });
+  const missed = (await bench.operator.metrics()).sum('kindred_missed_events_total');
+  if (missed > 0) {
+    const told = bench.operator.log.all.filter(({ msg }) => msg.startsWith('the watch missed events'));
+    throw new Error(`the watches have missed ${String(missed)} events: ${JSON.stringify(told)}`);
+  }
+  const strange = bench.operator.log.errors().find(({ msg }) => msg.startsWith('a reconcile ended unexpectedly'));
+  if (strange !== undefined) throw new Error(`the operator logged: ${JSON.stringify(strange)}`);
+}
+
+/**
+ * Looks once, without patience.
+ *
+ * @throws Error with all that is wrong
+ */
+export async function expectEndState({ bench, namespace, ledger }: World): Promise<void> {
+  const { problems } = await endState(bench.client, namespace, ledger);
+  if (problems.length > 0) throw new Error(['the cluster did not stay as it was:', ...problems].join('\n- '));
+}
+
+/** Passes everything and notes the writes that the server took; an attempt that it refuses changes nothing. */
+function recording(namespace: string, writes: string[]): Fault {
+  return async (exchange) => {
+    const { request } = exchange;
+    if (!request.writes || request.beside || request.namespace !== namespace) return exchange.pass();
+    const answer = await exchange.wholeAnswer();
+    if (answer.status < 300) writes.push(`${sentenceOf(request)} ${request.body.toString('utf8')}`);
+    exchange.send(answer);
+  };
+}
+
+async function annotate(
+  { bench, ledger }: World,
+  object: KubeObject,
+  name: string,
+  value: string | null,
+): Promise<void> {
+  const type = operatorKinds.find(({ kind }) => kind === object.kind)?.type;
+  if (type === undefined) throw new TypeError(`${object.kind} is no kind of the walks`);
+  const { metadata } = object;
+  const ref = { name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
+  ledger.took(await bench.patch(type, ref, { metadata: { annotations: { [name]: value } } }));
+}

@@ -1,0 +1,127 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../../../operator/src/client/errors';
+import { owned } from '../../../constructs/core/owned';
+import type { FaultBench } from '../fault-bench';
+import { passing } from '../proxy/fault-proxy';
+import { ClusterView } from './cluster-view';
+import { drift } from './drift';
+import { Ledger } from './ledger';
+import { replaceOperator } from './operator-at-work';
+import { lineOf } from './steps';
+import type { DriftStep, Timed, Walk, WorldStep } from './steps';
+import { User } from './user';
+import { cutsFirst, faultOf } from './walk-faults';
+
+/** Where a walk takes place, and the account of it. */
+export class World {
+  readonly ledger = new Ledger();
+  /** What was done and what came of it, a line each. */
+  readonly trace: string[] = [];
+  private readonly user: User;
+  private readonly began = Date.now();
+
+  constructor(
+    readonly bench: FaultBench,
+    readonly namespace: string,
+    private readonly walk: Walk,
+  ) {
+    this.user = new User(bench.client, namespace, walk.slots, this.ledger);
+  }
+
+  /** Goes the whole walk. What the API server refuses is no step; what it does not answer is an error of the test. */
+  async go(): Promise<void> {
+    for (const timed of this.walk.steps) {
+      this.note(`${lineOf(this.walk, timed)}: ${await this.take(timed)}`);
+      await delay(timed.then);
+    }
+  }
+
+  /** Starts another operator when the one that ran has given up, as the kubelet does. It gives up only when it has lost its Lease. */
+  async revive(): Promise<void> {
+    const { operator } = this.bench;
+    if (operator.running) return;
+    const last = operator.log.all.at(-1);
+    if (!operator.log.all.some(({ msg }) => msg === 'lost leadership')) {
+      throw new Error(`the operator has ended by itself: ${JSON.stringify(last)}`);
+    }
+    this.note('the operator had lost its Lease, and was started anew');
+    await replaceOperator(this.bench);
+  }
+
+  note(line: string): void {
+    this.trace.push(`${((Date.now() - this.began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
+  }
+
+  private async take(step: Timed): Promise<string> {
+    try {
+      switch (step.do) {
+        case 'drift':
+          return await this.drift(step);
+        case 'put':
+        case 'change':
+        case 'scale':
+        case 'pause':
+        case 'delete':
+        case 'again':
+          return await this.user.take(step);
+        default:
+          await this.hurt(step);
+          return 'done';
+      }
+    } catch (error) {
+      if (error instanceof ApiError) return `refused: ${error.message}`;
+      throw error;
+    }
+  }
+
+  private async drift({ child, how }: DriftStep): Promise<string> {
+    const { client } = this.bench;
+    const children = (await ClusterView.look(client, this.namespace)).ours();
+    const found = children[child % Math.max(1, children.length)];
+    if (found === undefined) return 'there is no child';
+    const { name, uid } = found.object.metadata;
+    await drift(client, found, how);
+    if (how === 'disown') this.ledger.release(uid);
+    return `${found.type.kind} ${name}`;
+  }
+
+  private async hurt(step: WorldStep): Promise<void> {
+    const { bench } = this;
+    switch (step.do) {
+      case 'crash':
+        await replaceOperator(bench);
+        return;
+      case 'freeze':
+        bench.operator.pause();
+        return;
+      case 'thaw':
+        bench.operator.resume();
+        return this.revive();
+      case 'restart-api-server':
+        await bench.plane.faults.restartApiServer();
+        return this.apiServes();
+      case 'compact-etcd':
+        await bench.plane.faults.compactEtcd();
+        return this.apiServes();
+      case 'calm':
+        bench.proxy.fault = passing;
+        return;
+      case 'cut':
+        bench.proxy.cut();
+        return;
+      case 'fault': {
+        const revision = (await bench.client.list(owned.ConfigMap, { namespace: this.namespace })).resourceVersion;
+        bench.proxy.fault = faultOf(step.fault, { seed: String(step.seed), revision });
+        if (cutsFirst(step.fault, step.seed)) bench.proxy.cut();
+      }
+    }
+  }
+
+  /** A server that has just started refuses our kinds for a moment, though it says that it is ready. */
+  private async apiServes(): Promise<void> {
+    await this.bench.eventually('every kind to be served again', async () => {
+      await ClusterView.look(this.bench.client, this.namespace);
+      return true;
+    });
+  }
+}
