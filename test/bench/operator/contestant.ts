@@ -1,5 +1,5 @@
 import type { OperatorName } from '../../../bench/results';
-import { oldSpaceMiB, SEMI_SPACE_MIB } from '../../../constructs/operator/heap';
+import { nodeOptions } from '../../../constructs/operator/heap';
 import { operatorDefaults } from '../../../constructs/operator/operator-props';
 import { freePort } from '../../../local/plane/ports';
 import type { Program } from './measured-process';
@@ -29,7 +29,7 @@ export function kindred(of: {
   const program = (objects: number): Program => ({
     command: process.execPath,
     args: [of.bundle, ...of.args, ...own],
-    env: { NODE_OPTIONS: nodeOptions(objects) },
+    env: { NODE_OPTIONS: nodeOptions(podMemoryMiB(objects)) },
     reconcilingLine: 'reconciling',
     harmless: [],
     metricsPort: async (log) => Number((await log.line('serving /healthz, /readyz and /metrics')).port),
@@ -37,9 +37,9 @@ export function kindred(of: {
   return { name: 'kindred', user: of.user, program: (objects) => Promise.resolve(program(objects)) };
 }
 
-function nodeOptions(objects: number): string {
-  const memory = operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory);
-  return `--max-old-space-size=${String(oldSpaceMiB(memory))} --max-semi-space-size=${String(SEMI_SPACE_MIB)}`;
+/** What the pod of an operator for so many objects is given, in MiB. */
+function podMemoryMiB(objects: number): number {
+  return operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory);
 }
 
 /** A twin on controller-runtime. */

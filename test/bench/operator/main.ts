@@ -19,8 +19,16 @@ function tell(line: string): void {
   console.error(`bench: ${line}`);
 }
 
-/** Sets the stage, measures, and clears the stage whatever happens. */
-async function measure(options: Options, signal: AbortSignal): Promise<Results> {
+/**
+ * Sets the stage, measures, and clears the stage whatever happens.
+ *
+ * @param keep is given what is known so far whenever more is: what took half an hour is not lost with what comes after it
+ */
+async function measure(
+  options: Options,
+  signal: AbortSignal,
+  keep: (results: Results) => Promise<void>,
+): Promise<Results> {
   const machine = thisMachine();
   const stage = await Stage.set(options, signal);
   try {
@@ -29,13 +37,24 @@ async function measure(options: Options, signal: AbortSignal): Promise<Results> 
       const rounds = new Rounds(stage, options.concurrency, signal);
       tell('warming up');
       await rounds.warmUp();
-      const suites: Suite[] = [];
-      for (const objects of options.objects) suites.push(await suite(rounds, objects, suites.length === 0, options));
-      const busy = await busyEdits({ stage, rounds, signal }, options);
-      if (options.scale > 0) suites.push(await scale(rounds, options.scale));
-      const synth = options.synth ? await synthesis(skipped, signal) : undefined;
       const { concurrency } = options;
-      return { machine, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites, busy, synth };
+      const suites: Suite[] = [];
+      let results: Results = {
+        ...{ machine, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites },
+        ...{ busy: {}, synth: undefined },
+      };
+      const add = (more: Partial<Results>): Promise<void> => keep((results = { ...results, ...more }));
+      for (const objects of options.objects) {
+        suites.push(await suite(rounds, objects, suites.length === 0, options));
+        await add({ suites });
+      }
+      await add({ busy: await busyEdits({ stage, rounds, signal }, options) });
+      if (options.synth) await add({ synth: await synthesis(skipped, signal) });
+      if (options.scale > 0) {
+        suites.push(await scale(rounds, options.scale));
+        await add({ suites });
+      }
+      return results;
     });
   } finally {
     await stage.clear();
@@ -92,9 +111,10 @@ async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
 
 /** Measures, and writes every figure down. */
 async function measured(options: Options, signal: AbortSignal): Promise<Results> {
-  const results = await measure(options, signal);
   await mkdir(dirname(options.out), { recursive: true });
-  await writeFile(options.out, `${JSON.stringify(results, undefined, 2)}\n`);
+  const results = await measure(options, signal, async (known) => {
+    await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
+  });
   tell(`every figure is in ${options.out}`);
   return results;
 }

@@ -35,7 +35,7 @@ export const usage = `npm run bench -- [options]
   --concurrency=N    objects at once, for our operator and for the bare requests (default: 32)
   --no-synth         leave npm run synth and kustomize build out
   --bundle=FILE      measure this bundle of the operator instead of building one
-  --out=FILE         default: dist/bench.json
+  --out=FILE         default: dist/bench.json; written anew whenever more is known
   --from=FILE        measure nothing: tell, and publish, what an earlier run wrote to FILE
   --publish          write the results into docs/benchmarks.md, and charts into docs/benchmarks/
 `;
