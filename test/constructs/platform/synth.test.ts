@@ -50,6 +50,14 @@ describe('npm run synth', () => {
     }
   });
 
+  test('says where in the sources it failed', async () => {
+    const failed = promisify(execFile)(process.execPath, ['scripts/run-synth.mjs', '--nonsense'], { cwd: root });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Unknown option '--nonsense'[^]*scripts\/synth\.ts:\d+/) as string,
+    });
+  });
+
   test('twice the same bytes', () => {
     expect([...manifests(options)]).toEqual([...manifests(options)]);
     expect([...manifests(options).keys()]).toEqual([
