@@ -156,10 +156,8 @@ function strays(
     );
 
   function isKept(found: Found): boolean {
-    const { uid, annotations = {}, ownerReferences = [] } = found.object.metadata;
-    if (ownerReferences.length === 0) {
-      return ledger.isReleased(uid) || ledger.isReleased(annotations[OWNER_UID_ANNOTATION]);
-    }
+    const { ownerReferences = [] } = found.object.metadata;
+    if (ownerReferences.length === 0) return ledger.isReleased(found.object);
     const owners = ownerReferences.map((reference) => byUid.get(reference.uid));
     // The garbage collector takes it, or the reference, away.
     if (owners.includes(undefined)) return false;

@@ -1,3 +1,4 @@
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 
 /** What the API server took of what users wanted, and what was let go on purpose: all that a walk's end is measured by. */
@@ -17,13 +18,18 @@ export class Ledger {
     this.wanted.delete(`${kind}/${name}`);
   }
 
-  /** Whatever bears this UID, or belongs to what bears it, may stay when nobody owns it any more. */
-  release(uid: string | undefined): void {
-    if (uid !== undefined) this.released.add(uid);
+  /**
+   * Whatever bears this UID, belonged to what bears it, or was made for this shared key may stay when nobody owns it any more.
+   *
+   * @param sign a UID, or a shared key as the annotation says it
+   */
+  release(sign: string | undefined): void {
+    if (sign !== undefined) this.released.add(sign);
   }
 
-  isReleased(uid: string | undefined): boolean {
-    return uid !== undefined && this.released.has(uid);
+  isReleased({ metadata: { uid = '', annotations = {} } }: KubeObject): boolean {
+    const signs = [uid, annotations[OWNER_UID_ANNOTATION], annotations[SHARED_KEY_ANNOTATION]];
+    return signs.some((sign) => sign !== undefined && this.released.has(sign));
   }
 
   /** What users want, if they want it. */

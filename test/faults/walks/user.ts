@@ -1,6 +1,7 @@
 import { PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { JsonObject, KubeObject } from '../../../constructs/core/kube-object';
+import { sharedKeys, withDefaults } from '../../../constructs/core/render';
 import { waitFor } from '../../../local/testing';
 import type { ApiClient, ObjectRef } from '../../../operator/src/client/api-client';
 import { ApiError } from '../../../operator/src/client/errors';
@@ -97,11 +98,16 @@ export class User {
     return found ? 'begun' : 'there was none';
   }
 
-  /** What the owner holds at this moment stays when it goes; what is made until then says by its annotation whose it was. */
+  /** What the owner holds at this moment stays when it goes; what is made until then says by its annotations for whom. */
   private async release(kind: AnyKind, name: string): Promise<void> {
     const view = await ClusterView.look(this.client, this.namespace);
-    const uid = view.ownersOf(kind).find(({ metadata }) => metadata.name === name)?.metadata.uid;
+    const owner = view.ownersOf(kind).find(({ metadata }) => metadata.name === name);
+    if (owner === undefined) return;
+    const { uid } = owner.metadata;
     this.ledger.release(uid);
+    for (const { group, key } of sharedKeys(kind, withDefaults(kind, owner))) {
+      this.ledger.release(`${kind.crdName}/${group.name}/${key}`);
+    }
     for (const { object } of view.ours()) {
       if (object.metadata.ownerReferences?.some((reference) => reference.uid === uid) === true)
         this.ledger.release(object.metadata.uid);

@@ -81,7 +81,8 @@ export class World {
     if (found === undefined) return 'there is no child';
     const { name, uid } = found.object.metadata;
     await drift(client, found, how);
-    if (how === 'disown') this.ledger.release(uid);
+    // What it is known by may be what has just been taken away.
+    if (how === 'disown' || this.ledger.isReleased(found.object)) this.ledger.release(uid);
     return `${found.type.kind} ${name}`;
   }
 
