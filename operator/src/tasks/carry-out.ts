@@ -17,7 +17,7 @@ export interface CarryOutOptions {
   readonly lookup: ValueLookup;
   /**
    * Makes the records durable. Called before a task is started and after it ended, one call at a time; no further task starts before it has
-   * resolved. What it throws ends the carrying out.
+   * resolved. What it throws ends the carrying out: no further task starts, and it is called for each one under way when that ends.
    */
   readonly save: (records: readonly TaskRecord[]) => Promise<void>;
   /** How many tasks run at once, at most. @default 4 */
@@ -118,11 +118,18 @@ function requireOrder(plan: readonly Task[]): void {
   }
 }
 
-/** Calls that come in the meantime wait for the one under way; each sees what stands when it starts. */
+/**
+ * Calls that come in the meantime wait for the one under way; each sees what stands when it starts. Each is attempted, but after a failure none
+ * resolves any more: what a script gave while another's records could not be saved is kept, and whoever waits to start a script starts none.
+ */
 function oneAtATime(act: () => Promise<void>): () => Promise<void> {
   let last: Promise<void> = Promise.resolve();
+  const afterFailure = async (failure: unknown): Promise<void> => {
+    await act();
+    throw failure;
+  };
   return () => {
-    last = last.then(act);
+    last = last.then(act, afterFailure);
     return last;
   };
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StdinValue, Task } from '../../../constructs/provision/task';
 import {
@@ -166,6 +166,48 @@ describe('carryOut', () => {
   test('what cannot be saved does not start', async () => {
     const save = (): Promise<void> => Promise.reject(new Error('the Secret is gone'));
     await expect(act([task('a')], { save })).rejects.toThrow('the Secret is gone');
+    expect(log()).toEqual([]);
+  });
+
+  test.each([
+    ['a save that failed', false],
+    ['a save after which nothing more may start', true],
+  ])('what a script gives is saved, also after %s', async (_, isStopped) => {
+    const gives = `until test -e go; do sleep 0.02; done; echo '{"ok":true,"changed":true,"outputs":{"x":"eA=="}}'; exit 0`;
+    const plan = [task('a'), task('b', { does: gives, outputs: ['x'] }), task('c', { after: ['a'] })];
+    let refused = 0;
+    const save = (records: readonly TaskRecord[]): Promise<void> => {
+      const isEndOfA = records.some(({ task: { id }, inputHash }) => id === 'a' && inputHash !== undefined);
+      const isRefused = isEndOfA && (isStopped || refused === 0);
+      if (!isRefused || isStopped) saved = JSON.parse(JSON.stringify(records)) as TaskRecord[];
+      if (!isRefused) return Promise.resolve();
+      refused += 1;
+      writeFileSync(join(world, 'go'), '');
+      return Promise.reject(new Error('not now'));
+    };
+    await expect(act(plan, { save })).rejects.toThrow('not now');
+    expect(saved.map(({ task: { id }, inputHash, outputs }) => [id, inputHash !== undefined, outputs])).toEqual([
+      ['a', true, {}],
+      ['b', true, { x: 'eA==' }],
+    ]);
+    expect([...log()].sort()).toEqual(['apply a', 'apply b']);
+    expect((await act(plan)).ran).toEqual(['c']);
+  });
+
+  test('who waits for a save that comes after one that failed starts nothing', async () => {
+    const held: { readonly fail: () => void; readonly succeed: () => void }[] = [];
+    const save = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        held.push({ succeed: resolve, fail: () => reject(new Error('not now')) });
+      });
+    const carriedOut = act([task('a'), task('b')], { save });
+    const next = async (): Promise<(typeof held)[number]> => {
+      while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      return held.shift()!;
+    };
+    (await next()).fail();
+    (await next()).succeed();
+    await expect(carriedOut).rejects.toThrow('not now');
     expect(log()).toEqual([]);
   });
 
