@@ -126,10 +126,6 @@ async function runControllers(
 ): Promise<boolean> {
   const { signal, logger, drainMs = 15_000 } = options;
   logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
-  for (const controller of controllers) {
-    controller.addAbandoned();
-    controller.markSynced();
-  }
   const audits = auditRepeatedly(caches, signal, options.auditMs ?? 300_000);
   const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
   await audits;

@@ -42,7 +42,12 @@ export interface ControllerOptions {
 /** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
 const LONGEST_OUTAGE_DELAY_MS = 30_000;
 
-/** Reconciles the objects of one kind: turns events into keys, and keys into reconciles. */
+/**
+ * Reconciles the objects of one kind: turns events into keys, and keys into reconciles.
+ *
+ * Guarantees: nothing is queued before `run`, however long another replica leads: a queue that nobody works on would tell of a backlog, and
+ * later of its waiting time, that there is not. Events only keep the index then; `run` queues all that stands in the caches.
+ */
 export class Controller {
   readonly kind: AnyKind;
   private readonly context: ReconcileContext;
@@ -50,7 +55,7 @@ export class Controller {
   private readonly sharedStates = new Map<string, SharedState>();
   private readonly awaited = new AwaitedNames();
   private readonly doubts: Doubts;
-  private synced = false;
+  private running = false;
 
   constructor(private readonly options: ControllerOptions) {
     this.kind = options.context.kind;
@@ -62,14 +67,14 @@ export class Controller {
     for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
   }
 
-  /** Call it when the caches have been filled: from then on, changes are a user's and go before the first round. */
-  markSynced(): void {
-    this.synced = true;
-  }
-
-  /** Works until `signal` aborts, then finishes what is under way. */
+  /**
+   * Looks at every object once, then at what changes, until `signal` aborts; then finishes what is under way. Call it once, when the caches
+   * have been filled: from then on, changes are a user's and go before the first round.
+   */
   run(signal: AbortSignal, drainMs: number): Promise<WorkersEnd<QueueKey>> {
     const { queue, concurrency } = this.options;
+    this.addFirstRound();
+    this.running = true;
     return runWorkers(queue, {
       concurrency,
       signal,
@@ -78,6 +83,30 @@ export class Controller {
       onError: (key, error) =>
         this.options.logger.error({ key, err: error }, 'a reconcile ended unexpectedly; it is tried again'),
     });
+  }
+
+  /**
+   * What events have told of before is not needed: an object that is gone has nothing to be looked at but the shared children it has left,
+   * and those are in the caches.
+   */
+  private addFirstRound(): void {
+    const { queue } = this.options;
+    for (const { object } of this.context.objects.list()) {
+      // Shared children first: what an object renders may need them.
+      for (const id of this.index.ids(object.metadata)) queue.add(sharedQueueKey(id), 'resync');
+      queue.add(objectKey(object.metadata), 'resync');
+    }
+    for (const id of this.abandoned()) queue.add(sharedQueueKey(id), 'resync');
+  }
+
+  /** The ids of shared children whose key nobody names any more: their last object went while this process did not lead. */
+  private *abandoned(): Iterable<string> {
+    for (const type of childTypes(this.kind)) {
+      for (const { object } of this.context.children(type).list()) {
+        const id = sharedKeyOf(this.kind, object);
+        if (id !== undefined && this.index.objects(id).length === 0) yield id;
+      }
+    }
   }
 
   private onObject({ type, object: { object } }: CacheEvent): void {
@@ -90,6 +119,7 @@ export class Controller {
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
     this.follow(cache, ({ object: { object }, old }) => {
+      if (!this.running) return;
       const keys = new Set([
         ...keysOfChild(this.kind, this.context.objects, object),
         ...(old === undefined ? [] : keysOfChild(this.kind, this.context.objects, old.object)),
@@ -105,7 +135,7 @@ export class Controller {
   }
 
   private add(key: QueueKey): void {
-    this.options.queue.add(key, this.synced ? 'user' : 'resync');
+    if (this.running) this.options.queue.add(key, 'user');
   }
 
   private async process(key: QueueKey): Promise<void> {
@@ -156,15 +186,5 @@ export class Controller {
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
     return { next: retry ? 'retry' : 'wait', afterMs, awaited };
-  }
-
-  /** Shared children of keys that nobody names any more: their last object went while no operator ran. */
-  addAbandoned(): void {
-    for (const type of childTypes(this.kind)) {
-      for (const { object } of this.context.children(type).list()) {
-        const id = sharedKeyOf(this.kind, object);
-        if (id !== undefined && this.index.objects(id).length === 0) this.add(sharedQueueKey(id));
-      }
-    }
   }
 }

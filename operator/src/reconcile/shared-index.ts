@@ -22,6 +22,11 @@ export class SharedIndex {
     return this.set(object, []);
   }
 
+  /** The ids that an object names, as it was last followed. */
+  ids(ref: ObjectRef): readonly string[] {
+    return this.idsByObject.get(keyOf(ref)) ?? [];
+  }
+
   /** The objects that name an id, in the order of their names: the order of owner references is part of what is applied. */
   objects(id: string): readonly ObjectRef[] {
     const refs = [...(this.objectsById.get(id)?.values() ?? [])];
@@ -36,13 +41,13 @@ export class SharedIndex {
       );
     } catch {
       // Its own reconcile says what is wrong with it, or with its kind. Until then it holds what it held.
-      return this.idsByObject.get(keyOf(object)) ?? [];
+      return this.ids(object.metadata);
     }
   }
 
   private set(object: KubeObject, ids: readonly string[]): readonly string[] {
-    const key = keyOf(object);
-    const before = this.idsByObject.get(key) ?? [];
+    const key = keyOf(object.metadata);
+    const before = this.ids(object.metadata);
     for (const id of before) if (!ids.includes(id)) this.drop(id, key);
     for (const id of ids) {
       const objects = this.objectsById.get(id) ?? new Map<string, ObjectRef>();
@@ -60,6 +65,6 @@ export class SharedIndex {
   }
 }
 
-function keyOf({ metadata: { namespace, name } }: KubeObject): string {
+function keyOf({ namespace, name }: ObjectRef): string {
   return `${namespace ?? ''}/${name}`;
 }

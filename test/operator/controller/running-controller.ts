@@ -34,8 +34,6 @@ export class RunningController extends Harness {
   }
 
   start(): void {
-    this.controller.addAbandoned();
-    this.controller.markSynced();
     this.ended = this.controller.run(this.stopping.signal, 1000);
   }
 

@@ -1,11 +1,16 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { ObjectRef } from '../../../operator/src/client/api-client';
 import { SharedIndex } from '../../../operator/src/reconcile/shared-index';
 
 function object(name: string, msName: unknown, namespace = 'n'): KubeObject {
   const spec = { msName, fullName: 'f', version: '1', path: 'v1', image: 'i' };
   return { apiVersion: 'custom.ops/v1', kind: 'MicroServiceDeploy', metadata: { name, namespace }, spec };
+}
+
+function ref(name: string): ObjectRef {
+  return { namespace: 'n', name };
 }
 
 describe('SharedIndex', () => {
@@ -37,6 +42,7 @@ describe('SharedIndex', () => {
     expect(index.update(object('a', 7))).toEqual(['service/n/shop']);
     expect(index.objects('service/n/shop')).toHaveLength(1);
     expect(index.update(object('b', 7))).toEqual([]);
+    expect([index.ids(ref('a')), index.ids(ref('b'))]).toEqual([['service/n/shop'], []]);
   });
 
   it("bears a kind's code that throws, as any reconcile of the object does", () => {
