@@ -32,6 +32,8 @@ export async function ensureFinalizer(context: ReconcileContext, object: KubeObj
 /**
  * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
  * clean-up that fails keeps the finalizer and says why in `Ready`.
+ *
+ * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written
  */
 export async function finalize(context: ReconcileContext, object: KubeObject): Promise<Next> {
   const { finalizer } = context.kind;
@@ -97,7 +99,7 @@ async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): 
 
 async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {
   const failure = classify(error);
-  if (failure.kind === 'stale') return { next: 'retry' };
+  if (failure.kind === 'stale') throw error;
   const isLast = context.effects?.cleanupFailed(object) ?? false;
   const message = isLast
     ? `The clean-up failed too often: ${failure.message}. ${TRY_AGAIN}`

@@ -1,6 +1,7 @@
 import { owned } from '../../../constructs/core/owned';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/src/client/errors';
+import { RunningController } from '../controller/running-controller';
 import { refusalOf } from '../support/memory-requests';
 import { Harness, ref } from './harness';
 
@@ -130,16 +131,45 @@ describe('a clean-up that fails', () => {
     expect((await harness.reconcile('dms')).writes).toEqual(['DELETE Deployment dms (Foreground)']);
   });
 
-  it('is tried again without a word when the cache was behind', async () => {
+  it.each([
+    ['the cache was behind', refusalOf(409, 'Conflict', 'uid')],
+    ['the server is away', new TransportError('connect ECONNREFUSED', 'DELETE deployments')],
+  ])('is no failure when %s: tried again without a word', async (_, error) => {
     const harness = new Harness(DemoMicroService);
     await harness.add('dms', { image: 'i' });
     await harness.reconcile('dms');
     harness.server.remove(DemoMicroService.type, ref('dms'));
     harness.server.before = ({ verb }) => {
-      if (verb === 'DELETE') throw refusalOf(409, 'Conflict', 'uid');
+      if (verb === 'DELETE') throw error;
     };
-    expect((await harness.reconcile('dms')).next).toEqual({ next: 'retry' });
+    await expect(harness.reconcile('dms')).rejects.toBe(error);
     expect(harness.events).toEqual([]);
+    expect(harness.server.writes).toEqual(['DELETE Deployment dms (Foreground)']);
+  });
+
+  it('goes on within half a minute of the end of an outage, however long that was', async () => {
+    const running = new RunningController(DemoMicroService);
+    running.start();
+    const { clock, server } = running;
+    await running.add('dms', { image: 'i' });
+    await running.settle();
+    let isAway = true;
+    server.before = ({ verb }) => {
+      if (isAway && verb === 'DELETE') throw new TransportError('connect ECONNREFUSED', 'DELETE deployments');
+    };
+    server.remove(DemoMicroService.type, ref('dms'));
+    for (let seconds = 0; seconds < 660; seconds += 5) {
+      await running.settle();
+      await clock.advance(5000);
+    }
+    await running.settle();
+    isAway = false;
+    await clock.advance(30_000);
+    await running.settle();
+    await running.stop();
+    expect(server.peek(Deployment, ref('dms'))?.metadata.deletionTimestamp).toBeDefined();
+    expect(running.queue.failures('object:default/dms')).toBe(0);
+    expect(running.complaints()).toEqual([]);
   });
 });
 
