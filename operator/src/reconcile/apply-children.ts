@@ -7,6 +7,7 @@ import { claimOf } from './claim';
 import type { ReconcileContext } from './context';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall, Shortfalls } from './shortfall';
+import { lookAt, refuseUnheardEnd } from './unheard-end';
 import { refOf, writeChild } from './write-child';
 import type { ChildOutcome } from './write-child';
 
@@ -57,6 +58,7 @@ async function applyChild(
       child,
       envelope: { ownerReferences: [controllerReference(owner)], ownerUid: owner.metadata.uid },
       claim: (live) => claimOf(live, owner),
+      beforeOwning: () => refuseIfGoing(context, owner),
       contests: context.contests,
       shapes: context.shapes,
       onDrift: (path) => (because = path),
@@ -75,4 +77,12 @@ async function applyChild(
     context.record(owner, { type: 'Warning', action: 'Apply', reason, message });
     return shortfall;
   }
+}
+
+/**
+ * With `--cascade=orphan` the garbage collector takes an owner out of its children, of which their watch may tell before that of the owner
+ * tells of its deletion. Entered again, the owner would take them with it.
+ */
+async function refuseIfGoing(context: ReconcileContext, owner: KubeObject): Promise<void> {
+  refuseUnheardEnd(context.kind, owner, await lookAt(context, owner));
 }

@@ -37,6 +37,10 @@ export interface ChildWrite {
   readonly claim: (live: KubeObject) => Claim;
   /** Whether owner references stand in the live object that must not; they are dropped by an apply. */
   readonly strayOwners?: (live: KubeObject) => boolean;
+  /**
+   * Called before an owner is entered in an object that stands without it. What it throws prevents the write. @default every owner lives
+   */
+  readonly beforeOwning?: () => Promise<void>;
   /** Slows down corrections that do not last. */
   readonly contests: Contests;
   /** Told what was rendered, so that the cache keeps no more of the child. */
@@ -104,6 +108,7 @@ async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObj
   const contest = isCorrection(live, applied) ? contestOf(live, applied) : undefined;
   const waitMs = contest === undefined ? 0 : write.contests.delay(contest);
   if (waitMs > 0) return { result: 'contested', path: difference, by: await lastWriter(write, live), waitMs };
+  if (!isOwned(live, applied)) await write.beforeOwning?.();
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
   if (contest === undefined) write.shapes.forget(hashOf(live));
@@ -132,6 +137,12 @@ function learnStored({ shapes }: ChildWrite, sent: KubeObject, answer: KubeObjec
 function contestOf(live: KubeObject, applied: KubeObject): string {
   const owners = applied.metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
   return [uidOf(live), ...owners].join(' ');
+}
+
+/** Whether all owners stand in the live object. */
+function isOwned(live: KubeObject, applied: KubeObject): boolean {
+  const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+  return applied.metadata.ownerReferences?.every(({ uid }) => owners.has(uid)) === true;
 }
 
 /** The same was rendered when it was last applied, so somebody else changed it. */

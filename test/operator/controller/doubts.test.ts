@@ -11,20 +11,29 @@ function object(uid: string, resourceVersion: string): KubeObject {
   return { apiVersion, kind, metadata: { ...ref, uid, resourceVersion } };
 }
 
+/** The object while it is being deleted. */
+function going(resourceVersion: string): KubeObject {
+  const { metadata, ...rest } = object('a', resourceVersion);
+  return { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+}
+
 describe('Doubts', () => {
   let live: KubeObject | undefined;
   let asked: number;
+  let onAsked: () => void;
   let cache: ObjectCache;
   let doubts: Doubts;
 
   beforeEach(() => {
     live = object('a', '1');
     asked = 0;
+    onAsked = () => undefined;
     cache = new ObjectCache(HelloApp.type);
     cache.applyChange(object('a', '1'));
     // Its permissions are to list and to watch its kinds, not to get their objects.
     const list: ApiClient['list'] = (_type, options) => {
       asked += 1;
+      onAsked();
       expect(options).toMatchObject({ namespace: 'shop', fieldSelector: 'metadata.name=web' });
       return Promise.resolve({ items: live === undefined ? [] : [live], resourceVersion: '2' });
     };
@@ -50,6 +59,26 @@ describe('Doubts', () => {
     live = object('b', '2');
     await expect(doubts.settle(ref)).rejects.toThrow('helloapps "web" was deleted, or replaced');
     expect(asked).toBe(2);
+  });
+
+  it('lasts while the server is deleting the object and the cache has not heard of it', async () => {
+    doubts.raise(ref);
+    live = going('2');
+    await expect(doubts.settle(ref)).rejects.toThrow(
+      'helloapps "web" is being deleted, and no event has told of it yet',
+    );
+    cache.applyChange(going('2'));
+    await doubts.settle(ref);
+    await doubts.settle(ref);
+    expect(asked).toBe(2);
+  });
+
+  it('ends when the event comes while the server is asked', async () => {
+    doubts.raise(ref);
+    live = going('2');
+    onAsked = () => cache.applyChange(going('2'));
+    await doubts.settle(ref);
+    expect(asked).toBe(1);
   });
 
   it.each([
