@@ -4,6 +4,8 @@ import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
+import { typeKey } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { ObjectRef } from '../client/api-client';
 import { applyChildren } from './apply-children';
 import type { Applied } from './apply-children';
@@ -33,8 +35,8 @@ interface Found {
  * Brings the children of one object to what its spec says, and its status to what stands. Level-triggered: it looks at the present
  * state only and may run at any time.
  *
- * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded; an object that is being
- * deleted is only cleaned up.
+ * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded, save for the
+ * writers of seeded fields that were switched off; an object that is being deleted is only cleaned up.
  *
  * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written
  */
@@ -99,20 +101,18 @@ function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, u
   return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
 }
 
-/** A field is taken back only after the object that makes its other writer act is gone: the writer would write once more. */
+/**
+ * A field is taken back only after the objects that make its other writer act are gone: the writer would write once more. While one of
+ * their type is rendered, the field is left to it, so that those which are not rendered any more can wait for the other children.
+ */
 async function withdrawWriters(
   context: ReconcileContext,
   object: KubeObject,
   children: readonly RenderedChild[],
 ): Promise<void> {
-  const { seeds } = context.kind;
-  if (seeds.length > 0)
-    await prune(
-      context,
-      object,
-      children,
-      seeds.map((seed) => seed.writer),
-    );
+  const isRendered = (writer: ResourceType): boolean => children.some(({ type }) => typeKey(type) === typeKey(writer));
+  const withdrawn = context.kind.seeds.map(({ writer }) => writer).filter((writer) => !isRendered(writer));
+  if (withdrawn.length > 0) await prune(context, object, children, withdrawn);
 }
 
 function announceSync({ kind, record }: ReconcileContext, { self }: Rendered, applied: Applied): void {

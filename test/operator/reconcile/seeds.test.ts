@@ -187,6 +187,38 @@ describe('replicas between the operator and an autoscaler', () => {
     expect(seen.filter((number) => number > 1)).toEqual([]);
   });
 
+  describe('under a new name for the Deployment', () => {
+    async function stranger(name: string): Promise<void> {
+      const { apiVersion, kind } = Deployment;
+      const template = { metadata: { labels: { x: 'y' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+      const body = { apiVersion, kind, metadata: ref(name), spec: { template } };
+      await harness.server.create(Deployment, body, { fieldManager: 'kubectl' });
+    }
+
+    it('deletes the old HPA only when the new children stand', async () => {
+      await start({ autoscaling: true });
+      harness.server.scale(Deployment, ref('shop-1'), 8);
+      harness.respec('m', { fullName: 'shop-2' });
+      const { writes } = await harness.reconcile('m');
+      const created = writes.indexOf('POST HorizontalPodAutoscaler shop-2 (kindred)');
+      expect(created).toBeGreaterThan(writes.indexOf('POST Deployment shop-2 (kindred)'));
+      expect(writes.indexOf('DELETE HorizontalPodAutoscaler shop-1 (Background)')).toBeGreaterThan(created);
+      expect(harness.server.peek(Deployment, ref('shop-1'))).toBeUndefined();
+      expect(new Set(seen)).toEqual(new Set([8]));
+    });
+
+    it('keeps the old HPA with its Deployment while the new name is taken', async () => {
+      await start({ autoscaling: true });
+      await stranger('taken');
+      harness.respec('m', { fullName: 'taken' });
+      const { writes } = await harness.reconcile('m');
+      expect(writes.filter((write) => write.startsWith('DELETE'))).toEqual([]);
+      expect(harness.conditions('m')[0]).toBe('Ready=False ErrResourceExists');
+      expect(harness.live(HorizontalPodAutoscaler, 'shop-1')).toBeDefined();
+      expect(harness.live(Deployment, 'shop-1')).toBeDefined();
+    });
+  });
+
   it('creates no HPA while the hand-over has failed', async () => {
     await start();
     harness.server.before = ({ options }) => {
