@@ -1,7 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nodeOptions } from '../../../constructs/operator/heap';
-import { operatorDefaults } from '../../../constructs/operator/operator-props';
 import { quiet } from '../../e2e/operator/support/quiet';
 import { useFaultBench } from '../fault-bench';
 import { form, long } from '../form';
@@ -34,7 +32,7 @@ jest.setTimeout((minutes + 5) * 60_000);
 const bench = useFaultBench();
 
 test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
-  const operator = await bench.start([], { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB) });
+  const operator = await bench.start();
   await operator.working();
   const namespace = await bench.namespace('soak');
   const churn = new Churn(bench, { namespace, ...options });

@@ -34,7 +34,15 @@ function unlessAsChildren({ owner, live }: OwnerFinding): readonly string[] {
   if (going.length === 0)
     return is(owner, 'Ready', 'True') && abnormal(owner) === '' ? [] : ['all of its children are current'];
   const says = is(owner, 'Ready', 'False') && abnormal(owner) === 'Reconciling=True';
-  return says ? [] : [`Deployment "${going[0]?.metadata.name ?? ''}" is not current`];
+  const title = `Deployment "${going[0]?.metadata.name ?? ''}"`;
+  if (!says) return [`${title} is not current`];
+  // Its controller has not come to it yet, as after a restart of the API server: nothing has ended that goes on by itself.
+  return going.every(isRefusedPods) ? [] : [`${title} is still on its way`];
+}
+
+/** The server refuses its pods; then it stays as it is. */
+function isRefusedPods({ status = {} }: WorkloadObject): boolean {
+  return status.conditions?.some(({ type, status }) => type === 'ReplicaFailure' && status === 'True') === true;
 }
 
 /** The conditions that stand only while they are true. */

@@ -124,5 +124,7 @@ export class World {
       await ClusterView.look(this.bench.client, this.namespace);
       return true;
     });
+    // Its watches would come back when its own backoff is over, and its garbage collector may have missed what happened until then.
+    await this.bench.plane.faults.restartControllerManager();
   }
 }

@@ -9,6 +9,8 @@ import {
 import type { AnyKind, KindObject, KindSpec } from '../../../../constructs/core/kind';
 import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../../constructs/core/resource-type';
+import { nodeOptions } from '../../../../constructs/operator/heap';
+import { operatorDefaults } from '../../../../constructs/operator/operator-props';
 import { kubectl, useControlPlane, waitFor } from '../../../../local/testing';
 import type { KubectlResult, TestControlPlane } from '../../../../local/testing';
 import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
@@ -60,10 +62,14 @@ export class Bench {
     this.client = client;
   }
 
-  /** Starts an operator, as its Deployment does; resolves when its health server listens. */
+  /** Starts an operator, as its Deployment does, with the heap of its pod too; resolves when its health server listens. */
   async start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<OperatorProcess> {
     const kubeconfig = await this.kubeconfig();
-    const operator = await OperatorProcess.start({ kubeconfig, args: [...this.platform.args, ...args], env });
+    const operator = await OperatorProcess.start({
+      kubeconfig,
+      args: [...this.platform.args, ...args],
+      env: { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB), ...env },
+    });
     this.started.push(operator);
     this.operator = operator;
     return operator;
