@@ -1,5 +1,6 @@
 import { childTypes } from '../../../constructs/core/kind';
 import type { AnyKind } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { CacheEvent, CacheHandler } from '../cache/cache-event';
 import type { CacheView } from '../cache/cache-view';
@@ -110,11 +111,21 @@ export class Controller {
   }
 
   private onObject({ type, object: { object } }: CacheEvent): void {
-    const ids = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
-    // Shared children first: what an object renders may need them.
-    for (const id of ids) this.add(sharedQueueKey(id));
+    const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
     if (type === 'deleted') this.context.effects?.forget(object.metadata.uid ?? '');
+    if (!this.running) return;
+    // Shared children first: what an object renders may need them.
+    const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;
+    for (const id of ids) this.add(sharedQueueKey(id));
     this.add(objectKey(object.metadata));
+  }
+
+  /** The ids of the shared children that a living object holds: its spec may not fit any more, and then does not say what it names. */
+  private heldBy({ metadata: { uid = '', deletionTimestamp } }: KubeObject): readonly string[] {
+    // What becomes of the children of one that goes, the garbage collector knows: it may be leaving them behind.
+    if (this.kind.shared.length === 0 || deletionTimestamp !== undefined) return [];
+    const held = childTypes(this.kind).flatMap((type) => this.context.children(type).byOwner(uid));
+    return held.flatMap(({ object }) => sharedKeyOf(this.kind, object) ?? []);
   }
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
@@ -135,7 +146,7 @@ export class Controller {
   }
 
   private add(key: QueueKey): void {
-    if (this.running) this.options.queue.add(key, 'user');
+    this.options.queue.add(key, 'user');
   }
 
   private async process(key: QueueKey): Promise<void> {

@@ -1,4 +1,9 @@
-import { ADOPT_ANNOTATION, ownerReference, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
+import {
+  ADOPT_ANNOTATION,
+  ownerReference,
+  PAUSED_ANNOTATION,
+  SHARED_KEY_ANNOTATION,
+} from '../../../constructs/core/envelope';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
 import { renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
@@ -7,6 +12,7 @@ import type { Claim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall } from './shortfall';
+import { sharedId } from './shared-states';
 import type { SharedState } from './shared-states';
 import { refOf, writeChild } from './write-child';
 
@@ -21,7 +27,7 @@ export interface SharedTarget {
 
 /** What a reconcile of a shared key came to. */
 export interface SharedResult {
-  /** Undefined once nobody names the key. */
+  /** Undefined once nobody names the key, and before the first reconcile with an object that is not paused. */
   readonly state: SharedState | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
@@ -33,7 +39,7 @@ export interface SharedResult {
 /**
  * Reconciles the children of a shared key under that key alone: their body is a function of it, their owner references are all living
  * objects that name it. With none left they are deleted, unless the last one went with `--cascade=orphan`. A living object that holds
- * them, but whose spec does not tell which key it names, goes on holding them.
+ * them, but whose spec does not tell which key it names, goes on holding them. While all that hold them are paused, they are left as they are.
  *
  * @throws ApiError, TransportError when the cache was behind or the server is away
  */
@@ -47,6 +53,11 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
     const orphaned = target.objects.some(({ metadata }) => metadata.finalizers?.includes('orphan'));
     if (!orphaned) for (const child of children) await remove(context, child);
     return { state: undefined, retry: false, awaited: [] };
+  }
+  if (living.every(isPaused)) {
+    // The state as it was: what goes on again before its children have been looked at must not take them for applied if they never were.
+    const state = context.shared.get(sharedId(target.group, target.namespace, target.key));
+    return { state, retry: false, awaited: [] };
   }
   const failures: Shortfall[] = [];
   for (const child of children) {
@@ -124,6 +135,10 @@ function saysItsKeys(kind: AnyKind, object: KubeObject): boolean {
   } catch {
     return false;
   }
+}
+
+function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
 /** The order of owner references is part of what is applied. */

@@ -1,5 +1,5 @@
 import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/src/client/errors';
@@ -25,6 +25,13 @@ afterEach(async () => {
 function stranger(name: string): KubeObject {
   const template = { metadata: { labels: { x: 'y' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace: NAMESPACE }, spec: { template } };
+}
+
+/** The Service of `shop` as an object holds it, with a selector that is not the kind's. */
+function held(holder: OwnerReference): KubeObject {
+  const annotations = { 'kindred.dev/shared-key': 'microservicedeploys.custom.ops/service/shop' };
+  const metadata = { ...ref('shop'), annotations, ownerReferences: [holder] };
+  return { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'by-hand' } } };
 }
 
 describe('a controller', () => {
@@ -241,5 +248,65 @@ describe('a controller of a kind with shared children', () => {
     running = restarted;
     await running.settle();
     expect(server.writes).toEqual(['DELETE ServiceAccount shop (Background)', 'DELETE Service shop (Background)']);
+  });
+
+  it('leaves them to the hands of people while their only object is paused, and corrects them then', async () => {
+    const { server } = run(MicroServiceDeploy);
+    await running.add('a', instance);
+    await running.settle();
+    running.annotate('a', { 'kindred.dev/paused': 'true' });
+    await running.settle();
+    server.take();
+    server.edit(Service, ref('shop'), (live) => ({
+      ...live,
+      spec: { ...(live.spec as object), selector: { app: 'by-hand' } },
+    }));
+    await running.settle();
+    expect([server.writes, running.conditions('a')]).toEqual([[], ['Ready=Unknown Paused']]);
+    running.annotate('a', {});
+    await running.settle();
+    expect(running.live(Service, 'shop')).toMatchObject({ spec: { selector: { app: 'shop' } } });
+    expect(running.conditions('a')[0]).toBe('Ready=False Progressing');
+  });
+
+  it('makes them, and what waits for them, at the end of a pause in which the object was created', async () => {
+    const { server } = run(MicroServiceDeploy);
+    await running.add('a', instance, { annotations: { 'kindred.dev/paused': 'true' } });
+    await running.settle();
+    expect([server.writes, running.conditions('a')]).toEqual([
+      ['APPLY MicroServiceDeploy a/status (kindred)'],
+      ['Ready=Unknown Paused'],
+    ]);
+    running.annotate('a', {});
+    await running.settle();
+    expect(running.live(Service, 'shop').metadata.ownerReferences).toMatchObject([{ name: 'a' }]);
+    expect(running.live(Deployment, 'shop-a')).toBeDefined();
+  });
+
+  it('corrects at the end of a pause what an object holds whose spec does not say what it shares', async () => {
+    const { server } = run(MicroServiceDeploy);
+    const paused = { 'kindred.dev/paused': 'true' };
+    const { apiVersion, kind, metadata } = await running.add('a', { msName: 7 }, { annotations: paused });
+    const service = held({ apiVersion, kind, name: 'a', uid: metadata.uid ?? '' });
+    await server.create(Service, service, { fieldManager: 'kindred' });
+    await running.settle();
+    expect(running.live(Service, 'shop')).toMatchObject({ spec: service.spec as object });
+    running.annotate('a', {});
+    await running.settle();
+    expect(running.live(Service, 'shop')).toMatchObject({ spec: { selector: { app: 'shop' } } });
+    expect(running.conditions('a')[0]).toBe('Ready=False ErrInvalidSpec');
+  });
+
+  it('leaves them standing when an object goes with --cascade=orphan whose spec does not say what it shares', async () => {
+    const { server } = run(MicroServiceDeploy);
+    const { apiVersion, kind, metadata } = await running.add('a', { msName: 7 });
+    await server.create(Service, held({ apiVersion, kind, name: 'a', uid: metadata.uid ?? '' }), { fieldManager: 'x' });
+    await running.settle();
+    server.remove(MicroServiceDeploy.type, ref('a'), 'Orphan');
+    await running.settle();
+    server.collect();
+    await running.settle();
+    expect(server.peek(MicroServiceDeploy.type, ref('a'))).toBeUndefined();
+    expect(running.live(Service, 'shop').metadata.ownerReferences).toEqual([]);
   });
 });

@@ -188,4 +188,61 @@ describe('reconcileShared', () => {
     await reconcileShared(harness.context, { ...target, objects: object === undefined ? [] : [object] });
     expect(owners()).toEqual(['b']);
   });
+
+  describe('with paused objects', () => {
+    const paused = { 'kindred.dev/paused': 'true' };
+
+    function editByHand(): void {
+      harness.server.edit(Service, ref('shop'), (live) => ({
+        ...live,
+        spec: { ...(live.spec as object), selector: { app: 'by-hand' } },
+      }));
+    }
+
+    it('leaves everything as it is while all are paused, and the state as it was', async () => {
+      await harness.add('b', { ...spec, fullName: 'shop-b' });
+      await harness.reconcileShared('shop');
+      harness.annotate('a', paused);
+      harness.annotate('b', paused);
+      editByHand();
+      const verdict = { state: 'failing', reason: 'ErrForbidden', message: 'no' } as const;
+      for (const state of [{ state: 'applied' }, { state: 'failed', verdict }] as const) {
+        harness.sharedState = (id) => (id === 'service/default/shop' ? state : undefined);
+        const { result, writes } = await harness.reconcileShared('shop');
+        expect([result, writes]).toEqual([{ state, retry: false, awaited: [] }, []]);
+      }
+    });
+
+    it('does not take for applied what it has never looked at', async () => {
+      harness.sharedState = () => undefined;
+      harness.annotate('a', paused);
+      const { result, writes } = await harness.reconcileShared('shop');
+      expect([result.state, writes]).toEqual([undefined, []]);
+    });
+
+    it('goes on, with all of them as owners, while one is not', async () => {
+      await harness.add('b', { ...spec, fullName: 'shop-b' });
+      harness.annotate('a', paused);
+      await harness.reconcileShared('shop');
+      editByHand();
+      await harness.reconcileShared('shop');
+      expect(owners()).toEqual(['a', 'b']);
+      expect(harness.live(Service, 'shop')).toMatchObject({ spec: { selector: { app: 'shop' } } });
+    });
+
+    it('does not count one that is being deleted, paused or not', async () => {
+      await harness.add('b', { ...spec, fullName: 'shop-b' }, { finalizers: ['example.com/x'] });
+      await harness.reconcileShared('shop');
+      harness.annotate('a', paused);
+      harness.server.remove(MicroServiceDeploy.type, ref('b'));
+      expect((await harness.reconcileShared('shop')).writes).toEqual([]);
+    });
+
+    it('still deletes the children with the last of them', async () => {
+      await harness.reconcileShared('shop');
+      harness.annotate('a', paused);
+      harness.server.remove(MicroServiceDeploy.type, ref('a'));
+      expect((await harness.reconcileShared('shop')).writes).toHaveLength(2);
+    });
+  });
 });
