@@ -242,9 +242,8 @@ describe('a DemoMicroService', () => {
     harness.server.collect();
     // The watch of the kind is ahead of that of its children.
     harness.objects.applyChange(harness.object('dms'));
-    const { next, writes } = await harness.reconcile('dms');
-    expect(writes).toEqual(['DELETE Deployment dms (Foreground)']);
-    expect(next).toEqual({ next: 'retry' });
+    await expect(harness.reconcile('dms')).rejects.toMatchObject({ reason: 'Conflict' });
+    expect(harness.server.writes).toEqual(['DELETE Deployment dms (Foreground)']);
     expect(harness.live(Deployment, 'dms').metadata.deletionTimestamp).toBeUndefined();
     harness.server.deliver();
     expect((await harness.reconcile('dms')).writes).toEqual(['PATCH DemoMicroService dms (kindred-finalizer)']);
