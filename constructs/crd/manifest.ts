@@ -42,7 +42,6 @@ export function crdManifest(kind: AnyKind, options: CrdOptions = {}): KubeObject
       ...conversionOf(kind, options.conversionWebhook),
       group: kind.group,
       names: namesOf(kind),
-      preserveUnknownFields: false,
       scope: kind.scope,
       versions: [
         {
