@@ -5,6 +5,8 @@ const QUIET_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 300_000;
 const SWEEP_EVERY = 1_000;
+/** Of so many children, those written last, it is known what was applied to them. */
+const MOST_APPLICATIONS = 10_000;
 
 interface Contest {
   corrections: number;
@@ -13,12 +15,19 @@ interface Contest {
   lastAt: number;
 }
 
+interface Application {
+  readonly hash: string;
+  readonly at: number;
+}
+
 /**
  * Slows down the correction of children that somebody else changes back again and again: two controllers that both insist on a value
  * would else write as fast as the API server answers. Five corrections are free; from then on the delay doubles from 1 s to 5 min.
  */
 export class Contests {
   private readonly contests = new Map<string, Contest>();
+  /** By the child's UID, the latest last. */
+  private readonly applications = new Map<string, Application>();
   private sinceSweep = 0;
 
   /** @param now a monotonic clock, in milliseconds */
@@ -40,22 +49,46 @@ export class Contests {
     if (over >= 0) contest.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
   }
 
+  /** A child has been applied. Its hash is remembered, because another writer may take it out of the child. */
+  applied(uid: string, hash: string): void {
+    const at = this.now();
+    this.countForSweep(at);
+    this.applications.delete(uid);
+    this.applications.set(uid, { hash, at });
+    const [oldest] = this.applications.keys();
+    if (this.applications.size > MOST_APPLICATIONS && oldest !== undefined) this.applications.delete(oldest);
+  }
+
+  /** The hash of what was last applied to a child; undefined when that was never, or is too long ago for a contest. */
+  lastApplied(uid: string): string | undefined {
+    const application = this.applications.get(uid);
+    return application === undefined || isPast(application, this.now()) ? undefined : application.hash;
+  }
+
   private current(child: string, now: number): Contest {
     const known = this.contests.get(child);
     if (known !== undefined && !isQuiet(known, now)) return known;
-    if (++this.sinceSweep >= SWEEP_EVERY) this.sweep(now);
+    this.countForSweep(now);
     const fresh = { corrections: 0, notBefore: 0, lastAt: now };
     this.contests.set(child, fresh);
     return fresh;
   }
 
-  private sweep(now: number): void {
+  /** Every so many entries, those whose time is over are dropped. */
+  private countForSweep(now: number): void {
+    if (++this.sinceSweep < SWEEP_EVERY) return;
     this.sinceSweep = 0;
     for (const [child, contest] of this.contests) if (isQuiet(contest, now)) this.contests.delete(child);
+    for (const [uid, application] of this.applications) if (isPast(application, now)) this.applications.delete(uid);
   }
 }
 
 /** The quiet time begins when the delay is over. */
 function isQuiet(contest: Contest, now: number): boolean {
   return now - Math.max(contest.lastAt, contest.notBefore) > QUIET_MS;
+}
+
+/** Even the longest delay is over, and the quiet time with it. */
+function isPast({ at }: Application, now: number): boolean {
+  return now - at > LONGEST_DELAY_MS + QUIET_MS;
 }

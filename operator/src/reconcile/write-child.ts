@@ -105,14 +105,15 @@ async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObj
   const difference =
     differenceOf(write, applied, live) ?? (write.strayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live };
-  const contest = isCorrection(live, applied) ? contestOf(live, applied) : undefined;
+  const contest = isCorrection(write, live, applied) ? contestOf(live, applied) : undefined;
   const waitMs = contest === undefined ? 0 : write.contests.delay(contest);
   if (waitMs > 0) return { result: 'contested', path: difference, by: await lastWriter(write, live), waitMs };
   if (!isOwned(live, applied)) await write.beforeOwning?.();
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
-  if (contest === undefined) write.shapes.forget(hashOf(live));
-  else write.contests.corrected(contest);
+  if (hashOf(live) !== hashOf(applied)) write.shapes.forget(hashOf(live));
+  if (contest !== undefined) write.contests.corrected(contest);
+  write.contests.applied(uidOf(live), hashOf(applied) ?? '');
   learnStored(write, applied, result);
   return { result: 'applied', live: result };
 }
@@ -145,9 +146,10 @@ function isOwned(live: KubeObject, applied: KubeObject): boolean {
   return applied.metadata.ownerReferences?.every(({ uid }) => owners.has(uid)) === true;
 }
 
-/** The same was rendered when it was last applied, so somebody else changed it. */
-function isCorrection(live: KubeObject, applied: KubeObject): boolean {
-  return hashOf(live) === hashOf(applied);
+/** The same was rendered when it was last applied, so somebody else changed it: perhaps together with the hash that says so. */
+function isCorrection({ contests }: ChildWrite, live: KubeObject, applied: KubeObject): boolean {
+  const hash = hashOf(applied);
+  return hashOf(live) === hash || contests.lastApplied(uidOf(live)) === hash;
 }
 
 function hashOf(child: KubeObject | undefined): string | undefined {

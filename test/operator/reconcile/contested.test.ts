@@ -33,6 +33,25 @@ class Fight {
     );
   }
 
+  /** The other manager puts its whole object in the place of ours: without our annotations, or with a hash of its own. */
+  replace(annotations: Record<string, string> = {}): void {
+    this.harness.server.edit(Deployment, ref('web'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations },
+      spec: { ...(live.spec as object), replicas: 9 },
+    }));
+  }
+
+  /** How often the child is corrected while somebody does something to it again and again. */
+  async correctionsOf(meddle: (time: number) => void, times = 20): Promise<number> {
+    let corrections = 0;
+    for (let time = 0; time < times; time++) {
+      meddle(time);
+      corrections += (await this.reconcile()).writes.filter((write) => write === CORRECTION).length;
+    }
+    return corrections;
+  }
+
   async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
     this.harness.server.take();
     const next = await reconcileObject(this.context, ref('web'));
@@ -172,6 +191,29 @@ describe('a child that another manager changes back again and again', () => {
     await fight.meddle();
     expect((await fight.reconcile()).next.failed).toBeUndefined();
     expect(fight.replicas).toBe(2);
+  });
+
+  it.each([
+    ['takes our annotations away', {}],
+    ['puts its own hash in the place of ours', { 'kindred.dev/hash': 'other' }],
+  ])('is noticed though the other %s as well', async (_what, annotations) => {
+    // Nobody has applied it yet, so that the first time tells nothing.
+    expect(await fight.correctionsOf(() => fight.replace(annotations))).toBe(1 + AT_ONCE);
+    expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
+    fight.pass(1_000);
+    expect(await fight.correctionsOf(() => fight.replace(annotations))).toBe(1);
+    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+  });
+
+  it('is no contest when the user changes the spec to and fro, even while the other takes our annotations away', async () => {
+    const respec = (time: number): void => fight.harness.respec('web', { size: 3 + (time % 2) });
+    expect(await fight.correctionsOf(respec)).toBe(20);
+    const both = (time: number): void => {
+      respec(time);
+      fight.replace();
+    };
+    expect(await fight.correctionsOf(both)).toBe(20);
+    expect(fight.harness.events).toEqual([]);
   });
 
   it('does not hold back the children of other objects', async () => {

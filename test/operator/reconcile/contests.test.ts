@@ -67,3 +67,41 @@ describe('corrections of a child', () => {
     for (let i = 0; i < 20; i++) expect(contests.delay('a')).toBe(0);
   });
 });
+
+describe('what was last applied to a child', () => {
+  test('is the latest, child by child', () => {
+    const { contests } = contestsAt();
+    contests.applied('a', 'one');
+    contests.applied('b', 'two');
+    contests.applied('a', 'three');
+    expect(['a', 'b', 'c'].map((uid) => contests.lastApplied(uid))).toEqual(['three', 'two', undefined]);
+  });
+
+  test('is known for longer than the longest delay, and not for ever', () => {
+    const { contests, pass } = contestsAt();
+    contests.applied('a', 'one');
+    pass(300_000 + 60_000);
+    expect(contests.lastApplied('a')).toBe('one');
+    pass(1);
+    expect(contests.lastApplied('a')).toBeUndefined();
+  });
+
+  test('is known of ten thousand children at most', () => {
+    const { contests } = contestsAt();
+    contests.applied('a', 'one');
+    contests.applied('b', 'one');
+    contests.applied('a', 'two');
+    for (let i = 0; i < 9_999; i++) contests.applied(String(i), 'one');
+    expect(['a', 'b', '0'].map((uid) => contests.lastApplied(uid))).toEqual(['two', undefined, 'one']);
+  });
+
+  test('is not kept of children that were left alone since', () => {
+    const { contests, pass } = contestsAt();
+    const { applications } = contests as unknown as { applications: ReadonlyMap<string, unknown> };
+    for (let round = 0; round < 5; round++) {
+      for (let i = 0; i < 1_000; i++) contests.applied(`${String(round)}-${String(i)}`, 'one');
+      pass(300_000 + 60_001);
+    }
+    expect(applications.size).toBeLessThanOrEqual(2_000);
+  });
+});
