@@ -17,6 +17,7 @@ export interface EffectDeskOptions {
   readonly store: EffectStore;
   readonly reads: EffectReads;
   readonly runs: EffectRuns;
+  /** Delays between the attempts at a run, and at a clean-up. */
   readonly backoff: AttemptBackoff;
   readonly clock: Clock;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;

@@ -6,6 +6,8 @@ import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
 import type { Verdict } from '../reconcile/conditions';
 import { ApiError } from '../client/errors';
+import { CleanupAttempts } from './cleanup-attempts';
+import type { CleanupFailure } from './cleanup-attempts';
 import { countedFor, due, inputHash } from './effect-record';
 import type { EffectRecord } from './effect-record';
 import type { RunRequest, RunView } from './effect-runs';
@@ -18,9 +20,6 @@ import type { Considered } from './effect-verdicts';
 import { runEffect } from './run-effect';
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
-
-/** How often the clean-up may fail in a row, for reasons other than the removal itself. */
-const MAX_CLEANUP_FAILURES = 5;
 
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
 const LOOK_AGAIN_MS = 300_000;
@@ -49,10 +48,12 @@ export type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
  * between leaves a record that counts as one attempt.
  */
 export class EffectDesk {
-  private readonly cleanupFailures = new Map<string, number>();
+  private readonly cleanups: CleanupAttempts;
   private readonly memories = new Map<string, Memory>();
 
-  constructor(private readonly options: EffectDeskOptions) {}
+  constructor(private readonly options: EffectDeskOptions) {
+    this.cleanups = new CleanupAttempts(options);
+  }
 
   /**
    * Whether anything was ever begun for an object: then something may have to be taken away.
@@ -77,19 +78,21 @@ export class EffectDesk {
   /**
    * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
    *
-   * @returns whether that was as often as it may: then a person must look
+   * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
    */
-  cleanupFailed(object: KubeObject): boolean {
-    const key = `${uidOf(object)} ${object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? ''}`;
-    const times = (this.cleanupFailures.get(key) ?? 0) + 1;
-    this.cleanupFailures.set(key, times);
-    return times >= MAX_CLEANUP_FAILURES;
+  cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined {
+    return this.cleanups.failed(uidOf(object), object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? '', why);
+  }
+
+  /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
+  cleanupWentOn(object: KubeObject): void {
+    this.cleanups.forget(uidOf(object));
   }
 
   /** The object is gone. */
   forget(uid: string): void {
     this.memories.delete(uid);
-    for (const key of this.cleanupFailures.keys()) if (key.startsWith(uid)) this.cleanupFailures.delete(key);
+    this.cleanups.forget(uid);
   }
 
   /**

@@ -27,7 +27,7 @@ export interface EffectOptions {
   readonly storeOf: (kind: AnyKind) => EffectStore;
   /** How long the steps under way may take to end after a stop, in milliseconds. */
   readonly drainMs: number;
-  /** Delays between attempts. @default 10 s, doubled up to 15 min */
+  /** Delays between the attempts at a run, and at a clean-up. @default 10 s, doubled up to 15 min */
   readonly backoff?: AttemptBackoff;
 }
 

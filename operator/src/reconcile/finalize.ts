@@ -2,9 +2,13 @@ import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../const
 import { InvalidObjectError } from '../../../constructs/core/errors';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { Finalizer } from '../../../constructs/core/ownership';
 import { withDefaults } from '../../../constructs/core/render';
+import { ApiError } from '../client/errors';
 import type { EffectDesk, EffectsFound } from '../effects/effect-desk';
 import { PlanError } from '../effects/plan-runner';
+import { NotLeaderError } from '../runtime/leader-errors';
+import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
 import { controlledChildren, deleteChild } from './prune';
@@ -31,36 +35,44 @@ export async function ensureFinalizer(context: ReconcileContext, object: KubeObj
 
 /**
  * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
- * clean-up that fails keeps the finalizer and says why in `Ready`.
+ * clean-up that fails keeps the finalizer and says why in `Ready`. Where a kind has effects, the clean-up is spaced like their attempts, and given
+ * up once it was refused too often.
  *
- * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written
+ * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written; NotLeaderError
  */
 export async function finalize(context: ReconcileContext, object: KubeObject): Promise<Next> {
   const { finalizer } = context.kind;
   const { finalizers = [] } = object.metadata;
   if (finalizer === undefined || !finalizers.includes(finalizer.name)) return { next: 'wait' };
   try {
-    // With --cascade=orphan the children are to stay.
-    if (!finalizers.includes(ORPHAN)) {
-      const children = controlledChildren(context, object);
-      for (const { type, live } of children) {
-        if (live.metadata.deletionTimestamp === undefined) {
-          await deleteChild(context, object, type, live, finalizer.propagation);
-        }
-      }
-      if (children.length > 0) return { next: 'wait' };
-    }
-    const open = await takeAway(context, object);
-    if (open !== undefined) return open;
-    await setFinalizers(
-      context,
-      object,
-      finalizers.filter((name) => name !== finalizer.name),
-    );
-    return { next: 'wait' };
+    const next = await cleanUp(context, object, finalizer);
+    context.effects?.cleanupWentOn(object);
+    return next;
   } catch (error) {
     return cleanupFailed(context, object, error);
   }
+}
+
+async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer: Finalizer): Promise<Next> {
+  const { finalizers = [] } = object.metadata;
+  // With --cascade=orphan the children are to stay.
+  if (!finalizers.includes(ORPHAN)) {
+    const children = controlledChildren(context, object);
+    for (const { type, live } of children) {
+      if (live.metadata.deletionTimestamp === undefined) {
+        await deleteChild(context, object, type, live, finalizer.propagation);
+      }
+    }
+    if (children.length > 0) return { next: 'wait' };
+  }
+  const open = await takeAway(context, object);
+  if (open !== undefined) return open;
+  await setFinalizers(
+    context,
+    object,
+    finalizers.filter((name) => name !== finalizer.name),
+  );
+  return { next: 'wait' };
 }
 
 /**
@@ -99,16 +111,30 @@ async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): 
 
 async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {
   const failure = classify(error);
-  if (failure.kind === 'stale') throw error;
-  const isLast = context.effects?.cleanupFailed(object) ?? false;
+  // Who does not lead has tried nothing, and may write nothing about it either.
+  if (failure.kind === 'stale' || error instanceof NotLeaderError) throw error;
+  const { effects } = context;
+  const afterMs = effects?.cleanupFailed(object, isServersFailure(error) ? 'unavailable' : 'refused');
+  const isLast = effects !== undefined && afterMs === undefined;
   const message = isLast
     ? `The clean-up failed too often: ${failure.message}. ${TRY_AGAIN}`
     : `The clean-up failed and is tried again: ${failure.message}`;
   const reason = { reason: 'ErrCleanup', message };
   context.record(object, { type: 'Warning', action: 'Delete', ...reason });
-  const observed = ownStatus(context.kind, object);
-  await writeStatus(context, { object, verdict: { state: isLast ? 'stalled' : 'failing', ...reason }, observed });
-  return { next: isLast ? 'wait' : 'retry', failed: reason };
+  const verdict: Verdict = { state: isLast ? 'stalled' : 'failing', ...reason };
+  try {
+    await writeStatus(context, { object, verdict, observed: ownStatus(context.kind, object) });
+  } catch (unsaid) {
+    // A server that fails altogether takes no status either. The log says why, and the next attempt keeps its delay.
+    if (afterMs === undefined || !isServersFailure(unsaid)) throw unsaid;
+  }
+  if (effects === undefined) return { next: 'retry', failed: reason };
+  return { next: 'wait', failed: reason, ...(afterMs === undefined ? {} : { afterMs }) };
+}
+
+/** The server, or a webhook that it asked, could not do its work, or has too much of it: that is none of the object's. */
+function isServersFailure(error: unknown): boolean {
+  return error instanceof ApiError && (error.code >= 500 || error.code === 429);
 }
 
 /** The resourceVersion is the precondition: nobody else's finalizer is lost. */
