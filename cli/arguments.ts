@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
+import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
+import { folder, image, namespaceName, oneOf, whole, wrong } from './flag-values';
 
 /** `kindred start`, understood. */
 export interface StartArguments {
@@ -43,6 +45,9 @@ export type Arguments =
   | { readonly command: 'prepare' }
   | { readonly command: 'version' }
   | { readonly command: 'help'; readonly topic: string | undefined };
+
+/** Where samples go unless they are told otherwise. */
+const SAMPLES_NAMESPACE = 'kindred-samples';
 
 const installers = ['auto', 'pulumi', 'apply'] as const;
 
@@ -109,7 +114,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     metricsPort: whole('metrics-port', values['metrics-port'] ?? '0', 0, 65_535),
     files,
     samples,
-    namespace: values.namespace ?? 'kindred-samples',
+    namespace: startNamespace(values.namespace),
     logFile: values['log-file'],
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
     installer: oneOf('installer', values.installer ?? 'auto', installers),
@@ -126,12 +131,34 @@ function synthArguments(argv: readonly string[]): SynthArguments {
   });
   return {
     command: 'synth',
-    out: values.out ?? 'dist/manifests',
-    image: values.image,
-    provisionerImage: values['provisioner-image'],
-    namespace: values.namespace ?? 'kindred-system',
-    samplesNamespace: values['samples-namespace'] ?? 'kindred-samples',
+    out: folder('out', values.out ?? 'dist/manifests'),
+    image: image('image', values.image),
+    provisionerImage: image('provisioner-image', values['provisioner-image']),
+    ...synthNamespaces(values.namespace, values['samples-namespace']),
   };
+}
+
+/** The operator's namespace is fixed: `start` has no flag for it. */
+function startNamespace(given: string | undefined): string {
+  const namespace = namespaceName('namespace', given ?? SAMPLES_NAMESPACE);
+  if (namespace !== DEFAULT_NAMESPACE) return namespace;
+  throw wrong('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
+}
+
+function synthNamespaces(
+  operators: string | undefined,
+  samples: string | undefined,
+): Pick<SynthArguments, 'namespace' | 'samplesNamespace'> {
+  const namespace = namespaceName('namespace', operators ?? DEFAULT_NAMESPACE);
+  const samplesNamespace = namespaceName('samples-namespace', samples ?? SAMPLES_NAMESPACE);
+  if (namespace !== samplesNamespace) return { namespace, samplesNamespace };
+  throw samples === undefined
+    ? wrong(
+        'namespace',
+        namespace,
+        'it is where the samples go: name another one, or other samples with --samples-namespace',
+      )
+    : wrong('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
 }
 
 function read<O extends NonNullable<ParseArgsConfig['options']>>(
@@ -145,16 +172,4 @@ function read<O extends NonNullable<ParseArgsConfig['options']>>(
     const why = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${why}. See: kindred help ${command}`, { cause: error });
   }
-}
-
-function whole(name: string, value: string, min: number, max: number): number {
-  const number = Number(value);
-  if (/^\d+$/.test(value) && number >= min && number <= max) return number;
-  throw new UsageError(`--${name}=${value}: it must be a whole number from ${min} to ${max}`);
-}
-
-function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw new UsageError(`--${name}=${value}: it may be one of ${allowed.join(', ')}`);
 }

@@ -22,9 +22,7 @@ export function operatorProblems(props: OperatorDeploymentProps): readonly Probl
 export function settingsProblems(props: OperatorSettings): readonly Problem[] {
   const { image, kinds, replicas, metricsPort, leaseName, scratch, configDirectory } = props;
   return [
-    ...(/^\S+$/.test(image)
-      ? []
-      : [problem('image', `"${image}" is no image: give one such as registry/name@sha256:...`)]),
+    ...(isImage(image) ? [] : [problem('image', `"${image}" is no image: give one such as registry/name@sha256:...`)]),
     ...(kinds.length > 0 ? [] : [problem('kinds', 'it is empty: name the kinds that the operator runs')]),
     ...duplicates(kinds.map(({ crdName }) => crdName)).map((name) => problem('kinds', `${name} stands twice`)),
     ...integer('replicas', replicas, 0, 10),
@@ -43,6 +41,11 @@ export function settingsProblems(props: OperatorSettings): readonly Problem[] {
       ? []
       : named('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
   ];
+}
+
+/** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */
+export function isImage(text: string): boolean {
+  return /^\S+$/.test(text);
 }
 
 /** What is wrong with a list that confines to namespaces. */

@@ -72,10 +72,41 @@ describe('the command line', () => {
     [['start', '--timeout=-1'], /^--timeout=-1: /],
     [['start', '--log-level=loud'], /^--log-level=loud: it may be one of error, warn, info, debug, trace$/],
     [['start', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
+    [
+      ['start', '-n', 'Bad_NS'],
+      /^--namespace=Bad_NS: a namespace's name must be at most 63 characters: lower-case letters/,
+    ],
+    [['start', '--namespace='], /^--namespace=: a namespace's name must be /],
+    [
+      ['start', '-n', 'kindred-system'],
+      /^--namespace=kindred-system: it is the operator's own namespace: name another one/,
+    ],
+    [
+      ['synth', '--image='],
+      /^--image=: it is no image: give one such as registry\.example\.com\/name:tag, without spaces$/,
+    ],
+    [['synth', '--image=not an image'], /^--image=not an image: it is no image: /],
+    [['synth', '--provisioner-image='], /^--provisioner-image=: it is no image: /],
+    [
+      ['synth', '--namespace=UPPER'],
+      /^--namespace=UPPER: a namespace's name must be at most 63 characters: lower-case/,
+    ],
+    [['synth', '--samples-namespace=a.b'], /^--samples-namespace=a\.b: a namespace's name must be /],
+    [
+      ['synth', '--namespace=x', '--samples-namespace=x'],
+      /^--samples-namespace=x: it is the operator's own namespace: /,
+    ],
+    [['synth', '--samples-namespace=kindred-system'], /^--samples-namespace=kindred-system: it is the operator's own/],
+    [
+      ['synth', '--namespace=kindred-samples'],
+      /^--namespace=kindred-samples: it is where the samples go: name another one/,
+    ],
+    [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['prepare', '--fast'], /--fast.* See: kindred help prepare/s],
   ])('%j is refused with what to do', (argv, message) => {
     expect(() => parseArguments(argv)).toThrow(UsageError);
     expect(() => parseArguments(argv)).toThrow(message);
+    expect(() => parseArguments(argv)).not.toThrow(/\n/);
   });
 });
 

@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CliError, explain } from '../../cli/errors';
 import { synth } from '../../cli/synth';
 import { parseArguments } from '../../cli/arguments';
 import type { SynthArguments } from '../../cli/arguments';
@@ -26,4 +27,28 @@ test('kindred synth writes the platform and the samples, and says where', async 
   expect(deployment?.metadata.namespace).toBe('sys');
   expect(JSON.stringify(deployment)).toContain('"image":"mine:1"');
   expect(samples.map(({ object }) => object.metadata.namespace)).toContain('kindred-samples');
+});
+
+describe('a folder that cannot be written to is told to people, with the flag', () => {
+  const told = async (out: string): Promise<string> => {
+    jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const failure: unknown = await synth(parseArguments(['synth', `--out=${out}`]) as SynthArguments).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(CliError);
+    return explain(failure);
+  };
+
+  test('it lies below a file', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    expect(await told(join(file, 'below'))).toMatch(
+      /^--out=\S+below cannot be written to: ENOTDIR: .*\. Name a folder that you may write to; .*\.$/,
+    );
+  });
+
+  test('a folder lies where a file must go', async () => {
+    mkdirSync(join(folder, '2-platform.yaml'));
+    expect(await told(folder)).toMatch(/^--out=\S+ cannot be written to: EISDIR: .*2-platform\.yaml/);
+  });
 });
