@@ -43,17 +43,41 @@ export function claimObject(
   objects.set(id, component);
 }
 
-/** What several components share: made by the first that asks. */
+/** How a shared resource is registered. */
+export interface SharedName {
+  readonly name: string;
+  readonly opts: pulumi.ComponentResourceOptions;
+}
+
+/**
+ * What several components share: made by the first that asks, once on each cluster.
+ *
+ * @param id tells it from others of its cluster
+ * @param make is told the name, of which a program has only one, and the options that go with it
+ */
 export function sharedResource<R extends pulumi.Resource>(
   provider: pulumi.ProviderResource | undefined,
   id: string,
-  make: () => R,
+  make: (named: SharedName) => R,
 ): R {
   const { shared } = claimsOf(provider);
   const known = shared.get(id);
   // Whoever asks under this id makes the same.
   if (known !== undefined) return known as R;
-  const made = make();
+  const made = make(sharedName(provider, id));
   shared.set(id, made);
   return made;
+}
+
+/** The name is in no type of Pulumi's, and the URN, which has it too, is an Output. Source: @pulumi/pulumi, `resource.ts`. */
+interface NamedResource {
+  readonly __name?: string;
+}
+
+function sharedName(provider: pulumi.ProviderResource | undefined, id: string): SharedName {
+  const of = (provider as NamedResource | undefined)?.__name;
+  if (provider === undefined || of === undefined) return { name: id, opts: provider === undefined ? {} : { provider } };
+  // What was registered before the provider stood in the name is taken over, unless it is that of the default provider.
+  const taken = claimsOf(undefined).shared.has(id);
+  return { name: `${of}/${id}`, opts: { provider, aliases: taken ? [] : [{ name: id }] } };
 }

@@ -37,7 +37,7 @@ interface AnyArgs {
  *
  * Guarantees: what is known while the program runs is checked before anything is registered. Children are what the operator would create,
  * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
- * objects of a namespace share is registered once.
+ * objects of a namespace share is registered once on each cluster.
  *
  * Caveats: changing `as` replaces everything.
  *
@@ -103,10 +103,10 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     const shared = sharedKeys(kind, withDefaults(kind, object)).map(({ group, key }) => {
       const { namespace } = object.metadata;
       const id = `${kind.crdName}/${group.name}/${namespace ?? ''}/${key}`;
-      return sharedResource(provider, id, () => {
+      return sharedResource(provider, id, (named) => {
         const build = (chart: Chart): void => addShared(chart, renderShared(kind, group, key, namespace));
         // Named by the key and below no component, so that it stays the same whichever of the components goes.
-        return new ConstructResources(id, { build }, { dependsOn, ...(provider === undefined ? {} : { provider }) });
+        return new ConstructResources(named.name, { build }, { ...named.opts, dependsOn });
       });
     });
     const build = (chart: Chart): void => {

@@ -19,6 +19,7 @@ export interface Registration {
   readonly additionalSecretOutputs: readonly string[];
   readonly aliasUrns: readonly string[];
   readonly aliasTypes: readonly string[];
+  readonly aliasNames: readonly string[];
   readonly importId: string;
   readonly version: string;
   readonly timeouts: readonly string[];
@@ -47,7 +48,7 @@ interface Request {
   getDeletebeforereplace(): boolean;
   getDeletebeforereplacedefined(): boolean;
   getAdditionalsecretoutputsList(): string[];
-  getAliasesList(): { getUrn(): string; getSpec(): { getType(): string } | undefined }[];
+  getAliasesList(): { getUrn(): string; getSpec(): { getType(): string; getName(): string } | undefined }[];
   getImportid(): string;
   getVersion(): string;
   getCustomtimeouts(): { getCreate(): string; getUpdate(): string; getDelete(): string } | undefined;
@@ -119,6 +120,7 @@ function registrationOf(request: Request, urn: string): Registration {
     additionalSecretOutputs: request.getAdditionalsecretoutputsList(),
     aliasUrns: aliases.map((alias) => alias.getUrn()).filter((alias) => alias !== ''),
     aliasTypes: aliases.flatMap((alias) => alias.getSpec()?.getType() ?? []).filter((type) => type !== ''),
+    aliasNames: aliases.flatMap((alias) => alias.getSpec()?.getName() ?? []).filter((alias) => alias !== ''),
     importId: request.getImportid(),
     version: request.getVersion(),
     timeouts: timeouts === undefined ? [] : [timeouts.getCreate(), timeouts.getUpdate(), timeouts.getDelete()],

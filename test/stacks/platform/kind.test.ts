@@ -140,6 +140,43 @@ describe('as children', () => {
     }
   });
 
+  describe('on several clusters', () => {
+    const orders = (name: string, opts: pulumi.ComponentResourceOptions = {}) =>
+      new KindComponent(name, { kind: MicroServiceDeploy, metadata, spec: ms('shop-v1'), as: 'children' }, opts);
+    const ID = `${MicroServiceDeploy.crdName}/service/shop/shop`;
+    const sharedTrees = (registrations: readonly Registration[]) =>
+      registrations.filter(({ type, name }) => type.endsWith(':ConstructResources') && name.endsWith(ID));
+
+    test('what is shared stands on each, under the name of the way to it', async () => {
+      const registrations = await run(() => {
+        for (const name of ['eu', 'us']) orders(`orders-${name}`, { provider: new Provider(name, {}) });
+      });
+      const accounts = registrations.filter(({ type }) => type === 'kubernetes:core/v1:ServiceAccount');
+      expect(accounts.map(({ provider }) => /::(eu|us)::/.exec(provider)?.[1])).toEqual(['eu', 'us']);
+      expect(new Set(registrations.map(({ urn }) => urn)).size).toBe(registrations.length);
+      for (const name of ['eu', 'us']) {
+        const account = accounts.find(({ provider }) => provider.includes(`::${name}::`));
+        expect(dependencyNames(registrations, `orders-${name}/Deployment-shop-v1`)).toContain(account?.name);
+      }
+    });
+
+    test('takes over what was registered without the name of its way', async () => {
+      const registrations = await run(() => orders('orders', { provider: new Provider('eu', {}) }));
+      expect(sharedTrees(registrations)).toEqual([expect.objectContaining({ name: `eu/${ID}`, aliasNames: [ID] })]);
+    });
+
+    test('the default provider needs no name, and what it has is left to it', async () => {
+      const registrations = await run(() => {
+        orders('orders');
+        orders('orders-eu', { provider: new Provider('eu', {}) });
+      });
+      expect(sharedTrees(registrations).map(({ name, aliasNames }) => [name, aliasNames])).toEqual([
+        [ID, []],
+        [`eu/${ID}`, []],
+      ]);
+    });
+  });
+
   test('Outputs of texts and numbers reach the children, as secret and as unknown as they are', async () => {
     const unknown = unknownOutput<number>();
     const program = () =>
@@ -190,15 +227,20 @@ describe('one object, one component', () => {
     });
   });
 
-  test('two clusters may each have it, and so may two runs of a process', async () => {
-    for (let time = 1; time <= 2; time += 1) {
-      const registrations = await run(() => {
-        make('one', 'resource', { provider: new Provider('a', {}) });
-        make('two', 'resource', { provider: new Provider('b', {}) });
-      });
-      expect(custom(registrations)).toHaveLength(2);
-    }
-  });
+  test.each(['resource', 'children'] as const)(
+    'two clusters may each have it as %s, and so may two runs of a process',
+    async (as) => {
+      for (let time = 1; time <= 2; time += 1) {
+        const registrations = await run(() => {
+          make('one', as, { provider: new Provider('a', {}) });
+          make('two', as, { provider: new Provider('b', {}) });
+        });
+        const found = custom(registrations);
+        expect(found).toHaveLength(2);
+        expect(new Set(found.map(({ urn }) => urn)).size).toBe(2);
+      }
+    },
+  );
 });
 
 describe('on a platform', () => {
