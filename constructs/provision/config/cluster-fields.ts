@@ -66,6 +66,32 @@ export const filePath = (): z.ZodString =>
 export const absolutePath = (): z.ZodString =>
   text(`(/${SEGMENT})+`, 512, 'an absolute path of letters, digits, "_", "-" and "."');
 
+/**
+ * Folders in which a distribution must not have its data: all at the root of a machine, those of the system and what lies in them, and
+ * those that hold folders of many owners.
+ */
+const OTHERS_FOLDER = [
+  '^/[^/]+$',
+  '^/(bin|boot|dev|efi|etc|lib(32|64|x32)?|nix|ostree|proc|run|sbin|snap|sys|sysroot|usr)/',
+  '^/home/[^/]+$',
+  '^/var/[^/]+$',
+  '^/var/(backups|cache|lock|log|mail|run|spool|tmp)/',
+  '^/var/lib/(apt|containerd|dbus|docker|dpkg|kindred|kubelet|rpm|snapd|systemd)(/|$)',
+].join('|');
+const othersFolder = new RegExp(OTHERS_FOLDER);
+
+/** The folder of a distribution's data on a machine. Whoever takes the distribution off deletes it as root, so it is nobody else's. */
+export const dataFolder = (): z.ZodString =>
+  withRule(
+    absolutePath(),
+    cel(
+      `!self.matches('${OTHERS_FOLDER}')`,
+      "must be a folder of the distribution's own, not at the root and none of the system's, such as /var/lib/rancher/k3s or /data/k3s: " +
+        'its contents are deleted when the machine leaves the cluster',
+    ),
+    (path) => !othersFolder.test(path),
+  );
+
 /** A path below the root of a bucket. */
 export const objectPrefix = (): z.ZodString => text(`${SEGMENT}(/${SEGMENT})*`, 512, 'a path such as backups/prod');
 

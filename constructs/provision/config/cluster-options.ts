@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { atomicList, immutable, listMap, listSet } from '../../core/fields';
 import {
-  absolutePath,
   bucketName,
   cidr,
+  dataFolder,
   domain,
   endpointUrl,
   extraArgs,
@@ -117,7 +117,11 @@ export const serverOptions = {
     .optional()
     .describe('Name or address, in front of all servers, at which nodes join. Default: the first server.'),
   tlsSans: tlsSans.optional().describe("More names and addresses in the API server's certificate."),
-  dataDir: immutable(absolutePath()).optional().describe("Folder of the distribution's data on each machine."),
+  dataDir: immutable(dataFolder())
+    .optional()
+    .describe(
+      "Folder of the distribution's data on each machine, and of nothing else: it is deleted with the cluster.",
+    ),
   etcdSnapshots: etcdSnapshots.optional().describe('Scheduled snapshots of etcd.'),
   registries: registries.optional().describe('Registries with mirrors, credentials or certificates of their own.'),
   systemDefaultRegistry: registryPrefix().optional().describe("Registry that the distribution's own images come from."),

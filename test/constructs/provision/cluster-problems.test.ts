@@ -122,7 +122,7 @@ describe('what cannot change', () => {
   });
 
   test('options for life', () => {
-    const to = { clusterDomain: 'other.local', cni: 'cilium', dataDir: '/data', clusterCidrs: ['10.42.0.0/16'] };
+    const to = { clusterDomain: 'other.local', cni: 'cilium', dataDir: '/data/rke2', clusterCidrs: ['10.42.0.0/16'] };
     expect(between({}, { options: to })).toEqual(
       like(
         'rke2.clusterDomain: cannot be changed once the cluster stands: it was cluster.local',
@@ -190,6 +190,54 @@ test('what the schemas refuse is refused here too', () => {
   expect(problems(bad as ClusterInput)).toEqual(
     like('name: "a b" must be', 'nodes[0].user: must be', 'rke2.dataDir: must be'),
   );
+});
+
+describe('a folder of data', () => {
+  const withFolder = (distribution: 'rke2' | 'k3s', dataDir: string): string[] => {
+    const input = inputOf({ distribution });
+    return problems({ ...input, options: { ...input.options, dataDir } } as ClusterInput);
+  };
+
+  const own = [
+    '/var/lib/rancher/k3s',
+    '/var/lib/k3s',
+    '/mnt/data',
+    '/data/k3s',
+    '/opt/k3s',
+    '/home/ops/k3s',
+    '/root/k3s',
+  ];
+  const alike = ['/library/k3s', '/binaries/k3s', '/var/library/k3s', '/var/lib/dockers', '/users/usr'];
+  test.each([...own, ...alike])('%s is fine', (dataDir) => {
+    for (const distribution of ['rke2', 'k3s'] as const) expect(withFolder(distribution, dataDir)).toEqual([]);
+  });
+
+  const roots = ['/data', '/usr', '/etc', '/home', '/opt', '/root', '/var', '/srv'];
+  const systems = [
+    '/usr/local',
+    '/usr/local/k3s',
+    '/etc/rancher',
+    '/bin/x',
+    '/lib64/k3s',
+    '/dev/shm',
+    '/run/k3s',
+    '/var/run/k3s',
+  ];
+  const shared = ['/home/ops', '/var/lib', '/var/opt', '/var/log/k3s', '/var/lib/kindred', '/var/lib/kubelet/pods'];
+  test.each([...roots, ...systems, ...shared])('%s is not', (dataDir) => {
+    for (const distribution of ['rke2', 'k3s'] as const) {
+      expect(withFolder(distribution, dataDir)).toEqual(
+        like(`${distribution}.dataDir: must be a folder of the distribution's own, not at the root`),
+      );
+    }
+  });
+
+  test('a path that is none is told once', () => {
+    const dataDirs = ['/', '/data/', '/data/../usr', 'data/k3s'];
+    for (const dataDir of dataDirs) {
+      expect(withFolder('k3s', dataDir)).toEqual(like('k3s.dataDir: must be an absolute path'));
+    }
+  });
 });
 
 test('the installer', () => {
