@@ -5,7 +5,7 @@ import { Cluster } from '../../constructs/kinds';
 import { clusterInput, clusterProblems } from '../../constructs/provision';
 import type { RemoteClusterArgs } from '../components/remote-cluster/args';
 import type { ConfigProblem } from './config-error';
-import { valueRemedy } from './config-error';
+import { removalRemedy, valueRemedy } from './config-error';
 import type { ConfigValues } from './keys';
 
 /** A cluster to make before the platform is installed on it: what a RemoteCluster is told, without its secrets. */
@@ -55,12 +55,20 @@ function fieldProblems(cluster: Readonly<Record<string, unknown>>): readonly Con
     (field) => field in cluster && typeof cluster[field] !== 'string',
   );
   return [
-    ...unknown.map((field) => problem(field, `is no field of it; it has ${known.join(', ')}`)),
+    ...unknown.map((field) => problem(field, `${NO_FIELD} of it; it has ${known.join(', ')}`)),
     ...missing.map((field) => problem(field, 'is required')),
     ...notText.map((field) => problem(field, 'it must be a text')),
     ...(isList(cluster['nodes'] ?? [])
       ? []
       : [problem('nodes', 'it must be a list of objects with address and roles')]),
+    ...(isObject(cluster['installer'] ?? {})
+      ? []
+      : [
+          problem(
+            'installer',
+            'it must be an object with url or path, sha256 and artifacts, as far as they are needed',
+          ),
+        ]),
   ];
 }
 
@@ -92,11 +100,13 @@ function hostKeyProblems({ cluster, hostKeyChecking }: Pick<ConfigValues, 'clust
 
 function specProblems(name: string, cluster: Readonly<Record<string, unknown>>): readonly ConfigProblem[] {
   const { apiVersion, kind } = Cluster;
-  const { distribution, version, nodes, options } = cluster;
+  const { distribution, version, nodes, options, installer } = cluster;
   const plainNodes = isList(nodes) ? nodes.map(withoutName) : nodes;
   const spec = {
     ...{ distribution, version, nodes: plainNodes, sshKeySecretRef: SSH_KEY },
     ...(options === undefined ? {} : { [String(distribution)]: options }),
+    // A misspelled field would be left out, and the public script run as root with nothing to check it by.
+    ...(installer === undefined ? {} : { installer }),
   };
   const pathOf = (path: string): string => pathIn(path, String(distribution));
   try {
@@ -123,7 +133,10 @@ function pathIn(path: string, distribution: string): string {
     : inner;
 }
 
+/** How the message of a field that must go begins, here and in what the schema says. */
+const NO_FIELD = 'is no field';
+
 function problem(path: string, message: string): ConfigProblem {
   const key = path === '' ? 'cluster' : `cluster.${path}`;
-  return { key, message, remedy: valueRemedy(key) };
+  return { key, message, remedy: message.startsWith(NO_FIELD) ? removalRemedy(key) : valueRemedy(key) };
 }

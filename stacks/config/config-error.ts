@@ -13,6 +13,11 @@ export function valueRemedy(path: string): string {
   return `pulumi config set --path 'kindred:${path}' VALUE`;
 }
 
+/** The command that takes away what stands at a path of the configuration. */
+export function removalRemedy(path: string): string {
+  return `pulumi config rm --path 'kindred:${path}'`;
+}
+
 /** The configuration of a stack is not valid: everything that is wrong with it, and what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

@@ -183,6 +183,45 @@ describe('what is wrong', () => {
   ])('of a cluster: %#', (wrong, problem) => {
     expect(problems({ cluster: wrong, sshKey: SSH_KEY }, ['sshKey'])).toEqual([expect.stringMatching(problem)]);
   });
+
+  describe('of the installer, which runs as root', () => {
+    const wrongs = (installer: unknown, more: object = {}): readonly string[] =>
+      problems({ cluster: { ...cluster, ...more, installer }, sshKey: SSH_KEY }, ['sshKey']);
+
+    test.each([
+      ['a text', 'https://mirror.example.com/k3s.sh', /^cluster\.installer: it must be an object with url or path/],
+      ['a list', [], /^cluster\.installer: it must be an object/],
+      ['a wrong URL', { url: 'x; rm -rf /' }, /^cluster\.installer\.url: must be a URL/],
+      ['a number', { sha256: 5 }, /^cluster\.installer\.sha256: /],
+      ['a short sum', { sha256: 'abc' }, /^cluster\.installer\.sha256: must be a SHA-256/],
+      ['two sources', { url: 'https://x/y', path: '/y' }, /^cluster\.installer: give one of url and path$/],
+    ])('%s', (_, installer, problem) => {
+      expect(wrongs(installer)).toEqual([expect.stringMatching(problem)]);
+    });
+
+    test('misspelled fields are refused rather than left out, and the command takes them away', () => {
+      const installer = { sha256sum: 'a'.repeat(64), urll: 'https://mirror.example.com/k3s.sh' };
+      expect(wrongs(installer)).toEqual([
+        'cluster.installer.sha256sum: is no field of the schema; it has url, path, sha256, artifacts',
+        'cluster.installer.urll: is no field of the schema; it has url, path, sha256, artifacts',
+      ]);
+      expect(() => config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey'])).toThrow(
+        "try: pulumi config rm --path 'kindred:cluster.installer.sha256sum'",
+      );
+    });
+
+    test('RKE has none', () => {
+      expect(wrongs({ path: '/x' }, { distribution: 'rke', version: 'v1.24.8-rancher1-1' })).toEqual([
+        expect.stringMatching(/^cluster: .*installer goes with the distributions rke2 and k3s/),
+      ]);
+    });
+
+    test('a right one reaches the cluster', () => {
+      const installer = { url: 'https://mirror.example.com/k3s.sh', sha256: 'a'.repeat(64), artifacts: '/opt/k3s' };
+      const read = config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey']);
+      expect(read.cluster?.args.installer).toEqual(installer);
+    });
+  });
 });
 
 describe('secrets', () => {
