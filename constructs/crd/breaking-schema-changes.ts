@@ -90,8 +90,13 @@ function enumChanges(old: unknown, now: unknown, report: Report): void {
 }
 
 function ruleChanges(old: Schema, now: Schema, report: Report): void {
-  const known = new Set(rules(old).map(({ rule }) => rule));
+  const known = new Set([...rules(old).map(({ rule }) => rule), ...patternAsRule(old.pattern)]);
   for (const { rule, message } of rules(now)) if (!known.has(rule)) report(`the rule ${rule} (${message}) is new`);
+}
+
+/** The rule that says the same as a pattern. None where the pattern would read otherwise as a string of CEL. */
+function patternAsRule(pattern: unknown): readonly string[] {
+  return typeof pattern === 'string' && !/['\\\n\r]/.test(pattern) ? [`self.matches('${pattern}')`] : [];
 }
 
 function fieldChanges(old: Schema, now: Schema, path: string): BreakingChange[] {

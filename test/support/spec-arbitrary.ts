@@ -93,11 +93,17 @@ function objectOf(schema: StructuralSchema): fc.Arbitrary<JsonObject> {
 function textOf(schema: StructuralSchema): fc.Arbitrary<string> {
   const minLength = count(schema.minLength, 0);
   const maxLength = Math.min(count(schema.maxLength, 40), 40 + minLength);
-  if (typeof schema.pattern !== 'string') return fc.string({ minLength, maxLength });
+  const pattern = patternOf(schema);
+  if (pattern === undefined) return fc.string({ minLength, maxLength });
   const longest = count(schema.maxLength, Infinity);
-  return fc
-    .stringMatching(new RegExp(schema.pattern))
-    .filter((text) => text.length >= minLength && text.length <= longest);
+  return fc.stringMatching(new RegExp(pattern)).filter((text) => text.length >= minLength && text.length <= longest);
+}
+
+/** The pattern of a string, which some have as a rule. */
+function patternOf(schema: StructuralSchema): string | undefined {
+  if (typeof schema.pattern === 'string') return schema.pattern;
+  const rules = (schema['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
+  return rules.flatMap(({ rule }) => /^self[.]matches\('(.*)'\)$/.exec(rule)?.[1] ?? [])[0];
 }
 
 function numbersOf(schema: StructuralSchema): fc.Arbitrary<number> {

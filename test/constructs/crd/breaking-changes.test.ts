@@ -60,6 +60,18 @@ test.each<[string, Schema | undefined, Schema | undefined, string]>([
   ['a new list of values', text, { ...text, enum: ['a'] }, 'it admits only ["a"] now'],
   ['a value fewer', { ...text, enum: ['a', 'b'] }, { ...text, enum: ['a'] }, 'the value "b" is no longer admitted'],
   ['a new rule', text, { ...text, 'x-kubernetes-validations': [rule] }, 'the rule self > 0 (m) is new'],
+  [
+    'a rule of another pattern',
+    { ...text, pattern: '^a' },
+    { ...text, 'x-kubernetes-validations': [{ rule: "self.matches('^b')", message: 'm' }] },
+    "the rule self.matches('^b') (m) is new",
+  ],
+  [
+    'a pattern that CEL reads otherwise',
+    { ...text, pattern: String.raw`^[\d]` },
+    { ...text, 'x-kubernetes-validations': [{ rule: String.raw`self.matches('^[\d]')`, message: 'm' }] },
+    String.raw`the rule self.matches('^[\d]') (m) is new`,
+  ],
   ['a new format', text, { ...text, format: 'date' }, 'the format "date" is new'],
   [
     'a narrower format',
@@ -132,6 +144,11 @@ test.each<[string, Schema | undefined, Schema | undefined]>([
   ['a higher maximum', { ...text, maxLength: 5 }, { ...text, maxLength: 6 }],
   ['no bound any more', { ...text, maxLength: 5 }, text],
   ['no pattern any more', { ...text, pattern: 'a' }, text],
+  [
+    'the pattern as a rule',
+    { ...text, pattern: '^a' },
+    { ...text, 'x-kubernetes-validations': [{ rule: "self.matches('^a')", message: 'm' }] },
+  ],
   ['a value more', { ...text, enum: ['a'] }, { ...text, enum: ['b', 'a'] }],
   ['no list of values any more', { ...text, enum: ['a'] }, text],
   ['no rule any more', { ...text, 'x-kubernetes-validations': [rule] }, text],

@@ -24,7 +24,14 @@ interface Text {
 
 function textOf(node: Schema, path: string): Text | undefined {
   if (node.type !== 'string' || node.enum !== undefined) return undefined;
-  return { path, pattern: node.pattern as string | undefined, maxLength: node.maxLength as number | undefined };
+  return { path, pattern: patternOf(node), maxLength: node.maxLength as number | undefined };
+}
+
+/** Its pattern; or that of a rule, where the message had to be for people. */
+function patternOf(node: Schema): string | undefined {
+  if (node.pattern !== undefined) return node.pattern as string;
+  const rules = (node['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
+  return rules.flatMap(({ rule }) => /^self[.]matches\('(.*)'\)$/.exec(rule)?.[1] ?? [])[0];
 }
 
 /** The keys of a map have no schema; a rule on the map stands for it. */

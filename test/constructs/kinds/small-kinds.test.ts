@@ -1,3 +1,4 @@
+import { crdManifest } from '../../../constructs/crd';
 import { CronTab, DemoMicroService, Foo, HelloApp, SampleResource } from '../../../constructs/kinds';
 import { withDefaults } from '../../../constructs/core/render';
 import { validateObject } from '../../../constructs/core/validate';
@@ -145,6 +146,19 @@ describe('CronTab', () => {
     ['', false],
   ])('schedule %j: %p', (cronSpec, kept) => {
     expect(wrongPaths(CronTab, { cronSpec, image: 'i' }).length === 0).toBe(kept);
+  });
+
+  it('says what a schedule is, and quotes no pattern', () => {
+    const refused = (): unknown => withDefaults(CronTab, objectOf(CronTab, 'c', { cronSpec: '* * *', image: 'i' }));
+    expect(refused).toThrow(
+      /must be five fields \(minute hour day-of-month month day-of-week\) .*, or @hourly, @daily/,
+    );
+    const crd = crdManifest(CronTab) as unknown as {
+      spec: { versions: [{ schema: { openAPIV3Schema: { properties: { spec: { properties: object } } } } }] };
+    };
+    const { spec } = crd.spec.versions[0].schema.openAPIV3Schema.properties;
+    expect(spec.properties).not.toHaveProperty('cronSpec.pattern');
+    expect(spec.properties).toHaveProperty('cronSpec.maxLength', 100);
   });
 
   it('needs schedule and image together, and a name of at most 52 characters', () => {
