@@ -1,11 +1,17 @@
 import { InvalidObjectError } from '../../constructs/core/errors';
+import type { Problem } from '../../constructs/core/errors';
 import { isObject } from '../../constructs/core/is-object';
 import { validateObject } from '../../constructs/core/validate';
 import { Cluster } from '../../constructs/kinds';
 import { clusterInput, clusterProblems } from '../../constructs/provision';
 import type { RemoteClusterArgs } from '../components/remote-cluster/args';
+import { SSH_KEY } from '../components/remote-cluster/description';
+import { lookupProblems, outlined } from '../components/remote-cluster/plan';
+import { ownProblems } from '../components/remote-cluster/preflight';
+import { checkedFields, withoutNulls } from './cluster-fields';
+import type { ClusterFields } from './cluster-fields';
+import { removalRemedy, secretRemedy, valueRemedy } from './config-error';
 import type { ConfigProblem } from './config-error';
-import { removalRemedy, valueRemedy } from './config-error';
 import type { ConfigValues } from './keys';
 
 /** A cluster to make before the platform is installed on it: what a RemoteCluster is told, without its secrets. */
@@ -27,59 +33,39 @@ interface Checked {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Fields of `cluster` that the RemoteCluster itself looks at. */
-const OWN_FIELDS = ['name', 'options', 'installer', 'dialAttempts', 'removable', 'lost'];
-/** Fields of `cluster` that a Cluster's spec has too. */
-const SPEC_FIELDS = ['distribution', 'version', 'nodes'];
+type Values = Pick<ConfigValues, 'cluster' | 'clusterSecrets' | 'hostKeyChecking' | 'sshKeyPassphrase'>;
 
-/** Stands for the key, which the configuration has elsewhere, while the rest is checked. */
-const SSH_KEY = { namespace: 'kindred', name: 'ssh', key: 'ssh-privatekey' };
-
-/** The cluster that the configuration speaks of, checked as the API server and the static preflight would. */
-export function clusterConfig(values: Pick<ConfigValues, 'cluster' | 'hostKeyChecking'>): Checked {
-  const { cluster } = values;
-  if (Object.keys(cluster).length === 0) return { config: undefined, problems: [] };
-  const problems = [...fieldProblems(cluster), ...hostKeyProblems(values)];
-  const { name, ...args } = cluster;
-  const found = problems.length === 0 ? specProblems(String(name), cluster) : problems;
-  // It has just been checked against the schemas that the type is inferred from.
-  const config = { name: String(name), args: args as unknown as PlainClusterArgs };
-  return { config: found.length === 0 ? config : undefined, problems: found };
-}
-
-function fieldProblems(cluster: Readonly<Record<string, unknown>>): readonly ConfigProblem[] {
-  const known = [...OWN_FIELDS, ...SPEC_FIELDS];
-  const unknown = Object.keys(cluster).filter((field) => !known.includes(field));
-  const missing = ['name', ...SPEC_FIELDS].filter((field) => !(field in cluster));
-  const notText = ['name', 'distribution', 'version'].filter(
-    (field) => field in cluster && typeof cluster[field] !== 'string',
-  );
-  return [
-    ...unknown.map((field) => problem(field, `${NO_FIELD} of it; it has ${known.join(', ')}`)),
-    ...missing.map((field) => problem(field, 'is required')),
-    ...notText.map((field) => problem(field, 'it must be a text')),
-    ...(isList(cluster['nodes'] ?? [])
-      ? []
-      : [problem('nodes', 'it must be a list of objects with address and roles')]),
-    ...(isObject(cluster['installer'] ?? {})
-      ? []
-      : [
-          problem(
-            'installer',
-            'it must be an object with url or path, sha256 and artifacts, as far as they are needed',
-          ),
-        ]),
+/** The cluster that the configuration speaks of, checked as the API server, the static preflight and the component itself would. */
+export function clusterConfig(values: Values): Checked {
+  if (Object.keys(values.cluster).length === 0) return { config: undefined, problems: [] };
+  const checked = checkedFields(withoutNulls(values.cluster));
+  if ('problems' in checked) {
+    return { config: undefined, problems: checked.problems.map(({ path, message }) => problem(path, message)) };
+  }
+  const { name, ...rest } = checked.fields;
+  // The checks below are of the schemas that the type is inferred from.
+  const args = rest as unknown as PlainClusterArgs;
+  const told: RemoteClusterArgs = { ...args, ...toldBesides(values) };
+  const found = [
+    ...(values.hostKeyChecking ? hostKeyProblems(checked.fields) : []),
+    ...ownProblems(told).map(ownProblem),
+    ...specProblems(checked.fields),
   ];
+  const problems = found.length > 0 ? found : secretProblems(name, told, values);
+  return { config: problems.length === 0 ? { name, args } : undefined, problems };
 }
 
-function isList(value: unknown): value is readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) && value.every((item) => isObject(item));
+/** What the component is told besides `cluster`, as far as it is checked here. */
+function toldBesides({ sshKeyPassphrase, hostKeyChecking }: Values) {
+  return {
+    sshKey: '',
+    ...(sshKeyPassphrase === '' ? {} : { sshKeyPassphrase }),
+    hostKeyChecking: hostKeyChecking ? ('pinned' as const) : ('skip-insecure' as const),
+  };
 }
 
 /** What would be found while connecting, said before. */
-function hostKeyProblems({ cluster, hostKeyChecking }: Pick<ConfigValues, 'cluster' | 'hostKeyChecking'>) {
-  const nodes = cluster['nodes'];
-  if (!hostKeyChecking || !isList(nodes)) return [];
+function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
   return nodes.flatMap((node, i): readonly ConfigProblem[] => {
     const { address, bastion } = node;
     const machines: readonly (readonly [string, unknown, unknown])[] = [
@@ -98,17 +84,23 @@ function hostKeyProblems({ cluster, hostKeyChecking }: Pick<ConfigValues, 'clust
   });
 }
 
-function specProblems(name: string, cluster: Readonly<Record<string, unknown>>): readonly ConfigProblem[] {
+/** A problem that the component sees in its own arguments, by the key that sets it. */
+function ownProblem({ path, message }: Problem): ConfigProblem {
+  if (path === 'sshKeyPassphrase') return { key: path, message, remedy: 'pulumi config rm kindred:sshKeyPassphrase' };
+  const isMachine = /^(lost|removable)\[/.test(path);
+  return { ...problem(path, message), ...(isMachine ? { remedy: removalRemedy(`cluster.${path}`) } : {}) };
+}
+
+function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
   const { apiVersion, kind } = Cluster;
-  const { distribution, version, nodes, options, installer } = cluster;
-  const plainNodes = isList(nodes) ? nodes.map(withoutName) : nodes;
+  const { name, distribution, version, nodes, options, installer } = fields;
   const spec = {
-    ...{ distribution, version, nodes: plainNodes, sshKeySecretRef: SSH_KEY },
-    ...(options === undefined ? {} : { [String(distribution)]: options }),
+    ...{ distribution, version, nodes: nodes.map(withoutName), sshKeySecretRef: SSH_KEY },
+    ...(options === undefined ? {} : { [distribution]: options }),
     // A misspelled field would be left out, and the public script run as root with nothing to check it by.
     ...(installer === undefined ? {} : { installer }),
   };
-  const pathOf = (path: string): string => pathIn(path, String(distribution));
+  const pathOf = (path: string): string => pathIn(path, distribution);
   try {
     const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name }, spec });
     const found = clusterProblems(clusterInput(name, valid.spec));
@@ -124,6 +116,20 @@ function withoutName(node: Readonly<Record<string, unknown>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(node).filter(([field]) => field !== 'name'));
 }
 
+/** What the options refer to and `clusterSecrets` does not have. Only a plan tells which values are read. */
+function secretProblems(name: string, args: RemoteClusterArgs, { clusterSecrets }: Values): readonly ConfigProblem[] {
+  const planned = outlined(name, args);
+  if ('problems' in planned) return planned.problems.map(({ path, message }) => problem(path, message));
+  const isGiven: Parameters<typeof lookupProblems>[1] = ({ namespace = '', name: secret, key }) =>
+    (namespace === SSH_KEY.namespace && secret === SSH_KEY.name) ||
+    clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
+  return lookupProblems(planned.outline, isGiven).map(({ path, message }) => {
+    // The component has under `secrets` what the configuration keeps apart from `cluster`, encrypted.
+    const key = path.replace(/^secrets(?=\[)/, 'clusterSecrets');
+    return { key, message, remedy: secretRemedy(key) };
+  });
+}
+
 /** A path in the object that was checked, as the configuration has it. */
 function pathIn(path: string, distribution: string): string {
   if (path === 'metadata.name') return 'name';
@@ -133,10 +139,7 @@ function pathIn(path: string, distribution: string): string {
     : inner;
 }
 
-/** How the message of a field that must go begins, here and in what the schema says. */
-const NO_FIELD = 'is no field';
-
 function problem(path: string, message: string): ConfigProblem {
   const key = path === '' ? 'cluster' : `cluster.${path}`;
-  return { key, message, remedy: message.startsWith(NO_FIELD) ? removalRemedy(key) : valueRemedy(key) };
+  return { key, message, remedy: message.startsWith('is no field') ? removalRemedy(key) : valueRemedy(key) };
 }

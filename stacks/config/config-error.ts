@@ -13,6 +13,11 @@ export function valueRemedy(path: string): string {
   return `pulumi config set --path 'kindred:${path}' VALUE`;
 }
 
+/** The command that sets a secret at a path of the configuration. Without a value it asks for one, so that none stands in a shell's history. */
+export function secretRemedy(path: string): string {
+  return `pulumi config set --secret --path 'kindred:${path}'`;
+}
+
 /** The command that takes away what stands at a path of the configuration. */
 export function removalRemedy(path: string): string {
   return `pulumi config rm --path 'kindred:${path}'`;

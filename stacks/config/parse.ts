@@ -30,8 +30,13 @@ export function parseConfig(raw: RawConfig): StackConfig {
   });
   // Each value has passed the schema of its key, or is the default.
   const values = Object.fromEntries(entries) as unknown as ConfigValues;
+  const wrong = new Set(problems.map(({ key }) => key));
   const cluster = clusterConfig(values);
-  problems.push(...cluster.problems, ...spanningProblems(values, new Set(problems.map(({ key }) => key))));
+  // Nothing more is said of secrets that are wrong by themselves, and so not known here.
+  const ofCluster = cluster.problems.filter(
+    ({ key }) => !(key.startsWith('clusterSecrets[') && wrong.has('clusterSecrets')),
+  );
+  problems.push(...ofCluster, ...spanningProblems(values, wrong));
   if (problems.length > 0) throw new ConfigError(problems);
   return stackConfig(values, cluster.config);
 }

@@ -16,8 +16,21 @@ const MAY_BE_DEFERRED = [
 export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   return [
     ...deferredProblems(args),
-    ...labelProblems(args.nodes),
     ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinned(args).map(pinProblem)),
+    ...ownProblems(args),
+  ];
+}
+
+/** The arguments that only the component knows: a Cluster has no such fields. */
+export type OwnArgs = Pick<
+  RemoteClusterArgs,
+  'dialAttempts' | 'distribution' | 'lost' | 'nodes' | 'removable' | 'sshKeyPassphrase'
+>;
+
+/** What is wrong with the arguments that no schema of a Cluster sees. */
+export function ownProblems(args: OwnArgs): readonly Problem[] {
+  return [
+    ...labelProblems(args.nodes),
     ...addressedProblems(args, 'removable'),
     ...addressedProblems(args, 'lost'),
     ...keyProblems(args),
@@ -75,7 +88,7 @@ const pinProblem = ({ path, machine, port }: Unpinned): Problem => ({
     "comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine, or set hostKeyChecking: 'skip-insecure'",
 });
 
-function addressedProblems(args: RemoteClusterArgs, field: 'lost' | 'removable'): readonly Problem[] {
+function addressedProblems(args: OwnArgs, field: 'lost' | 'removable'): readonly Problem[] {
   const known = new Set(args.nodes.flatMap((node) => [labelOf(node), node.address]));
   return (args[field] ?? []).flatMap((machine, i) =>
     known.has(machine)
@@ -89,7 +102,7 @@ function addressedProblems(args: RemoteClusterArgs, field: 'lost' | 'removable')
   );
 }
 
-function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: RemoteClusterArgs): readonly Problem[] {
+function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: OwnArgs): readonly Problem[] {
   const problems: Problem[] = [];
   if (distribution === 'rke' && sshKeyPassphrase !== undefined) {
     const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';

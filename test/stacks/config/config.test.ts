@@ -3,41 +3,13 @@ import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { parse } from 'yaml';
 import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
-import { ConfigError, configKeys, parseConfig, readConfig } from '../../../stacks/config';
-import type { StackConfig } from '../../../stacks/config';
+import { configKeys, readConfig } from '../../../stacks/config';
+import type { ConfigError } from '../../../stacks/config';
+import { SSH_KEY, cluster, config, problems } from './parsed';
 
 const root = join(__dirname, '..', '..', '..');
 
-/** Values as Pulumi hands them over: texts, or JSON. */
-function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): StackConfig {
-  const texts = Object.entries(values).map(([key, value]) => [
-    key,
-    typeof value === 'string' ? value : JSON.stringify(value),
-  ]);
-  return parseConfig({ values: Object.fromEntries(texts) as Record<string, string>, secretKeys: new Set(secretKeys) });
-}
-
-/** What is wrong, as `key: message` each. */
-function problems(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): readonly string[] {
-  try {
-    config(values, secretKeys);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`);
-    throw error;
-  }
-  return [];
-}
-
 const KUBECONFIG = 'apiVersion: v1\nkind: Config\nclusters: []\n';
-const SSH_KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n';
-const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0';
-const cluster = {
-  name: 'prod',
-  distribution: 'k3s',
-  version: 'v1.30.4+k3s1',
-  nodes: [{ address: '10.0.0.1', user: 'root', roles: ['controlplane', 'etcd', 'worker'], hostKey: HOST_KEY }],
-};
-
 describe('the configuration', () => {
   test('a context is enough; the rest has defaults', () => {
     expect(config({ context: 'prod' })).toEqual({
@@ -165,62 +137,6 @@ describe('what is wrong', () => {
     [{ kubeconfig: '/home/me/.kube/config' }, ['kubeconfig: it looks like the path of a file: give the text in it']],
   ])('which cluster it is about: %#', (values, expected) => {
     expect(problems(values, ['kubeconfig', 'sshKey'])).toEqual(expected);
-  });
-
-  const first = cluster.nodes[0];
-  test.each([
-    [{ ...cluster, name: undefined }, /^cluster\.name: is required$/],
-    [{ ...cluster, nodes: 'a' }, /^cluster\.nodes: it must be a list/],
-    [{ ...cluster, configPath: 'x' }, /^cluster\.configPath: is no field of it/],
-    [{ ...cluster, version: 'v1.30' }, /^cluster\.version: must look like/],
-    [{ ...cluster, distribution: 'rke2' }, /^cluster: a version of rke2 has/],
-    [{ ...cluster, nodes: [{ ...first, roles: ['boss'] }] }, /^cluster\.nodes\[0\]\.roles\[0\]: /],
-    [{ ...cluster, options: { flannel: 'x' } }, /^cluster\.options\.flannel: is no field/],
-    [
-      { ...cluster, nodes: [{ address: 'a', user: 'root', roles: ['controlplane', 'etcd'] }] },
-      /^cluster\.nodes\[0\]\.hostKey: /,
-    ],
-  ])('of a cluster: %#', (wrong, problem) => {
-    expect(problems({ cluster: wrong, sshKey: SSH_KEY }, ['sshKey'])).toEqual([expect.stringMatching(problem)]);
-  });
-
-  describe('of the installer, which runs as root', () => {
-    const wrongs = (installer: unknown, more: object = {}): readonly string[] =>
-      problems({ cluster: { ...cluster, ...more, installer }, sshKey: SSH_KEY }, ['sshKey']);
-
-    test.each([
-      ['a text', 'https://mirror.example.com/k3s.sh', /^cluster\.installer: it must be an object with url or path/],
-      ['a list', [], /^cluster\.installer: it must be an object/],
-      ['a wrong URL', { url: 'x; rm -rf /' }, /^cluster\.installer\.url: must be a URL/],
-      ['a number', { sha256: 5 }, /^cluster\.installer\.sha256: /],
-      ['a short sum', { sha256: 'abc' }, /^cluster\.installer\.sha256: must be a SHA-256/],
-      ['two sources', { url: 'https://x/y', path: '/y' }, /^cluster\.installer: give one of url and path$/],
-    ])('%s', (_, installer, problem) => {
-      expect(wrongs(installer)).toEqual([expect.stringMatching(problem)]);
-    });
-
-    test('misspelled fields are refused rather than left out, and the command takes them away', () => {
-      const installer = { sha256sum: 'a'.repeat(64), urll: 'https://mirror.example.com/k3s.sh' };
-      expect(wrongs(installer)).toEqual([
-        'cluster.installer.sha256sum: is no field of the schema; it has url, path, sha256, artifacts',
-        'cluster.installer.urll: is no field of the schema; it has url, path, sha256, artifacts',
-      ]);
-      expect(() => config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey'])).toThrow(
-        "try: pulumi config rm --path 'kindred:cluster.installer.sha256sum'",
-      );
-    });
-
-    test('RKE has none', () => {
-      expect(wrongs({ path: '/x' }, { distribution: 'rke', version: 'v1.24.8-rancher1-1' })).toEqual([
-        expect.stringMatching(/^cluster: .*installer goes with the distributions rke2 and k3s/),
-      ]);
-    });
-
-    test('a right one reaches the cluster', () => {
-      const installer = { url: 'https://mirror.example.com/k3s.sh', sha256: 'a'.repeat(64), artifacts: '/opt/k3s' };
-      const read = config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey']);
-      expect(read.cluster?.args.installer).toEqual(installer);
-    });
   });
 });
 
