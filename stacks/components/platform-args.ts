@@ -21,7 +21,7 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> 
   /**
    * Tells the cluster from others, whatever its kubeconfig says: another value replaces everything that is installed. Without it, a kubeconfig
    * that is unknown in a preview would replace everything as well.
-   * @default `<project>/<stack>/<name>` for a kubeconfig that is an Output; else Pulumi compares the kubeconfigs
+   * @default the component's name for a kubeconfig that is an Output; else Pulumi compares the kubeconfigs
    */
   readonly clusterIdentifier?: string;
   /**

@@ -60,7 +60,9 @@ function madeProviders(name: string, args: TargetArgs, opts: pulumi.ComponentRes
 }
 
 function targetOf(name: string, { kubeconfig, context, clusterIdentifier }: TargetArgs): ProviderArgs {
-  const identifier = clusterIdentifier ?? (isLater(kubeconfig) ? identifierOf(name) : undefined);
+  // The component's name alone: Pulumi compares it with nothing but what this provider had before, and another one replaces all that is
+  // installed. With the names of project and stack in it, `pulumi stack rename` would do that.
+  const identifier = clusterIdentifier ?? (isLater(kubeconfig) ? name : undefined);
   return {
     ...(kubeconfig === undefined ? {} : { kubeconfig: pulumi.secret(kubeconfig) }),
     ...(context === undefined ? {} : { context }),
@@ -71,10 +73,6 @@ function targetOf(name: string, { kubeconfig, context, clusterIdentifier }: Targ
 /** Whether a value may be unknown in a preview. */
 function isLater(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
-}
-
-function identifierOf(name: string): string {
-  return `${pulumi.getProject()}/${pulumi.getStack()}/${name}`;
 }
 
 function providerOptions({ parent, dependsOn }: pulumi.ComponentResourceOptions): pulumi.ResourceOptions {

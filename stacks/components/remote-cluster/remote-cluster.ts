@@ -81,8 +81,10 @@ export class RemoteCluster extends pulumi.ComponentResource {
       `${this.clusterName}/provider`,
       {
         kubeconfig: this.kubeconfig,
-        // Known from the start, and the same whatever the kubeconfig: else a new certificate would replace all that was installed.
-        clusterIdentifier: `${pulumi.getProject()}/${pulumi.getStack()}/${this.clusterName}`,
+        // Known from the start, and the same whatever the kubeconfig: else a new certificate would replace all that was installed. Pulumi
+        // compares it with nothing but what this provider had before; with the names of project and stack in it, so would
+        // `pulumi stack rename`.
+        clusterIdentifier: this.clusterName,
       },
       { parent: this, dependsOn: [...this.commands.resources] },
     );

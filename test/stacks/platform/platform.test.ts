@@ -125,7 +125,8 @@ describe('the resources', () => {
 });
 
 describe('the cluster', () => {
-  const identifier = 'project/stack/kindred';
+  // Neither the project nor the stack stands in it: a renamed one would replace everything.
+  const identifier = 'kindred';
   const providers = ['kindred-cluster', 'kindred-retained'];
 
   test('a kubeconfig is a secret, however it was given', async () => {

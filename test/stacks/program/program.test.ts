@@ -149,7 +149,7 @@ describe('on machines', () => {
     expect(commands.length).toBeGreaterThan(1);
     for (const name of ['kindred-cluster', 'kindred-retained']) {
       const { object, dependencies } = named(registrations, name);
-      expect(object).toMatchObject({ clusterIdentifier: 'project/stack/kindred' });
+      expect(object).toMatchObject({ clusterIdentifier: 'kindred' });
       for (const { urn } of commands) expect(dependencies).toContain(urn);
     }
     expect(commands.filter((command) => command.protect).length).toBeGreaterThan(1);
