@@ -26,6 +26,9 @@ export interface CachesOptions {
   readonly namespaces?: readonly string[];
 }
 
+/** Of the objects whose events were missed, so many are named in the log. */
+const MISSED_NAMED = 10;
+
 interface Reflected {
   readonly type: ResourceType;
   readonly namespace: string | undefined;
@@ -85,10 +88,11 @@ export class Caches {
     for (const { type, reflector } of this.reflectors) {
       if (signal.aborted) return;
       try {
-        const { missed } = await reflector.audit({ signal });
+        const { missed, objects } = await reflector.audit({ signal });
         if (missed === 0) continue;
         metrics.missedEvent(typeKey(type), missed);
-        logger.error({ type: typeKey(type), missed }, 'the watch missed events; the cache has been listed anew');
+        const some = objects.slice(0, MISSED_NAMED);
+        logger.error({ type: typeKey(type), missed, some }, 'the watch missed events; the cache has been listed anew');
       } catch (error) {
         if (!isAborted(signal))
           logger.warn({ type: typeKey(type), err: error }, 'the cache could not be audited; the next audit will');
