@@ -54,5 +54,8 @@ export async function expectNothingMissed(proxy: FaultProxy, operator: OperatorP
     timeout: 120_000,
   });
   const told = operator.log.all.filter(({ msg }) => msg.startsWith('the watch missed events'));
-  expect({ missed: (await operator.metrics()).sum('kindred_missed_events_total'), told }).toEqual({ missed: 0, told: [] });
+  expect({ missed: (await operator.metrics()).sum('kindred_missed_events_total'), told }).toEqual({
+    missed: 0,
+    told: [],
+  });
 }
