@@ -15,7 +15,8 @@ export interface AuditResult {
   readonly checked: number;
   /**
    * False when some objects differed but the cache had not come as far as the server's list within the time allowed: they may be late
-   * rather than missed, and are not counted. False, too, when the list itself was older than the cache.
+   * rather than missed, and are not counted. False, too, when the list itself was older than the cache, and when the cache took over a list
+   * of its own meanwhile: what came and went in between no event tells of, and the rest has been made good.
    */
   readonly conclusive: boolean;
 }
@@ -46,7 +47,7 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
   });
   try {
     const listed = new Map<string, KubeObject['metadata']>();
-    const seen = cache.resourceVersion;
+    const { resourceVersion: seen, lists } = cache;
     const version = await list(options, listed);
     // Older than what the cache knew before: the list came from a server that is behind, and proves nothing.
     if (compareResourceVersions(version, seen) < 0) {
@@ -56,12 +57,13 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
     const open = (): string[] =>
       suspects.filter((key) => !touched.has(key) && differs(cache, key, listed.get(key), version));
     const reached = (): boolean => compareResourceVersions(cache.resourceVersion, version) >= 0;
+    const relisted = (): boolean => cache.lists !== lists;
     const deadline = Date.now() + (options.waitMs ?? 75_000);
-    while (open().length > 0 && !reached() && Date.now() < deadline) {
+    while (open().length > 0 && !reached() && !relisted() && Date.now() < deadline) {
       await watchdog.sleep(Math.min(POLL_MS, deadline - Date.now()), options.signal);
     }
     const objects = open();
-    const conclusive = objects.length === 0 || reached();
+    const conclusive = objects.length === 0 || (reached() && !relisted());
     return {
       missed: conclusive ? objects.length : 0,
       objects,

@@ -75,6 +75,7 @@ export class ObjectCache {
   private readonly onHandlerError: (error: unknown, event: CacheEvent) => void;
   private readonly projection: Projection;
   private seen = '';
+  private taken = 0;
   private replacing = false;
 
   constructor(
@@ -97,6 +98,11 @@ export class ObjectCache {
   /** The highest resourceVersion that the reflector has seen for the type; empty before the first list. */
   get resourceVersion(): string {
     return this.seen;
+  }
+
+  /** How many lists have been taken over. What came and went before one since the version reached until then was never told. */
+  get lists(): number {
+    return this.taken;
   }
 
   get(ref: ObjectRef): CacheEntry | undefined {
@@ -268,6 +274,7 @@ export class ObjectCache {
         else this.settleReplaced(key, slot);
       }
       this.seen = version;
+      this.taken++;
     } finally {
       this.replacing = false;
     }

@@ -64,6 +64,25 @@ test('events that are only late are waited for, and not counted', () =>
     { prepare: seed(3) },
   ));
 
+test('what came and went before the cache took over a list of its own was not missed', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector, cache } = harness;
+      await watched(harness);
+      cluster.silence();
+      cluster.put('brief');
+      const audit = reflector.audit();
+      await eventually(() => expect(cluster.server.requests).toHaveLength(2));
+      cluster.remove('brief');
+      await reflector.relist();
+      expect(await audit).toEqual({ missed: 0, objects: ['default/brief'], checked: 2, conclusive: false });
+      expect(cache.size).toBe(1);
+      expect(reflector.state().lists).toBe(2);
+      expect(await reflector.audit()).toMatchObject({ missed: 0, checked: 1, conclusive: true });
+    },
+    { prepare: seed(1), idleTimeoutMs: 60_000 },
+  ));
+
 test('a watch that does not get as far as the list proves nothing', () =>
   withReflector(
     async (harness) => {
