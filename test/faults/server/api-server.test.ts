@@ -9,16 +9,21 @@ jest.setTimeout(form({ short: 120_000, long: 900_000 }));
 
 const bench = useFaultBench();
 
-/**
- * How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. After 40 s KWOK's hold on its node runs out,
- * and it does not come back to every pod that was made until it holds it again.
- */
+/** How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. */
 const [beforeMs, troubleMs] = form({ short: [500, 3_000], long: [5_000, 30_000] });
 
 beforeAll(async () => {
   alone(bench);
   await startAuditing(bench);
 }, 60_000);
+
+/**
+ * With leader election a controller manager that is cut off for so long ends, and another begins anew. This one has none, and its ReplicaSets would
+ * wait five minutes for pods whose creation was cut off. Source: kubernetes, ExpectationsTimeout in pkg/controller/controller_utils.go.
+ */
+function newControllers(): Promise<void> {
+  return bench.plane.faults.restartControllerManager();
+}
 
 test('the API server is killed in the middle of work, and comes back', async () => {
   const { faults } = bench.plane;
@@ -28,6 +33,7 @@ test('the API server is killed in the middle of work, and comes back', async () 
     await faults.killApiServer();
     await delay(troubleMs);
     await faults.startApiServer();
+    await newControllers();
     await working;
   });
 });
@@ -40,6 +46,7 @@ test('the API server freezes in the middle of work, and thaws', async () => {
     faults.pauseApiServer();
     await delay(troubleMs);
     faults.resumeApiServer();
+    await newControllers();
     await working;
   });
 });
