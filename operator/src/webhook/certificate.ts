@@ -26,7 +26,9 @@ export class CertificateError extends StartupError {}
  * are being replaced.
  */
 export async function readCertificate(directory: string): Promise<ServingCertificate> {
-  const [certificate, key] = await Promise.all([read(directory, FILES.certificate), read(directory, FILES.key)]);
+  // One after the other: where both are missing, the error always names the same one.
+  const certificate = await read(directory, FILES.certificate);
+  const key = await read(directory, FILES.key);
   try {
     createSecureContext({ cert: certificate, key });
     const expiresAt = Date.parse(new X509Certificate(certificate).validTo);
