@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { HASH_ANNOTATION } from '../../constructs/core/envelope';
 import { childTypes } from '../../constructs/core/kind';
 import type { AnyKind } from '../../constructs/core/kind';
@@ -11,11 +12,13 @@ import type { ObjectCacheOptions } from './cache/object-cache';
 import { Reflector } from './cache/reflector';
 import { RenderedShapes } from './cache/rendered-shapes';
 import { UndecodableObject } from './cache/undecodable-object';
+import { catchUp } from './catch-up';
 import type { ApiClient } from './client/api-client';
 import { ApiError } from './client/errors';
 import { BY_UID } from './controller/wake';
 import type { OperatorMetrics } from './runtime/metrics';
 import type { Logger } from './runtime/logger';
+import { StartupError } from './runtime/startup-error';
 
 /** What the caches of an operator are made with. */
 export interface CachesOptions {
@@ -29,16 +32,26 @@ export interface CachesOptions {
 /** Of the objects whose events were missed, so many are named in the log. */
 const MISSED_NAMED = 10;
 
+/**
+ * A list this young, in milliseconds, counts as what the server has as long as its watch has not failed. So the first replica to start, which is elected
+ * at once, does not list everything twice.
+ */
+const JUST_LISTED_MS = 10_000;
+
 interface Reflected {
   readonly type: ResourceType;
   readonly namespace: string | undefined;
   readonly reflector: Reflector;
+  /** When the first list was taken over, on the monotonic clock, if nothing has failed since. */
+  listedAt: number;
 }
 
 /** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
 export class Caches {
   private readonly views = new Map<string, CacheView>();
   private readonly reflectors: Reflected[] = [];
+  /** Those of the kinds themselves. */
+  private readonly ofKinds: readonly Reflected[];
   /** The shapes of the children, for the caches and for those who render. */
   readonly shapes = new RenderedShapes();
 
@@ -51,6 +64,7 @@ export class Caches {
       // The operator writes statuses and finalizers, never a spec: an answer with another spec is somebody else's change.
       this.add(kind.type, { indexes, ownWritesKeepSpec: true });
     }
+    this.ofKinds = [...this.reflectors];
     const project = childProjection(kinds, this.shapes);
     for (const type of kinds.flatMap(childTypes)) {
       if (!this.views.has(typeKey(type))) this.add(type, { project });
@@ -67,7 +81,44 @@ export class Caches {
   /** Starts all reflectors; resolves when every first list has been taken over. */
   async start(): Promise<void> {
     for (const { reflector } of this.reflectors) reflector.start();
-    await Promise.all(this.reflectors.map(({ reflector }) => reflector.synced()));
+    await Promise.all(
+      this.reflectors.map(async (reflected) => {
+        await reflected.reflector.synced();
+        reflected.listedAt = performance.now();
+      }),
+    );
+  }
+
+  /**
+   * Resolves when the caches of the kinds hold all that the server knew when this was called, so that nothing is written for a spec that the
+   * leader before has seen changed. Of the children nothing like it is needed: every write to one bears the version that was looked at.
+   *
+   * @throws StartupError when that takes longer than `withinMs`; ReflectorStopped; the signal's reason
+   */
+  async catchUp(signal: AbortSignal, withinMs: number): Promise<void> {
+    const late = new AbortController();
+    const whole = Promise.all(this.ofKinds.map((reflected) => this.catchUpOne(reflected, signal)));
+    const deadline = delay(withinMs, undefined, { signal: late.signal }).then(
+      () => {
+        const why = this.problem() ?? 'the server does not answer in time';
+        const message = `became leader, but the caches may be behind what the leader before has seen: ${why}`;
+        throw new StartupError(`${message}; another replica may do better`);
+      },
+      () => undefined,
+    );
+    try {
+      await Promise.race([whole, deadline]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  private async catchUpOne(reflected: Reflected, signal: AbortSignal): Promise<void> {
+    const { type, namespace, reflector, listedAt } = reflected;
+    if (reflector.state().watching && performance.now() - listedAt < JUST_LISTED_MS) return;
+    const { client, logger } = this.options;
+    const listed = await catchUp({ client, type, namespace, reflector, signal });
+    if (listed) logger.info({ type: typeKey(type), namespace }, 'listed anew, to be as far as the leader before');
   }
 
   /** Why the caches cannot be relied upon, or undefined when they can. */
@@ -120,8 +171,13 @@ export class Caches {
     cache.onEvent(({ type: change, object: { object } }) => {
       if (change === 'deleted') this.shapes.forget(object.metadata.annotations?.[HASH_ANNOTATION]);
     });
-    const onError = (error: unknown): void => this.report(type, error);
-    this.reflectors.push({ type, namespace, reflector: new Reflector({ client, type, cache, namespace, onError }) });
+    const onError = (error: unknown): void => {
+      if (!(error instanceof UndecodableObject)) reflected.listedAt = -Infinity;
+      this.report(type, error);
+    };
+    const reflector = new Reflector({ client, type, cache, namespace, onError });
+    const reflected: Reflected = { type, namespace, reflector, listedAt: -Infinity };
+    this.reflectors.push(reflected);
     return cache;
   }
 

@@ -28,6 +28,9 @@ import type { WebhookOptions } from './webhook/serve-conversion';
 /** The election's leaseDuration less its renewDeadline, in milliseconds. */
 const LEASE_MARGIN_MS = 5_000;
 
+/** How long a new leader may take to make sure that it knows what the one before did, in milliseconds. Then another replica gets the Lease. */
+const CATCH_UP_MS = 30_000;
+
 /** The Lease that the replicas of an operator share. */
 export interface LeaseOptions {
   readonly name: string;
@@ -70,11 +73,13 @@ export interface OperatorOptions {
 /**
  * Runs the controllers of some kinds until `signal` aborts.
  *
- * Guarantees: nothing is written before every cache is synced and, with a Lease, before this process leads; after `signal` aborts what is
+ * Guarantees: nothing is written before every cache is synced and, with a Lease, before this process leads and knows all objects of its kinds as
+ * they were then: as a standby, its watch may long have been down; after `signal` aborts what is
  * under way ends, events are written out and the Lease is released. Conversions are served from before the caches are filled until the end,
  * whoever leads.
  *
- * @throws StartupError when a port or the webhook's certificate cannot be had, or a kind has effects, which nothing here carries out
+ * @throws StartupError when a port or the webhook's certificate cannot be had, a kind has effects, which nothing here carries out, or a new leader's
+ * caches stay behind
  */
 export async function runOperator(options: OperatorOptions): Promise<void> {
   refuseUnknownPlans(options.kinds, options.effects);
@@ -103,6 +108,8 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
       else elector.start();
     }
     await Promise.race([elected.promise, stopped]);
+    // Without a Lease nobody has written before, and the caches have just been filled.
+    if (elector !== undefined && !signal.aborted) await Promise.race([caches.catchUp(signal, CATCH_UP_MS), stopped]);
     if (!signal.aborted) idle = await runControllers(options, caches, controllers);
     if (!(await endsWithin(runs.idle(), options.effects?.drainMs ?? 0))) {
       logger.error({ runs: runs.size }, 'the steps under way did not end in time');

@@ -7,16 +7,26 @@ interface Sample {
 
 /** What an operator's `/metrics` said at one moment. */
 export class Metrics {
-  private constructor(private readonly samples: readonly Sample[]) {}
+  private constructor(
+    private readonly samples: readonly Sample[],
+    /** The names of metrics and of their series, those included that have no series yet. */
+    private readonly names: ReadonlySet<string>,
+  ) {}
 
   /** Reads Prometheus' text format. */
   static parse(text: string): Metrics {
-    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-    return new Metrics(lines.map(sampleOf));
+    const lines = text.split('\n').filter((line) => line !== '');
+    const samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf);
+    return new Metrics(samples, new Set([...samples.map(({ name }) => name), ...lines.flatMap(declaredBy)]));
   }
 
-  /** The sum of a metric over all series that bear these labels; 0 when there is none. */
+  /**
+   * The sum of a metric over all series that bear these labels; 0 when there is none.
+   *
+   * @throws Error when there is no such metric at all: one that was renamed must not pass for one that stands at 0
+   */
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
+    if (!this.names.has(name)) throw new Error(`/metrics knows no ${name}`);
     return this.samples
       .filter((sample) => sample.name === name)
       .filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
@@ -27,6 +37,13 @@ export class Metrics {
   has(name: string): boolean {
     return this.samples.some((sample) => sample.name === name);
   }
+}
+
+/** The names of the series that a metric has, or will have, by the comment that tells its type. */
+function declaredBy(line: string): readonly string[] {
+  const [, name, type = ''] = /^# TYPE (\S+) (\S+)/.exec(line) ?? [];
+  if (name === undefined) return [];
+  return ['histogram', 'summary'].includes(type) ? ['', '_bucket', '_sum', '_count'].map((end) => name + end) : [name];
 }
 
 function sampleOf(line: string): Sample {

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { letGo, spawnGuarded } from '../../local/plane/guarded-process';
 import { operatorBundle } from './bundle';
 import { LogLines } from './log-lines';
 import type { LogLine } from './log-lines';
@@ -30,7 +30,8 @@ export interface HealthAnswer {
 /**
  * The operator's bundle as a process of its own.
  *
- * Guarantees: it listens on a free port of the loopback only; it ends with this process, however that ends in good order.
+ * Guarantees: it listens on a free port of the loopback only; it ends with this process, however that ends, and does not keep it from ending.
+ * Signals, the pid and what is measured by it are the operator's own: the guard that watches over it is another process.
  */
 export class OperatorProcess {
   readonly log = new LogLines();
@@ -39,6 +40,8 @@ export class OperatorProcess {
 
   private constructor(private readonly child: ChildProcess) {
     this.exited = new Promise((resolve) => {
+      // What cannot be started ends too.
+      child.once('error', (error) => this.log.end(`the operator cannot be started: ${error.message}`));
       child.once('close', (code, signal) => {
         this.log.end(`the operator has ended (code ${String(code)}, signal ${String(signal)})`);
         resolve({ code, signal });
@@ -49,17 +52,24 @@ export class OperatorProcess {
     child.stderr?.setEncoding('utf8').on('data', take);
   }
 
-  /** Starts one; resolves when its health server listens, which is before it leads. */
+  /**
+   * Starts one; resolves when its health server listens, which is before it leads.
+   *
+   * @throws Error when it never does; no process is left then
+   */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const bundle = await operatorBundle();
     const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
     const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...options.env } });
-    const dieWithUs = (): void => void child.kill('SIGKILL');
-    process.once('exit', dieWithUs);
-    child.once('close', () => process.removeListener('exit', dieWithUs));
+    const child = spawnGuarded(process.execPath, args, { env: { ...options.env }, output: 'pipe' });
+    letGo(child);
     const operator = new OperatorProcess(child);
-    await operator.log.line('serving /healthz, /readyz and /metrics');
+    try {
+      await operator.log.line('serving /healthz, /readyz and /metrics');
+    } catch (error) {
+      await operator.kill();
+      throw error;
+    }
     return operator;
   }
 

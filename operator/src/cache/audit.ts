@@ -46,7 +46,7 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
     watchdog.wake();
   });
   try {
-    const listed = new Map<string, KubeObject['metadata']>();
+    const listed = new Map<string, string>();
     const { resourceVersion: seen, lists } = cache;
     const version = await list(options, listed);
     // Older than what the cache knew before: the list came from a server that is behind, and proves nothing.
@@ -78,7 +78,8 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
 /** Bookmarks raise no event, so their progress is looked for this often, in milliseconds. */
 const POLL_MS = 250;
 
-async function list(options: AuditOptions, listed: Map<string, KubeObject['metadata']>): Promise<string> {
+/** Of each object its version alone: they are kept for as long as the events may be late. */
+async function list(options: AuditOptions, listed: Map<string, string>): Promise<string> {
   const { client, type, namespace, labelSelector, pageSize = 500, signal } = options;
   return readPagedList(
     client,
@@ -91,19 +92,15 @@ async function list(options: AuditOptions, listed: Map<string, KubeObject['metad
       ...(signal === undefined ? {} : { signal }),
     },
     (object) => {
-      if (whyUndecodable(object) === undefined) listed.set(keyOf(object), object.metadata);
+      if (whyUndecodable(object) === undefined) listed.set(keyOf(object), object.metadata.resourceVersion ?? '');
     },
     () => listed.clear(),
   );
 }
 
-function differences(
-  cache: ObjectCache,
-  listed: ReadonlyMap<string, KubeObject['metadata']>,
-  version: string,
-): readonly string[] {
+function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, version: string): readonly string[] {
   const suspects: string[] = [];
-  for (const [key, metadata] of listed) if (differs(cache, key, metadata, version)) suspects.push(key);
+  for (const [key, its] of listed) if (differs(cache, key, its, version)) suspects.push(key);
   for (const { object } of cache.list()) {
     const key = keyOf(object);
     if (!listed.has(key) && differs(cache, key, undefined, version)) suspects.push(key);
@@ -112,12 +109,7 @@ function differences(
 }
 
 /** True when the cache's state of an object is older than the list's. */
-function differs(
-  cache: ObjectCache,
-  key: string,
-  listed: KubeObject['metadata'] | undefined,
-  version: string,
-): boolean {
+function differs(cache: ObjectCache, key: string, listed: string | undefined, version: string): boolean {
   const slash = key.indexOf('/');
   const namespace = key.slice(0, slash);
   const name = key.slice(slash + 1);
@@ -126,7 +118,7 @@ function differs(
     return cached !== undefined && compareResourceVersions(cached.resourceVersion ?? '', version) <= 0;
   }
   if (cached === undefined) return true;
-  return compareResourceVersions(cached.resourceVersion ?? '', listed.resourceVersion ?? '') < 0;
+  return compareResourceVersions(cached.resourceVersion ?? '', listed) < 0;
 }
 
 function keyOf({ metadata }: KubeObject): string {

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { WatchEvent } from '../client/api-client';
 import { IdleTimeout } from '../client/byte-stream';
 import { ApiError, TransportError } from '../client/errors';
+import { untilAborted } from '../client/until-aborted';
 import { errorMessage } from '../client/transport-failure';
 import type { AuditResult } from './audit';
 import { auditCache } from './audit';
@@ -116,14 +117,20 @@ export class Reflector {
   }
 
   /**
-   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ.
-   * @throws ApiError or TransportError when the list fails; ReflectorStopped.
+   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ. Once `signal` aborts, the new
+   * list is waited for no more: what was missed is known, and the server may be away.
+   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStopped.
    */
   async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
     await this.synced();
     const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
     const result = await auditCache({ ...this.options, ...options, signal: AbortSignal.any(signals) });
-    if (result.missed > 0) await this.relist();
+    if (result.missed === 0) return result;
+    try {
+      await untilAborted(this.relist(), options.signal);
+    } catch (error) {
+      if (options.signal?.aborted !== true) throw error;
+    }
     return result;
   }
 
@@ -292,7 +299,11 @@ export class Reflector {
 
   private async recover(error: unknown, lasted: number): Promise<void> {
     if (this.session.signal.aborted) return;
-    if (this.answered && this.position !== '' && isSilence(error)) return;
+    if (this.answered && this.position !== '' && isSilence(error)) {
+      // It lived; what failed before is over, and a type that is seldom spoken of has no other end of a watch.
+      this.backoff.reset();
+      return;
+    }
     this.options.onError?.(error);
     this.lastError = { error, at: this.now() };
     this.watching = false;

@@ -87,6 +87,8 @@ export class CredentialCache {
     const late = new Promise<never>((_resolve, reject) => {
       const message = `no credentials after ${this.timeoutMs / 1000} s; does the kubeconfig's exec plugin wait for input?`;
       timer = setTimeout(() => reject(new Error(message)), this.timeoutMs);
+      // A process that has ended all else does not stay for them.
+      timer.unref();
     });
     try {
       return await Promise.race([this.access.credentials(rejected), late]);

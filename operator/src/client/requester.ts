@@ -13,6 +13,7 @@ import { exchange, ExchangeFailure, ExchangeTimeout } from './exchange';
 import type { RetryPolicy } from './retry-policy';
 import { DEFAULT_RETRY_POLICY, retryDelayMs } from './retry-policy';
 import { errorCode, errorMessage, transportFailure } from './transport-failure';
+import { untilAborted } from './until-aborted';
 
 /** One HTTP answer, or the lack of one, for metrics. */
 export interface ResponseObservation {
@@ -33,7 +34,7 @@ export interface RequesterOptions extends ConnectionOptions {
   readonly onResponse?: (observation: ResponseObservation) => void;
   readonly retry?: Partial<RetryPolicy>;
   readonly credentials?: CredentialCacheOptions;
-  /** Upper bound of one attempt, in milliseconds, where the request names none. @default 30000 */
+  /** Upper bound of one attempt, and of waiting for credentials, in milliseconds, where the request names none. @default 30000 */
   readonly timeoutMs?: number;
   /** A number in [0, 1). @default Math.random */
   readonly random?: () => number;
@@ -104,7 +105,7 @@ export class Requester {
     let renewed = false;
     const deadline = call.withinMs === undefined ? Infinity : performance.now() + call.withinMs;
     for (let attempt = 1; ; attempt++) {
-      const credentials = await this.authenticate(call);
+      const credentials = await this.authenticate(call, { timeoutMs: this.timeoutMsOf(call), deadline });
       const response = await this.attempt(call, credentials, { mayRepeat: resets === 0, deadline });
       if (response === undefined) {
         resets++;
@@ -166,7 +167,7 @@ export class Requester {
       const request = `${call.method} ${call.path}`;
       throw new TransportError(`${request} was not sent: its ${String(call.withinMs)} ms were over before`, request);
     }
-    const timeoutMs = call.timeoutMs ?? this.options.timeoutMs ?? 30_000;
+    const timeoutMs = this.timeoutMsOf(call);
     try {
       const response = await exchange(this.connections.for(credentials.tls).requests, {
         method: call.method,
@@ -219,18 +220,29 @@ export class Requester {
     return new ApiError(statusFromText(stream.code, Buffer.concat(chunks).toString('utf8'), seconds), request);
   }
 
-  private async authenticate({ method, path, signal }: Pick<Call, 'method' | 'path' | 'signal'>): Promise<Credentials> {
+  /** Asking for credentials goes on when the request has ended; the next one finds them. */
+  private async authenticate(
+    { method, path, signal }: Pick<Call, 'method' | 'path' | 'signal'>,
+    bounds?: { readonly timeoutMs: number; readonly deadline: number },
+  ): Promise<Credentials> {
     signal?.throwIfAborted();
     try {
       const credentials = this.credentials.get();
-      return credentials instanceof Promise ? await credentials : credentials;
+      if (!(credentials instanceof Promise)) return credentials;
+      const inTime = bounds && within(credentials, Math.min(bounds.timeoutMs, bounds.deadline - performance.now()));
+      return await untilAborted(inTime ?? credentials, signal);
     } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
       const request = `${method} ${path}`;
       const why = errorMessage(error);
       throw new TransportError(`${request}: no credentials for ${this.access.server}: ${why}`, request, {
         cause: error,
       });
     }
+  }
+
+  private timeoutMsOf({ timeoutMs }: Call): number {
+    return timeoutMs ?? this.options.timeoutMs ?? 30_000;
   }
 
   private headers(credentials: Credentials, accept: string, contentType: string | undefined): string[] {
@@ -282,5 +294,17 @@ async function pause(milliseconds: number, signal: AbortSignal | undefined): Pro
     await delay(milliseconds, undefined, signal === undefined ? {} : { signal });
   } catch (error) {
     throw signal?.aborted === true ? signal.reason : error;
+  }
+}
+
+async function within<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+  const timer = new AbortController();
+  const late = delay(Math.max(0, milliseconds), undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`none came within ${String(Math.round(milliseconds) / 1000)} s`);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.abort();
   }
 }

@@ -162,8 +162,8 @@ export class Controller {
       if (next.next === 'retry') queue.addRateLimited(key);
       else queue.forget(key);
       if (next.afterMs !== undefined) queue.addAfter(key, next.afterMs);
-      finished(next.failed !== undefined ? 'error' : next.next === 'retry' ? 'requeue' : 'success');
-      if (next.failed !== undefined && next.next === 'wait') metrics.terminalError();
+      finished(resultOf(next));
+      if (isTerminal(next)) metrics.terminalError();
     } catch (error) {
       const { kind, reason, message } = classify(error);
       const delayMs = queue.addRateLimited(key);
@@ -188,7 +188,7 @@ export class Controller {
     const id = sharedId(target.group, target.namespace, target.key);
     for (const ref of this.index.objects(id)) await this.doubts.settle(ref);
     const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
-    const { state, retry, afterMs, awaited } = await reconcileShared(this.context, { ...target, objects });
+    const { state, retry, afterMs, awaited, failed } = await reconcileShared(this.context, { ...target, objects });
     const before = this.sharedStates.get(id);
     if (state === undefined) this.sharedStates.delete(id);
     else this.sharedStates.set(id, state);
@@ -196,6 +196,18 @@ export class Controller {
       // Asked for anew: an object that came meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
-    return { next: retry ? 'retry' : 'wait', afterMs, awaited };
+    return { next: retry ? 'retry' : 'wait', afterMs, awaited, failed };
   }
+}
+
+/** In controller-runtime's words. */
+function resultOf({ next, failed, afterMs }: Next): ReconcileResult {
+  if (failed !== undefined) return 'error';
+  if (next === 'retry') return 'requeue';
+  return afterMs === undefined ? 'success' : 'requeue_after';
+}
+
+/** What is tried again by itself, be it once a contest's delay is over, is not. */
+function isTerminal({ next, failed, afterMs }: Next): boolean {
+  return failed !== undefined && next === 'wait' && afterMs === undefined;
 }

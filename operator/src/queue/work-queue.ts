@@ -222,6 +222,8 @@ export class WorkQueue<K extends string> {
     if (entry.place === 'ready') {
       this.ready.resync.remove(entry);
       this.ready.user.push(entry);
+      // A worker may be free that does not take the lower priority.
+      this.listener?.();
     }
     if (entry.place !== 'delayed') this.metrics?.moved('resync', 'user');
     entry.priority = 'user';

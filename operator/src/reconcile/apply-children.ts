@@ -5,10 +5,11 @@ import { typeKey } from '../../../constructs/core/resource-type';
 import { describeObject } from '../../../constructs/core/validate';
 import { claimOf } from './claim';
 import type { ReconcileContext } from './context';
+import { refOf } from './object-ref';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall, Shortfalls } from './shortfall';
 import { lookAt, refuseUnheardEnd } from './unheard-end';
-import { refOf, writeChild } from './write-child';
+import { writeChild } from './write-child';
 import type { ChildOutcome } from './write-child';
 
 /** What came of applying all children of an object. */
@@ -60,6 +61,7 @@ async function applyChild(
       claim: (live) => claimOf(live, owner),
       beforeOwning: () => refuseIfGoing(context, owner),
       contests: context.contests,
+      holder: holderOf(owner),
       shapes: context.shapes,
       onDrift: (path) => (because = path),
     });
@@ -77,6 +79,11 @@ async function applyChild(
     context.record(owner, { type: 'Warning', action: 'Apply', reason, message });
     return shortfall;
   }
+}
+
+/** An object that was created again holds other children than the one before. */
+function holderOf({ metadata: { uid = '' } }: KubeObject): string {
+  return uid;
 }
 
 /**

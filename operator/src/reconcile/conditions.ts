@@ -64,7 +64,7 @@ function abnormalTrue(
 
 function withTimes(claim: OwnCondition, { generation, previous, now, lastUpdateTime }: ConditionOptions): Condition {
   const { type, status, reason } = claim;
-  const message = claim.message.slice(0, MAX_MESSAGE);
+  const message = cut(claim.message, MAX_MESSAGE);
   const before = previous.find((candidate) => candidate.type === type);
   const isSame = before?.status === status && before.reason === reason && before.message === message;
   return {
@@ -73,4 +73,12 @@ function withTimes(claim: OwnCondition, { generation, previous, now, lastUpdateT
     ...(lastUpdateTime === true ? { lastUpdateTime: (isSame ? before.lastUpdateTime : undefined) ?? now() } : {}),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
+}
+
+/** Never in the middle of a character: the server would store another one, and each reconcile would find a difference. */
+function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const last = text.charCodeAt(length - 1);
+  const isHalf = last >= 0xd800 && last <= 0xdbff;
+  return text.slice(0, isHalf ? length - 1 : length);
 }

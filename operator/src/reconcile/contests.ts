@@ -1,3 +1,6 @@
+import { Latest } from './latest';
+import { Prunings } from './prunings';
+
 /** Corrections of one child that are made without delay. */
 const FREE = 5;
 /** A child that was not corrected for this long is contested no more, in milliseconds. */
@@ -5,8 +8,6 @@ const QUIET_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 300_000;
 const SWEEP_EVERY = 1_000;
-/** Of so many children, those written last, it is known what was applied to them. */
-const MOST_APPLICATIONS = 10_000;
 
 interface Contest {
   corrections: number;
@@ -20,23 +21,53 @@ interface Application {
   readonly at: number;
 }
 
+interface Creation {
+  readonly child: string;
+  readonly hash: string;
+}
+
+/** What was created of the children of one holder, and when the last of it was. */
+interface Creations {
+  readonly at: number;
+  /** A list, though it is searched: a map for each of thousands of holders takes far more memory, and a holder has few children. */
+  readonly list: readonly Creation[];
+}
+
 /**
- * Slows down the correction of children that somebody else changes back again and again: two controllers that both insist on a value
- * would else write as fast as the API server answers. Five corrections are free; from then on the delay doubles from 1 s to 5 min.
+ * Slows down the correction of children that somebody else changes back, or deletes, again and again: two controllers that both insist on
+ * what they want would else write as fast as the API server answers. Five corrections are free; from then on the delay doubles from 1 s to
+ * 5 min.
+ *
+ * A child is named by its UID where it is changed, and by type, namespace and name where it is created: then it has a new UID each time. Its
+ * holder is the object that owns it, or the shared key.
  */
 export class Contests {
   private readonly contests = new Map<string, Contest>();
-  /** By the child's UID, the latest last. */
-  private readonly applications = new Map<string, Application>();
+  /** By the child's UID. */
+  private readonly applications = new Latest<Application>();
+  /** By holder. */
+  private readonly creations = new Latest<Creations>();
   private sinceSweep = 0;
+  /** The status that was last written of an object, as a fingerprint, by its UID. */
+  readonly statuses = new Latest<number>();
+  /** What was deleted of the children of an object because it wants it no more. */
+  readonly prunings: Prunings;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  constructor(private readonly now: () => number = () => performance.now()) {
+    this.prunings = new Prunings(now);
+  }
 
   /** How long to wait before a child is corrected that no longer is as it was applied, in milliseconds; 0 to go ahead. */
   delay(child: string): number {
     const contest = this.contests.get(child);
     return contest === undefined ? 0 : Math.max(0, contest.notBefore - this.now());
+  }
+
+  /** How long the whole delay is of which {@link delay} is the rest: the same as long as it lasts, for people to read. */
+  wholeDelay(child: string): number {
+    const contest = this.contests.get(child);
+    return contest === undefined ? 0 : Math.max(0, contest.notBefore - contest.lastAt);
   }
 
   /** A child has been corrected. What the server refused is no correction. */
@@ -53,16 +84,45 @@ export class Contests {
   applied(uid: string, hash: string): void {
     const at = this.now();
     this.countForSweep(at);
-    this.applications.delete(uid);
     this.applications.set(uid, { hash, at });
-    const [oldest] = this.applications.keys();
-    if (this.applications.size > MOST_APPLICATIONS && oldest !== undefined) this.applications.delete(oldest);
   }
 
   /** The hash of what was last applied to a child; undefined when that was never, or is too long ago for a contest. */
   lastApplied(uid: string): string | undefined {
     const application = this.applications.get(uid);
     return application === undefined || isPast(application, this.now()) ? undefined : application.hash;
+  }
+
+  /** A child has been created. Its hash is remembered, because somebody else may delete it: then nothing of it is left to tell. */
+  created(holder: string, child: string, hash: string): void {
+    const at = this.now();
+    this.countForSweep(at);
+    const others = this.creations.get(holder)?.list.filter((creation) => creation.child !== child) ?? [];
+    // Not by spreading, for which the engine makes room for 17.
+    this.creations.set(holder, { at, list: others.concat({ child, hash }) });
+  }
+
+  /** The hash of a child when it was last created; undefined when that was never, or is too long ago for a contest. */
+  lastCreated(holder: string, child: string): string | undefined {
+    const creations = this.creations.get(holder);
+    if (creations === undefined || isPast(creations, this.now())) return undefined;
+    return creations.list.find((creation) => creation.child === child)?.hash;
+  }
+
+  /**
+   * All that a holder wants to stand. What it wants no more we delete ourselves: if that is ever created again, nobody has contested it. Nor has
+   * anybody where it wants again what it once had deleted.
+   *
+   * @param children called only when something is remembered
+   */
+  wanted(holder: string, children: () => readonly string[]): void {
+    this.prunings.wanted(holder, children);
+    const creations = this.creations.get(holder);
+    if (creations === undefined) return;
+    const wanted = new Set(children());
+    const list = creations.list.filter(({ child }) => wanted.has(child));
+    if (list.length === 0) this.creations.delete(holder);
+    else if (list.length < creations.list.length) this.creations.set(holder, { ...creations, list });
   }
 
   private current(child: string, now: number): Contest {
@@ -79,7 +139,7 @@ export class Contests {
     if (++this.sinceSweep < SWEEP_EVERY) return;
     this.sinceSweep = 0;
     for (const [child, contest] of this.contests) if (isQuiet(contest, now)) this.contests.delete(child);
-    for (const [uid, application] of this.applications) if (isPast(application, now)) this.applications.delete(uid);
+    for (const latest of [this.applications, this.creations]) latest.sweep((entry) => isPast(entry, now));
   }
 }
 
@@ -89,6 +149,6 @@ function isQuiet(contest: Contest, now: number): boolean {
 }
 
 /** Even the longest delay is over, and the quiet time with it. */
-function isPast({ at }: Application, now: number): boolean {
+function isPast({ at }: { readonly at: number }, now: number): boolean {
   return now - at > LONGEST_DELAY_MS + QUIET_MS;
 }

@@ -1,6 +1,6 @@
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import { InvalidObjectError } from '../../../constructs/core/errors';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { Finalizer } from '../../../constructs/core/ownership';
 import { withDefaults } from '../../../constructs/core/render';
@@ -11,26 +11,43 @@ import { NotLeaderError } from '../runtime/leader-errors';
 import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
-import { controlledChildren, deleteChild } from './prune';
-import { refOf } from './write-child';
+import { heldBack, withHeldStatus } from './held-back';
+import type { HeldBack } from './held-back';
+import { controlledChildren, deleteChildren } from './prune';
+import { sumUp } from './shortfall';
+import { refOf } from './object-ref';
 import { ownStatus, writeStatus } from './write-status';
+import type { StatusWrite } from './write-status';
 
 const TRY_AGAIN = `Change the annotation ${RECONCILE_AT_ANNOTATION} to try again.`;
 
 /** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
 const ORPHAN = 'orphan';
 
+/** What came of looking for a finalizer. */
+export type Ensured = { readonly object: KubeObject } | { readonly held: HeldBack };
+
 /**
- * Puts the kind's finalizer on an object that lacks it.
+ * Puts the kind's finalizer on an object that lacks it. Where somebody else takes it off again and again, it is put on ever more slowly.
  *
  * @returns the object as it stands then
  * @throws ApiError, TransportError
  */
-export async function ensureFinalizer(context: ReconcileContext, object: KubeObject): Promise<KubeObject> {
+export async function ensureFinalizer(context: ReconcileContext, object: KubeObject): Promise<Ensured> {
   const { finalizer } = context.kind;
-  const { finalizers = [] } = object.metadata;
-  if (finalizer === undefined || finalizers.includes(finalizer.name)) return object;
-  return setFinalizers(context, object, [...finalizers, finalizer.name]);
+  const { finalizers = [], uid = '' } = object.metadata;
+  if (finalizer === undefined || finalizers.includes(finalizer.name)) return { object };
+  const { name } = finalizer;
+  const contest = `finalizer ${uid}`;
+  const says = (after: string): string =>
+    `the finalizer ${name} is taken off by somebody else as often as it is put on; it is put on again ${after}, and nothing is made without it`;
+  const held = heldBack(context, object, { contest, action: 'Apply', says });
+  if (held !== undefined) return { held };
+  const answer = await setFinalizers(context, object, [...finalizers, name]);
+  // Whoever has a status has had the finalizer.
+  if ((object.status as CommonStatus | undefined)?.observedGeneration !== undefined)
+    context.contests.corrected(contest);
+  return { object: answer };
 }
 
 /**
@@ -58,11 +75,9 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
   // With --cascade=orphan the children are to stay.
   if (!finalizers.includes(ORPHAN)) {
     const children = controlledChildren(context, object);
-    for (const { type, live } of children) {
-      if (live.metadata.deletionTimestamp === undefined) {
-        await deleteChild(context, object, type, live, finalizer.propagation);
-      }
-    }
+    const { shortfalls } = await deleteChildren(context, object, children, finalizer.propagation);
+    const { verdict, afterMs } = sumUp(shortfalls);
+    if (verdict !== undefined) return reportOpen(context, { object, verdict, observed: {} }, afterMs);
     if (children.length > 0) return { next: 'wait' };
   }
   const open = await takeAway(context, object);
@@ -72,6 +87,7 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
     object,
     finalizers.filter((name) => name !== finalizer.name),
   );
+  context.contests.prunings.forget(object.metadata.uid ?? '');
   return { next: 'wait' };
 }
 
@@ -85,15 +101,22 @@ async function takeAway(context: ReconcileContext, object: KubeObject): Promise<
   if (effects === undefined || object.metadata.annotations?.[FORCE_REMOVE_ANNOTATION] === 'true') return undefined;
   const { verdict, status = {}, conditions, afterMs } = await removal(effects, kind, object);
   if (verdict === undefined) return undefined;
-  const observed = { ...ownStatus(kind, object), ...status };
-  await writeStatus(context, { object, verdict, observed, ...(conditions && { conditions }) });
+  return reportOpen(context, { object, verdict, observed: status, ...(conditions && { conditions }) }, afterMs);
+}
+
+/** Says why an object does not go yet. */
+async function reportOpen(context: ReconcileContext, write: StatusWrite, afterMs: number | undefined): Promise<Next> {
+  const { object, verdict } = write;
+  const observed = { ...ownStatus(context.kind, object), ...write.observed };
+  const held = await writeStatus(context, { ...write, observed });
   const { reason, message } = verdict;
   const bad = verdict.state === 'failing' || verdict.state === 'stalled';
-  return {
+  const next: Next = {
     next: 'wait',
     ...(bad ? { failed: { reason, message } } : {}),
     ...(afterMs === undefined ? {} : { afterMs }),
   };
+  return withHeldStatus(next, held);
 }
 
 async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsFound>> {
@@ -122,14 +145,15 @@ async function cleanupFailed(context: ReconcileContext, object: KubeObject, erro
   const reason = { reason: 'ErrCleanup', message };
   context.record(object, { type: 'Warning', action: 'Delete', ...reason });
   const verdict: Verdict = { state: isLast ? 'stalled' : 'failing', ...reason };
+  let held: HeldBack | undefined;
   try {
-    await writeStatus(context, { object, verdict, observed: ownStatus(context.kind, object) });
+    held = await writeStatus(context, { object, verdict, observed: ownStatus(context.kind, object) });
   } catch (unsaid) {
     // A server that fails altogether takes no status either. The log says why, and the next attempt keeps its delay.
     if (afterMs === undefined || !isServersFailure(unsaid)) throw unsaid;
   }
   if (effects === undefined) return { next: 'retry', failed: reason };
-  return { next: 'wait', failed: reason, ...(afterMs === undefined ? {} : { afterMs }) };
+  return withHeldStatus({ next: 'wait', failed: reason, ...(afterMs === undefined ? {} : { afterMs }) }, held);
 }
 
 /** The server, or a webhook that it asked, could not do its work, or has too much of it: that is none of the object's. */

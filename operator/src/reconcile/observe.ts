@@ -9,7 +9,7 @@ import { childState } from './child-status';
 import { claimOf } from './claim';
 import type { Verdict } from './conditions';
 import type { ReconcileContext } from './context';
-import { refOf } from './write-child';
+import { refOf } from './object-ref';
 
 /** What stands on the server of an object's children. */
 export interface Observed {
@@ -37,10 +37,20 @@ export function observe(context: ReconcileContext, rendered: Rendered): Observed
     const cached = context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];
   };
-  const owned = rendered.children.flatMap(standing).filter((child) => claimOf(child, self) === 'ours');
-  const live = [...owned, ...shared.flatMap(standing)];
+  const isOurs = (child: KubeObject): boolean => claimOf(child, self) === 'ours';
+  const unseen = rendered.children.filter((child) => !standing(child).some(isOurs));
+  const live = [...rendered.children.flatMap(standing).filter(isOurs), ...shared.flatMap(standing)];
   const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
-  return { worst: worstOf(live.flatMap(verdictOf)), observed };
+  return { worst: worstOf([...live.flatMap(verdictOf), ...unseen.map(unseenVerdict)]), observed };
+}
+
+/**
+ * Our own writes are in the cache through their answers: one that is not has been lost, or deleted since, and its event comes. A shared child is its
+ * key's to miss: it is made again under the key, and nothing would wake the object then.
+ */
+function unseenVerdict({ type, manifest }: RenderedChild): Verdict {
+  const message = `${type.kind} "${manifest.metadata.name}": no event has told of it yet`;
+  return { state: 'progressing', reason: 'Progressing', message };
 }
 
 function verdictOf(child: KubeObject): readonly Verdict[] {

@@ -5,16 +5,37 @@ import { typeKey } from '../../../constructs/core/resource-type';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import { describeObject } from '../../../constructs/core/validate';
 import type { ReconcileContext } from './context';
-import { refOf } from './write-child';
+import { heldBack } from './held-back';
+import { addressOf, refOf } from './object-ref';
+import type { Shortfall } from './shortfall';
 
-/** The live children that an object controls, of every type its kind owns or owned. */
+/** A live child of an object. */
+export interface LiveChild {
+  readonly type: ResourceType;
+  readonly live: KubeObject;
+}
+
+/** What came of deleting children. */
+export interface Pruned {
+  /** Children that somebody else makes again and again. */
+  readonly shortfalls: readonly Shortfall[];
+  /** What is not gone yet: a finalizer holds it, or it is contested. Its events tell of its end. */
+  readonly standing: readonly LiveChild[];
+}
+
+/**
+ * The live children that an object controls.
+ *
+ * @param types default: every type its kind owns or owned
+ */
 export function controlledChildren(
   context: ReconcileContext,
   owner: KubeObject,
-): readonly { readonly type: ResourceType; readonly live: KubeObject }[] {
+  types: readonly ResourceType[] = childTypes(context.kind),
+): readonly LiveChild[] {
   const { uid } = owner.metadata;
   if (uid === undefined) return [];
-  return childTypes(context.kind).flatMap((type) =>
+  return types.flatMap((type) =>
     context
       .children(type)
       .byOwner(uid)
@@ -24,7 +45,8 @@ export function controlledChildren(
 }
 
 /**
- * Deletes what an object controls and no longer renders, each with its UID and resourceVersion as preconditions.
+ * Deletes what an object controls and no longer renders, each with its UID and resourceVersion as preconditions. What somebody else makes again
+ * and again is deleted ever more slowly.
  *
  * @param only limits the pruning to these types
  * @throws ApiError, TransportError
@@ -34,32 +56,68 @@ export async function prune(
   owner: KubeObject,
   rendered: readonly RenderedChild[],
   only?: readonly ResourceType[],
-): Promise<void> {
+): Promise<Pruned> {
   const keep = new Set(rendered.map(({ type, manifest }) => `${typeKey(type)}/${manifest.metadata.name}`));
-  const limit = only && new Set(only.map(typeKey));
-  for (const { type, live } of controlledChildren(context, owner)) {
-    if (keep.has(`${typeKey(type)}/${live.metadata.name}`)) continue;
-    if (live.metadata.deletionTimestamp !== undefined) continue;
-    if (limit !== undefined && !limit.has(typeKey(type))) continue;
-    await deleteChild(context, owner, type, live, 'Background');
+  const unwanted = controlledChildren(context, owner, only).filter(
+    ({ type, live }) => !keep.has(`${typeKey(type)}/${live.metadata.name}`),
+  );
+  return deleteChildren(context, owner, unwanted, 'Background');
+}
+
+/**
+ * Deletes children of an object.
+ *
+ * @throws ApiError `Conflict` when the cache was behind; TransportError
+ */
+export async function deleteChildren(
+  context: ReconcileContext,
+  owner: KubeObject,
+  children: readonly LiveChild[],
+  propagation: 'Background' | 'Foreground',
+): Promise<Pruned> {
+  const shortfalls: Shortfall[] = [];
+  const standing: LiveChild[] = [];
+  for (const child of children) {
+    const { deletionTimestamp, finalizers = [] } = child.live.metadata;
+    const isGoing = deletionTimestamp !== undefined;
+    const shortfall = isGoing ? undefined : await deleteChild(context, owner, child, propagation);
+    if (shortfall !== undefined) shortfalls.push(shortfall);
+    if (isGoing || shortfall !== undefined || finalizers.length > 0) standing.push(child);
   }
+  return { shortfalls, standing };
 }
 
 /**
  * Deletes one child, unless it was replaced or changed meanwhile: its owner reference may be gone, which with `--cascade=orphan` is heard of
  * through another watch than the end of the orphaning.
  *
- * @throws ApiError `Conflict` when the cache was behind; TransportError
+ * @returns what is wrong when somebody else has made it again too often
  */
-export async function deleteChild(
+async function deleteChild(
   context: ReconcileContext,
   owner: KubeObject,
-  type: ResourceType,
-  live: KubeObject,
+  { type, live }: LiveChild,
   propagation: 'Background' | 'Foreground',
-): Promise<void> {
+): Promise<Shortfall | undefined> {
+  const { client, contests } = context;
+  const { uid: ownerUid = '' } = owner.metadata;
+  const child = addressOf(type, live);
+  const before = contests.prunings.before(ownerUid, child, live);
+  if (before === 'unheard') return undefined;
+  const contest = `${ownerUid} without ${child}`;
+  if (before === 'again') {
+    const says = (after: string): string =>
+      `${type.kind} "${live.metadata.name}": something else creates it as often as it is deleted; it is deleted again ${after}`;
+    const held = heldBack(context, owner, { contest, action: 'Delete', says });
+    if (held !== undefined)
+      return { verdict: { state: 'failing', ...held.reason }, retry: false, afterMs: held.afterMs };
+  }
   const ref = refOf(live);
   const { uid, resourceVersion } = live.metadata;
-  await context.client.delete(type, ref, { uid, resourceVersion, propagation });
+  const isDone = await client.delete(type, ref, { uid, resourceVersion, propagation });
+  contests.prunings.pruned(ownerUid, child, live);
+  if (!isDone) return undefined;
+  if (before === 'again') contests.corrected(contest);
   context.onWrite({ owner: describeObject(owner), type, ref, action: 'deleted' });
+  return undefined;
 }

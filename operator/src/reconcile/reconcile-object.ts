@@ -1,11 +1,8 @@
 import { PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
-import { InvalidObjectError } from '../../../constructs/core/errors';
+import { InvalidObjectError, RenderError } from '../../../constructs/core/errors';
 import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { ObjectRef } from '../client/api-client';
 import { applyChildren } from './apply-children';
 import type { Applied } from './apply-children';
@@ -14,11 +11,15 @@ import type { Next, ReconcileContext } from './context';
 import type { OwnCondition } from './conditions';
 import { classify } from './failures';
 import { ensureFinalizer, finalize } from './finalize';
+import { withHeldStatus } from './held-back';
+import type { HeldBack } from './held-back';
+import { addressOf } from './object-ref';
 import { observe } from './observe';
 import type { Rendered } from './observe';
 import { prune } from './prune';
 import { sharedId } from './shared-states';
-import { worstOf } from './shortfall';
+import { sumUp, worstOf } from './shortfall';
+import { withdrawWriters } from './withdraw-writers';
 import { ownStatus, writeStatus } from './write-status';
 
 /** What a reconcile found, before it is written into the status. */
@@ -29,6 +30,8 @@ interface Found {
   readonly conditions?: readonly OwnCondition[];
   /** Try again by ourselves. */
   readonly retry: boolean;
+  /** Look again after this long, in milliseconds. */
+  readonly afterMs?: number | undefined;
 }
 
 /**
@@ -75,44 +78,42 @@ async function bring(context: ReconcileContext, found: KubeObject, first: Render
     context.shared.get(sharedId(group.name, found.metadata.namespace, key)),
   );
   if (states.includes(undefined)) return { next: 'wait' };
-  const object = await ensureFinalizer(context, found);
+  const ensured = await ensureFinalizer(context, found);
+  if ('held' in ensured) return report(context, found, unprotected(context, found, first, ensured.held));
+  const { object } = ensured;
   const effects = await context.effects?.advance(object, first.self, 'apply');
   const rendered = effects === undefined ? first : renderSelf(context.kind, withStatus(first.self, effects.status));
-  await withdrawWriters(context, object, rendered.children);
-  const applied = await applyChildren(context, object, rendered.children);
-  if (applied.verdict === undefined) await prune(context, object, rendered.children);
+  const { uid = '' } = object.metadata;
+  context.contests.wanted(uid, () => rendered.children.map(({ type, manifest }) => addressOf(type, manifest)));
+  const withdrawn = await withdrawWriters(context, object, rendered.children);
+  const applied = await applyChildren(context, object, withdrawn.free);
+  const shortfalls = [...withdrawn.shortfalls];
+  if (applied.verdict === undefined && shortfalls.length === 0)
+    shortfalls.push(...(await prune(context, object, rendered.children)).shortfalls);
+  const open = sumUp(shortfalls);
   const { worst, observed } = observe(context, rendered);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.verdict] : []));
-  const wrong = worstOf([applied.verdict ?? [], effects?.verdict ?? [], failures].flat());
+  const wrong = worstOf([applied.verdict ?? [], open.verdict ?? [], effects?.verdict ?? [], failures].flat());
   const verdict = wrong ?? worst ?? readyVerdict(context, rendered);
-  announceSync(context, rendered, applied);
+  if (open.verdict === undefined) announceSync(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const afterMs = [applied.afterMs, effects?.afterMs].filter((ms) => ms !== undefined);
-  return {
-    ...(await report(context, object, { verdict, ...status, retry: applied.retry })),
-    ...(afterMs.length === 0 ? {} : { afterMs: Math.min(...afterMs) }),
-    awaited: applied.awaited,
-  };
+  const times = [applied.afterMs, open.afterMs, effects?.afterMs].filter((ms) => ms !== undefined);
+  const afterMs = times.length === 0 ? undefined : Math.min(...times);
+  const next = await report(context, object, { verdict, ...status, retry: applied.retry, afterMs });
+  return { ...next, awaited: applied.awaited };
+}
+
+/** Nothing is made for an object of which nobody might take it away again. What stands is told of all the same. */
+function unprotected(context: ReconcileContext, object: KubeObject, rendered: Rendered, held: HeldBack): Found {
+  const observed = { ...ownStatus(context.kind, object), ...observe(context, rendered).observed };
+  const verdict: Verdict = { state: 'failing', ...held.reason };
+  return { verdict, observed, retry: false, afterMs: held.afterMs };
 }
 
 /** Children may be rendered from what effects have found out; it reaches the server's status in the same reconcile. */
 function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, unknown>>): KindObject<AnyKind> {
   return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
-}
-
-/**
- * A field is taken back only after the objects that make its other writer act are gone: the writer would write once more. While one of
- * their type is rendered, the field is left to it, so that those which are not rendered any more can wait for the other children.
- */
-async function withdrawWriters(
-  context: ReconcileContext,
-  object: KubeObject,
-  children: readonly RenderedChild[],
-): Promise<void> {
-  const isRendered = (writer: ResourceType): boolean => children.some(({ type }) => typeKey(type) === typeKey(writer));
-  const withdrawn = context.kind.seeds.map(({ writer }) => writer).filter((writer) => !isRendered(writer));
-  if (withdrawn.length > 0) await prune(context, object, children, withdrawn);
 }
 
 function announceSync({ kind, record }: ReconcileContext, { self }: Rendered, applied: Applied): void {
@@ -142,6 +143,8 @@ function cannotRender({ kind, record }: ReconcileContext, object: KubeObject, er
 }
 
 function failed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> | Next {
+  // Shared children are rendered once more to be observed.
+  if (error instanceof RenderError) return report(context, object, cannotRender(context, object, error));
   const { kind, reason, message } = classify(error);
   if (kind === 'stale') throw error;
   const state = kind === 'terminal' ? 'stalled' : 'failing';
@@ -150,10 +153,14 @@ function failed(context: ReconcileContext, object: KubeObject, error: unknown): 
 }
 
 async function report(context: ReconcileContext, object: KubeObject, found: Found): Promise<Next> {
-  const { retry, ...write } = found;
+  const { retry, afterMs, ...write } = found;
   const { verdict } = found;
-  await writeStatus(context, { object, ...write });
+  const held = await writeStatus(context, { object, ...write });
   const bad = verdict.state === 'failing' || verdict.state === 'stalled';
-  const reason = bad ? { failed: { reason: verdict.reason, message: verdict.message } } : {};
-  return { next: retry ? 'retry' : 'wait', ...reason };
+  const next: Next = {
+    next: retry ? 'retry' : 'wait',
+    ...(bad ? { failed: { reason: verdict.reason, message: verdict.message } } : {}),
+    ...(afterMs === undefined ? {} : { afterMs }),
+  };
+  return withHeldStatus(next, held);
 }

@@ -4,17 +4,20 @@ import {
   PAUSED_ANNOTATION,
   SHARED_KEY_ANNOTATION,
 } from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind, Reason } from '../../../constructs/core/kind';
 import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
 import { renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
+import { errorMessage } from '../client/transport-failure';
 import type { Claim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
+import { refOf } from './object-ref';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall } from './shortfall';
 import { sharedId } from './shared-states';
 import type { SharedState } from './shared-states';
-import { refOf, writeChild } from './write-child';
+import { lookAtAll, refuseUnheardEnd, unheard } from './unheard-end';
+import { writeChild } from './write-child';
 
 /** The children of one shared key, to reconcile. */
 export interface SharedTarget {
@@ -34,6 +37,8 @@ export interface SharedResult {
   readonly afterMs?: number;
   /** Children whose names are taken. */
   readonly awaited: readonly AwaitedName[];
+  /** Why its children cannot be rendered. */
+  readonly failed?: Reason;
 }
 
 /**
@@ -46,35 +51,50 @@ export interface SharedResult {
 export async function reconcileShared(context: ReconcileContext, target: SharedTarget): Promise<SharedResult> {
   const group = context.kind.shared.find(({ name }) => name === target.group);
   if (group === undefined) return { state: undefined, retry: false, awaited: [] };
-  const children = renderShared(context.kind, group, target.key, target.namespace);
+  let children: readonly RenderedChild[];
+  try {
+    children = renderShared(context.kind, group, target.key, target.namespace);
+  } catch (error) {
+    // With objects that name the key, they would wait for it without a word.
+    if (target.objects.length === 0) throw error;
+    return cannotRender(error);
+  }
   const named = target.objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const living = [...named, ...undecided(context, children, named)].sort(byName);
   if (living.length === 0) {
+    context.contests.wanted(holderOf(target), () => []);
     const orphaned = target.objects.some(({ metadata }) => metadata.finalizers?.includes('orphan'));
-    if (!orphaned) for (const child of children) await remove(context, child);
+    if (!orphaned) await removeAll(context, target, children);
     return { state: undefined, retry: false, awaited: [] };
   }
   if (living.every(isPaused)) {
     // The state as it was: what goes on again before its children have been looked at must not take them for applied if they never were.
-    const state = context.shared.get(sharedId(target.group, target.namespace, target.key));
+    const state = context.shared.get(holderOf(target));
     return { state, retry: false, awaited: [] };
   }
   const failures: Shortfall[] = [];
+  const joining = new Joining(context, living);
   for (const child of children) {
-    const failure = await apply(context, target, child, living);
+    const failure = await apply(context, target, child, joining);
     if (failure !== undefined) failures.push(failure);
   }
   const { verdict, ...rest } = sumUp(failures);
   return { state: verdict === undefined ? { state: 'applied' } : { state: 'failed', verdict }, ...rest };
 }
 
+function cannotRender(error: unknown): SharedResult {
+  const failed = { reason: 'ErrRender', message: errorMessage(error) };
+  return { state: { state: 'failed', verdict: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
+}
+
 async function apply(
   context: ReconcileContext,
   target: SharedTarget,
   child: RenderedChild,
-  living: readonly KubeObject[],
+  joining: Joining,
 ): Promise<Shortfall | undefined> {
   const { kind } = context;
+  const { living } = joining;
   const { type, manifest } = child;
   const ref = refOf(manifest);
   const ownerReferences = living.map(ownerReference);
@@ -88,8 +108,10 @@ async function apply(
       child,
       envelope: { ownerReferences, sharedKey: `${kind.crdName}/${target.group}/${target.key}` },
       contests: context.contests,
+      holder: holderOf(target),
       shapes: context.shapes,
       claim: (live) => sharedClaim(kind, live, adopt),
+      beforeOwning: (live) => joining.refuseIfGoing(live),
       strayOwners: (live) => holders(kind, live).some(({ uid }) => !wanted.has(uid)),
       onDrift: (path) => (because = path),
     });
@@ -104,6 +126,38 @@ async function apply(
   } catch (error) {
     return failureOf(child, error);
   }
+}
+
+/** The living objects of a key, of which those that a child stands without are looked at before they are entered: once for all children. */
+class Joining {
+  private readonly looked = new Set<KubeObject>();
+
+  constructor(
+    private readonly context: ReconcileContext,
+    readonly living: readonly KubeObject[],
+  ) {}
+
+  /**
+   * With `--cascade=orphan` the garbage collector takes an owner out of the children, of which their watch may tell before that of the owner tells of
+   * its deletion. Entered again, the owner would take them with it once it is the last.
+   *
+   * @throws ApiError `Conflict` when one that is not in the child is gone or going unheard
+   */
+  async refuseIfGoing(live: KubeObject): Promise<void> {
+    const { context, living, looked } = this;
+    const held = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+    const owners = living.filter((owner) => !held.has(owner.metadata.uid ?? '') && !looked.has(owner));
+    const found = await lookAtAll(context, owners);
+    for (const [i, owner] of owners.entries()) {
+      refuseUnheardEnd(context.kind, owner, found[i]);
+      looked.add(owner);
+    }
+  }
+}
+
+/** The key holds the children, whoever shares it just then. */
+function holderOf({ group, namespace, key }: SharedTarget): string {
+  return sharedId(group, namespace, key);
 }
 
 /** The living objects that hold one of the children and do not say which key they name: their spec does not fit any more. */
@@ -157,17 +211,54 @@ function holders(kind: AnyKind, live: KubeObject): readonly OwnerReference[] {
 function sharedClaim(kind: AnyKind, live: KubeObject, adopt: boolean): Claim {
   const controlled = live.metadata.ownerReferences?.some(({ controller }) => controller === true) === true;
   if (controlled) return 'foreign';
-  const held = holders(kind, live).length > 0 && live.metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined;
-  return held || adopt ? 'ours' : 'foreign';
+  return holders(kind, live).length > 0 || adopt ? 'ours' : 'foreign';
 }
 
-/** Both preconditions: nobody may have begun to hold it since. */
-async function remove(context: ReconcileContext, { type, manifest }: RenderedChild): Promise<void> {
-  const ref = refOf(manifest);
-  const live = context.children(type).get(ref)?.object;
-  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return;
-  if (sharedClaim(context.kind, live, false) !== 'ours') return;
-  const { uid, resourceVersion } = live.metadata;
-  await context.client.delete(type, ref, { uid, resourceVersion, propagation: 'Background' });
-  context.onWrite({ owner: `${context.kind.kind} (shared)`, type, ref, action: 'deleted' });
+/** Only what bears the annotation was made under a key: an object that a person has tied to ours is written over, but never deleted. */
+function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
+  return metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined && metadata.deletionTimestamp === undefined;
+}
+
+/** Deletes the children of a key that nobody names, each with both preconditions: nobody may have begun to hold it since. */
+async function removeAll(
+  context: ReconcileContext,
+  target: SharedTarget,
+  children: readonly RenderedChild[],
+): Promise<void> {
+  const { kind } = context;
+  const standing = children.flatMap(({ type, manifest }) => {
+    const live = context.children(type).get(refOf(manifest))?.object;
+    if (live === undefined || sharedClaim(kind, live, false) !== 'ours' || !isRemovable(kind, live)) return [];
+    return [{ type, live }];
+  });
+  const references = standing.flatMap(({ live }) => holders(kind, live));
+  await refuseIfHeldUnheard(context, target, references);
+  for (const { type, live } of standing) {
+    const ref = refOf(live);
+    const { uid, resourceVersion } = live.metadata;
+    await context.client.delete(type, ref, { uid, resourceVersion, propagation: 'Background' });
+    context.onWrite({ owner: `${kind.kind} (shared)`, type, ref, action: 'deleted' });
+  }
+}
+
+/** What holds the children and is not in the cache may be gone, as it should be, or not have been heard of yet. */
+async function refuseIfHeldUnheard(
+  context: ReconcileContext,
+  { namespace }: SharedTarget,
+  references: readonly OwnerReference[],
+): Promise<void> {
+  const { kind, objects } = context;
+  const byUid = new Map(references.map(({ uid, name }) => [uid, { metadata: { name, namespace } }] as const));
+  const unknown = [...byUid].filter(([uid, { metadata }]) => {
+    const { name } = metadata;
+    const known = objects.get(namespace === undefined ? { name } : { name, namespace });
+    return known?.object.metadata.uid !== uid;
+  });
+  const found = await lookAtAll(
+    context,
+    unknown.map(([, named]) => named),
+  );
+  for (const [i, [uid, { metadata }]] of unknown.entries()) {
+    if (found[i]?.metadata.uid === uid) throw unheard(kind.plural, metadata.name, 'stands');
+  }
 }

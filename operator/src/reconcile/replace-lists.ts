@@ -9,7 +9,8 @@ import { ApiError } from '../client/errors';
  * that stand. An apply leaves what others have put into a list under keys of their own, and the two together may be what the server
  * cannot take: somebody changes the number of a Service's port, which is its key, and from then on two ports have one name.
  *
- * Owner references are left as they are: others' are theirs.
+ * Owner references are left as they are: others' are theirs. Fields that are left out now stay as well. Both are what another apply is for, which the
+ * server takes after this.
  *
  * @param body - the apply with its preconditions
  * @returns the object as it stands then; its fields are owned by `Update`, as after a POST

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../constructs/core/kube-object';
 import { sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { ObjectRef } from '../client/api-client';
 import { sharedId } from './shared-states';
-import { refOf } from './write-child';
+import { refOf } from './object-ref';
 
 /** Which objects of a kind name which shared keys. */
 export class SharedIndex {

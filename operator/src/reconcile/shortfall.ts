@@ -5,7 +5,7 @@ import { refusal } from './claim';
 import type { Verdict } from './conditions';
 import type { AwaitedName } from './context';
 import { classify } from './failures';
-import { refOf } from './write-child';
+import { refOf } from './object-ref';
 import type { ChildOutcome } from './write-child';
 
 /** One child that does not stand as rendered. */
@@ -16,6 +16,9 @@ export interface Shortfall {
   readonly afterMs?: number;
   readonly awaited?: AwaitedName;
 }
+
+/** After so many milliseconds, what is in a child's way and not in the cache is looked at again. */
+const UNSEEN_AGAIN_MS = 10_000;
 
 /** What several shortfalls come to. */
 export interface Shortfalls {
@@ -57,23 +60,36 @@ export function shortfallOf(
       const message = `${describeObject(outcome.live)}: ${refusal(outcome.live, ownerKind)}`;
       const reason = { reason: 'ErrResourceExists', message };
       warn(reason);
-      return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref } };
+      return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref }, ...again(outcome) };
     }
-    case 'contested': {
-      const message =
-        `${type.kind} "${ref.name}": ${outcome.path} is changed by "${outcome.by}" as often as it is corrected; ` +
-        'have one of the two leave it alone';
+    case 'contested':
+    case 'deleted': {
+      const message = `${type.kind} "${ref.name}": ${contested(outcome)}; have one of the two leave it alone`;
       const reason = { reason: 'ErrContested', message };
       warn(reason);
       return { verdict: { state: 'failing', ...reason }, retry: false, afterMs: outcome.waitMs };
     }
     case 'waiting': {
       const message = `${type.kind} "${ref.name}": ${outcome.message}`;
-      return { verdict: { state: 'progressing', reason: 'Waiting', message }, retry: false, awaited: { type, ref } };
+      const verdict: Verdict = { state: 'progressing', reason: 'Waiting', message };
+      return { verdict, retry: false, awaited: { type, ref }, ...again(outcome) };
     }
     default:
       return undefined;
   }
+}
+
+/** Of an end that the cache misses, only another look tells. */
+function again({ isUnseen }: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<Shortfall, 'afterMs'> {
+  return isUnseen === true ? { afterMs: UNSEEN_AGAIN_MS } : {};
+}
+
+/** Who deletes is not to be found out from the API: nothing is left to look at. The rest of the delay would be another message each time. */
+function contested(outcome: Extract<ChildOutcome, { result: 'contested' | 'deleted' }>): string {
+  if (outcome.result === 'contested')
+    return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
+  const seconds = String(Math.round(outcome.delayMs / 1000));
+  return `something else deletes it as often as it is created; it is created again ${seconds} s after the last time`;
 }
 
 /**

@@ -1,19 +1,17 @@
-import { enclose, FIELD_MANAGER, HASH_ANNOTATION, SEED_FIELD_MANAGER } from '../../../constructs/core/envelope';
+import { enclose, FIELD_MANAGER, HASH_ANNOTATION } from '../../../constructs/core/envelope';
 import type { Envelope } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ActiveSeed, RenderedChild } from '../../../constructs/core/render';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import type { CacheView } from '../cache/cache-view';
 import type { CacheEntry } from '../cache/projection';
 import type { RenderedShapes } from '../cache/rendered-shapes';
 import { factsOf } from '../cache/projection';
-import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { childHash } from './child-hash';
-import type { Claim } from './claim';
-import { nested, valueAt, without } from './field-path';
+import { without } from './field-path';
 import type { Contests } from './contests';
-import { lastManager, managedFieldsOf, owns, updateMovedToApply } from './managed-fields';
+import { lastManager, managedFieldsOf } from './managed-fields';
+import { addressOf, refOf, uidOf } from './object-ref';
+import { missingOwners, prepareApply } from './prepare-apply';
+import type { ApplyAhead } from './prepare-apply';
 import { replaceLists } from './replace-lists';
 import { asStored, firstDifference } from './standing';
 
@@ -21,28 +19,28 @@ import { asStored, firstDifference } from './standing';
 export type ChildOutcome =
   | { readonly result: 'unchanged' | 'created' | 'applied'; readonly live: KubeObject }
   /** Its name is taken by an object that is not ours. */
-  | { readonly result: 'refused'; readonly live: KubeObject }
-  /** It cannot be written yet; an event will tell when. */
-  | { readonly result: 'waiting'; readonly message: string }
+  | { readonly result: 'refused'; readonly live: KubeObject; readonly isUnseen?: boolean }
+  /**
+   * It cannot be written yet; an event will tell when. If the cache does not hold what stands there (`isUnseen`), perhaps none will: what came
+   * and went while its watch was down is never told.
+   */
+  | { readonly result: 'waiting'; readonly message: string; readonly isUnseen?: boolean }
   /** Somebody else changes it back again and again; it is left alone for `waitMs` milliseconds. */
-  | { readonly result: 'contested'; readonly path: string; readonly by: string; readonly waitMs: number };
+  | { readonly result: 'contested'; readonly path: string; readonly by: string; readonly waitMs: number }
+  /** Somebody else deletes it again and again; it is created again `waitMs` milliseconds from now, `delayMs` after the last time. */
+  | { readonly result: 'deleted'; readonly waitMs: number; readonly delayMs: number };
 
 /** What `writeChild` needs to know. */
-export interface ChildWrite {
-  readonly client: ApiClient;
-  readonly cache: CacheView;
-  readonly child: RenderedChild;
+export interface ChildWrite extends ApplyAhead {
   readonly envelope: Omit<Envelope, 'hash'>;
-  /** Judges an object that stands under the child's name already. */
-  readonly claim: (live: KubeObject) => Claim;
   /** Whether owner references stand in the live object that must not; they are dropped by an apply. */
   readonly strayOwners?: (live: KubeObject) => boolean;
-  /**
-   * Called before an owner is entered in an object that stands without it. What it throws prevents the write. @default every owner lives
-   */
-  readonly beforeOwning?: () => Promise<void>;
+  /** Called before an owner is entered in an object that stands without it. What it throws prevents the write. */
+  readonly beforeOwning: (live: KubeObject) => Promise<void>;
   /** Slows down corrections that do not last. */
   readonly contests: Contests;
+  /** Whose child it is, for the contests: the owner's UID, or one string for a shared key. */
+  readonly holder: string;
   /** Told what was rendered, so that the cache keeps no more of the child. */
   readonly shapes: RenderedShapes;
   /** Told why an existing child is written: the first path that differs. */
@@ -75,23 +73,39 @@ export async function writeChild(write: ChildWrite): Promise<ChildOutcome> {
 }
 
 async function createOrWriteOver(write: ChildWrite, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {
-  const { child, cache } = write;
+  const { child, cache, contests } = write;
   const cached = cache.get(refOf(body));
   if (cached !== undefined) return writeOver(write, cached, applied);
+  const address = addressOf(child.type, child.manifest);
+  const again = contests.lastCreated(write.holder, address) === hashOf(body);
+  const contest = again ? contestOf(address, body) : undefined;
+  const waitMs = contest === undefined ? 0 : contests.delay(contest);
+  if (contest !== undefined && waitMs > 0) return { result: 'deleted', waitMs, delayMs: contests.wholeDelay(contest) };
   try {
     const live = await cache.trackWrite(refOf(body), () =>
       write.client.create(child.type, body, { fieldManager: FIELD_MANAGER }),
     );
+    if (contest !== undefined) contests.corrected(contest);
+    contests.created(write.holder, address, hashOf(body) ?? '');
     learnStored(write, body, live);
-    return { result: 'created', live };
+    return ifSeen(write, { result: 'created', live });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.hasCause('NamespaceTerminating')) return { result: 'waiting', message: 'the namespace is being deleted' };
     if (error.reason !== 'AlreadyExists') throw error;
   }
   const live = await write.client.get(child.type, refOf(body));
-  if (live === undefined) return { result: 'waiting', message: 'an object of its name is just going away' };
-  return writeOver(write, { object: live, facts: factsOf(live) }, applied);
+  if (live === undefined)
+    return ifSeen(write, { result: 'waiting', message: 'an object of its name is just going away' });
+  return ifSeen(write, await writeOver(write, { object: live, facts: factsOf(live) }, applied));
+}
+
+/** An outcome that counts only if the cache holds the child or what is in its way: of what it does not hold, it may miss the end. */
+function ifSeen({ cache, child }: ChildWrite, outcome: ChildOutcome): ChildOutcome {
+  if (cache.get(refOf(child.manifest)) !== undefined) return outcome;
+  if (outcome.result === 'contested' || outcome.result === 'deleted') return outcome;
+  if (outcome.result === 'refused' || outcome.result === 'waiting') return { ...outcome, isUnseen: true };
+  return { result: 'waiting', message: 'it has been written, and no event has told of it yet', isUnseen: true };
 }
 
 async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObject): Promise<ChildOutcome> {
@@ -105,10 +119,10 @@ async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObj
   const difference =
     differenceOf(write, applied, live) ?? (write.strayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live };
-  const contest = isCorrection(write, live, applied) ? contestOf(live, applied) : undefined;
+  const contest = isCorrection(write, live, applied) ? contestOf(uidOf(live), applied) : undefined;
   const waitMs = contest === undefined ? 0 : write.contests.delay(contest);
   if (waitMs > 0) return { result: 'contested', path: difference, by: await lastWriter(write, live), waitMs };
-  if (!isOwned(live, applied)) await write.beforeOwning?.();
+  if (missingOwners(live, applied).length > 0) await write.beforeOwning(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
   if (hashOf(live) !== hashOf(applied)) write.shapes.forget(hashOf(live));
@@ -135,15 +149,9 @@ function learnStored({ shapes }: ChildWrite, sent: KubeObject, answer: KubeObjec
 }
 
 /** Other owners of a shared child are other contents, though its hash is the same: their coming and going is no contest. */
-function contestOf(live: KubeObject, applied: KubeObject): string {
+function contestOf(child: string, applied: KubeObject): string {
   const owners = applied.metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
-  return [uidOf(live), ...owners].join(' ');
-}
-
-/** Whether all owners stand in the live object. */
-function isOwned(live: KubeObject, applied: KubeObject): boolean {
-  const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
-  return applied.metadata.ownerReferences?.every(({ uid }) => owners.has(uid)) === true;
+  return [child, ...owners].join(' ');
 }
 
 /** The same was rendered when it was last applied, so somebody else changed it: perhaps together with the hash that says so. */
@@ -164,89 +172,26 @@ async function lastWriter({ client, child }: ChildWrite, live: KubeObject): Prom
 
 async function apply(write: ChildWrite, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { client, cache, child } = write;
-  let standing = cached.object;
-  if (cached.facts.createdByUpdate || child.seeds.length > 0) {
-    standing = (await countAsApplied(write, cached)) ?? (await moveToApply(write, cached.object));
-    for (const seed of child.seeds) standing = await handOver(write, standing, seed);
-  }
   const ref = refOf(applied);
-  const body = upon(standing, applied);
-  return cache.trackWrite(ref, () =>
-    client.apply(child.type, body, { fieldManager: FIELD_MANAGER }).catch((error: unknown) => {
-      if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
-      return replaceLists(client, child.type, ref, body, error);
-    }),
-  );
-}
-
-/**
- * Counts what a POST created as applied, so that this apply can drop fields: the usual case, in which nothing has to be read for it.
- *
- * @returns the object as it stands then; undefined when it is not the usual case, or the object has changed or gone since it was cached
- */
-async function countAsApplied(write: ChildWrite, { object, facts }: CacheEntry): Promise<KubeObject | undefined> {
-  if (facts.updateAt === undefined) return undefined;
+  const standing = await prepareApply(write, cached, applied);
   try {
-    return await patchManagedFields(write, object, `/${String(facts.updateAt)}/operation`, 'Apply');
+    return await applyUpon(write, standing, applied);
   } catch (error) {
-    if (error instanceof ApiError && (error.reason === 'Conflict' || error.code === 404)) return undefined;
-    throw error;
+    if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
+    const body = upon(standing, applied);
+    const replaced = await cache.trackWrite(ref, () => replaceLists(client, child.type, ref, body, error));
+    // A merge patch neither drops the fields that are left out now nor enters an owner.
+    return applyUpon(write, replaced, applied);
   }
 }
 
-/**
- * Counts what a POST created as applied, whatever else the manager has applied already.
- *
- * @returns the object as it stands then
- */
-async function moveToApply(write: ChildWrite, cached: KubeObject): Promise<KubeObject> {
-  const { client, child } = write;
-  const current = await client.get(child.type, refOf(cached));
-  if (current?.metadata.uid !== uidOf(cached)) throw gone(child.type, cached);
-  const moved = updateMovedToApply(managedFieldsOf(current), FIELD_MANAGER);
-  return moved === undefined ? current : patchManagedFields(write, current, '', moved);
-}
-
-/** Replaces what stands at a path below managedFields, if the object is still the one given. */
-function patchManagedFields(
+function applyUpon(
   { client, cache, child }: ChildWrite,
   standing: KubeObject,
-  path: string,
-  value: unknown,
+  applied: KubeObject,
 ): Promise<KubeObject> {
-  // Not `test`: its failure is a 422 like that of a child that the server finds invalid, where a replaced version is a Conflict.
-  const patch = [
-    { op: 'replace', path: '/metadata/uid', value: standing.metadata.uid },
-    { op: 'replace', path: '/metadata/resourceVersion', value: standing.metadata.resourceVersion },
-    { op: 'replace', path: `/metadata/managedFields${path}`, value },
-  ];
-  const ref = refOf(standing);
-  return cache.trackWrite(ref, () =>
-    client.patch(child.type, ref, patch, { type: 'json', fieldManager: FIELD_MANAGER }),
-  );
-}
-
-/**
- * Gives a field that we own to a second manager before our apply omits it: an omitted field that nobody else owns falls back to
- * its default, which for `replicas` is 1. The resourceVersion is the precondition: the other writer may write at any moment.
- *
- * @returns the object as it stands then
- */
-async function handOver(write: ChildWrite, current: KubeObject, seed: ActiveSeed): Promise<KubeObject> {
-  if (!owns(managedFieldsOf(current), FIELD_MANAGER, seed.path)) return current;
-  const { type, manifest } = write.child;
-  const live = valueAt(current, seed.path);
-  const value = live !== undefined && seed.keep(live) ? live : valueAt(manifest, seed.path);
-  const { name, namespace, uid, resourceVersion } = current.metadata;
-  const body: KubeObject = {
-    apiVersion: type.apiVersion,
-    kind: type.kind,
-    ...nested(seed.path, value),
-    metadata: { name, namespace, uid, resourceVersion },
-  };
-  return write.cache.trackWrite(refOf(body), () =>
-    write.client.apply(type, body, { fieldManager: SEED_FIELD_MANAGER }),
-  );
+  const body = upon(standing, applied);
+  return cache.trackWrite(refOf(applied), () => client.apply(child.type, body, { fieldManager: FIELD_MANAGER }));
 }
 
 /**
@@ -256,22 +201,4 @@ async function handOver(write: ChildWrite, current: KubeObject, seed: ActiveSeed
 function upon(standing: KubeObject, applied: KubeObject): KubeObject {
   const { resourceVersion } = standing.metadata;
   return { ...applied, metadata: { ...applied.metadata, uid: uidOf(standing), resourceVersion } };
-}
-
-function uidOf(live: KubeObject): string {
-  const { uid } = live.metadata;
-  if (uid === undefined) throw new TypeError(`${live.kind} ${live.metadata.name} came from the server without a uid`);
-  return uid;
-}
-
-/** The object's address in the API. */
-export function refOf(object: KubeObject): ObjectRef {
-  const { name, namespace } = object.metadata;
-  return namespace === undefined ? { name } : { name, namespace };
-}
-
-function gone(type: ResourceType, object: KubeObject): ApiError {
-  const { name } = object.metadata;
-  const message = `${type.plural} "${name}" was deleted or replaced while it was being written`;
-  return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `GET ${type.plural} ${name}`);
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../../constructs/core/envelope';
 import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
@@ -5,7 +6,9 @@ import type { Condition, KubeObject } from '../../../constructs/core/kube-object
 import { conditionsOf } from './conditions';
 import type { OwnCondition, Verdict } from './conditions';
 import type { ReconcileContext } from './context';
-import { refOf } from './write-child';
+import { heldBack } from './held-back';
+import type { Correction, HeldBack } from './held-back';
+import { refOf } from './object-ref';
 
 /** A status to write. */
 export interface StatusWrite {
@@ -18,33 +21,61 @@ export interface StatusWrite {
 }
 
 /**
- * Applies an object's status when it differs from what stands.
+ * Applies an object's status when it differs from what stands. A status that somebody else changes back again and again is written ever more
+ * slowly; another one is written at once.
  *
- * @returns whether anything was written
+ * @returns what is to be said when it had to be left as it is
  * @throws ApiError, TransportError
  */
-export async function writeStatus(context: ReconcileContext, write: StatusWrite): Promise<boolean> {
-  const { kind, client, now } = context;
+export async function writeStatus(context: ReconcileContext, write: StatusWrite): Promise<HeldBack | undefined> {
+  const { kind, client, now, contests } = context;
   const { object, verdict, observed } = write;
   const live = (object.status ?? {}) as CommonStatus & Readonly<Record<string, unknown>>;
-  const { generation, name, namespace, uid } = object.metadata;
+  const { generation, name, namespace, uid = '' } = object.metadata;
   const previous = live.conditions ?? [];
   const conditions = conditionsOf(verdict, {
     ...{ generation, previous, now, lastUpdateTime: kind.lastUpdateTime },
     own: write.conditions ?? previous.filter(({ type }) => ownConditionTypes(kind).includes(type)),
   });
   const status = { ...definedFields(observed), observedGeneration: generation, conditions };
-  if (sameStatus(kind, status, live)) return false;
+  if (sameStatus(kind, status, live)) return undefined;
+  const claims = fingerprint(status);
+  // The same was written last, so what differs is somebody else's.
+  const correction = contests.statuses.get(uid) === claims ? correctionOf(uid) : undefined;
+  const held = correction && heldBack(context, object, correction);
+  if (held !== undefined) return held;
   const body: KubeObject = {
     apiVersion: kind.apiVersion,
     kind: kind.kind,
     metadata: { name, namespace, uid },
     status,
   };
-  await context.objects.trackWrite(refOf(object), () =>
+  const answer = await context.objects.trackWrite(refOf(object), () =>
     client.apply(kind.type, body, { fieldManager: FIELD_MANAGER, subresource: 'status' }),
   );
-  return true;
+  contests.statuses.set(uid, claims);
+  // A server that keeps something else than it is sent, having an older CRD say, contests nothing.
+  if (correction !== undefined && sameStatus(kind, status, (answer.status ?? {}) as Fields & CommonStatus))
+    contests.corrected(correction.contest);
+  return undefined;
+}
+
+function correctionOf(uid: string): Correction {
+  return {
+    contest: `status ${uid}`,
+    action: 'Report',
+    says: (after) => `the status is changed by somebody else as often as it is written; it is written again ${after}`,
+  };
+}
+
+/** Of all that a status says; when it began to be so follows from what stood. */
+function fingerprint({ conditions = [], ...fields }: Fields & CommonStatus): number {
+  const claims = conditions.map(({ type, status, reason, message }) => [type, status, reason, message]);
+  const digest = createHash('sha256')
+    .update(JSON.stringify([fields, claims]))
+    .digest();
+  // A small number takes no memory of its own. Two that are equal by chance make one write be counted that need not.
+  return digest.readInt32LE(0);
 }
 
 /** The kind's own status fields as they stand, for a status that observes nothing new. */

@@ -135,6 +135,30 @@ test('an audit ends when its caller gives up, and when the reflector stops', () 
     await ended;
   }));
 
+test('a caller that gives up waits for no new list, but hears what was missed', () =>
+  withReflector(
+    async (harness) => {
+      const { cluster, reflector, cache } = harness;
+      await watched(harness);
+      cluster.silence();
+      cluster.put('missed');
+      // After the audit's own list the server is away.
+      const answer = cluster.answer.bind(cluster);
+      cluster.answer = (request, response) => {
+        if (request.query.get('watch') !== 'true') answer(request, response);
+        else response.socket?.destroy();
+      };
+      cache.advance('102');
+      const given = new AbortController();
+      const audit = reflector.audit({ signal: given.signal });
+      await eventually(() => expect(cluster.watches.length).toBeGreaterThan(2));
+      given.abort(new Error('given up'));
+      expect(await audit).toMatchObject({ missed: 1, objects: ['default/missed'] });
+      expect(reflector.state().lists).toBe(1);
+    },
+    { prepare: seed(1), idleTimeoutMs: 60_000 },
+  ));
+
 test('without a reflector it works on any cache', () =>
   withReflector(
     async (harness) => {

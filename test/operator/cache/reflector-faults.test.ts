@@ -237,6 +237,33 @@ describe('a server in trouble', () => {
       },
     ));
 
+  test('a watch that lived, if silently, ends the run of failures', () =>
+    withReflector(
+      async ({ cluster, reflector, errors, caughtUp }) => {
+        await caughtUp();
+        const answer = cluster.answer.bind(cluster);
+        let refusals = 6;
+        cluster.answer = (request, response) => {
+          if (refusals-- > 0) response.socket?.destroy();
+          else answer(request, response);
+        };
+        cluster.end();
+        await eventually(() => expect(errors).toHaveLength(6));
+        const opened = cluster.watches.length;
+        // Some silent watches later the server starts anew, and does not know the version reached.
+        await eventually(() => expect(cluster.watches.length).toBeGreaterThan(opened + 3));
+        expect(errors).toHaveLength(6);
+        cluster.tick();
+        cluster.compact();
+        await eventually(() => expect(errors).toHaveLength(7));
+        const began = Date.now();
+        await eventually(() => expect(reflector.state().lists).toBe(2));
+        // The first 410 is no failure; the seventh failure in a row would wait for more than a second.
+        expect(Date.now() - began).toBeLessThan(1000);
+      },
+      { idleTimeoutMs: 100, stableAfterMs: 10, backoff: { initialMs: 20, maxMs: 30_000, random: () => 0.99 } },
+    ));
+
   test('a history that was set back is noticed by a bookmark and listed anew', () =>
     withReflector(
       async ({ cluster, reflector, caughtUp, cache }) => {

@@ -1,5 +1,5 @@
 import type { ApiClient } from '../../../operator/src/client/api-client';
-import type { ClusterAccess } from '../../../operator/src/client/cluster-access';
+import type { ClusterAccess, Credentials } from '../../../operator/src/client/cluster-access';
 import { staticAccess } from '../../../operator/src/client/cluster-access';
 import { ApiError, TransportError } from '../../../operator/src/client/errors';
 import type { HttpApiClientOptions } from '../../../operator/src/client/http-api-client';
@@ -239,5 +239,43 @@ describe('credentials', () => {
     await connect({}, (url) => ({ server: url, credentials: () => Promise.reject(new Error('the plugin failed')) }));
     await expect(client.get(CONFIG_MAPS, REF)).rejects.toThrow(/no credentials for .*the plugin failed/);
     await expect(client.get(CONFIG_MAPS, REF)).rejects.toThrow(TransportError);
+  });
+
+  describe('that are long in coming', () => {
+    let bring: (credentials: Credentials) => void;
+
+    beforeEach(async () => {
+      const brought = new Promise<Credentials>((resolve) => (bring = resolve));
+      await connect({}, (url) => ({ server: url, credentials: () => brought }));
+    });
+
+    afterEach(() => bring({ headers: {} }));
+
+    test.each([
+      ['timeoutMs', 'none came within 0.03 s'],
+      ['withinMs', 'none came within 0.03 s'],
+    ])('hold a request up for no longer than its %s', async (bound, message) => {
+      const request = client.get(CONFIG_MAPS, REF, { [bound]: 30 });
+      await expect(request).rejects.toThrow(message);
+      await expect(request).rejects.toThrow(TransportError);
+      expect(server.requests).toEqual([]);
+    });
+
+    test('hold up neither a request nor a watch that is no longer wanted', async () => {
+      const given = new AbortController();
+      const { signal } = given;
+      const watch = client.watch(CONFIG_MAPS, { timeoutSeconds: 60, idleTimeoutMs: 60_000, signal });
+      const ends = [client.get(CONFIG_MAPS, REF, { signal }), watch[Symbol.asyncIterator]().next()].map((end) =>
+        expect(end).rejects.toThrow('given up'),
+      );
+      given.abort(new Error('given up'));
+      await Promise.all(ends);
+    });
+
+    test('serve the next request when they come after all', async () => {
+      await expect(client.get(CONFIG_MAPS, REF, { timeoutMs: 20 })).rejects.toThrow('none came');
+      bring({ headers: { authorization: 'Bearer new' } });
+      expect(await client.get(CONFIG_MAPS, REF)).toEqual(OBJECT);
+    });
   });
 });

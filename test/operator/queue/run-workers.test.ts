@@ -87,6 +87,18 @@ describe('runWorkers', () => {
     await expect(ended).resolves.toEqual({ abandoned: [] });
   });
 
+  it('gives a free worker to a key of the backlog that a user changes', async () => {
+    const { started, process } = held();
+    for (const key of ['r1', 'r2', 'r3']) queue.add(key, 'resync');
+    void runWorkers(queue, { concurrency: 4, signal: abort.signal, onError: unexpected, process });
+    await settle();
+    expect(started).toEqual(['r1', 'r2']);
+    queue.add('r3', 'user');
+    await settle();
+    expect(started).toEqual(['r1', 'r2', 'r3']);
+    abort.abort();
+  });
+
   it('retries with backoff what rejects or throws, and tells', async () => {
     const failures: string[] = [];
     let runs = 0;

@@ -67,6 +67,15 @@ describe('conditionsOf', () => {
     expect(ready?.message).toHaveLength(32_768);
     expect(ready).not.toHaveProperty('observedGeneration');
   });
+
+  it('cuts no message in the middle of a character, of which the server would store another', () => {
+    const long = (before: string): string => `${before}${'\u{1F63A}'.repeat(20_000)}`;
+    const [even, odd] = ['', 'x'].map((before) => {
+      return conditionsOf(verdict('ready', long(before)), { generation: 1, previous: [], now: () => NOW })[0]?.message;
+    });
+    expect([even?.length, odd?.length]).toEqual([32_768, 32_767]);
+    expect([even, odd].some((message) => /\p{Surrogate}/u.test(message ?? ''))).toBe(false);
+  });
 });
 
 describe('worstOf', () => {

@@ -66,6 +66,14 @@ describe('corrections of a child', () => {
     const { contests } = contestsAt();
     for (let i = 0; i < 20; i++) expect(contests.delay('a')).toBe(0);
   });
+
+  test('the whole delay is the same while its rest gets shorter', () => {
+    const { contests, correct, pass } = contestsAt();
+    expect(contests.wholeDelay('a')).toBe(0);
+    for (let i = 0; i < 5; i++) correct('a');
+    pass(400);
+    expect([contests.delay('a'), contests.wholeDelay('a')]).toEqual([600, 1_000]);
+  });
 });
 
 describe('what was last applied to a child', () => {
@@ -103,5 +111,64 @@ describe('what was last applied to a child', () => {
       pass(300_000 + 60_001);
     }
     expect(applications.size).toBeLessThanOrEqual(2_000);
+  });
+});
+
+describe('what was last created of the children of a holder', () => {
+  test('is the latest, child by child and holder by holder', () => {
+    const { contests } = contestsAt();
+    contests.created('o', 'a', 'one');
+    contests.created('o', 'b', 'two');
+    contests.created('o', 'a', 'three');
+    contests.created('p', 'b', 'four');
+    expect(['a', 'b', 'c'].map((child) => contests.lastCreated('o', child))).toEqual(['three', 'two', undefined]);
+    expect(['a', 'b'].map((child) => contests.lastCreated('p', child))).toEqual([undefined, 'four']);
+    expect(contests.lastCreated('q', 'a')).toBeUndefined();
+  });
+
+  test('is known for longer than the longest delay, and not for ever', () => {
+    const { contests, pass } = contestsAt();
+    contests.created('o', 'a', 'one');
+    pass(300_000 + 60_000);
+    expect(contests.lastCreated('o', 'a')).toBe('one');
+    pass(1);
+    expect(contests.lastCreated('o', 'a')).toBeUndefined();
+  });
+
+  test('is forgotten of what the holder wants no more', () => {
+    const { contests } = contestsAt();
+    for (const child of ['a', 'b', 'c']) contests.created('o', child, 'one');
+    contests.created('p', 'a', 'one');
+    contests.wanted('o', () => ['b', 'd']);
+    expect(['a', 'b', 'c'].map((child) => contests.lastCreated('o', child))).toEqual([undefined, 'one', undefined]);
+    contests.wanted('o', () => []);
+    expect(contests.lastCreated('o', 'b')).toBeUndefined();
+    expect(contests.lastCreated('p', 'a')).toBe('one');
+  });
+
+  test('costs a holder nothing of whose children none was created lately', () => {
+    const { contests } = contestsAt();
+    const children = jest.fn(() => []);
+    contests.wanted('o', children);
+    expect(children).not.toHaveBeenCalled();
+  });
+
+  test('is known of ten thousand holders at most', () => {
+    const { contests } = contestsAt();
+    contests.created('o', 'a', 'one');
+    contests.created('p', 'a', 'one');
+    contests.created('o', 'b', 'two');
+    for (let i = 0; i < 9_999; i++) contests.created(String(i), 'a', 'one');
+    expect(['o', 'p', '0'].map((holder) => contests.lastCreated(holder, 'a'))).toEqual(['one', undefined, 'one']);
+  });
+
+  test('is not kept of children that were left alone since', () => {
+    const { contests, pass } = contestsAt();
+    const { creations } = contests as unknown as { creations: ReadonlyMap<string, unknown> };
+    for (let round = 0; round < 5; round++) {
+      for (let i = 0; i < 1_000; i++) contests.created(`${String(round)}-${String(i)}`, 'a', 'one');
+      pass(300_000 + 60_001);
+    }
+    expect(creations.size).toBeLessThanOrEqual(2_000);
   });
 });

@@ -73,7 +73,7 @@ describe('reconcileShared', () => {
     harness.server.remove(MicroServiceDeploy.type, ref('a'));
     const { result, writes } = await harness.reconcileShared('shop');
     expect(writes).toEqual(['DELETE ServiceAccount shop (Background)', 'DELETE Service shop (Background)']);
-    expect(harness.server.requests[1]?.options).toMatchObject({ uid, resourceVersion });
+    expect(harness.server.requests[2]?.options).toMatchObject({ uid, resourceVersion });
     expect(result.state).toBeUndefined();
     expect((await harness.reconcileShared('shop')).writes).toEqual([]);
   });

@@ -122,6 +122,19 @@ describe('replicas between the operator and an autoscaler', () => {
     expect((await harness.reconcile('m')).writes).toEqual([]);
   });
 
+  it('switches on from 0 as it creates, even if somebody else has set the 0', async () => {
+    await start();
+    harness.annotate('m', { 'kindred.dev/paused': 'true' });
+    harness.server.scale(Deployment, ref('shop-1'), 0);
+    await harness.reconcile('m');
+    harness.annotate('m', {});
+    harness.respec('m', { autoscaling: true });
+    await harness.reconcile('m');
+    expect(replicas()).toBe(3);
+    expect(managers()).toContain('kindred-seed Apply');
+    expect((await harness.reconcile('m')).writes).toEqual([]);
+  });
+
   it('switches on at the live number, not at the one in the spec', async () => {
     await start();
     harness.server.edit(
@@ -162,6 +175,57 @@ describe('replicas between the operator and an autoscaler', () => {
     harness.respec('m', { autoscaling: false });
     expect((await harness.reconcile('m')).next).toMatchObject({ next: 'retry', failed: { reason: 'ErrReconcile' } });
     expect(replicas()).toBe(8);
+  });
+
+  describe('while the HPA that is going is held by a finalizer', () => {
+    const finalizers = ['x.y/z'];
+
+    function hold(held: readonly string[]): void {
+      harness.server.edit(HorizontalPodAutoscaler, ref('shop-1'), (hpa) => ({
+        ...hpa,
+        metadata: { ...hpa.metadata, finalizers: held },
+      }));
+    }
+
+    beforeEach(async () => {
+      await start({ autoscaling: true });
+      hold(finalizers);
+      harness.server.scale(Deployment, ref('shop-1'), 8);
+      harness.respec('m', { autoscaling: false, config: 'a=1' });
+    });
+
+    it('leaves the field to it, applies the other children, and says what it waits for', async () => {
+      const { writes, next } = await harness.reconcile('m');
+      expect(writes).toEqual([
+        'DELETE HorizontalPodAutoscaler shop-1 (Background)',
+        'PATCH ConfigMap shop-1 (kindred)',
+        'APPLY ConfigMap shop-1 (kindred)',
+        STATUS,
+      ]);
+      expect([replicas(), managers()]).toEqual([8, ['kube-controller-manager Update']]);
+      expect(next.failed).toBeUndefined();
+      expect(harness.conditions('m')).toEqual(['Ready=False Waiting', 'Reconciling=True Waiting']);
+      expect(harness.message('m')).toBe(
+        'HorizontalPodAutoscaler "shop-1" is being deleted; the Deployment that it writes to is applied when it is gone',
+      );
+      expect((await harness.reconcile('m')).writes).toEqual([]);
+    });
+
+    it('leaves it to it before its events have told of that, too', async () => {
+      harness.server.take();
+      harness.server.delivery = 'held';
+      await harness.reconcile('m');
+      await harness.reconcile('m');
+      expect(replicas()).toBe(8);
+    });
+
+    it('takes the field back when it is gone', async () => {
+      await harness.reconcile('m');
+      hold([]);
+      const { writes } = await harness.reconcile('m');
+      expect(writes).toEqual(['PATCH Deployment shop-1 (kindred)', 'APPLY Deployment shop-1 (kindred)', STATUS]);
+      expect(replicas()).toBe(3);
+    });
   });
 
   it('goes idle at 0 and wakes at max(1, replicas)', async () => {

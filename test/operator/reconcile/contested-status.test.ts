@@ -1,0 +1,177 @@
+import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
+import type { AnyKind } from '../../../constructs/core/kind';
+import { owned } from '../../../constructs/core/owned';
+import { Contests } from '../../../operator/src/reconcile/contests';
+import type { Next } from '../../../operator/src/reconcile/context';
+import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { RunningController } from '../controller/running-controller';
+import { Harness, ref, rolledOut } from './harness';
+
+const { Deployment } = owned;
+const WRITE = 'APPLY HelloApp web/status (kindred)';
+const AT_ONCE = 5;
+const MESSAGE =
+  'the status is changed by somebody else as often as it is written; it is written again 1 s after the last time; ' +
+  'have one of the two leave it alone';
+
+/** An object `web` whose status somebody else writes too, and a clock that only the test moves. */
+class Fight {
+  readonly harness: Harness;
+  private now = 0;
+  private readonly context;
+
+  constructor(readonly kind: AnyKind = HelloApp) {
+    this.harness = new Harness(kind);
+    this.context = { ...this.harness.context, contests: new Contests(() => this.now) };
+  }
+
+  async begin(spec: object = { image: 'nginx:1', size: 2 }): Promise<void> {
+    await this.harness.add('web', spec);
+    await this.reconcile();
+  }
+
+  /** Somebody writes the whole status as it was, but for one field. */
+  meddle(change: object = { observedGeneration: 99 }): void {
+    const { status } = this.harness.object('web');
+    this.harness.server.setStatus(this.kind.type, ref('web'), { ...status, ...change });
+  }
+
+  async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+    this.harness.server.take();
+    const next = await reconcileObject(this.context, ref('web'));
+    return { next, writes: this.harness.server.writes };
+  }
+
+  /** How often the status is written while something happens again and again. */
+  async writesOf(act: (time: number) => void, times = 20): Promise<number> {
+    let writes = 0;
+    for (let time = 0; time < times; time++) {
+      act(time);
+      writes += (await this.reconcile()).writes.filter((write) => write === WRITE).length;
+    }
+    return writes;
+  }
+
+  pass(ms: number): void {
+    this.now += ms;
+  }
+}
+
+describe('a status that somebody else changes back again and again', () => {
+  let fight: Fight;
+
+  beforeEach(async () => {
+    fight = new Fight();
+    await fight.begin();
+  });
+
+  it.each([
+    ['its generation', { observedGeneration: 99 }],
+    ['a field of the kind', { readyReplicas: 7 }],
+    ['its conditions', { conditions: [] }],
+  ])('is corrected at once five times: %s', async (_what, change) => {
+    expect(await fight.writesOf(() => fight.meddle(change))).toBe(AT_ONCE);
+  });
+
+  it('is then left as it is; the log and an event say so, since it cannot itself', async () => {
+    await fight.writesOf(() => fight.meddle(), AT_ONCE);
+    expect(fight.harness.events).toEqual([]);
+    fight.meddle();
+    const { next, writes } = await fight.reconcile();
+    expect(writes).toEqual([]);
+    const failed = { reason: 'ErrContested', message: MESSAGE };
+    expect(next).toEqual({ next: 'wait', afterMs: 1_000, awaited: [], failed });
+    expect(fight.harness.events).toEqual([{ regarding: 'web', type: 'Warning', action: 'Report', ...failed }]);
+  });
+
+  it('costs no request while the delay lasts; then it is written once, and the next delay is twice as long', async () => {
+    await fight.writesOf(() => fight.meddle());
+    fight.pass(400);
+    expect((await fight.reconcile()).next.afterMs).toBe(600);
+    expect(fight.harness.server.requests).toEqual([]);
+    fight.pass(600);
+    expect(await fight.writesOf(() => fight.meddle())).toBe(1);
+    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+  });
+
+  it('is written at once when it says something new', async () => {
+    await fight.writesOf(() => fight.meddle());
+    fight.harness.server.setStatus(Deployment, ref('web'), rolledOut(2));
+    expect((await fight.reconcile()).writes).toEqual([WRITE]);
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+    fight.meddle();
+    expect((await fight.reconcile()).next).toMatchObject({ afterMs: 1_000, failed: { reason: 'ErrContested' } });
+  });
+
+  it('is forgotten after a minute of quiet', async () => {
+    await fight.writesOf(() => fight.meddle());
+    fight.pass(1_000 + 60_001);
+    expect(await fight.writesOf(() => fight.meddle())).toBe(AT_ONCE);
+  });
+
+  it('keeps what else is wrong as the reason', async () => {
+    fight.harness.server.before = ({ verb }) => {
+      if (verb === 'APPLY') throw new Error('no');
+    };
+    fight.harness.respec('web', { image: 'nginx:2' });
+    await expect(fight.reconcile()).rejects.toThrow('no');
+    fight.harness.server.before = ({ verb, type }) => {
+      if (verb === 'APPLY' && type.kind === 'Deployment') throw new Error('no');
+    };
+    await fight.reconcile();
+    await fight.writesOf(() => fight.meddle());
+    const { next } = await fight.reconcile();
+    expect(next).toMatchObject({ next: 'retry', failed: { reason: 'ErrReconcile' } });
+    expect(next.failed?.message).toBe(`Deployment "web": no; ${MESSAGE}`);
+  });
+});
+
+describe('a status that changes often by itself', () => {
+  it('is written each time: pods that come and go, one by one', async () => {
+    const fight = new Fight();
+    await fight.begin({ image: 'nginx:1', size: 9 });
+    const roll = (time: number): void =>
+      fight.harness.server.setStatus(Deployment, ref('web'), { ...rolledOut(9), readyReplicas: time % 9 });
+    expect(await fight.writesOf(roll)).toBe(20);
+    expect(fight.harness.events).toEqual([]);
+  });
+
+  it('is written each time: edits of the spec, to and fro', async () => {
+    const fight = new Fight();
+    await fight.begin();
+    expect(await fight.writesOf((time) => fight.harness.respec('web', { size: time % 2 }))).toBe(20);
+    expect(fight.harness.events).toEqual([]);
+  });
+
+  it('is no contest where the server keeps something else than it is sent', async () => {
+    const fight = new Fight();
+    fight.harness.server.admit = (object) => {
+      const { status } = object as { status?: { readyReplicas?: number } };
+      if (object.kind === 'HelloApp') delete status?.readyReplicas;
+    };
+    await fight.begin();
+    expect(await fight.writesOf(() => undefined)).toBe(20);
+    expect(fight.harness.events).toEqual([]);
+  });
+});
+
+it('a fight over the status is no hot loop', async () => {
+  const running = new RunningController(MicroServiceDeploy);
+  running.start();
+  await running.add('m', { msName: 'shop', fullName: 'shop-1', version: '1', path: 'v1', image: 'i' });
+  await running.settle();
+  const meddle = (): void => {
+    const { status } = running.object('m');
+    running.server.setStatus(MicroServiceDeploy.type, ref('m'), { ...status, observedGeneration: 99 });
+  };
+  let writes = 0;
+  running.server.after = ({ verb, type }) => {
+    if (verb === 'APPLY' && type.kind === 'MicroServiceDeploy' && ++writes < 100) setImmediate(meddle);
+  };
+  meddle();
+  await running.settle();
+  expect(writes).toBe(AT_ONCE);
+  expect(running.complaints()).toContain('not as the spec says');
+  expect(running.results).not.toContain('terminal');
+  await running.stop();
+});
