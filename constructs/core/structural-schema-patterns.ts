@@ -1,7 +1,10 @@
 /** Escapes that mean the same in JavaScript and in RE2, outside and inside a character class. */
-const SHARED_ESCAPES = new Set('dDwWsStnrfv');
+const SHARED_ESCAPES = new Set('dDwWtnrfv');
 
-/** The largest repetition that RE2 compiles. */
+/** Escapes that stand for a class of characters: no end of a range. */
+const CLASS_ESCAPE = /^\\[dDwW]/;
+
+/** The largest repetition that RE2 compiles, counted through nested groups. */
 const MAX_REPEAT = 1000;
 
 /**
@@ -23,11 +26,46 @@ function groupProblem(rest: string): string | undefined {
   return undefined;
 }
 
+const TOO_MANY = `RE2 repeats at most ${MAX_REPEAT} times, nested repetitions multiplied; bound the length with min and max`;
+const REPEAT = /^\{([0-9]+)(?:,([0-9]*))?\}/;
+
+/**
+ * Repetitions of repetitions count as their product, as Go's parser has it. What is repeated is the atom before, whose own count is that
+ * of the largest within it.
+ */
 function repeatProblem(pattern: string): string | undefined {
-  const tooMany = [...pattern.matchAll(/\{([0-9]+)(?:,([0-9]*))?\}/g)].some(
-    ([, least, most]) => Number(least) > MAX_REPEAT || Number(most ?? 0) > MAX_REPEAT,
-  );
-  return tooMany ? `RE2 repeats at most ${MAX_REPEAT} times; bound the length with min and max` : undefined;
+  /** The largest count within each open group, the pattern itself first. */
+  const groups: number[] = [1];
+  let atom = 1;
+  const close = (): void => {
+    atom = groups.pop() ?? 1;
+    if (groups.length === 0) groups.push(1);
+  };
+  for (let i = 0; i < pattern.length; i++) {
+    const character = pattern.charAt(i);
+    const repeat = REPEAT.exec(pattern.slice(i));
+    if (repeat !== null) {
+      const [text, least, most = ''] = repeat;
+      atom *= Math.max(Number(least), Number(most), 1);
+      if (atom > MAX_REPEAT) return TOO_MANY;
+      i += text.length - 1;
+    } else if (character === '(') groups.push(1);
+    else if (character === ')') close();
+    else atom = 1;
+    if (character === '\\') i++;
+    else if (character === '[') i = classEnd(pattern, i);
+    groups.push(Math.max(groups.pop() ?? 1, atom));
+  }
+  return undefined;
+}
+
+/** Where a character class ends. */
+function classEnd(pattern: string, start: number): number {
+  for (let i = start + 1; i < pattern.length; i++) {
+    if (pattern.charAt(i) === '\\') i++;
+    else if (pattern.charAt(i) === ']') return i;
+  }
+  return pattern.length;
 }
 
 function scan(pattern: string): string | undefined {
@@ -36,7 +74,7 @@ function scan(pattern: string): string | undefined {
     const character = pattern.charAt(i);
     if (character === '\\') {
       i++;
-      const problem = escapeProblem(pattern.slice(i), inClass);
+      const problem = escapeProblem(pattern.slice(i), inClass) ?? (inClass ? rangeProblem(pattern, i - 1) : undefined);
       if (problem !== undefined) return problem;
     } else if (inClass) {
       if (pattern.startsWith('[:', i)) return '"[:" opens a POSIX class in RE2 only; put ":" first';
@@ -52,8 +90,18 @@ function scan(pattern: string): string | undefined {
   return undefined;
 }
 
+/** `[a-\d]`: JavaScript takes the dash for itself, RE2 does not compile it. */
+function rangeProblem(pattern: string, at: number): string | undefined {
+  if (!CLASS_ESCAPE.test(pattern.slice(at)) || pattern.charAt(at - 1) !== '-') return undefined;
+  if ('[^'.includes(pattern.charAt(at - 2)) || CLASS_ESCAPE.test(pattern.slice(at - 3))) return undefined;
+  return `${pattern.slice(at, at + 2)} is no end of a range in RE2; put "-" first or last in its class`;
+}
+
 function escapeProblem(rest: string, inClass: boolean): string | undefined {
   const character = rest.charAt(0);
+  if (character === 's') return 'the escape \\s takes in fewer characters in RE2; write [ \\t\\n\\f\\r]';
+  if (character === 'S') return 'the escape \\S takes in more characters in RE2; write [^ \\t\\n\\f\\r]';
+  if (character > '\x7f') return `RE2 knows no escape of "${character}"; write the character itself`;
   if (SHARED_ESCAPES.has(character) || !/[A-Za-z0-9]/.test(character)) return undefined;
   if ((character === 'b' || character === 'B') && !inClass) return undefined;
   if (/^x[0-9A-Fa-f]{2}/.test(rest)) return undefined;

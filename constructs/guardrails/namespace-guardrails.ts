@@ -21,7 +21,7 @@ export interface NamespaceGuardrailsProps extends GuardrailNumbers {
  * LimitRange fills in those that a pod leaves out.
  *
  * Caveats: a quota stops pods, not Deployments: the Deployment's condition `ReplicaFailure` tells.
- * Errors: TypeError when a number is no quantity.
+ * Errors: TypeError when a number is no quantity, or the API server would refuse the LimitRange.
  */
 export class NamespaceGuardrails extends Construct {
   constructor(scope: Construct, id: string, props: NamespaceGuardrailsProps) {

@@ -1,5 +1,5 @@
 import type { Problem } from '../core/errors';
-import { isQuantity, quantityToNumber } from '../core/quantity';
+import { compareQuantities, isQuantity, quantityToNumber } from '../core/quantity';
 
 /** An amount of each resource, as Kubernetes writes quantities. */
 export type Quantities = Readonly<Record<'cpu' | 'memory', string>>;
@@ -46,12 +46,40 @@ export function guardrailProblems({ quota = {}, containers = {} }: GuardrailNumb
     ['quota', quota],
     ...Object.entries(containers).map(([k, v]) => [`containers.${k}`, v] as const),
   ] as const;
-  return groups.flatMap(([path, numbers]) =>
+  const notQuantities = groups.flatMap(([path, numbers]) =>
     Object.entries(numbers)
-      .filter(([, value]) => !isQuantity(value) || quantityToNumber(value) < 0)
+      .filter(([, value]) => !isAmount(value))
       .map(([resource, value]) => ({
         path: `${path}.${resource}`,
         message: `"${value}" is no quantity of 0 or more; write 2, 400m or 8Gi`,
       })),
   );
+  return [...notQuantities, ...(['cpu', 'memory'] as const).flatMap((resource) => orderProblems(containers, resource))];
+}
+
+function isAmount(value: string): boolean {
+  return isQuantity(value) && quantityToNumber(value) >= 0;
+}
+
+/** From the least to the greatest, as the API server wants them. Source: kubernetes, `ValidateLimitRange`. */
+const ascending = ['defaultRequest', 'default', 'max'] as const;
+
+/** What was left out keeps its default, and so may not fit what was chosen. */
+function orderProblems(
+  containers: NonNullable<GuardrailNumbers['containers']>,
+  resource: keyof Quantities,
+): readonly Problem[] {
+  const numbers = ascending.map((group) => ({
+    group,
+    value: containers[group]?.[resource] ?? defaultContainerLimits[group][resource],
+    chosen: containers[group]?.[resource] !== undefined,
+  }));
+  if (!numbers.every(({ value }) => isAmount(value))) return [];
+  const ordered = numbers.every(({ value }, i) => compareQuantities(numbers[i - 1]?.value ?? value, value) <= 0);
+  if (ordered) return [];
+  const told = numbers.map(({ group, value, chosen }) => `${group} ${value}${chosen ? '' : ' (left out)'}`).join(', ');
+  // The defaults ascend, so that somebody chose one of them.
+  const at = numbers.findLast(({ chosen }) => chosen)?.group ?? 'max';
+  const message = `the API server refuses such a LimitRange: ${told}; none may be more than the next, and what is left out keeps its default`;
+  return [{ path: `containers.${at}.${resource}`, message }];
 }

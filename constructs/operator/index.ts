@@ -7,7 +7,7 @@ export type { MonitoringProps, OperatorMonitoringProps } from './monitoring';
 export { operatorArgs } from './operator-args';
 export type { OperatorArgsProps } from './operator-args';
 export { OperatorDeployment } from './operator-deployment';
-export { isImage, namespaceListProblems, operatorProblems } from './operator-problems';
+export { configFilesProblems, isImage, namespaceListProblems, operatorProblems } from './operator-problems';
 export { operatorDefaults } from './operator-props';
 export { hasVersions, webhookServiceName } from './webhook';
 export type { ConversionServing } from './webhook';

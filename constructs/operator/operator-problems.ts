@@ -40,7 +40,24 @@ export function settingsProblems(props: OperatorSettings): readonly Problem[] {
     ...(configDirectory === undefined
       ? []
       : named('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
+    ...configFilesProblems('configDirectory.files', configDirectory?.files),
   ];
+}
+
+/** What is wrong with files by their paths, each with its key in a Secret. Source: Kubernetes' validation of a volume's `items`. */
+export function configFilesProblems(path: string, files: Readonly<Record<string, string>> = {}): readonly Problem[] {
+  return Object.entries(files).flatMap(([file, key]) => [
+    ...(isLocalPath(file)
+      ? []
+      : [problem(path, `"${file}" must be a path within the directory, such as "clusters/aws.yml", without ".."`)]),
+    ...(/^[-._A-Za-z0-9]{1,253}$/.test(key) && !key.startsWith('..') && key !== '.'
+      ? []
+      : [problem(path, `"${key}", for "${file}", is no key of a Secret: letters, digits, "-", "_" and "." only`)]),
+  ]);
+}
+
+function isLocalPath(path: string): boolean {
+  return path !== '' && !path.startsWith('/') && !path.startsWith('..') && !path.split('/').includes('..');
 }
 
 /** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */

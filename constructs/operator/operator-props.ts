@@ -20,6 +20,11 @@ export interface ConfigDirectoryProps {
   readonly path: string;
   /** Secret in the operator's namespace. Pods wait until it is there. */
   readonly secretName: string;
+  /**
+   * The files by their paths within the directory, each with its key in the Secret: keys hold no `/`. Pods wait until all keys are there.
+   * @default one file for each key, under the key's name
+   */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** How an operator runs: everything about it but where. */

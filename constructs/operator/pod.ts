@@ -54,8 +54,10 @@ function volumesOf(props: OperatorDeploymentProps): readonly k8s.Volume[] {
     found.push({ name: 'scratch', emptyDir: { medium: 'Memory', sizeLimit } });
   }
   if (configDirectory !== undefined) {
+    const { secretName, files } = configDirectory;
+    const items = files && Object.entries(files).map(([path, key]) => ({ key, path }));
     // Owner and group only: some of these files hold passwords.
-    found.push({ name: 'config', secret: { secretName: configDirectory.secretName, defaultMode: 0o440 } });
+    found.push({ name: 'config', secret: { secretName, defaultMode: 0o440, ...(items && { items }) } });
   }
   return [...found, ...volumes];
 }

@@ -13,6 +13,12 @@ export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'co
   readonly secretNamespaces?: readonly string[];
   /** Secret in the platform's namespace whose values are the files that objects may name. @default none */
   readonly configSecretName?: string;
+  /**
+   * The files of `configSecretName` by the paths that objects name, each with its key in the Secret, such as
+   * `{'clusters/aws.yml': 'aws.yml'}`: keys hold no `/`.
+   * @default one file for each key, under the key's name
+   */
+  readonly configFiles?: Readonly<Record<string, string>>;
   /** How long a step under way may take to end when a pod stops, in seconds: at most a day less a minute. @default 3600 */
   readonly drainSeconds?: number;
 }
@@ -34,7 +40,7 @@ const ORDERLY_STOP_SECONDS = 30;
  */
 export function provisioner(props: ProvisionerProps): PlatformOperator {
   const { name = 'provisioner', namespace = DEFAULT_NAMESPACE, ...rest } = props;
-  const { secretNamespaces = [], configSecretName, drainSeconds = 3600, args = [], ...settings } = rest;
+  const { secretNamespaces = [], configSecretName, configFiles, drainSeconds = 3600, args = [], ...settings } = rest;
   const others = [...new Set(secretNamespaces)].filter((other) => other !== namespace).sort();
   return {
     memoryLimitMiB: 512,
@@ -52,7 +58,12 @@ export function provisioner(props: ProvisionerProps): PlatformOperator {
     scratch: { path: KEY_DIRECTORY, sizeMiB: 64 },
     ...(configSecretName === undefined
       ? {}
-      : { configDirectory: { path: CONFIG_DIRECTORY, secretName: configSecretName } }),
+      : {
+          configDirectory: {
+            ...{ path: CONFIG_DIRECTORY, secretName: configSecretName },
+            ...(configFiles === undefined ? {} : { files: configFiles }),
+          },
+        }),
     extraRules: {
       // Admission lets only those give an object an owner, or take it away, who may delete it (OwnerReferencesPermissionEnforcement).
       [namespace]: [secrets('get', 'create', 'update', 'delete')],

@@ -7,8 +7,9 @@ import { dnsLabel, dnsSubdomain, mapOf, withRule } from '../../core/fields';
  * admits no quote, space, line break, `$`, `;` or any other character that a shell reads, and a length.
  */
 
-const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const DOMAIN = `${LABEL}([.]${LABEL})*`;
+const domainOf = (label: string): string => `${label}([.]${label})*`;
+/** Source: RFC 1035, 2.3.4: a label has at most 63 characters. */
+const DOMAIN = domainOf('[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?');
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `${OCTET}([.]${OCTET}){3}`;
 /** Groups of hexadecimal digits; what of them is an address is for the provisioner to see. */
@@ -16,7 +17,11 @@ const IPV6 = '[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,7}';
 const PORT = ':[1-9][0-9]{0,4}';
 /** A path's part that is neither hidden, nor `..`, nor an option of a command. */
 const SEGMENT = '[A-Za-z0-9_][A-Za-z0-9._-]*';
-const NAME_PART = '[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?';
+/** The part of a label's key that names it, and a label's value. Source: Kubernetes, `IsQualifiedName` and `IsValidLabelValue`. */
+const NAME_PART = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
+/** In front of it. Kubernetes bounds it as a whole, and not each of its labels. Source: `IsDNS1123Subdomain`. */
+const PREFIX = domainOf('[a-z0-9]([-a-z0-9]*[a-z0-9])?');
+const MAX_PREFIX = 253;
 
 function text(pattern: string, maxLength: number, what: string): z.ZodString {
   return z
@@ -27,6 +32,10 @@ function text(pattern: string, maxLength: number, what: string): z.ZodString {
 
 /** A host name in lower case or an IP address. */
 export const host = (): z.ZodString => text(`${DOMAIN}|${IPV6}`, 253, 'a host name in lower case or an IP address');
+
+/** The name of a node, which it bears as a label as well. */
+export const nodeName = (): z.ZodString =>
+  host().max(63, { error: 'must have at most 63 characters: it is the value of the label kubernetes.io/hostname too' });
 
 /** An IPv4 or IPv6 address. */
 export const ipAddress = (): z.ZodString => text(`${IPV4}|${IPV6}`, 39, 'an IPv4 or IPv6 address');
@@ -117,13 +126,33 @@ export const hostKey = (): z.ZodString =>
 export const labelValue = (): z.ZodString => text(`(${NAME_PART})?`, 63, 'a valid value of a label');
 
 /** The key of a label or a taint. */
-export const labelKey = (): z.ZodString => text(LABEL_KEY, 317, 'a valid key of a label');
+export const labelKey = (): z.ZodString =>
+  withRule(
+    text(LABEL_KEY, MAX_LABEL_KEY, LABEL_KEY_IN_WORDS),
+    cel(`self.indexOf('/') <= ${MAX_PREFIX}`, `must be ${LABEL_KEY_IN_WORDS}`),
+    isPrefixShort,
+  );
 
-const LABEL_KEY = `(${DOMAIN}/)?${NAME_PART}`;
+const LABEL_KEY = `(${PREFIX}/)?${NAME_PART}`;
+const MAX_LABEL_KEY = MAX_PREFIX + 1 + 63;
+const LABEL_KEY_IN_WORDS = `a valid key of a label: a name of at most 63 characters, and in front of it, if need be, a domain of at most ${MAX_PREFIX} and "/"`;
+
+function isPrefixShort(key: string): boolean {
+  return key.indexOf('/') <= MAX_PREFIX;
+}
 
 /** A node's labels. */
 export const nodeLabels = (): z.ZodRecord<z.ZodString, z.ZodString> =>
-  keysLike(mapOf(labelValue(), { maxProperties: 32 }), LABEL_KEY, 317, 'each key must be a valid key of a label');
+  keysLike(
+    withRule(
+      mapOf(labelValue(), { maxProperties: 32 }),
+      cel(`self.all(key, key.indexOf('/') <= ${MAX_PREFIX})`, `each key must be ${LABEL_KEY_IN_WORDS}`),
+      (labels) => Object.keys(labels).every(isPrefixShort),
+    ),
+    LABEL_KEY,
+    MAX_LABEL_KEY,
+    `each key must be ${LABEL_KEY_IN_WORDS}`,
+  );
 
 /** Further arguments of a component, by name without dashes. */
 export const extraArgs = (): z.ZodRecord<z.ZodString, z.ZodString> =>

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { listMap, listSet } from '../../core/fields';
-import { host, hostKey, ipAddress, labelKey, labelValue, linuxUser, nodeLabels, sshKeyRef } from './cluster-fields';
+import {
+  host,
+  hostKey,
+  ipAddress,
+  labelKey,
+  labelValue,
+  linuxUser,
+  nodeLabels,
+  nodeName,
+  sshKeyRef,
+} from './cluster-fields';
 
 /** What a machine does for its cluster. */
 export const nodeRole = z.enum(['controlplane', 'etcd', 'worker']);
@@ -38,7 +48,9 @@ const node = z.object({
   internalAddress: ipAddress()
     .optional()
     .describe('IP address at which the nodes reach each other. Default: the address.'),
-  hostnameOverride: host().optional().describe("Name of the node in the cluster. Default: the machine's host name."),
+  hostnameOverride: nodeName()
+    .optional()
+    .describe("Name of the node in the cluster. Default: the machine's host name."),
   labels: nodeLabels().optional().describe('Labels of the node in the cluster.'),
   taints: listMap(taint, ['key', 'effect'], { maxItems: 32 }).optional().describe('Taints of the node in the cluster.'),
   hostKey: hostKey()

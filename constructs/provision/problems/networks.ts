@@ -33,6 +33,7 @@ export function networkProblems(input: ClusterInput): readonly Problem[] {
     ...rangeProblems(services, paths.services),
     ...dns.flatMap((text, i) => ipProblems(`${paths.dns}${dns.length > 1 ? `[${i}]` : ''}`, text)),
     ...nameProblems(input),
+    ...nodePortProblems(input),
   ];
   if (problems.length > 0) return problems;
   const podRanges = ranges(pods.length === 0 ? ['10.42.0.0/16'] : pods);
@@ -96,6 +97,21 @@ function overlapProblems(
     }
   });
   return problems;
+}
+
+const MAX_PORT = 65535;
+
+function nodePortProblems(input: ClusterInput): Problem[] {
+  const [path, range] =
+    input.distribution === 'rke'
+      ? ['rke.services.kubeApi', input.options.services?.kubeApi?.serviceNodePortRange]
+      : [input.distribution, input.options.serviceNodePortRange];
+  if (range === undefined) return [];
+  const [first = 0, last = 0] = range.split('-').map(Number);
+  // What is no range at all is for the schema to say.
+  if (Number.isNaN(first) || Number.isNaN(last) || (first <= last && last <= MAX_PORT)) return [];
+  const message = `${range} is no range of ports: give the first and then the last of them, up to ${MAX_PORT}, such as 30000-32767`;
+  return [{ path: `${path}.serviceNodePortRange`, message }];
 }
 
 function nameProblems(input: ClusterInput): Problem[] {

@@ -61,6 +61,12 @@ function installerProblems({ distribution, installer }: ClusterInput): Problem[]
       ? []
       : [{ path: `installer.${field}`, message: `must be ${what}` }];
   });
+  if (installer.url?.startsWith('http://') === true && installer.sha256 === undefined) {
+    const message =
+      'is fetched by http, and run as root: whoever is on the network can put a script of their own in its place. Give it with https, or say ' +
+      'in installer.sha256 which script it is';
+    problems.push({ path: 'installer.url', message });
+  }
   if (installer.url !== undefined && installer.path !== undefined) {
     problems.push({ path: 'installer', message: 'has url and path; give one of them' });
   }

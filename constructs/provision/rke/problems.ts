@@ -14,21 +14,18 @@ export function rkeProblems({ version, nodes, options }: RkeInput): readonly Pro
 }
 
 function bastionProblems(nodes: readonly Node[]): Problem[] {
-  const same = (a: Node['bastion'], b: Node['bastion']): boolean =>
-    a?.address === b?.address &&
-    a?.port === b?.port &&
-    a?.user === b?.user &&
-    JSON.stringify(a?.sshKeySecretRef) === JSON.stringify(b?.sshKeySecretRef);
-  return nodes.flatMap((node, i) =>
-    same(node.bastion, nodes[0]?.bastion)
-      ? []
-      : [
-          {
-            path: `nodes[${i}].bastion`,
-            message: 'differs from that of nodes[0], but RKE goes to all nodes through one bastion, or to all without',
-          },
-        ],
-  );
+  const first = nodes[0]?.bastion;
+  return nodes.flatMap(({ bastion }, i) => {
+    const fields = (['address', 'port', 'user', 'sshKeySecretRef'] as const).filter(
+      (field) => JSON.stringify(bastion?.[field]) !== JSON.stringify(first?.[field]),
+    );
+    if (fields.length === 0) return [];
+    const what = bastion === undefined || first === undefined ? '' : ` (${fields.join(', ')})`;
+    const message =
+      `differs from that of nodes[0]${what}, but RKE goes to all nodes through one bastion, with one key, or to all without: ` +
+      'give all nodes the same';
+    return [{ path: `nodes[${i}].bastion`, message }];
+  });
 }
 
 /** RKE does not derive the DNS' address from the range of Services. */

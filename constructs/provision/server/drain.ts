@@ -21,6 +21,13 @@ export const APPLIED = 'kindred.dev/applied';
 /** The annotation on a node that we cordoned, and may uncordon. */
 export const CORDONED = 'kindred.dev/cordoned';
 
+/** Uncordons a node that we cordoned, and no other. */
+export const UNCORDON = `if [ -n "$(annotation cordoned)" ]; then
+  changed=true
+  kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
+  annotate ${CORDONED}-
+fi`;
+
 /** `<address>/drain`: a node that stands and is about to change is cordoned, and drained if that is wanted. */
 export function drainTask(input: ServerInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
@@ -64,8 +71,13 @@ fi
 find_node
 if [ -z "$node" ]; then finish; fi
 applied=$(annotation applied)
-# A node that was never ready has nothing to drain; one that is as it should be will not be touched.
-if [ -z "$applied" ] || [ "$applied" = "$wanted" ]; then finish; fi
+# A node that was never ready has nothing to drain.
+if [ -z "$applied" ]; then finish; fi
+if [ "$applied" = "$wanted" ]; then
+  # It is as it should be. If we cordoned it, that was for a change that failed and was taken back.
+  ${UNCORDON.replaceAll('\n', '\n  ')}
+  finish
+fi
 if [ -z "$(kube get node "$node" -o 'jsonpath={.spec.unschedulable}')" ]; then
   changed=true
   annotate "${CORDONED}=$wanted"

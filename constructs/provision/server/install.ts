@@ -10,6 +10,7 @@ import type { ServerInput } from './facts';
 import { isServer, machineOf } from './layout';
 import { kubectl } from './kubectl';
 import { secretFiles, tokenValue } from './secrets';
+import { preflightId, turnValue } from './turn';
 import { noteUnchangeable } from './unchangeable';
 import { uninstallScript } from './uninstall';
 
@@ -27,10 +28,11 @@ export function installTask(input: ServerInput, node: Node, after: readonly stri
     id: `${node.address}/install`,
     description: `Installs ${label} ${input.version} on ${node.address} as ${isServer(node) ? 'a server' : 'an agent'}`,
     machine: machineOf(input, node),
-    after,
+    // The removal reads the turn too, so it must come before what the preflight gave is forgotten.
+    after: [...after, preflightId(node)],
     apply: applyScript(input, node, stdin),
     remove: uninstallScript(input, node),
-    stdin,
+    stdin: [...stdin, turnValue(node)],
     timeoutSeconds: 2 * MACHINE_LOCK_SECONDS,
   };
 }
@@ -64,6 +66,8 @@ changed=true
 printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
     ...(kind === 'server' ? ['printf \'%s\' "$token" | put "$state/token" 600'] : []),
     runInstaller(input, kind),
+    // If this fails, and is taken back, what the marker says of before does not hold any more.
+    'rm -f "$marker"',
     writeConfiguration(input, node),
     noteUnchangeable(input, node),
     `doing="starting $unit"

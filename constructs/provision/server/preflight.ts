@@ -21,6 +21,7 @@ import type { StdinValue, Task } from '../task';
 import { factsOf } from './facts';
 import type { ServerInput } from './facts';
 import { datastoreOf, isServer, layoutOf, machineOf } from './layout';
+import { GIVE_TURN, TURN, preflightId } from './turn';
 import { unchangedPreflight, versionStepPreflight } from './unchangeable';
 
 /** What each script runs besides what a shell has built in. */
@@ -43,9 +44,14 @@ const PROGRAMS = [
 /** What an installation needs on the disk of its data, in MiB: the images of a server and room for etcd. */
 const DISK_MEBIBYTES = 2048;
 
-/** `<address>/preflight`: looks at a machine before anything is touched, and names all that must be changed. */
-export function preflightTask(input: ServerInput, node: Node): Task {
-  const id = `${node.address}/preflight`;
+/**
+ * `<address>/preflight`: looks at a machine before anything is touched, and names all that must be changed. Gives the machine's name, and a turn to
+ * what is then done to it.
+ *
+ * @param change - `changeValue` of the node
+ */
+export function preflightTask(input: ServerInput, node: Node, change: StdinValue): Task {
+  const id = preflightId(node);
   const { program, configFolder, dataFolder, label } = factsOf(input);
   const pieces = [
     preflightStart(node.address),
@@ -68,6 +74,7 @@ export function preflightTask(input: ServerInput, node: Node): Task {
     CLOCK,
     NETWORK_SERVICES,
     ...(input.options.selinux === true ? [] : [SELINUX]),
+    GIVE_TURN,
     'report',
   ];
   return {
@@ -75,8 +82,9 @@ export function preflightTask(input: ServerInput, node: Node): Task {
     description: `Looks whether ${node.address} can run ${label}`,
     machine: machineOf(input, node),
     after: [],
-    apply: script({ cluster: input.name, id, doing: `looking at ${node.address}` }, pieces),
-    outputs: ['hostname'],
+    apply: script({ cluster: input.name, id, doing: `looking at ${node.address}`, stdin: [change] }, pieces),
+    stdin: [change],
+    outputs: ['hostname', TURN],
     timeoutSeconds: 120,
   };
 }
@@ -100,10 +108,10 @@ function portsOf(input: ServerInput, node: Node): readonly number[] {
 export function hostnamesTask(input: ServerInput, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = 'hostnames';
-  const stdin = input.nodes.map(({ address }, i): StdinValue & { readonly address: string } => ({
+  const stdin = input.nodes.map((node, i): StdinValue & { readonly address: string } => ({
     name: `name_${i}`,
-    from: { output: { task: `${address}/preflight`, name: 'hostname' } },
-    address,
+    from: { output: { task: preflightId(node), name: 'hostname' } },
+    address: node.address,
   }));
   const list = stdin.map(({ name, address }) => `printf '%s %s\\n' "$${name}" ${address}`).join('\n');
   const body = `pairs=$(${list})

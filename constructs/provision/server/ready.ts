@@ -4,11 +4,12 @@ import { script } from '../shell/script';
 import { BROKEN, WAIT } from '../shell/wait';
 import type { Task } from '../task';
 import { nodeGeneration, nodeLabels, nodeTaints } from './config';
-import { APPLIED, CORDONED } from './drain';
+import { APPLIED, UNCORDON } from './drain';
 import type { ServerInput } from './facts';
 import { findNode, kubectl } from './kubectl';
 import { layoutOf, machineOf } from './layout';
 import { leaveScript, leaveSeconds } from './leave';
+import { preflightId, turnValue } from './turn';
 
 /** How long a node may take until it is ready, in seconds. */
 const READY_SECONDS = 900;
@@ -21,9 +22,11 @@ export function readyTask(input: ServerInput, node: Node, after: readonly string
     id,
     description: `Waits until ${node.address} is ready in the cluster`,
     machine: machineOf(input, admin),
-    after,
+    // As with `install`.
+    after: [...after, preflightId(node)],
     apply: applyScript(input, node, id),
     remove: leaveScript(input, node, id),
+    stdin: [turnValue(node)],
     timeoutSeconds: Math.max(2 * (READY_SECONDS + 120), 2 * leaveSeconds(input)),
   };
 }
@@ -77,12 +80,8 @@ if ! wait_for ${READY_SECONDS} is_ready; then
 fi`,
     setKeys('label', nodeLabels(node)),
     setKeys('taint', nodeTaints(node)),
-    `if [ -n "$(annotation cordoned)" ]; then
-  changed=true
-  kube uncordon "$node" >>"$log"
-  annotate ${CORDONED}-
-fi
-if [ "$(annotation applied)" != "$wanted" ]; then
+    UNCORDON,
+    `if [ "$(annotation applied)" != "$wanted" ]; then
   changed=true
   annotate "${APPLIED}=$wanted"
 fi

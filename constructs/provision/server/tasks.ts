@@ -10,6 +10,7 @@ import { hostnamesTask, preflightTask } from './preflight';
 import { memberTask, readyTask } from './ready';
 import { snapshotTask } from './snapshot';
 import { tokenTask } from './token';
+import { changeValue, preflightId } from './turn';
 
 /**
  * The plan of a cluster of RKE2 or K3s: all machines are looked at; then servers one at a time, then agents, each cordoned, installed, and
@@ -18,11 +19,10 @@ import { tokenTask } from './token';
 export function serverBasedTasks(input: ServerInput): readonly Task[] {
   const layout = layoutOf(input);
   const { admin, agents } = layout;
-  const preflights = input.nodes.map((node) => preflightTask(input, node));
-  const hostnames = input.nodes.length > 1 ? [hostnamesTask(input, idsOf(preflights))] : [];
-  const token = tokenTask(input, idsOf(hostnames.length > 0 ? hostnames : preflights));
+  const looks = input.nodes.map(preflightId);
+  const hostnames = input.nodes.length > 1 ? [hostnamesTask(input, looks)] : [];
+  const token = tokenTask(input, hostnames.length > 0 ? idsOf(hostnames) : looks);
   const snapshot = datastoreOf(input) === 'etcd' ? [snapshotTask(input, [token.id])] : [];
-  const begun = [...preflights, ...hostnames, token, ...snapshot];
   const start = snapshot.length > 0 ? ['snapshot'] : [token.id];
 
   const brought = bringUpServers(input, layout, start);
@@ -32,7 +32,9 @@ export function serverBasedTasks(input: ServerInput): readonly Task[] {
     const before = agents[i - window];
     return nodeTasks(input, node, before === undefined ? settled : [`${before.address}/ready`], []);
   });
-  return [...begun, ...brought, kubeconfigTask(input, [`${admin.address}/ready`]), ...joined];
+  const preflights = input.nodes.map((node) => preflightTask(input, node, changeValue(node, [...brought, ...joined])));
+  const kubeconfig = kubeconfigTask(input, [`${admin.address}/ready`]);
+  return [...preflights, ...hostnames, token, ...snapshot, ...brought, kubeconfig, ...joined];
 }
 
 const idsOf = (tasks: readonly Task[]): readonly string[] => tasks.map(({ id }) => id);

@@ -30,7 +30,7 @@ export function uninstallScript(input: ServerInput, node: Node): string {
 unit=${service[kind]}
 if [ ! -f "$state/installation" ]; then
   note "nothing of the cluster is installed on this machine"
-  rm -rf "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing"
+  rm -rf "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn"
   finish
 fi
 changed=true
@@ -51,7 +51,7 @@ for left in ${['/usr/local/bin', '/usr/bin', '/opt/rke2/bin'].map((folder) => `$
 log=/dev/null
 exec >/dev/null 2>&1
 # The lock stays: someone may be waiting for it.
-rm -rf "$state/log" "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing"
+rm -rf "$state/log" "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn"
 rm -f "$state/installation"
 finish`,
   ]);

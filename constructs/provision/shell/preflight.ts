@@ -42,18 +42,30 @@ export function architecture(names: readonly string[]): string {
 esac`;
 }
 
-/** The machine's own name, or the one that the node is to have. Gives the output `hostname`. */
+/** As Kubernetes has it of labels, of which a node's name is one: `kubernetes.io/hostname`. */
+const MAX_NODE_NAME = 63;
+
+/** The machine's own name, or the one that the node is to have. Gives the output `hostname`, if a node can be called that. */
 export function hostName(override: string | undefined): string {
   const name = override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : sh(override);
-  const where = override === undefined ? "the machine's host name" : 'hostnameOverride';
+  const where = sh(override === undefined ? "the machine's host name" : 'hostnameOverride');
   return `name=${name}
 # As RKE2 and K3s make it the node's name.
 name=$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')
+remedy='(hostnamectl hostname NAME), or set hostnameOverride'
 case $name in
-  '' | localhost | localhost.* | *[!a-z0-9.-]* | -* | .* | *- | *. | *..*)
-    problem ${sh(where)} "is \\"$name\\", which no node can be called; give it one of letters, digits and - (hostnamectl hostname NAME), or set hostnameOverride" ;;
-esac
-give hostname "$name"`;
+  '' | localhost | localhost.* | *[!a-z0-9.-]* | -* | .* | *- | *. | *..* | *.-* | *-.*)
+    problem ${where} "is \\"$name\\", which no node can be called; give it one of letters, digits and - $remedy" ;;
+  *)
+    if [ "\${#name}" -gt ${MAX_NODE_NAME} ]; then
+      problem ${where} "is \\"$name\\", of \${#name} characters; a node's name has at most ${MAX_NODE_NAME}: give it a shorter one $remedy"
+    else
+      # A name is no secret: it must show where something of that name is complained of.
+      kept=$secrets
+      give hostname "$name"
+      secrets=$kept
+    fi ;;
+esac`;
 }
 
 /** Room on the disk that a folder is or will be on. */

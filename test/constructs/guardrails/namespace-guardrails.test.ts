@@ -1,5 +1,5 @@
 import { App, Chart } from 'cdk8s';
-import { NamespaceGuardrails } from '../../../constructs/guardrails';
+import { NamespaceGuardrails, guardrailProblems } from '../../../constructs/guardrails';
 import type { NamespaceGuardrailsProps } from '../../../constructs/guardrails';
 
 function synth(props: Partial<NamespaceGuardrailsProps> = {}): unknown {
@@ -60,7 +60,33 @@ describe('NamespaceGuardrails', () => {
   test.each([
     [{ quota: { 'limits.cpu': '8 cores' } }, 'quota.limits.cpu: "8 cores" is no quantity'],
     [{ containers: { max: { memory: '-1Gi' } } }, 'containers.max.memory: "-1Gi" is no quantity'],
+    [
+      { containers: { max: { cpu: '200m' } } },
+      'containers.max.cpu: the API server refuses such a LimitRange: defaultRequest 100m (left out), default 400m (left out), max 200m; none',
+    ],
+    [{ containers: { defaultRequest: { cpu: '0.5' } } }, 'containers.defaultRequest.cpu: the API server refuses'],
+    [
+      { containers: { default: { memory: '9Gi' }, max: { cpu: '8' } } },
+      'defaultRequest 500Mi (left out), default 9Gi, max 8Gi (left out)',
+    ],
   ])('refuses %j', (props, message) => {
     expect(() => synth(props)).toThrow(message);
+  });
+
+  test.each([
+    { max: { cpu: '400m', memory: '2048Mi' } },
+    { default: { cpu: '0.1' } },
+    { max: { cpu: '200m' }, default: { cpu: '200m' } },
+    { max: { cpu: '0' }, default: { cpu: '0' }, defaultRequest: { cpu: '0' } },
+  ])('takes %j: no number is more than the next', (containers) => {
+    expect(() => synth({ containers })).not.toThrow();
+  });
+
+  test('what is wrong is said of each resource, once, and not of what is no quantity', () => {
+    const containers = { max: { cpu: '1m', memory: 'much' }, default: { cpu: '2', memory: '1Ki' } };
+    expect(guardrailProblems({ containers }).map(({ path }) => path)).toEqual([
+      'containers.max.memory',
+      'containers.max.cpu',
+    ]);
   });
 });

@@ -149,6 +149,9 @@ const without = (spec: object, ...fields: readonly string[]): object =>
   Object.fromEntries(Object.entries(spec).filter(([field]) => !fields.includes(field)));
 
 const withNode = (fields: object): object => ({ ...rke2, nodes: [{ ...server, ...fields }] });
+const withTaint = (taintKey: string): object => withNode({ taints: [{ key: taintKey, effect: 'NoSchedule' }] });
+/** A prefix of a label's key. Kubernetes bounds it as a whole, and not each part. */
+const prefix = (length: number): string => `${'a'.repeat(100)}.${'b'.repeat(length - 101)}`;
 const external = { type: 'external', endpointSecretRef: value };
 const workers = (count: number): object[] =>
   Array.from({ length: count }, (_, i) => ({ address: `10.0.${i >> 8}.${i & 255}`, user: 'root', roles: ['worker'] }));
@@ -250,7 +253,15 @@ const machines: readonly SpecCase[] = [
   ['a port out of range', false, withNode({ port: 65536 })],
   ['a bad key of a label', false, withNode({ labels: { 'a b': 'c' } })],
   ['a bad prefix of a label', false, withNode({ labels: { '/a': 'c' } })],
-  ['a key of a label that is too long', false, withNode({ labels: { ['a'.repeat(318)]: 'c' } })],
+  ['a key of a label as long as may be', true, withNode({ labels: { [`${prefix(253)}/${'a'.repeat(63)}`]: 'c' } })],
+  ['a key of a label with too long a name', false, withNode({ labels: { ['a'.repeat(64)]: 'c' } })],
+  ['a key of a label with too long a prefix', false, withNode({ labels: { [`${prefix(254)}/a`]: 'c' } })],
+  ['a key of a taint as long as may be', true, withTaint(`${prefix(253)}/${'a'.repeat(63)}`)],
+  ['a key of a taint with too long a name', false, withTaint(`example.com/${'a'.repeat(64)}`)],
+  ['a key of a taint with too long a prefix', false, withTaint(`${prefix(254)}/a`)],
+  ['a name of a node as long as may be', true, withNode({ hostnameOverride: 'a'.repeat(63) })],
+  ['a name of a node that is too long', false, withNode({ hostnameOverride: `${'a'.repeat(32)}.${'b'.repeat(31)}` })],
+  ['a domain with a label that is too long', false, withNode({ address: `${'a'.repeat(64)}.example.com` })],
   ['a bad value of a label', false, withNode({ labels: { a: '$(b)' } })],
   ['a taint twice', false, withNode({ taints: [1, 2].map(() => ({ key: 'a', effect: 'NoSchedule' })) })],
   ['an unknown effect', false, withNode({ taints: [{ key: 'a', effect: 'Never' }] })],

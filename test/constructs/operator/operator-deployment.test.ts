@@ -84,6 +84,20 @@ describe('OperatorDeployment', () => {
     expect(spec.containers[0]?.volumeMounts).toEqual([{ name: 'scratch', mountPath: '/work' }]);
   });
 
+  test('files of a Secret: one for each key, or by the paths that are told', () => {
+    const volumes = (files?: Readonly<Record<string, string>>): unknown => {
+      const configDirectory = { path: '/files', secretName: 'files', ...(files && { files }) };
+      return find(synth({ configDirectory }), 'Deployment').spec.template.spec.volumes;
+    };
+    const secret = { secretName: 'files', defaultMode: 0o440 };
+    expect(volumes()).toEqual([{ name: 'config', secret }]);
+    const items = [{ key: 'aws.yml', path: 'clusters/aws.yml' }];
+    expect(volumes({ 'clusters/aws.yml': 'aws.yml' })).toEqual([{ name: 'config', secret: { ...secret, items } }]);
+    expect(() => volumes({ '../a': 'a', b: 'c/d' })).toThrow(
+      /"\.\.\/a" must be a path within .*"c\/d", for "b", is no key/s,
+    );
+  });
+
   test('monitoring: each object on its own, with the labels a Prometheus selects by', () => {
     const kinds = (manifests: readonly Manifest[]): string[] => manifests.map(({ kind }) => kind);
     expect(kinds(synth())).not.toContain('PodMonitor');

@@ -98,6 +98,20 @@ test('networks', () => {
 });
 
 test.each([
+  ['1-65535', true],
+  ['30000-30000', true],
+  ['32767-30000', false],
+  ['30000-65536', false],
+  ['99999-1', false],
+])('%s as ports of Services: %p', (serviceNodePortRange, valid) => {
+  const message = `serviceNodePortRange: ${serviceNodePortRange} is no range of ports`;
+  const found = (path: string): unknown[] => (valid ? [] : like(`${path}.${message}`));
+  expect(of({ distribution: 'k3s', options: { serviceNodePortRange } })).toEqual(found('k3s'));
+  const options = { services: { kubeApi: { serviceNodePortRange } } };
+  expect(of({ distribution: 'rke', options })).toEqual(found('rke.services.kubeApi'));
+});
+
+test.each([
   ['v1.34.1+rke2r1', 'v1.34.1+rke2r1', undefined],
   ['v1.33.9+rke2r1', 'v1.34.1+rke2r1', undefined],
   ['v1.34.1+rke2r1', 'v1.34.1+rke2r2', undefined],
@@ -255,4 +269,10 @@ test('the installer', () => {
   expect(problems({ ...inputOf({ distribution: 'rke' }), installer: {} })).toEqual(
     like('installer: is for RKE2 and K3s'),
   );
+  const url = 'http://mirror.example.com/install.sh';
+  expect(problems({ ...input, installer: { url } })).toEqual(
+    like('installer.url: is fetched by http, and run as root'),
+  );
+  expect(problems({ ...input, installer: { url, sha256: 'a'.repeat(64) } })).toEqual([]);
+  expect(problems({ ...input, installer: { url: url.replace('http', 'https') } })).toEqual([]);
 });

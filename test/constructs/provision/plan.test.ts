@@ -200,7 +200,7 @@ describe.each(distributions)('%s', (distribution) => {
       },
     });
     const agent = byId(plan({ distribution, options: full }), '10.0.0.4/install').stdin ?? [];
-    expect(agent.map(({ name }) => name)).toEqual(['token', 'secret_config', 'registries', 'registry_ca_0']);
+    expect(agent.map(({ name }) => name)).toEqual(['token', 'secret_config', 'registries', 'registry_ca_0', 'turn']);
   });
 
   describe('one change changes only its tasks', () => {
@@ -212,7 +212,7 @@ describe.each(distributions)('%s', (distribution) => {
 
     test('nothing', () => expect(from({}, {})).toEqual([]));
     test('a label', () => {
-      const ids = ['snapshot', '10.0.0.5/install', '10.0.0.5/ready'];
+      const ids = ['10.0.0.5/preflight', 'snapshot', '10.0.0.5/install', '10.0.0.5/ready'];
       expect(from({}, last({ labels: { a: 'b' } }))).toEqual(ids);
     });
     test('how to drain', () => {
@@ -239,7 +239,7 @@ describe.each(distributions)('%s', (distribution) => {
     test('an option of servers', () => {
       const ids = from({}, { options: { tlsSans: ['other.example.com'] } });
       expect(ids.filter((id) => /10[.]0[.]0[.][45]/.test(id))).toEqual([]);
-      expect(ids).toHaveLength(1 + 3 * 3);
+      expect(ids).toHaveLength(1 + 4 * 3);
     });
     test('the version', () => {
       const ids = from({}, { version: `v1.35.0+${distribution === 'rke2' ? 'rke2r' : 'k3s'}1` });

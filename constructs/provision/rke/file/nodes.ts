@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Problem } from '../../../core/errors';
 import { isObject } from '../../../core/is-object';
-import { host, ipAddress, linuxUser } from '../../config/cluster-fields';
+import { host, ipAddress, linuxUser, nodeName } from '../../config/cluster-fields';
 import { MAX_NODES, nodeRole } from '../../config/cluster-node';
 import type { NodeRole } from '../../cluster-input';
 
@@ -43,7 +43,7 @@ function nodeOf(node: unknown, path: string, problems: Problem[]): FileNode | un
   const login = loginOf(node, path, problems);
   const roles = rolesOf(node['role'], path, problems);
   const internalAddress = optional(node, 'internal_address', ipAddress(), path, problems);
-  const hostnameOverride = optional(node, 'hostname_override', host(), path, problems);
+  const hostnameOverride = optional(node, 'hostname_override', nodeName(), path, problems);
   if (login === undefined || roles === undefined) return undefined;
   return {
     ...login,

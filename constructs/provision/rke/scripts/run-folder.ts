@@ -14,7 +14,8 @@ at_work() {
 held_by() {
   for file in "$dir/pid" "$dir/rke.pid"; do
     holder=$(cat "$file" 2>/dev/null || :)
-    if [ -n "$holder" ] && at_work "$holder"; then return 0; fi
+    # Where processes are few, as in a container that was started anew, this run may have the number of the one that was killed.
+    if [ -n "$holder" ] && [ "$holder" != "$$" ] && at_work "$holder"; then return 0; fi
   done
   return 1
 }

@@ -92,6 +92,15 @@ describe("a user's cluster.yml", () => {
     ]);
   });
 
+  test('a name that no node can bear is refused', () => {
+    const problemsOf = (name: string) =>
+      readClusterYml(minimal({}, { hostname_override: name }), { sshKey: true }).problems;
+    expect(problemsOf('n'.repeat(63))).toEqual([]);
+    expect(problemsOf(`${'n'.repeat(32)}.${'m'.repeat(31)}`)).toEqual([
+      { path: 'nodes[0].hostname_override', message: expect.stringContaining('at most 63 characters') as string },
+    ]);
+  });
+
   test('a private key in the file is taken out and named, and its value is in no text', () => {
     const config = minimal({ bastion_host: { address: 'b', user: 'u', ssh_key: KEY } }, { ssh_key: KEY });
     const refused = readClusterYml(config);

@@ -86,9 +86,28 @@ describe.each(shells)('%s', (_, shell) => {
     expect(look(pieces).answer).toMatchObject({ ok: true, changed: false });
   });
 
-  test.each(['localhost', '', 'a_b', '-a', 'a.', 'a..b', 'a b'])('the host name %j is none', (name) => {
-    expect(found([hostName(undefined)], { hostname: `echo '${name}'` })).toEqual([
-      expect.stringContaining("the machine's host name: is"),
+  test.each(['localhost', '', 'a_b', '-a', 'a.', 'a..b', 'a-.b', 'a.-b', 'a b', 'My_Host'])(
+    'the host name %j is none, and shows',
+    (name) => {
+      expect(found([hostName(undefined)], { hostname: `echo '${name}'` })).toEqual([
+        `  - the machine's host name: is "${name.toLowerCase()}", which no node can be called; give it one of letters, digits and - ` +
+          '(hostnamectl hostname NAME), or set hostnameOverride',
+      ]);
+    },
+  );
+
+  test('a host name shows where something else has that name', () => {
+    expect(found([hostName('kubelet'), "problem 'port 10250' 'is in use by kubelet'"])).toEqual([
+      '  - port 10250: is in use by kubelet',
+    ]);
+  });
+
+  test('a host name that is too long for a label', () => {
+    const longest = `${'a'.repeat(31)}.${'b'.repeat(31)}`;
+    expect(outputText(look([hostName(longest)]).answer, 'hostname')).toBe(longest);
+    expect(found([hostName(`${longest}c`)])).toEqual([
+      `  - hostnameOverride: is "${longest}c", of 64 characters; a node's name has at most 63: give it a shorter one ` +
+        '(hostnamectl hostname NAME), or set hostnameOverride',
     ]);
   });
 
