@@ -80,9 +80,14 @@ function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
   const operator = { name: 'operator', image: operatorImage, replicas, kinds };
   if (provisionerImage === undefined) return [operator];
   const { namespace, provisionerSecretNamespaces: secretNamespaces } = config;
+  const { provisionerConfigSecret: configSecretName, provisionerConfigFiles: configFiles } = config;
   return [
     operator,
-    provisioner({ image: provisionerImage, replicas, kinds: provisionerKinds, namespace, secretNamespaces }),
+    provisioner({
+      ...{ image: provisionerImage, replicas, kinds: provisionerKinds, namespace, secretNamespaces },
+      ...(configSecretName === undefined ? {} : { configSecretName }),
+      ...(configFiles === undefined ? {} : { configFiles }),
+    }),
   ];
 }
 

@@ -4,8 +4,9 @@ import type { Problem } from '../../constructs/core/errors';
 import { isObject } from '../../constructs/core/is-object';
 import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
+import { sharedKeys, withDefaults } from '../../constructs/core/render';
 import { describeObject, validateObject } from '../../constructs/core/validate';
-import { outputs } from './bridge';
+import { holdsToken, outputs } from './bridge';
 
 /** Visits the leaves of a value: what is neither list nor object. Outputs and promises are leaves. */
 function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string) => unknown): unknown {
@@ -20,7 +21,7 @@ function isLater(value: unknown): boolean {
 }
 
 /**
- * Checks what of an object is known while the program runs; the server checks the rest.
+ * Checks what of an object is known while the program runs; the bridge checks the rest when it is known.
  *
  * @throws InvalidObjectError naming every field that is wrong
  */
@@ -56,40 +57,62 @@ function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
 /** An Output of a namespace says nothing in an error. */
 function plainName(object: KubeObject): KubeObject {
   const { namespace, ...metadata } = object.metadata;
-  return typeof namespace === 'string' ? object : { ...object, metadata };
+  return namespace === undefined || !holdsToken(namespace) ? object : { ...object, metadata };
 }
 
 /**
  * The object with stand-ins for its Outputs, for code that wants plain values. The bridge puts the Outputs back where the stand-ins end up.
  *
  * @param tree names the stand-ins
- * @throws InvalidObjectError where an Output stands for what no stand-in can: a boolean, or a text or number that the schema confines
+ * @throws InvalidObjectError where an Output stands for what no stand-in can: a boolean, a text or number that the schema confines, or what
+ *   names shared children
  */
 export function withStandIns(kind: AnyKind, object: KubeObject, tree: string): KubeObject {
   const refused: Problem[] = [];
-  const standIns: string[] = [];
+  const standIns = new Map<string, unknown>();
   const standIn = (value: unknown, at: string): unknown => {
     if (!isLater(value)) return value;
-    standIns.push(at);
-    const type = typeAt(kind.schema.spec, at);
-    const id = `${tree}#${at}`;
-    if (type === 'string') return outputs.text(value as pulumi.Input<string>, { id });
-    if (type === 'integer' || type === 'number') return outputs.number(value as pulumi.Input<number>, { id });
-    refused.push({ path: at, message: `an Output cannot stand for it ${FOR_CHILDREN}` });
-    return undefined;
+    const token = tokenOf(value, typeAt(kind.schema.spec, at), `${tree}#${at}`);
+    standIns.set(at, token);
+    if (token === undefined) refused.push({ path: at, message: `an Output cannot stand for it ${FOR_CHILDREN}` });
+    return token;
   };
   const spec = mapLeaves(object.spec ?? {}, 'spec', standIn);
   const stood = { ...object, spec };
   const problems = [
     ...refused,
     ...problemsOf(kind, stood).map((problem) =>
-      standIns.includes(problem.path)
+      standIns.has(problem.path)
         ? { path: problem.path, message: `an Output cannot stand for it ${FOR_CHILDREN}: ${problem.message}` }
         : problem,
     ),
   ];
-  if (problems.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), unique(problems));
+  const all = problems.length > 0 ? problems : sharedProblems(kind, stood, standIns);
+  if (all.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), unique(all));
   return stood;
+}
+
+function tokenOf(value: unknown, type: unknown, id: string): string | number | undefined {
+  if (type === 'string') return outputs.text(value as pulumi.Input<string>, { id });
+  if (type === 'integer' || type === 'number') return outputs.number(value as pulumi.Input<number>, { id });
+  return undefined;
+}
+
+/**
+ * What of an object may not be an Output because of what it shares: that is one resource of the program, named by namespace and key. Named by
+ * stand-ins, two Outputs of one namespace would make it twice, and it would change its name with the first of the objects.
+ */
+function sharedProblems(kind: AnyKind, object: KubeObject, standIns: ReadonlyMap<string, unknown>): readonly Problem[] {
+  if (kind.shared.length === 0) return [];
+  const { namespace } = object.metadata;
+  const inNamespace = namespace !== undefined && holdsToken(namespace) ? ['metadata.namespace'] : [];
+  return sharedKeys(kind, withDefaults(kind, object)).flatMap(({ group, key }) => {
+    const inKey = [...standIns].filter(([, token]) => key.includes(String(token))).map(([at]) => at);
+    const message =
+      `an Output cannot stand for it with as: 'children', since the ${group.name} that objects of the kind ${kind.kind} share is named by ` +
+      'it; give the value itself';
+    return [...inNamespace, ...inKey].map((path) => ({ path, message }));
+  });
 }
 
 const FOR_CHILDREN = "with as: 'children', since the children follow from it; give the value itself";

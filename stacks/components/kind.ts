@@ -1,13 +1,12 @@
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, App, Chart } from 'cdk8s';
-import type { ApiObjectMetadata } from 'cdk8s';
 import { InvalidObjectError } from '../../constructs/core/errors';
 import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { renderShared, sharedKeys, withDefaults } from '../../constructs/core/render';
 import { describeObject } from '../../constructs/core/validate';
-import { ConstructResources, addKindChildren, outputs, resourceOptions } from './bridge';
-import type { KubernetesObject } from './bridge';
+import { ConstructResources, KindResource, addKindChildren, outputs, resourceOptions } from './bridge';
+import type { KindResourceProps, KubernetesObject } from './bridge';
 import type { KindComponentArgs, KindMetadata } from './kind-args';
 import { claimObject, sharedResource } from './kind-registry';
 import { checkKnown, withStandIns } from './kind-spec';
@@ -32,14 +31,14 @@ interface AnyArgs {
 /**
  * An object of a kind as Pulumi resources: the object itself, or, where no operator is wanted, its children. Never both.
  *
- * Below a {@link PlatformComponent} it goes to the platform's cluster, after the operators and gone before them; elsewhere, spread
- * `platform.objectOptions` into the options.
+ * Below a {@link PlatformComponent}, however deep, it goes to the platform's cluster, after the operators and gone before them; elsewhere,
+ * spread `platform.objectOptions` into the options.
  *
- * Guarantees: what is known while the program runs is checked before anything is registered. Children are what the operator would create,
+ * Guarantees: what is known while the program runs is checked before anything is registered, the rest before the object is. Children are what the operator would create,
  * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
  * objects of a namespace share is registered once on each cluster.
  *
- * Caveats: changing `as` replaces everything.
+ * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it.
  *
  * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object.
  */
@@ -53,13 +52,13 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     const asChildren = given.as === 'children';
     if (!asChildren) checkKnown(given.kind, object);
     const stood = asChildren ? withStandIns(given.kind, object, name) : object;
-    super('kindred:kinds:KindComponent', name, {}, { ...inherited(opts), ...opts });
+    super('kindred:kinds:KindComponent', name, {}, opts);
     const provider = this.getProvider(`kubernetes:${given.kind.apiVersion}:${given.kind.kind}`);
     this.claim(provider, given, name);
-    const dependsOn = [...dependenciesOf(opts)];
+    const tree = { parent: this, ...handedOn(opts) };
     this.resources = asChildren
-      ? this.children(name, given, stood, provider, dependsOn)
-      : this.object(name, given, object, dependsOn);
+      ? this.children(name, given, stood, provider, tree)
+      : this.object(name, given, object, tree);
     this.registerOutputs({});
   }
 
@@ -74,23 +73,20 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     name: string,
     args: AnyArgs,
     object: KubeObject,
-    dependsOn: Dependencies,
+    tree: TreeOptions,
   ): ReadonlyMap<string, KubernetesObject> {
     const { kind, spec, timeoutSeconds } = args;
-    const { apiVersion, scope } = kind;
-    const constructs = new ApiObject(new Chart(new App(), name), 'object', {
-      ...{ apiVersion, kind: kind.kind },
-      metadata: object.metadata as ApiObjectMetadata,
-      ...(spec === undefined ? {} : { spec }),
-    });
+    const props = { kind, metadata: object.metadata, ...(spec === undefined ? {} : { spec }) };
+    // The types say the same of every kind.
+    const constructs = new KindResource(new Chart(new App(), name), 'object', props as KindResourceProps<AnyKind>);
     resourceOptions(constructs, {
-      scope,
+      scope: kind.scope,
       await: {
         ...(args.waitUntilReady === false ? {} : { waitFor: READY_CONDITION }),
         ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
       },
     });
-    return new ConstructResources(name, { constructs }, { parent: this, dependsOn }).resources;
+    return new ConstructResources(name, { constructs }, tree).resources;
   }
 
   private children(
@@ -98,8 +94,9 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     { kind, timeoutSeconds }: AnyArgs,
     object: KubeObject,
     provider: pulumi.ProviderResource | undefined,
-    dependsOn: Dependencies,
+    tree: TreeOptions,
   ): ReadonlyMap<string, KubernetesObject> {
+    const { dependsOn } = tree;
     const shared = sharedKeys(kind, withDefaults(kind, object)).map(({ group, key }) => {
       const { namespace } = object.metadata;
       const id = `${kind.crdName}/${group.name}/${namespace ?? ''}/${key}`;
@@ -113,11 +110,14 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
       addKindChildren(chart, kind, object, { shared: false });
       if (timeoutSeconds !== undefined) resourceOptions(chart, { await: { timeoutSeconds } });
     };
-    return new ConstructResources(name, { build }, { parent: this, dependsOn: [...dependsOn, ...shared] }).resources;
+    return new ConstructResources(name, { build }, { ...tree, dependsOn: [...dependsOn, ...shared] }).resources;
   }
 }
 
-type Dependencies = readonly pulumi.Input<pulumi.Resource>[] & pulumi.Input<pulumi.Resource>[];
+/** Options of the tree of a component. */
+interface TreeOptions extends pulumi.ComponentResourceOptions {
+  readonly dependsOn: pulumi.Input<pulumi.Resource>[];
+}
 
 function addShared(chart: Chart, children: ReturnType<typeof renderShared>): void {
   for (const { manifest } of children) {
@@ -160,13 +160,23 @@ function scopeProblem({ scope, kind }: AnyKind, { namespace }: KindMetadata) {
   return undefined;
 }
 
-/** What follows from a platform as the parent. */
-function inherited({ parent }: pulumi.ComponentResourceOptions): pulumi.ComponentResourceOptions {
-  return parent instanceof PlatformComponent ? { provider: parent.provider } : {};
+/** What Pulumi does not hand on to the objects of a component by itself. */
+function handedOn({ parent, dependsOn, retainOnDelete }: pulumi.ComponentResourceOptions): Omit<TreeOptions, 'parent'> {
+  const given = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
+  return {
+    // Not the platform itself: it contains this component, which would then wait for itself.
+    dependsOn: [...given, ...(platformAbove(parent)?.operators ?? [])] as TreeOptions['dependsOn'],
+    ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
+  };
 }
 
-function dependenciesOf({ parent, dependsOn }: pulumi.ComponentResourceOptions): Dependencies {
-  const given = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
-  // Not the platform itself: it contains this component, which would then wait for itself.
-  return [...given, ...(parent instanceof PlatformComponent ? parent.operators : [])] as Dependencies;
+/** The parent is in no type of Pulumi's. Source: @pulumi/pulumi, `resource.ts`. */
+interface ChildResource {
+  readonly __parentResource?: pulumi.Resource;
+}
+
+/** The platform that contains a component, however many components stand between them. */
+function platformAbove(parent: pulumi.Resource | undefined): PlatformComponent | undefined {
+  if (parent === undefined || parent instanceof PlatformComponent) return parent;
+  return platformAbove((parent as ChildResource).__parentResource);
 }

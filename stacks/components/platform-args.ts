@@ -13,7 +13,7 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> 
   readonly operators: readonly PlatformOperatorArgs[];
   /**
    * Text of the cluster's kubeconfig. Kept as a secret, whether it was given as one or not.
-   * @default the kubeconfig file of whoever runs Pulumi, unless `provider` is among the options
+   * @default the kubeconfig file of whoever runs Pulumi, unless `provider` is among the options, or the parent has one
    */
   readonly kubeconfig?: pulumi.Input<string>;
   /** Context of the kubeconfig. @default its current one */
@@ -25,11 +25,18 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> 
    */
   readonly clusterIdentifier?: string;
   /**
-   * For CRDs and created guarded namespaces, where the options name a `provider`: one of the same cluster with `upsertExistingObjects` and
+   * For CRDs and created guarded namespaces, where the options name a `provider`, or the parent has one: one of the same cluster with `upsertExistingObjects` and
    * `enablePatchForce`.
    * @default made from `kubeconfig` and `context`
    */
   readonly crdProvider?: pulumi.ProviderResource;
+  /**
+   * For the operators' namespace, where the options name a `provider` and an operator keeps its state there: one of the same cluster with
+   * `upsertExistingObjects` and `enablePatchForce`. Without these, a platform that was destroyed cannot be made again, since the namespace stayed.
+   * Another provider than before makes Pulumi replace the namespace: it deletes it, with all that is in it.
+   * @default `provider`, or made from `kubeconfig` and `context`
+   */
+  readonly namespaceProvider?: pulumi.ProviderResource;
   /** Refuse to delete CRDs. Destroying the stack then fails until it is false. @default false: they stay in the cluster anyway */
   readonly protect?: boolean;
 }

@@ -3,15 +3,23 @@ import type { ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import type { PlatformComponentArgs } from './platform-args';
 
-/** The two ways to the cluster. */
+/** The ways to the cluster. */
 export interface PlatformProviders {
   /** Creates what must not exist yet. */
   readonly main: pulumi.ProviderResource;
+  /**
+   * Creates the operators' namespace, and takes it over where it is kept. One of its own, whether it is kept or not: Pulumi replaces an object
+   * that gets another provider, and would delete the namespace with all that is in it once it was taken over.
+   */
+  readonly namespace: pulumi.ProviderResource;
   /** Takes over what exists already: what stays behind when the stack is destroyed must not keep the next one from being made. */
   readonly retained: pulumi.ProviderResource;
 }
 
-type TargetArgs = Pick<PlatformComponentArgs, 'kubeconfig' | 'context' | 'clusterIdentifier' | 'crdProvider'>;
+type TargetArgs = Pick<
+  PlatformComponentArgs,
+  'kubeconfig' | 'context' | 'clusterIdentifier' | 'crdProvider' | 'namespaceProvider' | 'createNamespace'
+>;
 
 /** What a provider is made of besides the cluster: the same options are set on both, whatever the environment says. */
 const careful = { upsertExistingObjects: false };
@@ -20,28 +28,38 @@ const takesOver = { upsertExistingObjects: true, enablePatchForce: true, enableS
 /**
  * The providers of a platform: made from the kubeconfig, or those that were given.
  *
- * @throws TypeError when a provider is given for one of the two only, or besides a kubeconfig
+ * @param keepsNamespace whether the operators' namespace stays when the platform goes
+ * @throws TypeError when a provider is given for some of it only, or besides a kubeconfig; one of the parent's counts as given
  */
 export function platformProviders(
   name: string,
   args: TargetArgs,
   opts: pulumi.ComponentResourceOptions,
+  keepsNamespace: boolean,
 ): PlatformProviders {
-  const given = givenProvider(opts);
-  const hasTarget = [args.kubeconfig, args.context, args.clusterIdentifier].some((value) => value !== undefined);
-  if (given === undefined && args.crdProvider === undefined) return madeProviders(name, args, opts);
+  const { kubeconfig, context, clusterIdentifier, crdProvider, namespaceProvider } = args;
+  const own = givenProvider(opts);
+  // A cluster that was named is meant, whatever the parent has.
+  const parents =
+    own === undefined && kubeconfig === undefined && context === undefined ? parentProvider(opts) : undefined;
+  const given = own ?? parents;
+  const hasTarget = [kubeconfig, context, clusterIdentifier].some((value) => value !== undefined);
+  const hasOthers = [crdProvider, namespaceProvider].some((value) => value !== undefined);
+  if (given === undefined && !hasOthers) return madeProviders(name, args, opts, keepsNamespace);
+  const whose = parents === undefined ? 'it has a provider' : 'its parent has a kubernetes provider';
   if (hasTarget) {
     throw new TypeError(
-      `PlatformComponent ${name}: it has a provider, which knows the cluster; leave kubeconfig, context and clusterIdentifier out`,
+      `PlatformComponent ${name}: ${whose}, which knows the cluster; leave kubeconfig, context and clusterIdentifier out`,
     );
   }
-  if (given === undefined || args.crdProvider === undefined) {
+  if (given === undefined || crdProvider === undefined) {
+    const why = parents === undefined ? '' : `${whose}: `;
     throw new TypeError(
-      `PlatformComponent ${name}: give both \`provider\` (among the options) and \`crdProvider\`, or neither and a kubeconfig or a ` +
+      `PlatformComponent ${name}: ${why}give both \`provider\` (among the options) and \`crdProvider\`, or neither and a kubeconfig or a ` +
         'context: CRDs need a provider of their own that takes over what exists',
     );
   }
-  return { main: given, retained: args.crdProvider };
+  return { main: given, namespace: namespaceProvider ?? given, retained: crdProvider };
 }
 
 function givenProvider({ provider, providers }: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
@@ -50,11 +68,24 @@ function givenProvider({ provider, providers }: pulumi.ComponentResourceOptions)
   return providers?.['kubernetes'];
 }
 
-function madeProviders(name: string, args: TargetArgs, opts: pulumi.ComponentResourceOptions): PlatformProviders {
+/** What a resource below the parent would go to. */
+function parentProvider({ parent }: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
+  return parent?.getProvider('kubernetes:core/v1:Namespace');
+}
+
+function madeProviders(
+  name: string,
+  args: TargetArgs,
+  opts: pulumi.ComponentResourceOptions,
+  keepsNamespace: boolean,
+): PlatformProviders {
   const options = providerOptions(opts);
   const target = targetOf(name, args);
+  const main = new Provider(`${name}-cluster`, { ...target, ...careful }, options);
+  const forNamespace = { ...target, ...(keepsNamespace ? takesOver : careful) };
   return {
-    main: new Provider(`${name}-cluster`, { ...target, ...careful }, options),
+    main,
+    namespace: args.createNamespace === false ? main : new Provider(`${name}-namespace`, forNamespace, options),
     retained: new Provider(`${name}-retained`, { ...target, ...takesOver }, options),
   };
 }

@@ -9,7 +9,7 @@ import { ConstructResources, outputs, resourceOptions } from './bridge';
 import type { KubernetesObject } from './bridge';
 import { platformProviders } from './platform-providers';
 import type { PlatformProviders } from './platform-providers';
-import type { PlatformComponentArgs } from './platform-args';
+import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
 
 /** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
 const ESTABLISHED_SECONDS = 120;
@@ -20,11 +20,12 @@ const ESTABLISHED_SECONDS = 120;
  * Guarantees:
  * - Created in the order namespace, CRDs (served), permissions, operators (available), and destroyed in the reverse order; objects that
  *   take {@link objectOptions} come after the operators and go before them, so that their finalizers are seen to.
- * - What other people keep things in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, and guarded
- *   namespaces that were created. A later `up` takes them over again.
+ * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
+ *   namespaces that were created, and the operators' namespace if one of them keeps its state there, as a provisioner does. A later `up` takes
+ *   them over again.
  * - A preview needs no cluster.
  *
- * Caveats: destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
+ * Caveats: an operator that keeps state and is taken out of the platform takes that hold off its namespace. Destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
  *
  * Errors: InvalidPropsError with all that is wrong with the platform; BridgeError.
  */
@@ -44,15 +45,20 @@ export class PlatformComponent extends pulumi.ComponentResource {
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const platform = platformOf(name, args);
-    const providers = platformProviders(name, args, opts);
+    const keepsNamespace = args.operators.some((operator) => keepsState(operator, platform.operatorNamespace));
+    const providers = platformProviders(name, args, opts, keepsNamespace);
     super('kindred:platform:PlatformComponent', name, {}, { ...opts, provider: providers.main });
     this.provider = providers.main;
-    setOptions(platform, providers, args);
-    const { dependsOn } = opts;
+    setOptions(platform, providers, { keepsNamespace, protect: args.protect });
+    const { dependsOn, retainOnDelete } = opts;
     const resources = new ConstructResources(
       name,
       { constructs: platform },
-      { parent: this, ...(dependsOn === undefined ? {} : { dependsOn }) },
+      {
+        parent: this,
+        ...(dependsOn === undefined ? {} : { dependsOn }),
+        ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
+      },
     );
     this.operators = objectsBelow(platform)
       .filter(({ kind }) => kind === 'Deployment')
@@ -84,6 +90,7 @@ const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
   'context',
   'clusterIdentifier',
   'crdProvider',
+  'namespaceProvider',
   'protect',
 ];
 
@@ -98,7 +105,19 @@ function platformOf(name: string, args: PlatformComponentArgs): Platform {
   });
 }
 
-function setOptions(platform: Platform, { retained }: PlatformProviders, { protect }: PlatformComponentArgs): void {
+/** Whether an operator keeps what it knows in a namespace: no operator needs to make Secrets there for anything else. */
+function keepsState({ extraRules }: PlatformOperatorArgs, namespace: string): boolean {
+  const rules = extraRules?.[namespace] ?? [];
+  return rules.some(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('create'));
+}
+
+interface Settings {
+  readonly keepsNamespace: boolean;
+  readonly protect: boolean | undefined;
+}
+
+function setOptions(platform: Platform, providers: PlatformProviders, { keepsNamespace, protect }: Settings): void {
+  const { retained } = providers;
   for (const crd of platform.customResourceDefinitions) {
     keep(crd, retained);
     resourceOptions(crd, {
@@ -108,8 +127,9 @@ function setOptions(platform: Platform, { retained }: PlatformProviders, { prote
   }
   const guardrails = platform.node.tryFindChild('guardrails');
   for (const object of objectsBelow(platform)) {
-    if (object.kind === 'Namespace' && guardrails !== undefined && object.node.scopes.includes(guardrails)) {
-      keep(object, retained);
+    if (object.kind === 'Namespace') {
+      const isGuarded = guardrails !== undefined && object.node.scopes.includes(guardrails);
+      keep(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
     }
     // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
     if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });
@@ -117,8 +137,8 @@ function setOptions(platform: Platform, { retained }: PlatformProviders, { prote
 }
 
 /** Stays in the cluster when it leaves the stack, and is taken over by a later `up`. */
-function keep(object: ApiObject, provider: pulumi.ProviderResource): void {
-  resourceOptions(object, { provider, retainOnDelete: true });
+function keep(object: ApiObject, provider: pulumi.ProviderResource, retainOnDelete = true): void {
+  resourceOptions(object, { provider, ...(retainOnDelete ? { retainOnDelete } : {}) });
   // The same field manager in every run: what an earlier one applied and this one leaves out is dropped, instead of staying for ever.
   object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
 }

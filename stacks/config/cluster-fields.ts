@@ -47,8 +47,14 @@ const fields = z.strictObject({
 /** Fields of the right types, whose values are still to be checked. */
 export type ClusterFields = z.output<typeof fields>;
 
+/** One thing that is wrong below `cluster`. */
+export interface ClusterProblem extends Problem {
+  /** What it is: a field that must go, a machine that must be named no longer, or a value that is missing or must be another. */
+  readonly kind: 'unknown-field' | 'unknown-machine' | 'wrong-value';
+}
+
 /** The cluster that was configured, or everything that is of a wrong type, missing or unknown. Paths begin below `cluster`. */
-export type CheckedFields = { readonly fields: ClusterFields } | { readonly problems: readonly Problem[] };
+export type CheckedFields = { readonly fields: ClusterFields } | { readonly problems: readonly ClusterProblem[] };
 
 /** Checks what every later check relies on. */
 export function checkedFields(cluster: unknown): CheckedFields {
@@ -56,10 +62,12 @@ export function checkedFields(cluster: unknown): CheckedFields {
   return parsed.success ? { fields: parsed.data } : { problems: parsed.error.issues.flatMap(problemsOf) };
 }
 
-function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {
-  if (issue.code !== 'unrecognized_keys') return [{ path: pathOf(issue.path), message: issue.message }];
+function problemsOf(issue: z.core.$ZodIssue): readonly ClusterProblem[] {
+  if (issue.code !== 'unrecognized_keys') {
+    return [{ kind: 'wrong-value', path: pathOf(issue.path), message: issue.message }];
+  }
   const known = Object.keys(fields.shape).join(', ');
-  return issue.keys.map((path) => ({ path, message: `is no field of it; it has ${known}` }));
+  return issue.keys.map((path) => ({ kind: 'unknown-field', path, message: `is no field of it; it has ${known}` }));
 }
 
 function pathOf([first, ...rest]: readonly PropertyKey[]): string {

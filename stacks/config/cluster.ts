@@ -1,6 +1,7 @@
 import { InvalidObjectError } from '../../constructs/core/errors';
 import type { Problem } from '../../constructs/core/errors';
 import { isObject } from '../../constructs/core/is-object';
+import { unknownFields } from '../../constructs/core/unknown-fields';
 import { validateObject } from '../../constructs/core/validate';
 import { Cluster } from '../../constructs/kinds';
 import { clusterInput, clusterProblems } from '../../constructs/provision';
@@ -9,7 +10,7 @@ import { SSH_KEY } from '../components/remote-cluster/description';
 import { lookupProblems, outlined } from '../components/remote-cluster/plan';
 import { ownProblems } from '../components/remote-cluster/preflight';
 import { checkedFields, withoutNulls } from './cluster-fields';
-import type { ClusterFields } from './cluster-fields';
+import type { ClusterFields, ClusterProblem } from './cluster-fields';
 import { removalRemedy, secretRemedy, valueRemedy } from './config-error';
 import type { ConfigProblem } from './config-error';
 import type { ConfigValues } from './keys';
@@ -40,7 +41,7 @@ export function clusterConfig(values: Values): Checked {
   if (Object.keys(values.cluster).length === 0) return { config: undefined, problems: [] };
   const checked = checkedFields(withoutNulls(values.cluster));
   if ('problems' in checked) {
-    return { config: undefined, problems: checked.problems.map(({ path, message }) => problem(path, message)) };
+    return { config: undefined, problems: checked.problems.map(configProblem) };
   }
   const { name, ...rest } = checked.fields;
   // The checks below are of the schemas that the type is inferred from.
@@ -67,32 +68,39 @@ function toldBesides({ sshKeyPassphrase, hostKeyChecking }: Values) {
 /** What would be found while connecting, said before. */
 function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
   return nodes.flatMap((node, i): readonly ConfigProblem[] => {
-    const { address, bastion } = node;
-    const machines: readonly (readonly [string, unknown, unknown])[] = [
-      [`nodes[${i}].hostKey`, node['hostKey'], address],
-      ...(isObject(bastion) ? [[`nodes[${i}].bastion.hostKey`, bastion['hostKey'], bastion['address']] as const] : []),
+    const bastion = isObject(node['bastion']) ? node['bastion'] : undefined;
+    const machines: readonly (readonly [string, Login, string])[] = [
+      [`nodes[${i}].hostKey`, node, bastion === undefined ? '' : `ssh ${portOf(bastion)}${userAt(bastion)} `],
+      ...(bastion === undefined ? [] : [[`nodes[${i}].bastion.hostKey`, bastion, ''] as const]),
     ];
     return machines
-      .filter(([, hostKey]) => hostKey === undefined)
-      .map(([path, , host]) => ({
+      .filter(([, { hostKey }]) => hostKey === undefined)
+      .map(([path, machine, through]) => ({
         key: `cluster.${path}`,
         message:
           'is required: without it, whoever sits in between can take the machine over. Compare it with what the machine itself ' +
           'says; kindred:hostKeyChecking false does without',
-        remedy: `pulumi config set --path 'kindred:cluster.${path}' "$(ssh-keyscan -t ed25519 ${String(host)} | cut -d' ' -f2-)"`,
+        remedy: `pulumi config set --path 'kindred:cluster.${path}' "$(${through}ssh-keyscan -t ed25519 ${portOf(machine)}${hostOf(machine)} | cut -d' ' -f2-)"`,
       }));
   });
 }
+
+/** How a machine is reached, not checked yet. */
+type Login = Readonly<Record<string, unknown>>;
+
+const portOf = ({ port }: Login): string => (typeof port !== 'number' || port === 22 ? '' : `-p ${port} `);
+const hostOf = ({ address }: Login): string => (typeof address === 'string' ? address : 'ADDRESS');
+const userAt = (machine: Login): string =>
+  `${typeof machine['user'] === 'string' ? machine['user'] : 'USER'}@${hostOf(machine)}`;
 
 /** A problem that the component sees in its own arguments, by the key that sets it. */
 function ownProblem({ path, message }: Problem): ConfigProblem {
   if (path === 'sshKeyPassphrase') return { key: path, message, remedy: 'pulumi config rm kindred:sshKeyPassphrase' };
   const isMachine = /^(lost|removable)\[/.test(path);
-  return { ...problem(path, message), ...(isMachine ? { remedy: removalRemedy(`cluster.${path}`) } : {}) };
+  return configProblem({ kind: isMachine ? 'unknown-machine' : 'wrong-value', path, message });
 }
 
 function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
-  const { apiVersion, kind } = Cluster;
   const { name, distribution, version, nodes, options, installer } = fields;
   const spec = {
     ...{ distribution, version, nodes: nodes.map(withoutName), sshKeySecretRef: SSH_KEY },
@@ -100,14 +108,25 @@ function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
     // A misspelled field would be left out, and the public script run as root with nothing to check it by.
     ...(installer === undefined ? {} : { installer }),
   };
-  const pathOf = (path: string): string => pathIn(path, distribution);
+  const beyond = new Set(unknownFields(Cluster.schema.spec, spec, 'spec').map(({ path }) => path));
+  return problemsOfSpec(name, spec).map(({ path, message }) =>
+    configProblem({
+      kind: beyond.has(path) ? 'unknown-field' : 'wrong-value',
+      path: pathIn(path, distribution),
+      message,
+    }),
+  );
+}
+
+/** What the schema says, and, when it has nothing to say, what the plans do. */
+function problemsOfSpec(name: string, spec: object): readonly Problem[] {
+  const { apiVersion, kind } = Cluster;
   try {
     const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name }, spec });
-    const found = clusterProblems(clusterInput(name, valid.spec));
-    return found.map(({ path, message }) => problem(pathOf(path), message));
+    return clusterProblems(clusterInput(name, valid.spec));
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error;
-    return error.problems.map(({ path, message }) => problem(pathOf(path), message));
+    return error.problems;
   }
 }
 
@@ -119,7 +138,9 @@ function withoutName(node: Readonly<Record<string, unknown>>): Readonly<Record<s
 /** What the options refer to and `clusterSecrets` does not have. Only a plan tells which values are read. */
 function secretProblems(name: string, args: RemoteClusterArgs, { clusterSecrets }: Values): readonly ConfigProblem[] {
   const planned = outlined(name, args);
-  if ('problems' in planned) return planned.problems.map(({ path, message }) => problem(path, message));
+  if ('problems' in planned) {
+    return planned.problems.map((problem) => configProblem({ ...problem, kind: 'wrong-value' }));
+  }
   const isGiven: Parameters<typeof lookupProblems>[1] = ({ namespace = '', name: secret, key }) =>
     (namespace === SSH_KEY.namespace && secret === SSH_KEY.name) ||
     clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
@@ -139,7 +160,13 @@ function pathIn(path: string, distribution: string): string {
     : inner;
 }
 
-function problem(path: string, message: string): ConfigProblem {
+function configProblem({ kind, path, message }: ClusterProblem): ConfigProblem {
   const key = path === '' ? 'cluster' : `cluster.${path}`;
-  return { key, message, remedy: message.startsWith('is no field') ? removalRemedy(key) : valueRemedy(key) };
+  return { key, message, remedy: remedies[kind](key) };
 }
+
+const remedies: Readonly<Record<ClusterProblem['kind'], (key: string) => string>> = {
+  'unknown-field': removalRemedy,
+  'unknown-machine': removalRemedy,
+  'wrong-value': valueRemedy,
+};

@@ -1,5 +1,7 @@
 import { guardrailProblems } from '../../constructs/guardrails';
 import type { GuardedNamespace } from '../../constructs/platform';
+import { propertyPath } from '../components/bridge/property-path';
+import { valueRemedy } from './config-error';
 import type { ConfigProblem } from './config-error';
 import type { ConfigValues } from './keys';
 
@@ -13,10 +15,15 @@ export function quantityProblems({ guardedNamespaces }: Pick<ConfigValues, 'guar
   return guardedNamespaces.flatMap((entry, i) => {
     const guarded = guardedNamespace(entry);
     if (typeof guarded === 'string') return [];
-    return guardrailProblems(guarded).map(({ path, message }) => ({
-      key: `guardedNamespaces[${i}].${path}`,
-      message,
-      remedy: `pulumi config set --path 'kindred:guardedNamespaces[${i}].${path}' 8Gi`,
-    }));
+    return guardrailProblems(guarded).map(({ path, message }) => {
+      const key = propertyPath(['guardedNamespaces', i, ...stepsOf(path)]);
+      return { key, message, remedy: valueRemedy(key) };
+    });
   });
+}
+
+/** A quota's resources have dots in their names. */
+function stepsOf(path: string): readonly string[] {
+  const quota = /^quota\.(.*)$/.exec(path);
+  return quota === null ? path.split('.') : ['quota', quota[1] ?? ''];
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { nameProblem } from '../../constructs/core/names';
 import type { NameRule } from '../../constructs/core/names';
 import { kinds } from '../../constructs/kinds';
+import { configFilesProblems } from '../../constructs/operator';
 import { version } from '../../package.json';
 import { kindName } from './kinds';
 
@@ -33,17 +34,29 @@ const named = (rule: NameRule): z.ZodString =>
 
 const image = z.string().regex(/^\S+$/, { error: 'it is no image: give one such as registry/name@sha256:...' });
 
-const quantities = z.strictObject({ cpu: z.string().optional(), memory: z.string().optional() });
+const configFiles = z.record(z.string(), z.string()).superRefine((files, context) => {
+  for (const { message } of configFilesProblems('', files)) context.addIssue({ code: 'custom', message });
+});
+
+/** YAML reads 8 as a number, and so does `pulumi config set --path`. Whether it is a quantity is for the guardrails to see. */
+const quantity = z
+  .preprocess(
+    (value) => (typeof value === 'number' ? String(value) : value),
+    z.string({ error: 'it must be a quantity, such as 2, 400m or 8Gi' }),
+  )
+  .optional();
+
+const quantities = z.strictObject({ cpu: quantity, memory: quantity });
 
 const guardedNamespace = z.strictObject({
   name: named({ format: 'dns-label' }),
   create: z.boolean().optional(),
   quota: z
     .strictObject({
-      'requests.cpu': z.string().optional(),
-      'limits.cpu': z.string().optional(),
-      'requests.memory': z.string().optional(),
-      'limits.memory': z.string().optional(),
+      'requests.cpu': quantity,
+      'limits.cpu': quantity,
+      'requests.memory': quantity,
+      'limits.memory': quantity,
     })
     .optional(),
   containers: z
@@ -114,6 +127,22 @@ export const configKeys = {
     default: [],
     example: "--path 'provisionerSecretNamespaces[0]' machines",
     schema: list(named({ format: 'dns-label' })),
+  }),
+  provisionerConfigSecret: key({
+    type: 'string',
+    description:
+      "Secret in the operator's namespace with the files that `configPath` of a Cluster may name. Empty: none.",
+    default: '',
+    example: 'provisionerConfigSecret cluster-files',
+    schema: z.union([z.literal(''), named({ format: 'dns-subdomain' })]),
+  }),
+  provisionerConfigFiles: key({
+    type: 'object',
+    description:
+      'The files of provisionerConfigSecret by their paths, each with its key there. Empty: a file for each key, under its name.',
+    default: {},
+    example: `--path 'provisionerConfigFiles["clusters/aws.yml"]' aws.yml`,
+    schema: configFiles,
   }),
   replicas: key({
     type: 'integer',

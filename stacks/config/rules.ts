@@ -9,7 +9,12 @@ import type { ConfigKeyName, ConfigValues } from './keys';
  * @param wrong the keys that are wrong by themselves: nothing more is said of them
  */
 export function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): readonly ConfigProblem[] {
-  const spanning = [...targetProblems(values), ...namespaceProblems(values), ...secretProblems(values)];
+  const spanning = [
+    ...targetProblems(values),
+    ...namespaceProblems(values),
+    ...filesProblems(values),
+    ...secretProblems(values),
+  ];
   const standing = spanning.filter(({ about }) => !about.some((name) => wrong.has(name) || wrongInside(name, wrong)));
   return [...standing.map(({ key, message, remedy }) => ({ key, message, remedy })), ...quantityProblems(values)];
 }
@@ -43,6 +48,18 @@ function targetProblems(values: ConfigValues): readonly SpanningProblem[] {
     {
       ...{ key: 'context', about, message: 'no cluster is named: set kubeconfig or context, or cluster to make one' },
       remedy: 'pulumi config set kindred:context "$(kubectl config current-context)"',
+    },
+  ];
+}
+
+function filesProblems({ provisionerConfigFiles, provisionerConfigSecret }: ConfigValues): readonly SpanningProblem[] {
+  if (!hasFields(provisionerConfigFiles) || provisionerConfigSecret !== '') return [];
+  return [
+    {
+      key: 'provisionerConfigFiles',
+      about: ['provisionerConfigFiles', 'provisionerConfigSecret'],
+      message: 'no Secret is named that these files are in',
+      ...remedyOf('provisionerConfigSecret'),
     },
   ];
 }

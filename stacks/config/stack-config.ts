@@ -29,6 +29,10 @@ export interface StackConfig {
   readonly kinds: readonly AnyKind[];
   /** Further namespaces whose Secrets the provisioner reads. */
   readonly provisionerSecretNamespaces: readonly string[];
+  /** Secret with the files that objects may name; undefined: none. */
+  readonly provisionerConfigSecret: string | undefined;
+  /** These files by path, each with its key; undefined: one for each key. */
+  readonly provisionerConfigFiles: Readonly<Record<string, string>> | undefined;
   /** The provisioner's kinds; none without it. */
   readonly provisionerKinds: readonly AnyKind[];
   /** Undefined: the whole cluster. */
@@ -62,6 +66,9 @@ export function stackConfig(values: ConfigValues, cluster: ClusterConfig | undef
     operatorImage: values.operatorImage,
     provisionerImage: provisioner ? values.provisionerImage : undefined,
     provisionerSecretNamespaces: values.provisionerSecretNamespaces,
+    provisionerConfigSecret: given(values.provisionerConfigSecret),
+    provisionerConfigFiles:
+      Object.keys(values.provisionerConfigFiles).length === 0 ? undefined : values.provisionerConfigFiles,
     replicas: values.replicas,
     kinds: chosen.length === 0 ? kinds : kinds.filter((kind) => chosen.includes(kind)),
     provisionerKinds: provisioner ? provisionerKinds : [],

@@ -12,5 +12,6 @@ export type { AwaitOptions, BridgeOptions } from './options';
 export { outputs } from './outputs';
 export type { TokenOptions } from './outputs';
 export { mutableContent } from './provider-args';
+export { holdsToken } from './token-text';
 export { propertyPath } from './property-path';
 export type { PathStep } from './property-path';

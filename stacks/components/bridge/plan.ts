@@ -3,6 +3,7 @@ import type { ApiObject } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { isObject } from '../../../constructs/core/is-object';
 import type { Problem } from '../../../constructs/core/errors';
+import { otherBuiltInVersions } from './api-versions';
 import { BridgeError } from './bridge-error';
 import { nameByContent } from './content-hash';
 import { graphOf } from './graph';
@@ -84,7 +85,7 @@ export function planOf({ tree, root, made, namespace, registered }: PlanInputs):
       options: effectiveOptions(construct),
       after: (graph.dependencies[i] ?? []).flatMap((to) => objects[to]?.construct ?? []),
       outside: [...(graph.outside[i] ?? [])],
-      otherVersions: (versions.get(groupKind(manifest)) ?? []).filter((version) => version !== manifest.apiVersion),
+      otherVersions: otherVersions(manifest, versions),
     };
   });
 }
@@ -137,7 +138,13 @@ function secretLeaves(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, leaf]) => [key, pulumi.secret(leaf)]));
 }
 
-/** All `apiVersion`s of the kinds whose CRDs are in the tree: a CR that moves from one to another stays the same object. */
+/** An object that moves from one version to another stays the same object, be it of a CRD of the tree or of Kubernetes' own. */
+function otherVersions(manifest: Manifest, ofCrds: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const known = ofCrds.get(groupKind(manifest));
+  return known?.filter((version) => version !== manifest.apiVersion) ?? otherBuiltInVersions(manifest);
+}
+
+/** All `apiVersion`s of the kinds whose CRDs are in the tree. */
 function versionsOf(manifests: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
   return new Map(
     manifests.flatMap((manifest): [string, readonly string[]][] => {

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import * as command from '@pulumi/command';
 import * as pulumi from '@pulumi/pulumi';
 import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constructs/provision';
-import type { LeafSource, Machine, OutputRef, Task } from '../../../constructs/provision';
+import type { LeafSource, Machine, OutputRef, StdinValue, Task } from '../../../constructs/provision';
+import { CHANGE, TURN, isTurnOf } from '../../../constructs/provision/server/turn';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { PlannedTask } from './plan';
 import { removalsTogether } from './removal-order';
@@ -34,7 +36,18 @@ const DIAL_TIMEOUT_SECONDS = 15;
 /** All that a Command is made from here. */
 const INPUTS = ['addPreviousOutputInEnv', 'connection', 'create', 'logging', 'stdin', 'update'];
 
-type Script = (task: Task) => string;
+/** What of a task a Command carries out. */
+interface Part {
+  readonly script: (task: Task) => string;
+  readonly values: (task: Task) => readonly StdinValue[];
+}
+
+const APPLY: Part = { script: ({ apply }) => apply, values: ({ stdin = [] }) => stdin };
+/** Nothing of what is taken away depends on how often it was changed before. */
+const REMOVE: Part = {
+  script: ({ remove = '' }) => remove,
+  values: ({ stdin = [] }) => stdin.filter(({ name }) => name !== TURN),
+};
 
 /**
  * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
@@ -88,11 +101,10 @@ export class TaskCommands {
     const pointless = isPointless(task) || isOutOfReach(task);
     // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
     if (pointless && (task.outputs ?? []).length === 0) return;
-    const apply: Script = (actual) => actual.apply;
-    const line = this.line(planned, task.id, apply);
+    const line = this.line(planned, task.id, APPLY);
     this.applied.set(
       task.id,
-      this.command(planned, task.id, { create: line, update: line }, apply, {
+      this.command(planned, task.id, { create: line, update: line }, APPLY, {
         dependsOn: [...own, ...needs],
         ...(pointless ? { ignoreChanges: [...INPUTS] } : {}),
       }),
@@ -104,13 +116,12 @@ export class TaskCommands {
     const planned = this.planned.get(task.id);
     if (task.remove === undefined || planned === undefined || this.removals.has(task.id)) return;
     const { isOutOfReach, isProtected } = this.options;
-    const remove: Script = (actual) => actual.remove ?? '';
     const label = `${task.id}/removal`;
-    const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, label, remove) };
+    const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, label, REMOVE) };
     const before = task.after.flatMap((id) => this.removals.get(id) ?? []);
     const dependsOn = [...new Set([...needs, ...before])];
     const options = { protect: isProtected(task), dependsOn };
-    this.removals.set(task.id, this.command(planned, label, inputs, remove, options));
+    this.removals.set(task.id, this.command(planned, label, inputs, REMOVE, options));
   }
 
   /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
@@ -120,7 +131,7 @@ export class TaskCommands {
     return (this.planned.get(id)?.task.after ?? []).flatMap((before) => this.standingFor(before));
   }
 
-  private line({ actual }: PlannedTask, label: string, script: Script): pulumi.Output<string> {
+  private line({ actual }: PlannedTask, label: string, { script }: Part): pulumi.Output<string> {
     return pulumi.output(actual).apply((task) => launcher(`${this.options.name}/${label}`, script(task)));
   }
 
@@ -128,13 +139,13 @@ export class TaskCommands {
     planned: PlannedTask,
     label: string,
     lines: Pick<command.local.CommandArgs, 'create' | 'delete' | 'update'>,
-    script: Script,
+    part: Part,
     opts: pulumi.CustomResourceOptions,
   ) {
     const { name, parent } = this.options;
     const { machine, timeoutSeconds } = planned.task;
     const limit = `${timeoutSeconds}s`;
-    const common = { ...lines, stdin: this.stdin(planned, script), addPreviousOutputInEnv: false };
+    const common = { ...lines, stdin: this.stdin(planned, part), addPreviousOutputInEnv: false };
     const options: pulumi.CustomResourceOptions = {
       parent,
       additionalSecretOutputs: ['stdin', 'stdout', 'stderr'],
@@ -148,20 +159,37 @@ export class TaskCommands {
     return new command.remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
   }
 
-  private stdin({ task, actual }: PlannedTask, script: Script): pulumi.Output<string> {
-    const leaves = (task.stdin ?? []).flatMap(({ from }) => leavesOf(from));
-    const values = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
-    const text = pulumi.all([pulumi.output(actual), pulumi.all(values)]).apply(([known, found]) => {
+  private stdin({ task, actual }: PlannedTask, { script, values }: Part): pulumi.Output<string> {
+    const steps = this.stepsAfter(task);
+    const secrets = steps.flatMap((step) => leavesIn(step.task.stdin).filter((leaf) => 'secret' in leaf));
+    const leaves = [...leavesIn(values(task)), ...secrets];
+    const inputs = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
+    const next = pulumi.all(steps.map((step) => pulumi.output(step.actual)));
+    const text = pulumi.all([pulumi.output(actual), pulumi.all(inputs), next]).apply(([known, found, knownSteps]) => {
       const lookup = (leaf: LeafSource): string => {
         const value = found[keyOf(leaf)];
         if (value === undefined) throw new TypeError(`${task.id} reads ${keyOf(leaf)}, which was not looked up`);
         return value;
       };
-      const stdin = (known.stdin ?? []).map(({ name, from }) => ({ name, value: renderSource(from, lookup) }));
+      const change = () => digest([knownSteps.map(({ apply }) => apply), secrets.map(lookup)]);
+      const stdin = values(known).map(({ name, from }) => {
+        return { name, value: name === CHANGE ? change() : renderSource(from, lookup) };
+      });
       const { user = 'root', asUser = false } = known.machine ?? {};
       return launcherStdin(script(known), { user, asUser }, stdin);
     });
     return pulumi.secret(text);
+  }
+
+  /**
+   * The steps that a task gives their turn. Pulumi keeps what a Command that failed was before, so what it reads counts as a change here besides
+   * its script: a secret that is taken back changes nothing else.
+   */
+  private stepsAfter({ id, outputs = [] }: Task): readonly PlannedTask[] {
+    if (!outputs.includes(TURN)) return [];
+    return [...this.planned.values()].filter(({ task: { stdin = [] } }) =>
+      stdin.some(({ from }) => isTurnOf(from, id)),
+    );
   }
 
   private valueOf(leaf: LeafSource): pulumi.Input<string> {
@@ -200,6 +228,12 @@ export class TaskCommands {
 function endpoint({ address, port = 22, user = 'root', hostKey }: Omit<Machine, 'bastion'>) {
   return { host: address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
 }
+
+const leavesIn = (values: readonly StdinValue[] = []): readonly LeafSource[] =>
+  values.flatMap(({ from }) => leavesOf(from));
+
+/** In place of secrets, for a script that needs to know no more than whether they are others. */
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /** What tells values apart while they are looked up. */
 function keyOf(leaf: LeafSource): string {

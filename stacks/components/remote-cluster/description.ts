@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type * as pulumi from '@pulumi/pulumi';
 import { Cluster, InvalidObjectError, validateObject } from '../../../constructs';
 import type { Problem } from '../../../constructs';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
@@ -12,8 +13,13 @@ const OWN_NAMESPACE = 'kindred-remote-cluster';
 /** The key of all machines. */
 export const SSH_KEY: ObjectKeyRef = { namespace: OWN_NAMESPACE, name: 'ssh', key: 'ssh-privatekey' };
 
-/** The key of the bastion in front of a machine. */
-export function bastionKey(label: string): ObjectKeyRef {
+/**
+ * Where a bastion's own key is "looked up": under the first of the nodes that were given it, since RKE goes to all nodes through one bastion,
+ * with one key. Two Outputs are two keys, whatever they turn out to be.
+ */
+export function bastionKey(nodes: readonly NodeArgs[], sshKey: pulumi.Input<string>): ObjectKeyRef {
+  const first = nodes.find(({ bastion }) => bastion?.sshKey === sshKey);
+  const label = (first && labelOf(first)) ?? '';
   // An IPv6 address is no name of a Secret.
   return { ...SSH_KEY, name: `bastion-${createHash('sha256').update(label).digest('hex').slice(0, 16)}` };
 }
@@ -35,7 +41,7 @@ export function described(args: RemoteClusterArgs): Description {
     const { bastion, ...rest } = withoutName(node);
     if (bastion === undefined) return rest;
     const { sshKey, ...way } = bastion;
-    const key = sshKey === undefined ? {} : { sshKeySecretRef: bastionKey(labelOf(node) ?? '') };
+    const key = sshKey === undefined ? {} : { sshKeySecretRef: bastionKey(args.nodes, sshKey) };
     return { ...rest, bastion: { ...way, ...key } };
   });
   return { nodes, options: args.options ?? {} };

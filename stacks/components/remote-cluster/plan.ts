@@ -4,7 +4,8 @@ import type { ClusterInput, OutputRef, PlanOptions, Task } from '../../../constr
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { Problem } from '../../../constructs';
 import type { RemoteClusterArgs } from './args';
-import { checkedInput, described, invalid, labelOf } from './description';
+import { propertyPath } from '../bridge/property-path';
+import { SSH_KEY, checkedInput, described, invalid, labelOf } from './description';
 import type { Description } from './description';
 import { withLabels } from './labels';
 import type { Labels } from './labels';
@@ -26,18 +27,14 @@ export interface Outline {
   readonly tasks: readonly Task[];
   readonly kubeconfig: OutputRef;
   readonly labels: Labels;
-  /** The stand-ins. */
-  readonly standIns: readonly string[];
 }
 
+/** Two sets of stand-ins, of which no two are the same. */
+type StandIns = 'stand-in' | 'other';
+
 /** Plans with what is known: which tasks there are, and in which order. */
-export function outlined(name: string, args: RemoteClusterArgs): Planned {
-  const standIns: string[] = [];
-  const description = replaceOutputs(described(args), '', (path) => {
-    const value = standIn(path, args);
-    standIns.push(value);
-    return value;
-  });
+export function outlined(name: string, args: RemoteClusterArgs, standIns: StandIns = 'stand-in'): Planned {
+  const description = replaceOutputs(described(args), '', (path) => standIn(path, args, standIns));
   const checked = checkedInput(name, args, description as Description);
   if ('problems' in checked) return checked;
   const { input } = checked;
@@ -45,17 +42,31 @@ export function outlined(name: string, args: RemoteClusterArgs): Planned {
   const tasks = clusterTasks(input, planOptions(args)).map((task) => withLabels(task, labels));
   // No machine's label stands in its id: it is the same in every plan of the cluster.
   const kubeconfig = kubeconfigOf(input, planOptions(args));
-  return { outline: { tasks, kubeconfig, labels, standIns } };
+  return { outline: { tasks, kubeconfig, labels } };
 }
 
 /**
  * Completes an outline. Where an Output was given, the plan is made once more inside an Output: that tells what each task does, while the outline
  * told a preview which there are.
  */
-export function completed(name: string, args: RemoteClusterArgs, { tasks, standIns }: Outline): readonly PlannedTask[] {
+export function completed(name: string, args: RemoteClusterArgs, { tasks }: Outline): readonly PlannedTask[] {
   const description = described(args);
-  const actual = hasOutputs(description) ? actualTasks(name, args, description) : undefined;
-  return tasks.map((task) => ({ task, actual: carriedOut(task, actual, standIns) }));
+  if (!hasOutputs(description)) return tasks.map((task) => ({ task, actual: task }));
+  const actual = actualTasks(name, args, description);
+  // A preview shows a task in which no Output has a part as it is, though others cannot be known yet.
+  const free = pulumi.runtime.isDryRun() ? withoutOutputs(name, args, tasks) : new Set<Task>();
+  return tasks.map((task) => ({ task, actual: free.has(task) ? task : carriedOut(task, actual) }));
+}
+
+/**
+ * The tasks in which no Output has a part: those that are the same whatever stands in for them. To look for the stand-ins would not do: of some
+ * a task has no more than a hash.
+ */
+function withoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly Task[]): ReadonlySet<Task> {
+  const planned = outlined(name, args, 'other');
+  if ('problems' in planned) throw invalid(name, planned.problems);
+  const others = new Map(planned.outline.tasks.map((task) => [task.id, JSON.stringify(task)]));
+  return new Set(tasks.filter((task) => others.get(task.id) === JSON.stringify(task)));
 }
 
 /** Pulumi keeps nothing of a Command that failed, and gives a program nothing of what one said in an earlier run. */
@@ -76,15 +87,7 @@ function actualTasks(name: string, args: RemoteClusterArgs, description: Descrip
   });
 }
 
-/** A preview shows a task in which no Output has a part as it is, though others cannot be known yet. */
-function carriedOut(
-  task: Task,
-  actual: pulumi.Output<readonly Task[]> | undefined,
-  used: readonly string[],
-): pulumi.Input<Task> {
-  if (actual === undefined) return task;
-  const text = JSON.stringify(task);
-  if (pulumi.runtime.isDryRun() && !used.some((value) => text.includes(value))) return task;
+function carriedOut(task: Task, actual: pulumi.Output<readonly Task[]>): pulumi.Output<Task> {
   return actual.apply((tasks) => {
     const found = tasks.find(({ id }) => id === task.id);
     if (found === undefined) throw new TypeError(`the plan lost its task ${task.id} once all addresses were known`);
@@ -93,27 +96,59 @@ function carriedOut(
 }
 
 /** A value of the right form that nobody has. Sources: RFC 2606 for names, RFC 5737 for addresses. */
-function standIn(path: string, { nodes }: RemoteClusterArgs): string {
+function standIn(path: string, { nodes }: RemoteClusterArgs, standIns: StandIns): string {
+  const isOther = standIns === 'other';
   const index = Number(/\d+/.exec(path)?.[0] ?? 0);
   const label = (nodes[index] && labelOf(nodes[index])) ?? `node-${index}`;
   const field = path.slice(path.lastIndexOf('.') + 1);
-  if (field === 'hostKey') return `ssh-ed25519 ${'A'.repeat(67 - String(index).length)}${index}`;
-  if (field === 'internalAddress') return `192.0.2.${index + 1}`;
+  if (field === 'hostKey') return `ssh-ed25519 ${(isOther ? 'B' : 'A').repeat(67 - String(index).length)}${index}`;
+  if (field === 'internalAddress') return `${isOther ? '198.51.100' : '192.0.2'}.${index + 1}`;
   const owner = path.startsWith('nodes') ? label.replace(/[^a-z0-9-]/g, '-') : `option-${index}`;
-  return `${owner}.${path.includes('bastion') ? 'bastion' : 'address'}.stand-in.invalid`;
+  return `${owner}.${path.includes('bastion') ? 'bastion' : 'address'}.${standIns}.invalid`;
 }
 
-/** Values that tasks read and nobody gave. */
-export function lookupProblems({ tasks }: Outline, isGiven: (ref: ObjectKeyRef) => boolean): readonly Problem[] {
-  const paths = tasks.flatMap(({ id, stdin = [] }) =>
-    stdin
-      .flatMap(({ from }) => leavesOf(from))
-      .flatMap((leaf): string[] => {
-        if ('file' in leaf) throw new TypeError(`${id} asks for the file ${leaf.file}, which no component has`);
-        if (!('secret' in leaf) || isGiven(leaf.secret)) return [];
-        const { namespace = '', name, key } = leaf.secret;
-        return [`secrets["${namespace}/${name}"].${key}`];
-      }),
-  );
-  return [...new Set(paths)].map((path) => ({ path, message: 'is missing, and the options refer to it' }));
+/** Values that tasks read, or machines are reached with, and nobody gave. */
+export function lookupProblems(
+  { tasks, labels }: Outline,
+  isGiven: (ref: ObjectKeyRef) => boolean,
+): readonly Problem[] {
+  const problems = tasks.flatMap((task) => [
+    ...keysOf(task, labels).map(([ref, machine]) => ({
+      ref,
+      message: `is missing, and ${machine} is reached with it`,
+    })),
+    ...secretsOf(task).map((ref) => ({ ref, message: 'is missing, and the options refer to it' })),
+  ]);
+  const missing = problems
+    .filter(({ ref }) => !isGiven(ref))
+    .map(({ ref, message }): Problem => ({ path: argumentOf(ref), message }));
+  // Of the machines that a key is for, the first is told of.
+  return missing.filter(({ path }, i) => missing.findIndex((other) => other.path === path) === i);
+}
+
+function secretsOf({ id, stdin = [] }: Task): readonly ObjectKeyRef[] {
+  return stdin
+    .flatMap(({ from }) => leavesOf(from))
+    .flatMap((leaf) => {
+      if ('file' in leaf) throw new TypeError(`${id} asks for the file ${leaf.file}, which no component has`);
+      return 'secret' in leaf ? [leaf.secret] : [];
+    });
+}
+
+/** The keys that SSH needs for a task, each with the machine that it opens. */
+function keysOf({ machine }: Task, labels: Labels): readonly (readonly [ObjectKeyRef, string])[] {
+  if (machine === undefined) return [];
+  const label = labels.get(machine.address) ?? machine.address;
+  const { sshKey, bastion } = machine;
+  return [
+    ...(sshKey === undefined ? [] : [[sshKey, label] as const]),
+    ...(bastion?.sshKey === undefined ? [] : [[bastion.sshKey, `the bastion of ${label}`] as const]),
+  ];
+}
+
+/** The argument that a value is looked up in. */
+function argumentOf(ref: ObjectKeyRef): string {
+  const { namespace = '', name, key } = ref;
+  if (namespace === SSH_KEY.namespace && name === SSH_KEY.name) return 'sshKey';
+  return `secrets${propertyPath([`${namespace}/${name}`, key])}`;
 }

@@ -46,19 +46,35 @@ function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Probl
 }
 
 function labelProblems(nodes: readonly NodeArgs[]): readonly Problem[] {
-  const labels = nodes.map(labelOf);
-  return nodes.flatMap(({ name, address }, i): Problem[] => {
+  return nodes.flatMap((node, i): Problem[] => {
+    const { name, address } = node;
     const path = `nodes[${i}].name`;
-    if (name === undefined) {
-      return isDeferred(address)
-        ? [{ path, message: 'is required, because the address is an Output: the resources are named by it' }]
-        : [];
+    if (name === undefined && isDeferred(address)) {
+      return [{ path, message: 'is required, because the address is an Output: the resources are named by it' }];
     }
-    const problem = nameProblem(name, { format: 'dns-label' });
+    const problem = name === undefined ? undefined : nameProblem(name, { format: 'dns-label' });
     if (problem !== undefined) return [{ path, message: problem }];
-    const first = labels.indexOf(name);
-    return first === i ? [] : [{ path, message: `"${name}" is also that of nodes[${first}]; each node needs its own` }];
+    return ambiguity(nodes, node, i).map((message) => ({ path, message }));
   });
+}
+
+/** What a machine is named by must mean no other, neither in Pulumi's state nor where machines are given by name or address. */
+function ambiguity(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: number): readonly string[] {
+  const find = (means: (other: NodeArgs, j: number) => boolean): number =>
+    nodes.findIndex((other, j) => j !== i && means(other, j));
+  if (name === undefined) {
+    // Two without a name that have one address are for the schema to see.
+    const named = find((other, j) => j < i && other.name === address);
+    return named < 0
+      ? []
+      : [`"${nodes[named]?.name ?? ''}", the address, is also the name of nodes[${named}]; each node needs its own`];
+  }
+  const same = find((other, j) => j < i && labelOf(other) === name);
+  if (same >= 0) return [`"${name}" is also that of nodes[${same}]; each node needs its own`];
+  const addressed = find((other) => other.name !== undefined && other.address === name);
+  return addressed < 0
+    ? []
+    : [`"${name}" is also the address of nodes[${addressed}]; each node needs a name of its own`];
 }
 
 /** A machine without a host key. */

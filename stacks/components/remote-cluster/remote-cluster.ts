@@ -61,7 +61,7 @@ export class RemoteCluster extends pulumi.ComponentResource {
     this.commands = new TaskCommands(completed(clusterName, args, plan), {
       name: clusterName,
       parent: this,
-      secret: (ref) => secretOf(args, ref) ?? '',
+      secret: (ref) => known(ref, secretOf(args, ref)),
       ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
       dialAttempts: args.dialAttempts ?? 10,
       ...whatGoes(args, plan),
@@ -106,11 +106,17 @@ function checkedOutline(name: string, args: RemoteClusterArgs): Outline {
 function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<string> | undefined {
   const { namespace = '', name, key } = ref;
   const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
+  const keys = args.nodes.flatMap(({ bastion }) => bastion?.sshKey ?? []);
   const given = isRef(SSH_KEY)
     ? args.sshKey
-    : (args.nodes.find((node) => isRef(bastionKey(labelOf(node) ?? '')))?.bastion?.sshKey ??
-      args.secrets?.[`${namespace}/${name}`]?.[key]);
+    : (keys.find((sshKey) => isRef(bastionKey(args.nodes, sshKey))) ?? args.secrets?.[`${namespace}/${name}`]?.[key]);
   return given === undefined ? undefined : pulumi.secret(given);
+}
+
+/** Nothing may take the place of a value that is missing: SSH would go on with an empty key, and with those of an agent. */
+function known<T>({ namespace = '', name, key }: ObjectKeyRef, value: T | undefined): T {
+  if (value === undefined) throw new TypeError(`${namespace}/${name} ${key} is read, and was not checked to be there`);
+  return value;
 }
 
 /** Which tasks are guarded, and which have lost their machine. */

@@ -131,6 +131,24 @@ until journalctl -u k3s-agent -n 20 | grep -q 'not authorized'; do sleep 0.2; do
     expect({ complete, changed }).toEqual({ complete: true, changed: [`${agent.address}/install`] });
   });
 
+  test('a version that cannot be installed is taken back, and no node stays cordoned', async () => {
+    const plane = { adminKubeconfig: cluster.kubeconfig(wanted()), dataDir: folder };
+    const cordoned = async (): Promise<string> =>
+      (await kubectl(plane, ['get', 'nodes', '--field-selector', 'spec.unschedulable=true', '-o', 'name'])).stdout;
+    await server.exec('echo "[ERROR]  no such release" >/etc/stand-in/fail-install');
+    expect(await onlyError(cluster.carryOut(wanted('v1.34.9+k3s1')))).toMatchObject({ reason: 'InstallerFailed' });
+    expect(await cordoned()).toBe('node/server\n');
+    await server.exec('rm /etc/stand-in/fail-install');
+    const { complete, changed } = await cluster.carryOut(wanted());
+    // Nothing is installed or started again: the version that is there never stopped.
+    expect({ complete, changed: changed.filter((id) => id !== 'snapshot') }).toEqual({
+      complete: true,
+      changed: [`${server.address}/drain`],
+    });
+    expect(await cordoned()).toBe('');
+    expect((await cluster.carryOut(wanted())).ran).toEqual([]);
+  });
+
   test('changes nothing when no snapshot can be taken', async () => {
     const version = 'v1.34.2+k3s1';
     await server.exec('touch /etc/stand-in/fail-snapshot');

@@ -84,13 +84,19 @@ describeOnHosts('RemoteCluster on machines', () => {
   const both = (more: Partial<Args> = {}): Args => args({ nodes: [node(one, ALL), node(two, ['worker'])], ...more });
 
   /** The names of the cluster's nodes, asked through the kubeconfig that came back. */
-  async function nodeNames(result: Result): Promise<readonly string[]> {
+  async function nodeNames(result: Result, which: readonly string[] = []): Promise<readonly string[]> {
     const kubeconfig = result.output('kubeconfig');
     if (typeof kubeconfig !== 'string' || !result.isSecret('kubeconfig'))
       throw new Error('no kubeconfig, or not as a secret');
     const file = join(folder, 'kubeconfig');
     writeFileSync(file, kubeconfig, { mode: 0o600 });
-    const { stdout } = await kubectl({ adminKubeconfig: file, dataDir: folder }, ['get', 'nodes', '-o', 'name']);
+    const { stdout } = await kubectl({ adminKubeconfig: file, dataDir: folder }, [
+      'get',
+      'nodes',
+      ...which,
+      '-o',
+      'name',
+    ]);
     return stdout.trim().split('\n').sort();
   }
 
@@ -185,6 +191,20 @@ describeOnHosts('RemoteCluster on machines', () => {
     for (const host of [one, two]) expect(await host.exec('k3s --version')).toContain('v1.34.1+k3s1');
     expect(await nodeNames(result)).toEqual(['node/one', 'node/two']);
     version = 'v1.34.1+k3s1';
+    expect((await engine.up(program(both()))).summary).toEqual([]);
+  });
+
+  test('takes a version back that cannot be installed', async () => {
+    const running = 'pgrep "etcd|kube|node" | sort';
+    const before = await one.exec(running);
+    await one.exec('echo "no such release" >/etc/stand-in/fail-install');
+    await expect(engine.up(program(both({ version: 'v1.34.9+k3s1' })))).rejects.toThrow(/no such release/);
+    await one.exec('rm /etc/stand-in/fail-install');
+    const back = await engine.up(program(both()));
+    const names = back.changes.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining([`prod/${one.address}/install`, `prod/${one.address}/ready`]));
+    expect(await nodeNames(back, ['--field-selector', 'spec.unschedulable!=true'])).toEqual(['node/one', 'node/two']);
+    expect(await one.exec(running)).toBe(before);
     expect((await engine.up(program(both()))).summary).toEqual([]);
   });
 

@@ -92,6 +92,25 @@ describe('what is wrong with a cluster', () => {
       expect(problems(values({ 'a/b': { username: 'u', password: 'CANARY' } }), keys)).toEqual([]);
     });
 
+    test('the key of a bastion is one of them', () => {
+      const sshKeySecretRef = { namespace: 'infra', name: 'jump' };
+      const bastion = { address: '192.0.2.1', user: 'jump', hostKey: first?.hostKey, sshKeySecretRef };
+      const behind = { ...cluster, nodes: [{ ...first, bastion }] };
+      const of = (clusterSecrets: object) => problems({ cluster: behind, sshKey: SSH_KEY, clusterSecrets }, keys);
+      expect(of({})).toEqual([
+        'clusterSecrets["infra/jump"].ssh-privatekey: is missing, and the bastion of 10.0.0.1 is reached with it',
+      ]);
+      expect(of({ 'infra/jump': { 'ssh-privatekey': 'CANARY' } })).toEqual([]);
+    });
+
+    test('a key with a dot is written as Pulumi reads it', () => {
+      const caSecretRef = { namespace: 'a', name: 'ca', key: 'tls.crt' };
+      const options = { registries: [{ host: 'r.example.com', caSecretRef }] };
+      expect(() => config({ cluster: { ...cluster, options }, sshKey: SSH_KEY }, keys)).toThrow(
+        `try: pulumi config set --secret --path 'kindred:clusterSecrets["a/ca"]["tls.crt"]'`,
+      );
+    });
+
     test('those that are wrong by themselves are not missing as well', () => {
       expect(problems(values({ 'a/b': { username: 'u', password: 'p' } }), ['sshKey'])).toEqual([
         expect.stringMatching(/^clusterSecrets: it stands in plain text/),

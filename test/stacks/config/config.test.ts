@@ -27,6 +27,8 @@ describe('the configuration', () => {
       kinds,
       provisionerKinds: [],
       provisionerSecretNamespaces: [],
+      provisionerConfigSecret: undefined,
+      provisionerConfigFiles: undefined,
       watchNamespaces: undefined,
       guardedNamespaces: [],
       samplesNamespace: undefined,
@@ -64,6 +66,18 @@ describe('the configuration', () => {
       guardedNamespaces: [guarded],
     });
     expect(guardedNamespaces).toEqual([guarded]);
+  });
+
+  test('numbers are quantities as well as texts', () => {
+    const containers = { max: { cpu: 2.5, memory: '8Gi' } };
+    const guarded = { name: 'shop', quota: { 'requests.cpu': 88, 'limits.memory': 8589934592 }, containers };
+    expect(config({ context: 'a', guardedNamespaces: [guarded] }).guardedNamespaces).toEqual([
+      {
+        name: 'shop',
+        quota: { 'requests.cpu': '88', 'limits.memory': '8589934592' },
+        containers: { max: { cpu: '2.5', memory: '8Gi' } },
+      },
+    ]);
   });
 
   test('a cluster with its key', () => {
@@ -117,9 +131,20 @@ describe('what is wrong', () => {
     [{ guardedNamespaces: [{ name: 'kindred-system', create: true }] }, /^guardedNamespaces: .*leave create out/],
     [
       { guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': 'many' } }] },
-      /^guardedNamespaces\[0\]\.quota\.limits\.cpu: "many" is no quantity/,
+      /^guardedNamespaces\[0\]\.quota\["limits\.cpu"\]: "many" is no quantity/,
+    ],
+    [{ guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': -1 } }] }, /^guardedNamespaces.*: "-1" is no quantity/],
+    [
+      { guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': true } }] },
+      /^guardedNamespaces: \[0\]: \.quota\.limits\.cpu: it must be a quantity/,
     ],
     [{ samples: true, samplesNamespace: 'kindred-system' }, /^samplesNamespace: it is the operators' namespace/],
+    [{ provisionerConfigSecret: 'a_b' }, /^provisionerConfigSecret: /],
+    [{ provisionerConfigFiles: { 'a/b.yml': 'b' } }, /^provisionerConfigFiles: no Secret is named that these files/],
+    [
+      { provisionerConfigSecret: 'files', provisionerConfigFiles: { '/etc/b.yml': 'b' } },
+      /^provisionerConfigFiles: "\/etc\/b\.yml" must be a path within the directory/,
+    ],
     [{ samples: true, watchNamespaces: ['shop'] }, /^samplesNamespace: no operator watches "kindred-samples"/],
     [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object$/],
   ])('%j', (values, problem) => {

@@ -1,9 +1,20 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
-import { Foo, HelloApp, InvalidObjectError, Kubeconfig, MicroServiceDeploy, renderChildren } from '../../../constructs';
+import { z } from 'zod';
+import {
+  cel,
+  Foo,
+  HelloApp,
+  InvalidObjectError,
+  Kubeconfig,
+  MicroServiceDeploy,
+  defineKind,
+  renderChildren,
+  withRule,
+} from '../../../constructs';
 import type { KindSpec, KubeObject } from '../../../constructs';
-import { KindComponent, PlatformComponent } from '../../../stacks/components';
-import { UNKNOWN, dependencyNames, named, run, wrapped } from '../bridge/engine';
+import { KindComponent } from '../../../stacks/components';
+import { UNKNOWN, dependencyNames, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
 import { unknownOutput } from './unknown';
 
@@ -62,6 +73,32 @@ describe('as a resource', () => {
       metadata: { name: 'web', namespace: 'later' },
       spec: { image: wrapped('private:1'), size: UNKNOWN },
     });
+  });
+
+  test('a null that its schema takes is said to the server, whose default it would get otherwise', async () => {
+    const note = z.string().nullable().default('x').describe('A note; null for none.');
+    const Noted = defineKind({
+      ...{ group: 'notes.example.com', version: 'v1', kind: 'Noted', plural: 'noteds', scope: 'Namespaced' },
+      ...{ description: 'A note.', spec: z.object({ note }), owns: [], children: () => undefined },
+    });
+    const [object] = custom(await run(() => new KindComponent('web', { kind: Noted, metadata, spec: { note: null } })));
+    expect(object?.object['spec']).toEqual({ note: null });
+  });
+
+  test('a rule across fields is asked when all of them are known', async () => {
+    const limits = z.object({ least: z.int().describe('Least.'), most: z.int().describe('Most.') });
+    const ordered = cel('self.least <= self.most', 'is less than least', { fieldPath: '.most' });
+    const Limited = defineKind({
+      ...{ group: 'notes.example.com', version: 'v1', kind: 'Limited', plural: 'limiteds', scope: 'Namespaced' },
+      ...{ description: 'Limits.', owns: [], children: () => undefined },
+      spec: withRule(limits, ordered, ({ least, most }) => least <= most),
+    });
+    const limited = (least: number) =>
+      run(() => {
+        const spec = { least: pulumi.output(least), most: 3 };
+        new KindComponent('web', { kind: Limited, metadata, spec });
+      });
+    expect(custom(await limited(2))[0]?.object['spec']).toEqual({ least: 2, most: 3 });
   });
 
   test('an object of the cluster bears no namespace', async () => {
@@ -241,24 +278,6 @@ describe('one object, one component', () => {
       }
     },
   );
-});
-
-describe('on a platform', () => {
-  const operators = [{ name: 'operator', image: 'op', kinds: [HelloApp] }];
-
-  test.each([
-    ['below it', (platform: PlatformComponent) => ({ parent: platform })],
-    ['with its options', (platform: PlatformComponent) => platform.objectOptions],
-  ])('%s, it goes to the same cluster after the operators', async (_, options) => {
-    const registrations = await run(() => {
-      const platform = new PlatformComponent('kindred', { kubeconfig: 'text', operators });
-      new KindComponent('web', { kind: HelloApp, metadata, spec }, options(platform));
-    });
-    const object = registrations.find(({ type }) => type === 'kubernetes:apps.anupam.com/v1:HelloApp');
-    const deployment = registrations.find(({ type }) => type === 'kubernetes:apps/v1:Deployment');
-    expect(object?.dependencies).toContain(deployment?.urn);
-    expect(object?.provider).toContain(named(registrations, 'kindred-cluster').urn);
-  });
 });
 
 test('the type of the spec follows from the kind', () => {

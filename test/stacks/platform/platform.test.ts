@@ -107,7 +107,8 @@ describe('the resources', () => {
     expect(kept.sort()).toEqual([`kindred/crds/${Foo.crdName}`, crd, 'kindred/guardrails/made/namespace'].sort());
     const objects = registrations.filter(({ type, custom }) => custom && !type.startsWith('pulumi:'));
     for (const { name, retainOnDelete } of objects) {
-      expect(providerOf(registrations, name)).toBe(retainOnDelete ? 'kindred-retained' : 'kindred-cluster');
+      const other = name === 'kindred/namespace' ? 'kindred-namespace' : 'kindred-cluster';
+      expect(providerOf(registrations, name)).toBe(retainOnDelete ? 'kindred-retained' : other);
     }
     expect(named(registrations, 'kindred-retained').object).toMatchObject({
       upsertExistingObjects: 'true',
@@ -127,7 +128,7 @@ describe('the resources', () => {
 describe('the cluster', () => {
   // Neither the project nor the stack stands in it: a renamed one would replace everything.
   const identifier = 'kindred';
-  const providers = ['kindred-cluster', 'kindred-retained'];
+  const providers = ['kindred-cluster', 'kindred-namespace', 'kindred-retained'];
 
   test('a kubeconfig is a secret, however it was given', async () => {
     for (const kubeconfig of ['text', pulumi.secret('text'), pulumi.output('text')]) {
@@ -180,6 +181,37 @@ describe('the cluster', () => {
     await run(() => {
       const provider = new Provider('one', {});
       expect(() => new PlatformComponent('kindred', { ...rest, ...changes }, { provider })).toThrow(message);
+    });
+  });
+
+  describe('of its parent', () => {
+    const below = (changes: Partial<PlatformComponentArgs>): PlatformComponent => {
+      const kubernetes = new Provider('parents', {});
+      const parent = new pulumi.ComponentResource('test:index:Environment', 'env', {}, { providers: { kubernetes } });
+      return new PlatformComponent('kindred', { ...rest, ...changes }, { parent });
+    };
+
+    test('is not passed over: the one for CRDs has to be given, too', async () => {
+      await run(() => {
+        expect(() => below({})).toThrow(
+          /^PlatformComponent kindred: its parent has a kubernetes provider: give both `provider` .* and `crdProvider`/,
+        );
+        expect(() => below({ clusterIdentifier: 'prod', crdProvider: new Provider('crds', {}) })).toThrow(
+          /its parent has a kubernetes provider, which knows the cluster; leave kubeconfig/,
+        );
+      });
+    });
+
+    test('is used, with one for CRDs', async () => {
+      const registrations = await run(() => below({ crdProvider: new Provider('crds', {}) }));
+      expect(providerOf(registrations, crd)).toBe('crds');
+      expect(providerOf(registrations, 'kindred/namespace')).toBe('parents');
+    });
+
+    test('is not meant where a cluster is named', async () => {
+      const registrations = await run(() => below({ context: 'prod' }));
+      expect(providerOf(registrations, 'kindred/namespace')).toBe('kindred-namespace');
+      expect(named(registrations, 'kindred-namespace').object).toMatchObject({ context: 'prod' });
     });
   });
 

@@ -85,7 +85,7 @@ describe('on an existing cluster', () => {
     const { registrations, outputs } = await runStack({ kubeconfig: KUBECONFIG }, { secretKeys: ['kubeconfig'] });
     expect(await valueOf(outputs.kubeconfig!)).toEqual({ value: KUBECONFIG, secret: true });
     expect(named(registrations, 'kindred-cluster').object['kubeconfig']).toEqual(wrapped(KUBECONFIG));
-    expect(JSON.stringify(registrations).split('CANARY')).toHaveLength(3);
+    expect(JSON.stringify(registrations).split('CANARY')).toHaveLength(4);
   });
 
   test('samples come after the operator, in a namespace of their own', async () => {
@@ -122,13 +122,20 @@ describe('on an existing cluster', () => {
     const { registrations } = await runStack({
       ...{ context: 'a', provisioner: true, provisionerImage: 'r/pro:1' },
       ...{ namespace: 'sys', provisionerSecretNamespaces: ['machines'] },
+      ...{ provisionerConfigSecret: 'files', provisionerConfigFiles: { 'clusters/aws.yml': 'aws.yml' } },
     });
     const deployments = ofKind(registrations, 'Deployment');
     expect(deployments).toHaveLength(2);
     const deployment = JSON.stringify(deployments);
-    for (const part of ['r/pro:1', '--state-namespace=sys', '--secret-namespaces=machines']) {
+    for (const part of [
+      'r/pro:1',
+      '--state-namespace=sys',
+      '--secret-namespaces=machines',
+      '--config-dir=/etc/kindred/config',
+    ]) {
       expect(deployment).toContain(part);
     }
+    expect(deployment).toContain('"items":[{"key":"aws.yml","path":"clusters/aws.yml"}],"secretName":"files"');
     const readsSecrets = ofKind(registrations, 'Role').filter(({ object }) =>
       JSON.stringify(object).includes('"secrets"'),
     );

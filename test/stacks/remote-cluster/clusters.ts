@@ -35,4 +35,5 @@ export const answers = (): Readonly<Record<string, string>> => ({
   token: 'TOKEN-CANARY',
   kubeconfig: 'KUBECONFIG-CANARY',
   hostname: 'host',
+  turn: 'turn',
 });

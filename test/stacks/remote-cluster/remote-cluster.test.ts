@@ -176,6 +176,16 @@ describe('Outputs', () => {
     expect(named(found, 'prod/late/install').inputs['create']).toBe(unknown);
   });
 
+  test('leave a preview with what the run does, where no more than a hash of them is part of it', async () => {
+    const options = { registrationAddress: deferred('k8s.example.com'), tlsSans: [deferred('api.example.com')] };
+    const nodes = [server(1, { internalAddress: deferred('10.1.0.1') }), server(2), server(3)];
+    const creates = async (preview: boolean) =>
+      (await run(cluster({ nodes, options }), { preview }))
+        .filter(({ type }) => COMMAND.test(type))
+        .map(({ name, inputs }) => [name, inputs['create'], inputs['delete']]);
+    expect(await creates(true)).toEqual(await creates(false));
+  });
+
   test('of an address need a name', async () => {
     const problems = await refusal(cluster({ nodes: [server(1), agent(4, { address: deferred('10.0.0.4') })] }));
     expect(problems).toEqual([

@@ -1,0 +1,115 @@
+import type * as UnknownFields from '../../../constructs/core/unknown-fields';
+import { ConfigError } from '../../../stacks/config';
+import { SSH_KEY, cluster, config } from './parsed';
+
+// In other words than its own: what it says must not decide what there is to do.
+jest.mock('../../../constructs/core/unknown-fields', () => {
+  const { unknownFields } = jest.requireActual<typeof UnknownFields>('../../../constructs/core/unknown-fields');
+  const reworded: typeof unknownFields = (...args) =>
+    unknownFields(...args).map((problem) => ({ ...problem, message: 'nobody knows it' }));
+  return { unknownFields: reworded };
+});
+
+const first = cluster.nodes[0];
+
+function failure(values: object, secretKeys: readonly string[]): ConfigError {
+  try {
+    config({ sshKey: SSH_KEY, ...values }, ['sshKey', ...secretKeys]);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('nothing is wrong');
+}
+
+/** What is to be done about a cluster, by key. */
+const remedies = (wrong: object): readonly (readonly [string, string])[] =>
+  failure({ cluster: { ...cluster, ...wrong } }, []).problems.map(({ key, remedy }) => [key, remedy]);
+
+describe('a field that nobody knows, or a machine that there is not, is taken away', () => {
+  test.each([
+    ['beside the fields', { configPath: 'x' }, 'configPath'],
+    ['in the options', { options: { flannel: 'x' } }, 'options.flannel'],
+    ['in a list', { nodes: [{ ...first, adress: 'x' }] }, 'nodes[0].adress'],
+    ['of the installer', { installer: { urll: 'x' } }, 'installer.urll'],
+    ['the options of no distribution', { distribution: 'k4s', options: {} }, 'options'],
+    ['lost', { lost: ['10.0.0.9'] }, 'lost[0]'],
+    ['removable', { removable: ['10.0.0.9'] }, 'removable[0]'],
+  ])('%s', (_, wrong, path) => {
+    expect(remedies(wrong)).toContainEqual([`cluster.${path}`, `pulumi config rm --path 'kindred:cluster.${path}'`]);
+  });
+});
+
+describe('what is wrong or missing is set', () => {
+  test.each([
+    ['of a wrong type', { nodes: 'a' }, 'cluster.nodes'],
+    ['missing', { name: undefined }, 'cluster.name'],
+    ['refused by the schema', { version: 'v1.30' }, 'cluster.version'],
+    ['refused in the options', { options: { clusterDomain: '!' } }, 'cluster.options.clusterDomain'],
+    ['refused by the plans', { distribution: 'rke2' }, 'cluster'],
+    ['refused by the component', { nodes: [{ ...first, name: 'Bad Name' }] }, 'cluster.nodes[0].name'],
+  ])('%s', (_, wrong, key) => {
+    expect(remedies(wrong)).toContainEqual([key, `pulumi config set --path 'kindred:${key}' VALUE`]);
+  });
+});
+
+test('fields that nobody knows and values that are wrong, at once: to each its own', () => {
+  expect(remedies({ version: 'v1.30', options: { flannel: 'x' } })).toEqual([
+    ['cluster.options.flannel', "pulumi config rm --path 'kindred:cluster.options.flannel'"],
+    ['cluster.version', "pulumi config set --path 'kindred:cluster.version' VALUE"],
+  ]);
+});
+
+describe('a host key is asked for where the machine listens', () => {
+  const bastion = { address: 'jump.example.com', user: 'ops', port: 2200, hostKey: first?.hostKey };
+  const scan = (at: string) => `"$(${at} | cut -d' ' -f2-)"`;
+  test.each([
+    ['on the port of SSH', {}, 'hostKey', scan('ssh-keyscan -t ed25519 10.0.0.1')],
+    ['on another', { port: 2222 }, 'hostKey', scan('ssh-keyscan -t ed25519 -p 2222 10.0.0.1')],
+    [
+      'behind a bastion',
+      { port: 2222, bastion },
+      'hostKey',
+      scan('ssh -p 2200 ops@jump.example.com ssh-keyscan -t ed25519 -p 2222 10.0.0.1'),
+    ],
+    [
+      'as a bastion',
+      { hostKey: first?.hostKey, bastion: { ...bastion, hostKey: undefined } },
+      'bastion.hostKey',
+      scan('ssh-keyscan -t ed25519 -p 2200 jump.example.com'),
+    ],
+    ['without an address', { address: undefined }, 'hostKey', scan('ssh-keyscan -t ed25519 ADDRESS')],
+  ])('%s', (_, more, field, scanned) => {
+    const path = `cluster.nodes[0].${field}`;
+    expect(remedies({ nodes: [{ ...first, hostKey: undefined, ...more }] })).toContainEqual([
+      path,
+      `pulumi config set --path 'kindred:${path}' ${scanned}`,
+    ]);
+  });
+});
+
+test('a number of a guarded namespace is set at its path, whose steps may have dots', () => {
+  const shop = { name: 'shop', quota: { 'requests.cpu': 'x' }, containers: { max: { memory: 'y' } } };
+  const { problems } = failure({ cluster, guardedNamespaces: ['a', shop] }, []);
+  expect(problems.map(({ remedy }) => remedy)).toEqual([
+    `pulumi config set --path 'kindred:guardedNamespaces[1].quota["requests.cpu"]' VALUE`,
+    `pulumi config set --path 'kindred:guardedNamespaces[1].containers.max.memory' VALUE`,
+  ]);
+});
+
+test('a passphrase that is not used is taken away', () => {
+  const rke = { ...cluster, distribution: 'rke', version: 'v1.24.8-rancher1-1' };
+  const { problems } = failure({ cluster: rke, sshKeyPassphrase: 'CANARY' }, ['sshKeyPassphrase']);
+  expect(problems.map(({ remedy }) => remedy)).toEqual(['pulumi config rm kindred:sshKeyPassphrase']);
+});
+
+test('a secret that the options refer to is set, and asked for', () => {
+  const registries = [{ host: 'r.example.com', credentialsSecretRef: { namespace: 'a', name: 'b' } }];
+  const { problems } = failure({ cluster: { ...cluster, options: { registries } }, clusterSecrets: {} }, [
+    'clusterSecrets',
+  ]);
+  expect(problems.map(({ remedy }) => remedy)).toEqual([
+    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username'`,
+    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].password'`,
+  ]);
+});

@@ -1,0 +1,77 @@
+import { Provider } from '@pulumi/kubernetes/provider';
+import type * as pulumi from '@pulumi/pulumi';
+import { Cluster, HelloApp, Kubeconfig, provisioner } from '../../../constructs';
+import { PlatformComponent } from '../../../stacks/components';
+import type { PlatformComponentArgs } from '../../../stacks/components';
+import { named, run } from '../bridge/engine';
+import type { Registration } from '../bridge/engine';
+
+const operator = { name: 'operator', image: 'op:1', kinds: [HelloApp] };
+const keeper = provisioner({ image: 'pro:1', kinds: [Cluster, Kubeconfig] });
+
+const platform = (changes: Partial<PlatformComponentArgs>, opts: pulumi.ComponentResourceOptions = {}) =>
+  run(() => new PlatformComponent('kindred', { context: 'a', operators: [operator], ...changes }, opts));
+
+function namespaceOf(registrations: readonly Registration[]) {
+  const { retainOnDelete, provider, object } = named(registrations, 'kindred/namespace');
+  const way = registrations.find(({ urn }) => provider.startsWith(`${urn}::`));
+  return {
+    retainOnDelete,
+    way: way?.name,
+    takesOver: way?.object['upsertExistingObjects'],
+    metadata: object['metadata'],
+  };
+}
+
+describe("the operators' namespace", () => {
+  test('stays where an operator keeps its state in it, and is taken over', async () => {
+    expect(namespaceOf(await platform({ operators: [operator, keeper] }))).toMatchObject({
+      ...{ retainOnDelete: true, way: 'kindred-namespace', takesOver: 'true' },
+      metadata: { name: 'kindred-system', annotations: { 'pulumi.com/patchFieldManager': 'kindred-platform' } },
+    });
+  });
+
+  test.each([
+    ['no operator keeps state', [operator]],
+    ['the state is elsewhere', [operator, provisioner({ image: 'p', kinds: [Cluster], namespace: 'elsewhere' })]],
+    [
+      'an operator only reads Secrets',
+      [
+        {
+          ...operator,
+          extraRules: { 'kindred-system': [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] },
+        },
+      ],
+    ],
+  ] as const)('goes with the platform where %s, and one that stands already is not touched', async (_, operators) => {
+    expect(namespaceOf(await platform({ operators }))).toMatchObject({ retainOnDelete: false, takesOver: 'false' });
+  });
+
+  // Another provider would make Pulumi replace the namespace: take it over, and then delete it.
+  test('has the same provider and says the same, whether it stays or not', async () => {
+    const [goes, stays] = [
+      namespaceOf(await platform({})),
+      namespaceOf(await platform({ operators: [operator, keeper] })),
+    ];
+    expect(stays).toEqual({ ...goes, retainOnDelete: true, takesOver: 'true' });
+  });
+
+  test('with providers of the program, has theirs', async () => {
+    const given = async (names: readonly string[]) => {
+      const registrations = await run(() => {
+        const [provider, crdProvider, namespaceProvider] = names.map((name) => new Provider(name, {}));
+        const ways = { crdProvider: crdProvider!, ...(namespaceProvider === undefined ? {} : { namespaceProvider }) };
+        new PlatformComponent('kindred', { operators: [keeper], ...ways }, { provider: provider! });
+      });
+      return namespaceOf(registrations);
+    };
+    expect(await given(['main', 'crds'])).toMatchObject({ retainOnDelete: true, way: 'main' });
+    expect(await given(['main', 'crds', 'namespaces'])).toMatchObject({ retainOnDelete: true, way: 'namespaces' });
+  });
+
+  test('that somebody else creates needs no provider', async () => {
+    const registrations = await platform({ operators: [operator, keeper], createNamespace: false });
+    const providers = registrations.filter(({ type }) => type.startsWith('pulumi:providers'));
+    expect(providers.map(({ name }) => name).sort()).toEqual(['kindred-cluster', 'kindred-retained']);
+  });
+});
