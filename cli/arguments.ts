@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
-import { folder, image, namespaceName, oneOf, whole, wrong } from './flag-values';
+import { configFiles, folder, image, namespaceName, oneOf, secretName, whole, wrong } from './flag-values';
 
 /** `kindred start`, understood. */
 export interface StartArguments {
@@ -33,6 +33,8 @@ export interface SynthArguments {
   readonly out: string;
   readonly image: string | undefined;
   readonly provisionerImage: string | undefined;
+  readonly provisionerConfigSecret: string | undefined;
+  readonly provisionerConfigFiles: Readonly<Record<string, string>> | undefined;
   readonly namespace: string;
   readonly samplesNamespace: string;
 }
@@ -126,6 +128,8 @@ function synthArguments(argv: readonly string[]): SynthArguments {
     out: { type: 'string' },
     image: { type: 'string' },
     'provisioner-image': { type: 'string' },
+    'provisioner-config-secret': { type: 'string' },
+    'provisioner-config-file': { type: 'string', multiple: true },
     namespace: { type: 'string' },
     'samples-namespace': { type: 'string' },
   });
@@ -134,7 +138,25 @@ function synthArguments(argv: readonly string[]): SynthArguments {
     out: folder('out', values.out ?? 'dist/manifests'),
     image: image('image', values.image),
     provisionerImage: image('provisioner-image', values['provisioner-image']),
+    ...provisionerConfig(values),
     ...synthNamespaces(values.namespace, values['samples-namespace']),
+  };
+}
+
+function provisionerConfig(values: {
+  readonly 'provisioner-image'?: string;
+  readonly 'provisioner-config-secret'?: string;
+  readonly 'provisioner-config-file'?: readonly string[];
+}): Pick<SynthArguments, 'provisionerConfigSecret' | 'provisionerConfigFiles'> {
+  const [image, secret] = [values['provisioner-image'], values['provisioner-config-secret']];
+  const files = values['provisioner-config-file'];
+  if (secret !== undefined && image === undefined)
+    throw wrong('provisioner-config-secret', secret, 'it is for the provisioner: name its --provisioner-image too');
+  if (files !== undefined && secret === undefined)
+    throw wrong('provisioner-config-file', files.join(), 'name the Secret too, with --provisioner-config-secret');
+  return {
+    provisionerConfigSecret: secretName('provisioner-config-secret', secret),
+    provisionerConfigFiles: configFiles('provisioner-config-file', files),
   };
 }
 

@@ -1,6 +1,6 @@
 import { describeNameRule, nameProblem } from '../constructs/core/names';
 import type { NameRule } from '../constructs/core/names';
-import { isImage } from '../constructs/operator';
+import { configFilesProblems, isImage } from '../constructs/operator';
 import { UsageError } from './errors';
 
 /**
@@ -29,6 +29,32 @@ const NAMESPACE: NameRule = { format: 'dns-label' };
 export function namespaceName(name: string, value: string): string {
   if (nameProblem(value, NAMESPACE) === undefined) return value;
   throw wrong(name, value, `a namespace's name must be ${describeNameRule(NAMESPACE)}`);
+}
+
+const SECRET: NameRule = { format: 'dns-subdomain' };
+
+/** The name of a Secret; undefined stays undefined. */
+export function secretName(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || nameProblem(value, SECRET) === undefined) return value;
+  throw wrong(name, value, `a Secret's name must be ${describeNameRule(SECRET)}`);
+}
+
+/** Files by their paths, each given as `PATH=KEY`; undefined stays undefined. */
+export function configFiles(
+  name: string,
+  values: readonly string[] | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (values === undefined) return undefined;
+  const files: Record<string, string> = {};
+  for (const value of values) {
+    const [, path = '', key = ''] = /^(.+)=(.+)$/.exec(value) ?? [];
+    const [problem] = configFilesProblems(name, { [path]: key });
+    if (path === '') throw wrong(name, value, 'give PATH=KEY, such as clusters/aws.yml=aws.yml');
+    if (problem !== undefined) throw wrong(name, value, problem.message);
+    if (Object.hasOwn(files, path)) throw wrong(name, value, 'this path was given before');
+    files[path] = key;
+  }
+  return files;
 }
 
 /** The reference of a container image; undefined stays undefined. */

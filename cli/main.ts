@@ -1,6 +1,7 @@
 import { version } from '../package.json';
 import { parseArguments } from './arguments';
-import { explain, Interrupted, UsageError } from './errors';
+import { Interrupted, UsageError } from './errors';
+import { explain } from './explain';
 import { prepare } from './prepare';
 import { run } from './run';
 import { start } from './start/start';

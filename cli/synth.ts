@@ -18,6 +18,8 @@ export async function synth(args: SynthArguments): Promise<void> {
     provisionerKinds,
     image: args.image ?? `kindred-operator:${version}`,
     provisionerImage: args.provisionerImage,
+    provisionerConfigSecret: args.provisionerConfigSecret,
+    provisionerConfigFiles: args.provisionerConfigFiles,
     namespace: args.namespace,
     samplesNamespace: args.samplesNamespace,
   });

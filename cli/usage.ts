@@ -35,6 +35,11 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
   --out=DIR                 (default: dist/manifests)
   --image=IMAGE             the operator's image
   --provisioner-image=IMAGE install the provisioner too, of this image (default: only the CRDs of its kinds)
+  --provisioner-config-secret=NAME
+                            Secret in the operator's namespace with the files that configPath of a Cluster may name
+                            (default: none)
+  --provisioner-config-file=PATH=KEY
+                            one of these files and its key, may be given more than once (default: one for each key)
   --namespace=NAME          of the operator (default: kindred-system)
   --samples-namespace=NAME  (default: kindred-samples)
 `,

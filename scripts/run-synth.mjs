@@ -1,4 +1,4 @@
-// `npm run synth`: runs scripts/synth.ts as a bundle, which starts in a fraction of the time that a TypeScript loader takes. The bundle is
+// `npm run synth`: runs cli/synth-main.ts as a bundle, which starts in a fraction of the time that a TypeScript loader takes. The bundle is
 // made when it is missing or older than anything it was made of.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';

@@ -1,13 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { App } from 'cdk8s';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../constructs/core/kube-object';
 import type { AnyKind } from '../constructs/core/kind';
 import { argoCdHealth, crdManifest } from '../constructs/crd';
-import { kinds, provisionerKinds } from '../constructs/kinds';
-import { version } from '../package.json';
 import { Samples } from './synth/samples';
 import { synthPlatform } from './synth/synth-platform';
 import type { SynthOptions } from './synth/synth-platform';
@@ -44,31 +39,3 @@ function yaml(objects: readonly KubeObject[]): string {
     HEADER + objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
   );
 }
-
-/** `npm run synth -- [--out=DIR] [--image=IMAGE] [--provisioner-image=IMAGE] [--namespace=NAME] [--samples-namespace=NAME]` */
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      out: { type: 'string', default: join(__dirname, '..', 'dist', 'manifests') },
-      image: { type: 'string', default: `kindred-operator:${version}` },
-      'provisioner-image': { type: 'string' },
-      namespace: { type: 'string', default: 'kindred-system' },
-      'samples-namespace': { type: 'string', default: 'kindred-samples' },
-    },
-  });
-  const files = manifests({
-    kinds,
-    provisionerKinds,
-    image: values.image,
-    provisionerImage: values['provisioner-image'],
-    namespace: values.namespace,
-    samplesNamespace: values['samples-namespace'],
-  });
-  await mkdir(values.out, { recursive: true });
-  for (const [name, text] of files) {
-    await writeFile(join(values.out, name), text);
-    console.log(join(values.out, name));
-  }
-}
-
-if (require.main === module) void main();

@@ -23,12 +23,10 @@ export async function bundleSynth({ root, bundle, inputs }) {
   const { metafile, outputFiles } = await build({
     ...nodeBundle,
     absWorkingDir: root,
-    entryPoints: { synth: 'scripts/synth.ts' },
+    entryPoints: { synth: 'cli/synth-main.ts' },
     outdir: dirname(bundle),
     minifyWhitespace: true,
     plugins: [barrels()],
-    // The bundle is there to be run, whoever loads it.
-    define: { 'require.main': 'module' },
     metafile: true,
     write: false,
   });

@@ -13,6 +13,10 @@ export interface SynthOptions {
   readonly image: string;
   /** Image of the provisioner, which brings its tools along. @default no provisioner */
   readonly provisionerImage?: string | undefined;
+  /** Secret in the operators' namespace with the files that a Cluster's `configPath` may name. @default none */
+  readonly provisionerConfigSecret?: string | undefined;
+  /** These files by path, each with its key in the Secret. @default one file for each key */
+  readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
   /** Namespace of the operators. */
   readonly namespace: string;
   /** Namespace of the samples: created, with guardrails. */
@@ -34,5 +38,13 @@ function operators(options: SynthOptions): readonly PlatformOperator[] {
   const { kinds, image, provisionerKinds = [], provisionerImage, namespace } = options;
   const operator = { name: 'operator', image, kinds };
   if (provisionerImage === undefined || provisionerKinds.length === 0) return [operator];
-  return [operator, provisioner({ image: provisionerImage, kinds: provisionerKinds, namespace })];
+  const { provisionerConfigSecret: configSecretName, provisionerConfigFiles: configFiles } = options;
+  return [
+    operator,
+    provisioner({
+      ...{ image: provisionerImage, kinds: provisionerKinds, namespace },
+      ...(configSecretName === undefined ? {} : { configSecretName }),
+      ...(configFiles === undefined ? {} : { configFiles }),
+    }),
+  ];
 }

@@ -2,6 +2,8 @@ import { commands, parseArguments } from '../../cli/arguments';
 import { UsageError } from '../../cli/errors';
 import { usage } from '../../cli/usage';
 
+const withFiles = ['synth', '--provisioner-image=p', '--provisioner-config-secret=files'];
+
 describe('the command line', () => {
   test('start, with what it defaults to', () => {
     expect(parseArguments(['start'])).toEqual({
@@ -39,6 +41,14 @@ describe('the command line', () => {
 
   test('synth', () => {
     expect(parseArguments(['synth', '--out=x', '--image=i'])).toMatchObject({ command: 'synth', out: 'x', image: 'i' });
+  });
+
+  test('synth with the files of the provisioner', () => {
+    const files = ['--provisioner-config-file=a/b.yml=b.yml', '--provisioner-config-file=c=c'];
+    expect(parseArguments([...withFiles, ...files])).toMatchObject({
+      provisionerConfigSecret: 'files',
+      provisionerConfigFiles: { 'a/b.yml': 'b.yml', c: 'c' },
+    });
   });
 
   test("run hands everything on, --help too: the arguments are the operator's", () => {
@@ -100,6 +110,28 @@ describe('the command line', () => {
     [
       ['synth', '--namespace=kindred-samples'],
       /^--namespace=kindred-samples: it is where the samples go: name another one/,
+    ],
+    [
+      ['synth', '--provisioner-config-secret=files'],
+      /^--provisioner-config-secret=files: .* name its --provisioner-image too$/,
+    ],
+    [
+      ['synth', '--provisioner-image=p', '--provisioner-config-file=a=b'],
+      /^--provisioner-config-file=a=b: name the Secret too, with --provisioner-config-secret$/,
+    ],
+    [[...withFiles, '--provisioner-config-secret=UP'], /^--provisioner-config-secret=UP: a Secret's name must be /],
+    [[...withFiles, '--provisioner-config-file=a.yml'], /^--provisioner-config-file=a\.yml: give PATH=KEY, such as /],
+    [
+      [...withFiles, '--provisioner-config-file=../a=a'],
+      /^--provisioner-config-file=\.\.\/a=a: .* a path within the dir/,
+    ],
+    [
+      [...withFiles, '--provisioner-config-file=a=b/c'],
+      /^--provisioner-config-file=a=b\/c: .* is no key of a Secret: /,
+    ],
+    [
+      [...withFiles, '--provisioner-config-file=a=b', '--provisioner-config-file=a=c'],
+      /^--provisioner-config-file=a=c: this path was given before$/,
     ],
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['prepare', '--fast'], /--fast.* See: kindred help prepare/s],

@@ -1,4 +1,5 @@
-import { CliError, explain, Interrupted } from '../../cli/errors';
+import { CliError, Interrupted } from '../../cli/errors';
+import { explain } from '../../cli/explain';
 import { Undo } from '../../cli/start/undo';
 import { LocalControlPlaneError } from '../../local';
 import { ApiError, TransportError } from '../../operator/src/client/errors';

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CliError, explain } from '../../cli/errors';
+import { CliError } from '../../cli/errors';
+import { explain } from '../../cli/explain';
 import { synth } from '../../cli/synth';
 import { parseArguments } from '../../cli/arguments';
 import type { SynthArguments } from '../../cli/arguments';
