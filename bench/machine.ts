@@ -9,6 +9,8 @@ export interface Machine {
   readonly node: string;
   /** Processes that ran or waited over the last minute, before the benchmark began. */
   readonly load: number;
+  /** The same when all was measured, the benchmark's own work included. */
+  readonly loadAfter?: number;
 }
 
 /** This machine, as it stands. */
@@ -19,18 +21,29 @@ export function thisMachine(): Machine {
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     system: `${type()} ${release()}`,
     node: process.version,
-    load: Number((loadavg()[0] ?? NaN).toFixed(2)),
+    load: loadNow(),
   };
+}
+
+/** Processes that ran or waited over the last minute. */
+export function loadNow(): number {
+  return Number((loadavg()[0] ?? NaN).toFixed(2));
 }
 
 /** One line. */
 export function machineLine(machine: Machine): string {
-  const { cpus: count, model, memoryGiB, system, node, load } = machine;
-  return `${String(count)} x ${model}, ${String(memoryGiB)} GiB, ${system}, Node ${node}, load ${String(load)} at the start`;
+  const { cpus: count, model, memoryGiB, system, node } = machine;
+  return `${String(count)} x ${model}, ${String(memoryGiB)} GiB, ${system}, Node ${node}, ${loads(machine)}`;
 }
 
 /** What kind of machine it is, in words that fit many. */
-export function machineKind({ cpus: count, memoryGiB, system, node, load }: Machine): string {
+export function machineKind(machine: Machine): string {
+  const { cpus: count, memoryGiB, system, node } = machine;
   const [kernel = ''] = system.split(' ');
-  return `${String(count)} cores, ${String(memoryGiB)} GiB, ${kernel}, Node ${node}, load ${String(load)} at the start`;
+  return `${String(count)} cores, ${String(memoryGiB)} GiB, ${kernel}, Node ${node}, ${loads(machine)}`;
+}
+
+function loads({ load, loadAfter }: Machine): string {
+  const after = loadAfter === undefined ? '' : `, ${String(loadAfter)} at the end (the benchmark's own work included)`;
+  return `load ${String(load)} at the start${after}`;
 }

@@ -1,25 +1,43 @@
 import { limits, operators } from './results';
-import type { LimitName, OperatorName, OperatorRun, Round, Suite } from './results';
+import type {
+  BusyEdits,
+  Edits,
+  LimitName,
+  LimitRun,
+  OperatorName,
+  OperatorRun,
+  Results,
+  Round,
+  Suite,
+} from './results';
 
-/** A figure of one operator's run. */
-export interface Measure {
+/** A figure of one run. */
+export interface Measure<Run> {
   readonly name: string;
-  readonly of: (run: OperatorRun) => number;
+  readonly of: (run: Run) => number;
 }
 
 /** Every figure that is told of an operator's run. */
-export const measures: readonly Measure[] = [
+export const measures: readonly Measure<OperatorRun>[] = [
   { name: 'objects/s', of: ({ converged }) => converged.objectsPerSecond },
   { name: 'writes/object', of: ({ converged }) => converged.writesPerObject },
   { name: 'events', of: ({ converged }) => converged.events },
   { name: 'CPU s', of: ({ converged }) => converged.cpuSeconds },
   { name: 'peak RSS MiB', of: ({ converged }) => converged.peakMiB },
   { name: 'start to first write ms', of: ({ converged }) => converged.firstWriteMs },
-  { name: 'start to last write ms', of: ({ converged }) => converged.convergedMs },
+  { name: 'start to all done ms', of: ({ converged }) => converged.convergedMs },
+  { name: 'start to last write ms', of: ({ converged }) => converged.lastWriteMs },
   { name: 'restart: writes', of: ({ restarted }) => restarted.writeCount },
   { name: 'restart: start to reconciling ms', of: ({ restarted }) => restarted.reconcilingMs },
   { name: 'restart: CPU s', of: ({ restarted }) => restarted.cpuSeconds },
   { name: 'restart: peak RSS MiB', of: ({ restarted }) => restarted.peakMiB },
+];
+
+/** Every figure that is told of a bare loop. */
+export const limitMeasures: readonly Measure<LimitRun>[] = [
+  { name: 'objects/s', of: (run) => run.objectsPerSecond },
+  { name: 'CPU s', of: (run) => run.cpuSeconds },
+  { name: 'peak RSS MiB', of: (run) => run.peakMiB },
 ];
 
 /** What an operator did, round by round; rounds without it are left out. */
@@ -37,15 +55,44 @@ export function limitsOf({ rounds }: Suite): readonly LimitName[] {
   return limits.filter((name) => rounds.some((round) => round.limits[name] !== undefined));
 }
 
+/** What a bare loop did, round by round. */
+export function limitRunsOf({ rounds }: Suite, name: LimitName): readonly LimitRun[] {
+  return rounds.flatMap(({ limits: { [name]: run } }) => (run === undefined ? [] : [run]));
+}
+
+/** An operator's edits when idle, round by round, of all suites. */
+export function editsOf({ suites }: Pick<Results, 'suites'>, name: OperatorName): readonly Edits[] {
+  const runs = suites.flatMap((suite) => runsOf(suite, name));
+  return runs.flatMap(({ edits }) => (edits === undefined ? [] : [edits]));
+}
+
+/** An operator's edits when busy, round by round; a round that was over before the first edit tells nothing. */
+export function busyEditsOf({ busy }: Pick<Results, 'busy'>, name: OperatorName): readonly BusyEdits[] {
+  return (busy?.rounds ?? []).flatMap(({ [name]: edits }) => (edits?.toChild.length ? [edits] : []));
+}
+
 /** Objects a second of an operator or a bare loop in one round; undefined where it was not measured. */
-export function rateOf({ operators: runs, limits: rates }: Round, name: OperatorName | LimitName): number | undefined {
-  return name === 'same' || name === 'apply' ? rates[name] : runs[name]?.converged.objectsPerSecond;
+export function rateOf(round: Round, name: OperatorName | LimitName): number | undefined {
+  const run = name === 'same' || name === 'apply' ? round.limits[name] : round.operators[name]?.converged;
+  return run?.objectsPerSecond;
 }
 
 /** Our objects a second as a multiple of another's, taken within each round: what slows the machine for a while slows both. */
-export function ratiosTo({ rounds }: Suite, other: OperatorName | LimitName): readonly number[] {
+export function ratiosTo(suite: Suite, other: OperatorName | LimitName): readonly number[] {
+  return ratios(suite, (round) => [rateOf(round, 'kindred'), rateOf(round, other)]);
+}
+
+/** A cost of ours as a multiple of another operator's, taken within each round. */
+export function costRatiosTo(suite: Suite, other: OperatorName, of: (run: OperatorRun) => number): readonly number[] {
+  const cost = (run: OperatorRun | undefined): number | undefined => (run === undefined ? undefined : of(run));
+  return ratios(suite, ({ operators: runs }) => [cost(runs.kindred), cost(runs[other])]);
+}
+
+type Two = readonly [ours: number | undefined, theirs: number | undefined];
+
+function ratios({ rounds }: Suite, of: (round: Round) => Two): readonly number[] {
   return rounds.flatMap((round) => {
-    const [ours, theirs] = [rateOf(round, 'kindred'), rateOf(round, other)];
+    const [ours, theirs] = of(round);
     return ours === undefined || theirs === undefined ? [] : [ours / theirs];
   });
 }

@@ -33,11 +33,10 @@ export function replaced(page: string, results: string, name: string): string {
 export function markdown(results: Results): string {
   const [, ...rest] = preamble(results);
   const head = [machineKind(results.machine), ...rest].map((line) => `- ${line}`).join('\n');
-  const parts = sections(results).map(({ title, heading, rows }) => {
+  const parts = sections(results).map(({ title, note, heading, rows }) => {
     const rule = heading.map((_, column) => (column === 0 ? '---' : '--:'));
-    return [`### ${capitalized(title)}\n`, ...[heading, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)].join(
-      '\n',
-    );
+    const lines = [heading, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+    return [`### ${capitalized(title)}\n`, ...(note === undefined ? [] : [`${note}\n`]), ...lines].join('\n');
   });
   return [head, ...parts].join('\n\n');
 }

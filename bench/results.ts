@@ -24,7 +24,10 @@ export interface Usage {
 
 /** A fresh operator and objects that nobody has looked at. */
 export interface Converged extends Usage {
-  /** Objects a second, from the server's receiving the first write to its answering the last. */
+  /**
+   * Objects a second, from the server's receiving the first write to its answering the first write of a status of the last object: what is
+   * written again after that changes nothing.
+   */
   readonly objectsPerSecond: number;
   /** Writes by verb, resource and code; without events and Leases. */
   readonly writes: Counts;
@@ -34,8 +37,10 @@ export interface Converged extends Usage {
   readonly requests: Counts;
   /** From the process's start to the server's receiving its first write. */
   readonly firstWriteMs: number;
-  /** From the process's start to the server's answering its last write. */
+  /** From the process's start to the server's answering the first write of a status of the last object. */
   readonly convergedMs: number;
+  /** From the process's start to the server's answering its last write. */
+  readonly lastWriteMs: number;
 }
 
 /** An operator that comes back to objects that stand as they must. */
@@ -66,11 +71,16 @@ export interface OperatorRun {
   readonly edits?: Edits;
 }
 
+/** A bare loop of requests, in a process of its own. */
+export interface LimitRun extends Usage {
+  /** As an operator's. */
+  readonly objectsPerSecond: number;
+}
+
 /** One turn of everything that a suite measures. */
 export interface Round {
   readonly operators: Readonly<Partial<Record<OperatorName, OperatorRun>>>;
-  /** Objects a second. */
-  readonly limits: Readonly<Partial<Record<LimitName, number>>>;
+  readonly limits: Readonly<Partial<Record<LimitName, LimitRun>>>;
 }
 
 /** Rounds with one number of objects. */
@@ -81,11 +91,20 @@ export interface Suite {
 
 /** A user's changes while an operator brings other objects about. */
 export interface BusyEdits {
-  readonly objects: number;
   /** From sending the change to seeing the child changed, in milliseconds. */
   readonly toChild: readonly number[];
   /** From sending the change to its answer. */
   readonly request: readonly number[];
+}
+
+/** One turn of each operator. */
+export type BusyRound = Readonly<Partial<Record<OperatorName, BusyEdits>>>;
+
+/** Edits while operators are busy, round by round. */
+export interface Busy {
+  /** How many others are brought about meanwhile. */
+  readonly objects: number;
+  readonly rounds: readonly BusyRound[];
 }
 
 /** Writing the whole platform as YAML, in milliseconds from the start of the process to its end. */
@@ -110,6 +129,6 @@ export interface Results {
   readonly concurrency: number;
   readonly peerWorkers: number;
   readonly suites: readonly Suite[];
-  readonly busy: Readonly<Partial<Record<OperatorName, BusyEdits>>>;
+  readonly busy: Busy | undefined;
   readonly synth: Synth | undefined;
 }

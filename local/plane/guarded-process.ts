@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Writable } from 'node:stream';
+import type { Socket } from 'node:net';
 import { codeOf, LocalControlPlaneError } from '../errors';
 
 /** How a process ended. */
@@ -34,7 +34,46 @@ export interface GuardedProcessOptions {
  */
 const guard = '(read -r done <&3 || kill -KILL $$) & exec 3<&-; exec "$@"';
 
-/** A program that runs under guard, in a process group of its own so that Ctrl-C in a terminal does not reach it. */
+/** How to run a program under guard. */
+export interface GuardedSpawnOptions {
+  /** Its working folder. @default this process's */
+  readonly cwd?: string;
+  /** Its whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
+  readonly output: number | 'pipe';
+}
+
+/**
+ * Runs a program under guard: see `guard`. It is in a process group of its own, so that Ctrl-C in a terminal does not reach it. A program that has
+ * been stopped (SIGSTOP) is killed like any other.
+ */
+export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
+  const { output, ...rest } = options;
+  const child = spawn('/bin/sh', ['-c', guard, 'guard', program, ...args], {
+    ...rest,
+    detached: true,
+    // The pipe is not stdin: Node closes that by itself when a process exits, and the watcher would take it for our death.
+    stdio: ['ignore', output, output, 'pipe'],
+  });
+  const watcher = watcherOf(child);
+  // It may be gone before we write; then there is nobody left to tell.
+  watcher.on('error', () => undefined);
+  child.once('exit', () => watcher.end('done\n'));
+  return child;
+}
+
+/** A program of `spawnGuarded` no longer keeps this process alive; with this process it ends. */
+export function letGo(child: ChildProcess): void {
+  child.unref();
+  for (const pipe of [child.stdout, child.stderr, watcherOf(child)]) (pipe as Socket | null)?.unref();
+}
+
+function watcherOf(child: ChildProcess): Socket {
+  return child.stdio[3] as Socket;
+}
+
+/** A program that runs under guard and logs to a file. */
 export class GuardedProcess {
   readonly part: string;
   readonly logFile: string;
@@ -48,13 +87,11 @@ export class GuardedProcess {
     this.logFile = options.logFile;
     const log = openSync(options.logFile, 'a');
     try {
-      this.#child = spawn('/bin/sh', ['-c', guard, 'guard', options.program, ...options.args], {
+      this.#child = spawnGuarded(options.program, options.args, {
         cwd: options.cwd,
         // Nothing else from our environment: etcd, for one, takes every ETCD_* variable as a flag.
         env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd },
-        detached: true,
-        // The pipe is not stdin: Node closes that by itself when a process exits, and the watcher would take it for our death.
-        stdio: ['ignore', log, log, 'pipe'],
+        output: log,
       });
     } finally {
       closeSync(log);
@@ -89,9 +126,6 @@ export class GuardedProcess {
 
   async #watch(): Promise<PartExit> {
     const child = this.#child;
-    const watcher = child.stdio[3] as Writable;
-    // It may be gone before we write; then there is nobody left to tell.
-    watcher.on('error', () => undefined);
     const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
       child.once('error', (cause) => {
         this.#running = false;
@@ -99,7 +133,6 @@ export class GuardedProcess {
       });
       child.once('exit', (code, signal) => {
         this.#running = false;
-        watcher.end('done\n');
         resolve([code, signal]);
       });
     });

@@ -25,6 +25,20 @@ test('only what the account wrote counts as writes; events stand apart, Leases n
   expect(auditedRequests(log, 'operator')).toEqual({
     writes: { 'create deployments 201': 1, 'patch helloapps/status 200': 1 },
     requests: { 'list 200': 1, 'watch 200': 1, 'update 200': 1, 'create 201': 2, 'patch 200': 1 },
-    ...{ writeCount: 2, events: 1, firstAt: start + 1000.5, lastAt: start + 2000 },
+    ...{ writeCount: 2, events: 1, firstAt: start + 1000.5, lastAt: start + 2000, done: 1, doneAt: start + 2000 },
   });
+});
+
+test('an object is done with the first write of its status that the server took', () => {
+  const status = (name: string, at: string, code = 200): AuditEvent => {
+    const objectRef = { resource: 'helloapps', subresource: 'status', namespace: 'bench-1', name };
+    return request('patch', 'helloapps', at, { objectRef, responseStatus: { code } });
+  };
+  const log = [
+    request('create', 'deployments', '1.000000', { responseStatus: { code: 201 } }),
+    ...[status('a', '2.000000'), status('b', '3.000000', 409), status('b', '4.000000')],
+    ...[status('a', '5.000000'), status('b', '6.000000')],
+  ];
+  const start = Date.parse('2030-01-01T00:00:00Z');
+  expect(auditedRequests(log, 'operator')).toMatchObject({ done: 2, doneAt: start + 4000, lastAt: start + 6000 });
 });

@@ -1,6 +1,6 @@
 import { barChart } from '../../bench/bar-chart';
 import { charts } from '../../bench/charts';
-import { resultsOf, run } from './results';
+import { bare, resultsOf, run } from './results';
 
 test('a bar is as long as its value, its line as its range; text is escaped', () => {
   const svg = barChart('a "b"', [
@@ -26,15 +26,20 @@ test('bars of nothing but 0 have no length', () => {
 
 test('there are charts of throughput, cost and latency; suites of our operator alone are in none', () => {
   const edits = { first: [20], later: [10], request: [4] };
-  const both = { operators: { kindred: run(80, {}, edits), tuned: run(40) }, limits: { same: 100 } };
+  const both = { operators: { kindred: run(80, {}, edits), tuned: run(40) }, limits: { same: bare(100) } };
   const alone = { objects: 20_000, rounds: [{ operators: { kindred: run(81.5) }, limits: {} }] };
   const results = resultsOf([both], {
-    busy: { kindred: { objects: 10, toChild: [30, 31, 32], request: [5, 5, 5] } },
+    busy: { objects: 10, rounds: [30, 40].map((ms) => ({ kindred: { toChild: [ms, ms + 1, ms + 2], request: [5] } })) },
   });
   const made = charts({ ...results, suites: [...results.suites, alone] });
   expect([...made.keys()]).toEqual(['throughput.svg', 'cost.svg', 'latency.svg']);
   expect(made.get('throughput.svg')).toContain('objects a second, 10 objects');
   expect(made.get('cost.svg')).toContain('CPU seconds, 10 objects');
-  expect(made.get('latency.svg')).toContain('>31</text>');
+  expect(made.get('cost.svg')?.split('bare requests (POST + apply)')).toHaveLength(3); // CPU time and memory, no restart
+  expect(made.get('latency.svg')).toContain('first spec edit of an object to child when idle');
+  expect(made.get('latency.svg')).toContain('>20</text>');
+  expect(made.get('latency.svg')).toContain('later spec edit to child when idle');
+  expect(made.get('latency.svg')).toContain('>10</text>');
+  expect(made.get('latency.svg')).toContain('>36</text>'); // between the medians of the two busy rounds
   expect([...made.values()].join('')).not.toContain('20000');
 });

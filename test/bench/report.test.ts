@@ -1,12 +1,21 @@
 import { report } from '../../bench/report';
-import { resultsOf, run } from './results';
+import { bare, resultsOf, run } from './results';
 
 const edits = { first: [20], later: [10, 12], request: [4] };
 const results = resultsOf(
   [
-    { operators: { kindred: run(80, {}, edits), tuned: run(40), plain: run(20) }, limits: { same: 100, apply: 90 } },
-    { operators: { kindred: run(95, {}, edits), tuned: run(50), plain: run(10) }, limits: { same: 100, apply: 95 } },
-    { operators: { kindred: run(60, {}, edits), tuned: run(60), plain: run(30) }, limits: { same: 120, apply: 80 } },
+    {
+      operators: { kindred: run(80, {}, edits), tuned: run(40), plain: run(20) },
+      limits: { same: bare(100), apply: bare(90) },
+    },
+    {
+      operators: { kindred: run(95, {}, edits), tuned: run(50), plain: run(10) },
+      limits: { same: bare(100), apply: bare(95) },
+    },
+    {
+      operators: { kindred: run(60, {}, edits), tuned: run(60), plain: run(30) },
+      limits: { same: bare(120), apply: bare(80) },
+    },
   ],
   { skipped: ['kustomize: there is no `go` on PATH to build it'] },
 );
@@ -51,7 +60,35 @@ test('requests stand by verb and code, one column an operator, a missing one as 
 });
 
 test('without the twins, our operator is told alone', () => {
-  const text = report(resultsOf([{ operators: { kindred: run(80) }, limits: { same: 100 } }]));
+  const text = report(resultsOf([{ operators: { kindred: run(80) }, limits: { same: bare(100) } }]));
   expect(cells(text, 'Kindred').slice(0, 3)).toEqual(['80', '80', '80']);
   expect(text).not.toContain('controller-runtime');
+});
+
+test('a bare loop is told of with what it costs', () => {
+  const lines = report(results).split('\n');
+  const at = lines.findIndex((line) => line.startsWith('bare requests (POST + apply), 10 objects'));
+  expect(lines.slice(at + 1, at + 4).map((line) => line.split(/\s{2,}/).slice(0, 2))).toEqual([
+    ['objects/s', '100'],
+    ['CPU s', '0.750'],
+    ['peak RSS MiB', '55'],
+  ]);
+});
+
+test('busy edits are told round by round; a round without one is left out', () => {
+  const of = (...toChild: number[]) => ({ kindred: { toChild, request: toChild.map((ms) => ms / 2) } });
+  const text = report({ ...results, busy: { objects: 50, rounds: [of(10, 20, 30), of(), of(40, 50, 60)] } });
+  expect(text).toContain('busy: spec edit to child while 50 others are brought about, ms');
+  expect(cells(text, 'Kindred: p50')).toEqual(['35', '20', '50', '20', '50']);
+  expect(cells(text, 'Kindred: slowest')).toEqual(['45', '30', '60', '30', '60']);
+  expect(cells(text, 'Kindred: edits')).toEqual(['3', '3', '3', '3', '3']);
+  expect(cells(text, 'Kindred: the edit itself, answered, p50')).toEqual(['17.50', '10', '25', '10', '25']);
+});
+
+test('a promise is told with its range and its rounds; a single round is marked', () => {
+  const text = report(results);
+  expect(cells(text, 'objects/s to the tuned twin at 10')).toEqual(['>=', '1.3', '1.900', '1', '2', '3', 'undecided']);
+  expect(cells(text, 'writes an object at 10').at(-1)).toBe('held');
+  const once = report(resultsOf([{ operators: { kindred: run(80) }, limits: {} }]));
+  expect(cells(once, 'writes an object at 10').slice(-4)).toEqual(['1', 'held', '(one', 'round)']);
 });

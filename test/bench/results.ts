@@ -1,4 +1,4 @@
-import type { OperatorRun, Results, Round } from '../../bench/results';
+import type { LimitRun, OperatorRun, Results, Round } from '../../bench/results';
 
 /** What an operator did, as far as a test cares. */
 export function run(
@@ -11,12 +11,18 @@ export function run(
   return {
     converged: {
       ...{ objectsPerSecond, writes, writesPerObject: 2, events: 0, ...used },
-      ...{ requests: { 'create 201': 10, 'patch 200': 10, 'watch 200': 2 }, firstWriteMs: 400, convergedMs: 900 },
+      ...{ requests: { 'create 201': 10, 'patch 200': 10, 'watch 200': 2 } },
+      ...{ firstWriteMs: 400, convergedMs: 900, lastWriteMs: 950 },
       ...more,
     },
     restarted: { writes: {}, writeCount: 0, events: 0, reconcilingMs: 300, ...used },
     ...(edits === undefined ? {} : { edits }),
   };
+}
+
+/** What a bare loop did, as far as a test cares. */
+export function bare(objectsPerSecond: number): LimitRun {
+  return { objectsPerSecond, cpuSeconds: 0.75, peakMiB: 55 };
 }
 
 /** Results of one suite of ten objects. */
@@ -25,7 +31,7 @@ export function resultsOf(rounds: readonly Round[], more: Partial<Results> = {})
     machine: { cpus: 2, model: 'Some CPU', memoryGiB: 8, system: 'Linux 6', node: 'v20.19.0', load: 0.5 },
     ...{ kubernetes: 'v1.36.3', skipped: [], concurrency: 32, peerWorkers: 16 },
     suites: [{ objects: 10, rounds }],
-    ...{ busy: {}, synth: undefined },
+    ...{ busy: undefined, synth: undefined },
     ...more,
   };
 }

@@ -13,6 +13,9 @@ export interface AuditedRequests {
   /** When the server received the first write, and when it had answered the last; milliseconds since the epoch. */
   readonly firstAt: number;
   readonly lastAt: number;
+  /** Objects whose status was written, and when the server had answered the first such write of the last of them. */
+  readonly done: number;
+  readonly doneAt: number;
 }
 
 const reads = new Set(['get', 'list', 'watch']);
@@ -26,14 +29,32 @@ export function auditedRequests(log: readonly AuditEvent[], user: string): Audit
   const writes = all.filter(({ objectRef }) => objectRef?.resource !== 'events');
   const received = writes.map(({ requestReceivedTimestamp }) => milliseconds(requestReceivedTimestamp));
   const answered = writes.map(({ stageTimestamp }) => milliseconds(stageTimestamp));
+  const statuses = firstStatuses(writes);
   return {
     writes: counted(writes, named),
     writeCount: writes.length,
     events: all.length - writes.length,
     requests: counted(requests, ({ verb, responseStatus }) => `${verb} ${String(responseStatus?.code)}`),
     firstAt: received.reduce((a, b) => Math.min(a, b), Infinity),
-    lastAt: answered.reduce((a, b) => Math.max(a, b), -Infinity),
+    lastAt: latest(answered),
+    done: statuses.size,
+    doneAt: latest([...statuses.values()]),
   };
+}
+
+/** When each object's status was first written; refused writes are none. */
+function firstStatuses(writes: readonly AuditEvent[]): ReadonlyMap<string, number> {
+  const first = new Map<string, number>();
+  for (const { objectRef, responseStatus, stageTimestamp } of writes) {
+    if (objectRef?.subresource !== 'status' || (responseStatus?.code ?? 500) >= 300) continue;
+    const key = `${objectRef.namespace ?? ''}/${objectRef.name ?? ''}`;
+    first.set(key, Math.min(first.get(key) ?? Infinity, milliseconds(stageTimestamp)));
+  }
+  return first;
+}
+
+function latest(times: readonly number[]): number {
+  return times.reduce((a, b) => Math.max(a, b), -Infinity);
 }
 
 function counted(events: readonly AuditEvent[], name: (event: AuditEvent) => string): Counts {

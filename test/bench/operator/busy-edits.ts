@@ -1,75 +1,68 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { BusyEdits } from '../../../bench/results';
+import type { BusyEdits, BusyRound, OperatorName } from '../../../bench/results';
 import { owned } from '../../../constructs/core/owned';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { deleteMany } from '../../e2e/operator/many-objects';
+import { Backlog } from './backlog';
 import type { Contestant } from './contestant';
 import { imageOf } from './edits';
-import { MeasuredProcess } from './measured-process';
+import { inTurn } from './rounds';
 import type { Rounds } from './rounds';
 import { Sightings } from './sightings';
-import type { Stage } from './stage';
+import type { Grounds } from './stage';
 
 /** Objects that a user edits in turn. */
 const edited = 50;
-const pollMs = 250;
+
+/** Where and until when. */
+export interface BusyOn {
+  readonly stage: Grounds;
+  readonly rounds: Rounds;
+  readonly signal: AbortSignal;
+}
+
+/** A turn of each operator, with so many others. */
+export async function busyRound(on: BusyOn, count: number, backwards: boolean): Promise<BusyRound> {
+  const round: Partial<Record<OperatorName, BusyEdits>> = {};
+  for (const contestant of inTurn(on.stage.contestants, backwards)) {
+    round[contestant.name] = await measureBusyEdits(on, contestant, count);
+  }
+  return round;
+}
 
 /**
  * Edits images, one after another, while an operator that was just started brings many other objects about. Ends with the last edit that
  * was made while others waited.
  */
-export async function measureBusyEdits(
-  on: { readonly stage: Stage; readonly rounds: Rounds; readonly signal: AbortSignal },
+async function measureBusyEdits(
+  { stage, rounds, signal }: BusyOn,
   contestant: Contestant,
   count: number,
 ): Promise<BusyEdits> {
-  const { stage, rounds, signal } = on;
   const mine = await rounds.fresh(edited);
-  const before = MeasuredProcess.start(await contestant.program(count), signal);
+  const before = stage.start(await contestant.program(count), signal);
   await before.settled(mine.length);
   await before.stop();
   const others = await rounds.fresh(count);
-  const operator = MeasuredProcess.start(await contestant.program(count), signal);
+  await stage.calm();
+  const operator = stage.start(await contestant.program(count), signal);
   await operator.reconciling();
-  const backlog = watchBacklog(operator);
-  const edits = await editWhile(() => backlog.open, stage, mine, signal);
+  const backlog = new Backlog(() => operator.work());
+  const edits = await editWhile(() => backlog.open, stage.client, mine, signal);
   await backlog.end();
   await operator.settled(count);
   await operator.stop();
   await deleteMany(stage.client, [...mine, ...others]);
-  return { objects: count, ...edits };
+  return edits;
 }
 
-/** Whether keys still wait, looked at now and then. */
-function watchBacklog(operator: MeasuredProcess): { readonly open: boolean; readonly end: () => Promise<void> } {
-  const backlog = { open: true, ended: false };
-  const look = async (): Promise<void> => {
-    while (backlog.open && !backlog.ended) {
-      const { open, done } = await operator.work();
-      // The objects that the user edits are open too now and then: more than a handful must wait.
-      backlog.open = open > 5 || done === 0;
-      await delay(pollMs);
-    }
-  };
-  const looking = look();
-  return {
-    get open() {
-      return backlog.open;
-    },
-    end: async () => {
-      backlog.ended = true;
-      await looking;
-    },
-  };
-}
-
-async function editWhile(
+/** Edits one object after another; the edit that was under way when it ended does not count. */
+export async function editWhile(
   busy: () => boolean,
-  { client }: Stage,
+  client: Grounds['client'],
   objects: readonly KubeObject[],
   signal: AbortSignal,
-): Promise<Pick<BusyEdits, 'toChild' | 'request'>> {
+): Promise<BusyEdits> {
   const namespace = objects[0]?.metadata.namespace ?? '';
   const deployments = await Sightings.start(client, owned.Deployment, namespace, signal);
   const [toChild, request]: [number[], number[]] = [[], []];

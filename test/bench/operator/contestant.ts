@@ -16,7 +16,7 @@ export interface Contestant {
 /** An operator's pod is given the default memory limit, and as much again for each further so many objects. */
 const objectsInPodMemory = 5000;
 
-/** Workers of the twins: more make them no faster here. */
+/** Workers of the twins: more make them no faster. */
 export const peerWorkers = 16;
 
 /** The operator as its pod starts it. */
@@ -29,7 +29,7 @@ export function kindred(of: {
   const program = (objects: number): Program => ({
     command: process.execPath,
     args: [of.bundle, ...of.args, ...own],
-    env: { NODE_OPTIONS: nodeOptions(podMemoryMiB(objects)) },
+    env: podEnv(objects),
     reconcilingLine: 'reconciling',
     harmless: [],
     metricsPort: async (log) => Number((await log.line('serving /healthz, /readyz and /metrics')).port),
@@ -37,9 +37,9 @@ export function kindred(of: {
   return { name: 'kindred', user: of.user, program: (objects) => Promise.resolve(program(objects)) };
 }
 
-/** What the pod of an operator for so many objects is given, in MiB. */
-function podMemoryMiB(objects: number): number {
-  return operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory);
+/** What the pod of our operator for so many objects sets. */
+export function podEnv(objects: number): { readonly NODE_OPTIONS: string } {
+  return { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory)) };
 }
 
 /** A twin on controller-runtime. */
@@ -58,8 +58,8 @@ export function twin(
         env: {},
         args: [`--twin=${name}`, `--workers=${String(peerWorkers)}`, ...places],
         reconcilingLine: 'Starting workers',
-        // It gives its Lease back when it is stopped, and calls that an error.
-        harmless: ['error received after stop sequence was engaged'],
+        // It gives its Lease back when it is stopped, and calls that an error; so it calls a renewal that the stop has cut short.
+        harmless: ['error received after stop sequence was engaged', 'Error retrieving lease lock'],
         metricsPort: () => Promise.resolve(port),
       };
     },

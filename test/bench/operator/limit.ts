@@ -1,14 +1,10 @@
-import { readFile } from 'node:fs/promises';
-import { Pool } from 'undici';
 import type { LimitName } from '../../../bench/results';
 import { HelloApp } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { expectedChildren } from '../../../operator/testing';
-import { clusterAccessFromText } from '../../../operator/src/client/kubeconfig';
-import { inParallel } from '../../e2e/operator/many-objects';
 
 /** A request that is ready to be sent. */
-interface Prepared {
+export interface Prepared {
   readonly method: 'POST' | 'PATCH';
   readonly path: string;
   readonly type: string;
@@ -53,34 +49,4 @@ function applied(path: string, body: object): Prepared {
 
 function json(body: object): string {
   return JSON.stringify(body);
-}
-
-/**
- * Sends prepared requests over pooled connections and does nothing else: no rendering, no parsing of answers.
- *
- * @param kubeconfig whose requests they are
- * @throws Error when one is refused
- */
-export async function sendPairs(pairs: readonly Pair[], kubeconfig: string, concurrency: number): Promise<void> {
-  const access = clusterAccessFromText(await readFile(kubeconfig, 'utf8'), kubeconfig);
-  const { headers, tls } = await access.credentials(false);
-  const pool = new Pool(access.server, {
-    connections: concurrency,
-    pipelining: 1,
-    connect: { ...tls, noDelay: true },
-  });
-  const send = async ({ method, path, type, body }: Prepared): Promise<void> => {
-    const all = { ...headers, accept: 'application/json', 'content-type': type };
-    const answer = await pool.request({ method, path, headers: all, body });
-    if (answer.statusCode > 201) throw new Error(`${method} ${path}: ${await answer.body.text()}`);
-    await answer.body.dump();
-  };
-  try {
-    await inParallel(pairs, concurrency, async ([create, status]) => {
-      await send(create);
-      await send(status);
-    });
-  } finally {
-    await pool.destroy();
-  }
 }

@@ -1,11 +1,12 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { thisMachine } from '../../../bench/machine';
+import { loadNow, thisMachine } from '../../../bench/machine';
 import { publish } from '../../../bench/publish';
 import { report } from '../../../bench/report';
 import { operators } from '../../../bench/results';
-import type { BusyEdits, OperatorName, Results, Suite, Synth } from '../../../bench/results';
-import { measureBusyEdits } from './busy-edits';
+import type { BusyRound, Results, Suite, Synth } from '../../../bench/results';
+import { busyRound } from './busy-edits';
+import type { BusyOn } from './busy-edits';
 import { peerWorkers } from './contestant';
 import { readOptions, usage } from './options';
 import type { Options } from './options';
@@ -34,21 +35,23 @@ async function measure(
   try {
     return await untilAborted(signal, async () => {
       const skipped = [...stage.skipped];
-      const rounds = new Rounds(stage, options.concurrency, signal);
+      const rounds = new Rounds(stage, signal);
       tell('warming up');
       await rounds.warmUp();
       const { concurrency } = options;
       const suites: Suite[] = [];
       let results: Results = {
         ...{ machine, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites },
-        ...{ busy: {}, synth: undefined },
+        ...{ busy: undefined, synth: undefined },
       };
-      const add = (more: Partial<Results>): Promise<void> => keep((results = { ...results, ...more }));
+      const add = (more: Partial<Results>): Promise<void> =>
+        keep((results = { ...results, ...more, machine: { ...machine, loadAfter: loadNow() } }));
       for (const objects of options.objects) {
         suites.push(await suite(rounds, objects, suites.length === 0, options));
         await add({ suites });
       }
-      await add({ busy: await busyEdits({ stage, rounds, signal }, options) });
+      const on = { stage, rounds, signal };
+      await busyEdits(on, options, (known) => add({ busy: { objects: options.busy, rounds: known } }));
       if (options.synth) await add({ synth: await synthesis(skipped, signal) });
       if (options.scale > 0) {
         suites.push(await scale(rounds, options.scale));
@@ -77,17 +80,18 @@ async function scale(rounds: Rounds, objects: number): Promise<Suite> {
   return { objects, rounds: [await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: false })] };
 }
 
+/** All rounds of edits while operators are busy, told after each. */
 async function busyEdits(
-  on: Parameters<typeof measureBusyEdits>[0],
-  { busy }: Options,
-): Promise<Partial<Record<OperatorName, BusyEdits>>> {
-  const results: Partial<Record<OperatorName, BusyEdits>> = {};
-  if (busy === 0) return results;
-  for (const contestant of on.stage.contestants) {
-    tell(`edits while ${String(busy)} others are brought about: ${contestant.name}`);
-    results[contestant.name] = await measureBusyEdits(on, contestant, busy);
+  on: BusyOn,
+  { busy, rounds }: Options,
+  keep: (known: readonly BusyRound[]) => Promise<void>,
+): Promise<void> {
+  const known: BusyRound[] = [];
+  for (let i = 0; busy > 0 && i < rounds; i += 1) {
+    tell(`edits while ${String(busy)} others are brought about, round ${String(i + 1)} of ${String(rounds)}`);
+    known.push(await busyRound(on, busy, i % 2 === 1));
+    await keep(known);
   }
-  return results;
 }
 
 async function synthesis(skipped: string[], signal: AbortSignal): Promise<Synth> {

@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Usage } from '../../../bench/results';
 import { LogLines } from '../../../operator/testing/log-lines';
 import { Metrics } from '../../../operator/testing';
+import { spawnFor } from './spawn-for';
+import type { Start } from './spawn-for';
 import { usageOf } from './usage';
 
 /** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */
@@ -12,11 +13,7 @@ const pollMs = 1000;
 const patienceMs = 900_000;
 
 /** How to start an operator and to tell what it does. */
-export interface Program {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** Nothing else of this process's environment is handed on. */
-  readonly env: Readonly<Record<string, string>>;
+export interface Program extends Start {
   /** What it logs when its workers have started. */
   readonly reconcilingLine: string;
   /** Messages of errors that it logs though all is well. */
@@ -48,16 +45,7 @@ export class MeasuredProcess {
    * @param signal ends it at once
    */
   static start(program: Program, signal: AbortSignal): MeasuredProcess {
-    signal.throwIfAborted();
-    const child = spawn(program.command, program.args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...program.env } });
-    const end = (): void => void child.kill('SIGKILL');
-    signal.addEventListener('abort', end, { once: true });
-    process.once('exit', end);
-    child.once('close', () => {
-      signal.removeEventListener('abort', end);
-      process.removeListener('exit', end);
-    });
-    return new MeasuredProcess(program, child);
+    return new MeasuredProcess(program, spawnFor(program, 'ignore', signal));
   }
 
   /** Resolves when its workers have started; @returns milliseconds from the start of the process until then */

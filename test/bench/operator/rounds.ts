@@ -1,14 +1,22 @@
 import { limits } from '../../../bench/results';
-import type { Converged, Edits, LimitName, OperatorName, OperatorRun, Restarted, Round } from '../../../bench/results';
+import type {
+  Converged,
+  Edits,
+  LimitName,
+  LimitRun,
+  OperatorName,
+  OperatorRun,
+  Restarted,
+  Round,
+} from '../../../bench/results';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { deleteMany, makeMany } from '../../e2e/operator/many-objects';
 import type { AuditedRequests } from './audited-requests';
 import type { Contestant } from './contestant';
 import { measureEdits } from './edits';
-import { pairOf, sendPairs } from './limit';
-import { MeasuredProcess } from './measured-process';
-import type { Stage } from './stage';
+import { pairOf } from './limit';
+import type { Grounds } from './stage';
 
 /** How a round is run. */
 export interface RoundOptions {
@@ -21,6 +29,11 @@ export interface RoundOptions {
   readonly backwards: boolean;
 }
 
+/** Each second round goes backwards: whoever is first in one is last in the next. */
+export function inTurn<T>(all: readonly T[], backwards: boolean): readonly T[] {
+  return backwards ? [...all].reverse() : all;
+}
+
 /** Measures one round after another on one control plane. */
 export class Rounds {
   /** A status as the operator writes it, for the bare requests to write. */
@@ -28,8 +41,7 @@ export class Rounds {
   private namespaces = 0;
 
   constructor(
-    private readonly stage: Stage,
-    private readonly concurrency: number,
+    private readonly stage: Grounds,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -51,16 +63,16 @@ export class Rounds {
   async round(options: RoundOptions): Promise<Round> {
     const { objects, backwards, names } = options;
     const operators: Partial<Record<OperatorName, OperatorRun>> = {};
-    const rates: Partial<Record<LimitName, number>> = {};
+    const bare: Partial<Record<LimitName, LimitRun>> = {};
     const acts = [
-      async () => void (rates.same = await this.limit('same', objects)),
+      async () => void (bare.same = await this.limit('same', objects)),
       ...this.stage.contestants
         .filter(({ name }) => names.includes(name))
         .map((one) => async () => void (operators[one.name] = await this.run(one, options))),
-      async () => void (rates.apply = await this.limit('apply', objects)),
+      async () => void (bare.apply = await this.limit('apply', objects)),
     ];
-    for (const act of backwards ? acts.reverse() : acts) await act();
-    return { operators, limits: rates };
+    for (const act of inTurn(acts, backwards)) await act();
+    return { operators, limits: bare };
   }
 
   /** A new namespace with so many objects. */
@@ -68,18 +80,19 @@ export class Rounds {
     return makeMany(this.stage.client, `bench-${String((this.namespaces += 1))}`, count);
   }
 
-  /** The bare requests; @returns objects a second */
-  private async limit(name: LimitName, count: number): Promise<number> {
+  /** The bare requests. */
+  private async limit(name: LimitName, count: number): Promise<LimitRun> {
     const { stage } = this;
     const objects = await this.fresh(count);
     const pairs = objects.map((object) => pairOf(object, this.status, name));
     const [{ user }] = stage.contestants as readonly [Contestant];
+    await stage.calm();
     await stage.requests(user);
-    await sendPairs(pairs, stage.kubeconfig, this.concurrency);
+    const usage = await stage.send(pairs, this.signal);
     const done = await stage.requests(user);
     if (done.writeCount !== 2 * count) throw new Error(`the bare requests were ${JSON.stringify(done.writes)}`);
     await deleteMany(stage.client, objects);
-    return perSecond(count, done);
+    return { objectsPerSecond: perSecond(count, done), ...usage };
   }
 
   /** An operator: from nothing, after a restart, and at single edits. */
@@ -92,8 +105,9 @@ export class Rounds {
   }
 
   private async converge(contestant: Contestant, objects: readonly KubeObject[]): Promise<Converged> {
+    await this.stage.calm();
     await this.stage.requests(contestant.user);
-    const operator = MeasuredProcess.start(await contestant.program(objects.length), this.signal);
+    const operator = this.stage.start(await contestant.program(objects.length), this.signal);
     await operator.settled(objects.length);
     const usage = await operator.usage();
     await operator.stop();
@@ -102,7 +116,8 @@ export class Rounds {
       ...{ objectsPerSecond: perSecond(objects.length, times), writes, events, requests, ...usage },
       writesPerObject: writeCount / objects.length,
       firstWriteMs: times.firstAt - operator.startedAt,
-      convergedMs: times.lastAt - operator.startedAt,
+      convergedMs: times.doneAt - operator.startedAt,
+      lastWriteMs: times.lastAt - operator.startedAt,
     };
   }
 
@@ -112,7 +127,8 @@ export class Rounds {
     edited: number,
   ): Promise<{ readonly restarted: Restarted; readonly edits: Edits | undefined }> {
     const { stage } = this;
-    const operator = MeasuredProcess.start(await contestant.program(objects.length), this.signal);
+    await stage.calm();
+    const operator = stage.start(await contestant.program(objects.length), this.signal);
     const reconcilingMs = await operator.reconciling();
     await operator.settled(objects.length);
     const usage = await operator.usage();
@@ -125,6 +141,10 @@ export class Rounds {
   }
 }
 
-function perSecond(objects: number, { firstAt, lastAt }: Pick<AuditedRequests, 'firstAt' | 'lastAt'>): number {
-  return (objects / (lastAt - firstAt)) * 1000;
+function perSecond(
+  objects: number,
+  { firstAt, done, doneAt }: Pick<AuditedRequests, 'firstAt' | 'done' | 'doneAt'>,
+): number {
+  if (done !== objects) throw new Error(`${String(done)} of ${String(objects)} objects were given a status`);
+  return (objects / (doneAt - firstAt)) * 1000;
 }

@@ -4,14 +4,21 @@ import { join } from 'node:path';
 import { HelloApp } from '../../../constructs/kinds';
 import { startControlPlane } from '../../../local';
 import type { ControlPlane } from '../../../local';
+import type { BareAccess } from '../../../bench/bare-loop';
+import type { Usage } from '../../../bench/results';
 import { adminClient, operatorBundle } from '../../../operator/testing';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { installOnApi } from '../../e2e/operator/many-platform';
 import { AuditTail } from './audit-tail';
 import { auditedRequests } from './audited-requests';
 import type { AuditedRequests } from './audited-requests';
-import { kindred, twin } from './contestant';
+import { bareAccess, bareBundle, sendBare } from './bare-process';
+import { calm } from './calm';
+import { kindred, podEnv, twin } from './contestant';
 import type { Contestant } from './contestant';
+import type { Pair } from './limit';
+import { MeasuredProcess } from './measured-process';
+import type { Program } from './measured-process';
 import { twins } from './peers';
 import { makeTwinAccount, twinAccount } from './twin-account';
 
@@ -23,11 +30,20 @@ interface Props {
   readonly plane: ControlPlane;
   readonly client: ApiClient;
   readonly audit: AuditTail;
-  readonly kubeconfig: string;
+  readonly bare: { readonly bundle: string; readonly access: BareAccess; readonly concurrency: number };
   readonly contestants: readonly Contestant[];
   readonly skipped: readonly string[];
   readonly folder: string;
 }
+
+/** What is asked of a running operator. */
+export type MeasuredOperator = Pick<
+  MeasuredProcess,
+  'startedAt' | 'reconciling' | 'settled' | 'work' | 'usage' | 'stop'
+>;
+
+/** What the measuring needs of a stage. */
+export type Grounds = Pick<Stage, 'client' | 'contestants' | 'requests' | 'start' | 'send' | 'calm'>;
 
 /** A control plane with the platform on it, and the operators that are measured. */
 export class Stage {
@@ -55,7 +71,10 @@ export class Stage {
       if ('missing' in peer) skipped.push(peer.missing);
       else contestants.push(...(await twinsOn(plane, client, peer.file)));
       const audit = new AuditTail(join(plane.dataDir, 'audit.log'), client);
-      return new Stage({ plane, client, audit, kubeconfig, contestants, skipped, folder });
+      const bare = {
+        ...{ bundle: await bareBundle(folder), access: await bareAccess(kubeconfig), concurrency: options.concurrency },
+      };
+      return new Stage({ plane, client, audit, bare, contestants, skipped, folder });
     } catch (error) {
       await plane?.stop();
       await rm(folder, { recursive: true, force: true });
@@ -78,11 +97,6 @@ export class Stage {
     return this.props.skipped;
   }
 
-  /** Who our operator is; the bare requests are made in its name. */
-  get kubeconfig(): string {
-    return this.props.kubeconfig;
-  }
-
   /** What the API server says it is. */
   get kubernetes(): string {
     return this.props.plane.version;
@@ -91,6 +105,21 @@ export class Stage {
   /** What an account has asked for since anybody's requests were read last. */
   async requests(user: string): Promise<AuditedRequests> {
     return auditedRequests(await this.props.audit.since(user), user);
+  }
+
+  /** Starts an operator. */
+  start(program: Program, signal: AbortSignal): MeasuredOperator {
+    return MeasuredProcess.start(program, signal);
+  }
+
+  /** Sends prepared requests in our operator's name, from a process that is started as our operator is; @returns what that used */
+  send(pairs: readonly Pair[], signal: AbortSignal): Promise<Usage> {
+    return sendBare(pairs, { ...this.props.bare, env: podEnv(pairs.length), signal });
+  }
+
+  /** Waits until the machine has little to do. */
+  calm(): Promise<void> {
+    return calm();
   }
 
   /** Ends everything and removes what it has left on the disk. */

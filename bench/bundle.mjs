@@ -1,0 +1,24 @@
+// Bundles a program of this folder as the operator is bundled: node bench/bundle.mjs <name> <file>
+import { build } from 'esbuild';
+import { fileURLToPath } from 'node:url';
+import { operatorOptions } from '../scripts/bundle/operator-options.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+export async function bundle(name, outfile) {
+  await build({
+    ...operatorOptions,
+    // It insists on finding the client's imports, which a benchmark need not have.
+    plugins: operatorOptions.plugins.filter((plugin) => plugin.name !== 'absent'),
+    absWorkingDir: root,
+    entryPoints: [`bench/${name}.ts`],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'cjs',
+    logLevel: 'warning',
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(...process.argv.slice(2));

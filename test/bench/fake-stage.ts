@@ -1,0 +1,140 @@
+import type { Usage } from '../../bench/results';
+import { HelloApp } from '../../constructs/kinds';
+import type { KubeObject } from '../../constructs/core/kube-object';
+import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
+import type { AuditedRequests } from './operator/audited-requests';
+import type { Contestant } from './operator/contestant';
+import type { Pair } from './operator/limit';
+import type { Program } from './operator/measured-process';
+import type { Grounds, MeasuredOperator } from './operator/stage';
+
+const none: AuditedRequests = {
+  ...{ writes: {}, writeCount: 0, events: 0, requests: {} },
+  ...{ firstAt: Infinity, lastAt: -Infinity, done: 0, doneAt: -Infinity },
+};
+
+/** Milliseconds that each takes for an object, from its first write on. */
+export const paces: Readonly<Record<string, number>> = { kindred: 5, tuned: 10, plain: 20, same: 2, apply: 4 };
+
+/** When every operator starts, and how long it then takes to its first write. */
+export const startedAt = 1_000_000;
+export const firstWriteMs = 300;
+
+/** A stage on which everything takes no time and lasts as long as `paces` says; it tells what was done on it, in its order. */
+export class FakeStage implements Grounds {
+  readonly told: string[] = [];
+  readonly contestants: readonly Contestant[];
+  readonly client: ApiClient;
+  /** What is open and done, for each look in turn; then nothing is open. */
+  readonly work: { readonly open: number; readonly done: number }[] = [];
+  private readonly objects = new Map<string, KubeObject>();
+  private readonly watches = new Set<(event: WatchEvent) => void>();
+  private asked: AuditedRequests = none;
+
+  constructor(names: readonly Contestant['name'][] = ['kindred', 'tuned', 'plain']) {
+    this.contestants = names.map((name) => ({ name, user: name, program: () => Promise.resolve(programOf(name)) }));
+    this.client = this.clientOfNothing();
+  }
+
+  calm(): Promise<void> {
+    this.told.push('calm');
+    return Promise.resolve();
+  }
+
+  requests(): Promise<AuditedRequests> {
+    const { asked } = this;
+    this.asked = none;
+    return Promise.resolve(asked);
+  }
+
+  send(pairs: readonly Pair[]): Promise<Usage> {
+    const name = pairs[0]?.[0].method === 'POST' ? 'same' : 'apply';
+    this.told.push(name);
+    this.write(pairs.length, paces[name] ?? 0);
+    return Promise.resolve({ cpuSeconds: 0.5, peakMiB: 50 });
+  }
+
+  start({ command: name }: Program): MeasuredOperator {
+    this.told.push(name);
+    return {
+      startedAt,
+      reconciling: () => Promise.resolve(250),
+      settled: (count) => {
+        this.write(count, paces[name] ?? 0);
+        return Promise.resolve();
+      },
+      work: () => Promise.resolve(this.work.shift() ?? { open: 0, done: 1 }),
+      usage: () => Promise.resolve({ cpuSeconds: 2, peakMiB: 80 }),
+      stop: () => Promise.resolve(),
+    };
+  }
+
+  /** Two writes an object, and one more after all is done. */
+  private write(count: number, pace: number): void {
+    const firstAt = startedAt + firstWriteMs;
+    const doneAt = firstAt + count * pace;
+    const writes = { 'patch deployments 200': count, 'patch helloapps/status 200': count };
+    this.asked = { ...none, writes, writeCount: 2 * count, firstAt, doneAt, done: count, lastAt: doneAt + 1000 };
+  }
+
+  /** A server on which a child follows its owner at once. */
+  private clientOfNothing(): ApiClient {
+    const some: Partial<ApiClient> = {
+      create: (_, body) => {
+        const { name, namespace = '' } = body.metadata;
+        const object = { ...body, metadata: { ...body.metadata, uid: `${namespace}-${name}`, generation: 1 } };
+        this.objects.set(`${namespace}/${name}`, object);
+        return Promise.resolve(object);
+      },
+      get: (_, { namespace = '', name }) => Promise.resolve(this.objects.get(`${namespace}/${name}`)),
+      delete: () => Promise.resolve(true),
+      list: () => Promise.resolve({ items: [], resourceVersion: '1' }),
+      patch: (type, { namespace = '', name }, body) => {
+        const { image } = (body as { readonly spec: { readonly image: string } }).spec;
+        const generation = 2;
+        const metadata = { namespace, name, generation };
+        const owner = { ...this.objects.get(`${namespace}/${name}`)!, metadata };
+        const child = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { namespace, name } };
+        const spec = { template: { spec: { containers: [{ image }] } } };
+        for (const tell of this.watches) {
+          tell({ type: 'MODIFIED', object: { ...child, spec, status: { observedGeneration: generation } } });
+        }
+        this.told.push(`edit ${type.kind} ${name}`);
+        return Promise.resolve(owner);
+      },
+      watch: (_, options) => this.events(options),
+    };
+    return some as ApiClient;
+  }
+
+  private async *events({ signal, onOpen }: WatchOptions): AsyncGenerator<WatchEvent> {
+    const waiting: WatchEvent[] = [];
+    let wake = (): void => undefined;
+    const tell = (event: WatchEvent): void => {
+      waiting.push(event);
+      wake();
+    };
+    signal.addEventListener('abort', () => wake(), { once: true });
+    this.watches.add(tell);
+    onOpen?.();
+    while (!signal.aborted) {
+      const event = waiting.shift();
+      if (event !== undefined) yield event;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+    this.watches.delete(tell);
+    signal.throwIfAborted();
+  }
+}
+
+function programOf(name: string): Program {
+  return { command: name, args: [], env: {}, reconcilingLine: '', harmless: [], metricsPort: () => Promise.resolve(0) };
+}
+
+/** So many objects as `Rounds` makes them. */
+export function objectsOf(count: number): readonly KubeObject[] {
+  return Array.from({ length: count }, (_, i) => ({
+    ...{ apiVersion: HelloApp.apiVersion, kind: HelloApp.kind },
+    metadata: { namespace: 'mine', name: `app-${String(i)}` },
+  }));
+}
