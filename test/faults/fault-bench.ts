@@ -8,8 +8,10 @@ import { FaultProxy, passing } from './proxy/fault-proxy';
 /** A bench whose operators reach the API server through a proxy; everyone else, the tests too, goes straight. */
 export class FaultBench extends Bench {
   proxy!: FaultProxy;
+  private kinds: PlatformOperator['kinds'] = [];
 
   override async install(platformOperator: PlatformOperator): Promise<void> {
+    this.kinds = platformOperator.kinds;
     [this.proxy] = await Promise.all([FaultProxy.start(this.plane.adminKubeconfig), super.install(platformOperator)]);
   }
 
@@ -22,10 +24,32 @@ export class FaultBench extends Bench {
     return this.proxy.kubeconfig(await super.kubeconfig());
   }
 
-  /** Ends the faults; requests that are held, or watches that are silent, end with their connections. */
+  /**
+   * Ends the faults; requests that are held, or watches that are silent, end with their connections. That an operator gets over silence by
+   * itself does not show then: where it is to, the proxy is set to passing only.
+   */
   heal(): void {
     this.proxy.fault = passing;
     this.proxy.cut();
+  }
+
+  /**
+   * Has the API server be away, and the controllers begin anew once it serves every kind again.
+   *
+   * With leader election a controller manager that is cut off for long ends, and another begins anew. This one has none: its ReplicaSets would
+   * wait five minutes for pods whose creation was cut off, its watches would come back when its own backoff is over, and its garbage collector may
+   * have missed what happened until then. Source: kubernetes, ExpectationsTimeout in pkg/controller/controller_utils.go.
+   *
+   * @param away - resolves when the API server is back
+   */
+  async outage(away: () => Promise<void>): Promise<void> {
+    await away();
+    // A server that has just started refuses our kinds for a moment, though it says that it is ready.
+    await this.eventually('every kind to be served again', async () => {
+      await Promise.all(this.kinds.map(({ type }) => this.client.list(type)));
+      return true;
+    });
+    await this.plane.faults.restartControllerManager();
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { OperatorProcess } from '../../../operator/testing';
 import { FaultProxy } from '../proxy/fault-proxy';
+import { expectNothingMissed } from '../support/calm';
 import type { Choice } from './choices';
 import { Crasher } from './crasher';
 import type { Crash } from './crasher';
@@ -21,7 +22,7 @@ export class CrashingOperator {
   /** Where operators were killed, oldest first. */
   readonly crashes: Crash[] = [];
   private readonly crasher: Crasher;
-  private operator!: OperatorProcess;
+  private current: OperatorProcess | undefined;
   private readonly logged: string[] = [];
   /** How many writes there had been when the operator of the moment was started. */
   private writesBefore = 0;
@@ -42,14 +43,18 @@ export class CrashingOperator {
     proxy.fault = this.crasher.fault;
   }
 
-  /** Starts the first one. */
+  /**
+   * Starts the first one.
+   *
+   * @throws Error when it does not come to work; neither an operator nor a proxy is left then
+   */
   static async start(options: CrashingOperatorOptions): Promise<CrashingOperator> {
     const proxy = await FaultProxy.start(options.kubeconfig);
     const subject = new CrashingOperator(proxy, options, proxy.kubeconfig(options.kubeconfig));
     try {
       await subject.next();
     } catch (error) {
-      await proxy.close();
+      await subject.end();
       throw error;
     }
     return subject;
@@ -98,11 +103,28 @@ export class CrashingOperator {
     await this.succeed();
   }
 
+  /**
+   * Waits until the operator of the moment has compared all its caches with the server, and expects that it has never found an event missing. In
+   * between nothing may crash.
+   */
+  async expectNothingMissed(): Promise<void> {
+    await expectNothingMissed(this.proxy, await this.living());
+  }
+
   /** Ends the operator and the proxy. */
   async end(): Promise<void> {
     await this.succession.catch(() => undefined);
-    await this.kill();
-    await this.proxy.close();
+    try {
+      await this.kill();
+    } finally {
+      await this.proxy.close();
+    }
+  }
+
+  /** The one that was started last. */
+  private get operator(): OperatorProcess {
+    if (this.current === undefined) throw new Error('no operator has been started');
+    return this.current;
   }
 
   private async succeed(): Promise<void> {
@@ -113,14 +135,16 @@ export class CrashingOperator {
   }
 
   private async kill(): Promise<void> {
-    if (this.options.kill === undefined) await this.operator.kill();
-    else await this.options.kill(this.operator);
+    // The first one may not have been started.
+    if (this.current === undefined) return;
+    if (this.options.kill === undefined) await this.current.kill();
+    else await this.options.kill(this.current);
   }
 
   private async next(): Promise<void> {
     this.writesBefore = this.writes.length;
-    this.operator = await this.options.begin(this.path);
-    await this.operator.working();
+    this.current = await this.options.begin(this.path);
+    await this.current.working();
   }
 }
 

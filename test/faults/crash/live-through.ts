@@ -41,6 +41,7 @@ export async function liveThrough(bench: Bench, life: Life, choice: Choice = now
   const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: life.name, ...crash }));
   try {
     const snapshots = await stages(scene, life.stages, subject);
+    await subject.expectNothingMissed();
     if (subject.errors.length > 0) throw new Error(`the operator logged errors:\n${subject.errors.join('\n')}`);
     return { snapshots, writes: subject.accepted, crashes: crashes() };
   } catch (cause) {
@@ -82,5 +83,5 @@ async function lastState(scene: Scene, stage: Stage, subject: CrashingOperator):
 function argumentsFor({ bench, kind, namespace }: Scene): readonly string[] {
   const own = ['--leader-elect', '--lease-', '--kinds', '--namespaces'];
   const rest = bench.platform.args.filter((arg) => !own.some((name) => arg.startsWith(name)));
-  return [...rest, `--kinds=${kind.crdName}`, `--namespaces=${namespace}`, '--audit-seconds=2'];
+  return [...rest, `--kinds=${kind.crdName}`, `--namespaces=${namespace}`, '--audit-seconds=1'];
 }

@@ -1,4 +1,5 @@
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
+import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import { owned } from '../../../constructs/core/owned';
 import { useBench } from '../../e2e/operator/support/bench';
 import { ready } from '../../e2e/operator/support/conditions';
@@ -7,14 +8,19 @@ import { form } from '../form';
 import { when } from '../proxy/fault-proxy';
 import { resetBefore, stall } from '../proxy/faults';
 import { sentenceOf } from '../proxy/proxied-request';
+import { CALM_WITHIN_MS } from '../support/calm';
 import { endStateReached } from '../support/end-state';
 import { Load } from '../support/load';
 import { HeldRequests } from './held-requests';
 import { Replica, RENEW_DEADLINE_MS } from './replica';
+import { Succession } from './succession';
+import { WriteTimes } from './write-times';
 
-jest.setTimeout(form({ short: 150_000, long: 600_000 }));
+jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
 
 const size = form({ short: { steady: 1, rounds: 1, paceMs: 150 }, long: { steady: 4, rounds: 3, paceMs: 1_000 } });
+/** So many writes into the work a leader is in the middle of it. */
+const MIDDLE = form({ short: 10, long: 60 });
 /** What was asked for just before the moment at which a proxy, or this process, looks at its clock, in milliseconds. */
 const CLOCKS_MS = 250;
 
@@ -48,9 +54,11 @@ test('the leader is killed in the middle of work: the other one finishes it', as
   const load = new Load(bench, await bench.namespace('killed'), size);
   await load.before();
   await endStateReached(load);
+  const succession = new Succession(other);
+  const before = leader.writesSince(0).length;
   const working = load.during();
   await bench.eventually('the leader to be in the middle of it', () =>
-    Promise.resolve(leader.writesSince(0).length > 60 ? true : undefined),
+    Promise.resolve(leader.writesSince(0).length >= before + MIDDLE ? true : undefined),
   );
   await leader.operator.kill();
   const killedAt = Date.now();
@@ -58,6 +66,7 @@ test('the leader is killed in the middle of work: the other one finishes it', as
   await other.operator.working();
   expect(other.writesSince(0).filter(({ at }) => at < killedAt)).toEqual([]);
   await endStateReached(load);
+  await succession.expectSound(load);
   await succeeded();
 });
 
@@ -73,6 +82,7 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
     await bench.until(HelloApp.type, at(name), 'Ready', ready);
   }
 
+  const succession = new Succession(other);
   const held = new HeldRequests();
   leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
   await bench.respec(HelloApp, at('replaced'), { image: 'nginx:2' });
@@ -131,6 +141,19 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   expect(leader.writesSince(resumedAt).map(sentenceOf)).toEqual([]);
   expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
   await settled();
+  const living = [
+    ...['replaced', 'changed', 'created'].map((name) => [HelloApp, name] as const),
+    [Foo, 'foo'] as const,
+  ];
+  let forced = 0;
+  await succession.expectSound({
+    bench,
+    living,
+    forceReconciles: async () => {
+      const annotations = { [RECONCILE_AT_ANNOTATION]: String((forced += 1)) };
+      for (const [kind, name] of living) await bench.patch(kind.type, at(name), { metadata: { annotations } });
+    },
+  });
   await succeeded();
 });
 
@@ -145,19 +168,13 @@ test.each(cuts)('a leader that %s has ended its work before the other one begins
   const load = new Load(bench, await bench.namespace('cut'), size);
   await load.before();
   await endStateReached(load);
+  const succession = new Succession(other);
   const working = load.during();
-  const pending = new Set<string>();
-  await bench.eventually('the leader to be at work', () =>
-    Promise.resolve(leader.writesSince(Date.now() - 1_000).length > 0 ? true : undefined),
-  );
-  leader.proxy.fault = async (exchange) => {
-    const { writes, beside } = exchange.request;
-    const sentence = sentenceOf(exchange.request);
-    if (writes && !beside) pending.add(sentence);
-    exchange.gone.addEventListener('abort', () => pending.delete(sentence));
-    await fault(exchange);
-  };
+  const writes = new WriteTimes();
   const cutAt = Date.now();
+  leader.proxy.fault = writes.under(fault);
+  // Its watches tell it what there is to write as long as they stand.
+  await bench.eventually('a write to be under way', () => Promise.resolve(writes.all.length > 0 ? true : undefined));
   leader.proxy.cut();
   const deadline = leader.lastRenewal(cutAt) + RENEW_DEADLINE_MS;
   await working;
@@ -165,9 +182,12 @@ test.each(cuts)('a leader that %s has ended its work before the other one begins
   const lostAt = await leader.said('lost leadership');
   const ledAt = await other.said('became leader');
   expect(lostAt).toBeLessThan(ledAt);
-  expect([...pending]).toEqual([]);
+  // Those that got no answer had waited until then, and no longer.
+  if (fault === stall) expect(writes.openAt(lostAt - CLOCKS_MS)).not.toEqual([]);
+  expect(writes.openAt(ledAt)).toEqual([]);
   expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
   expect(await leader.operator.exited).toEqual({ code: 1, signal: null });
   await endStateReached(load);
+  await succession.expectSound(load);
   await succeeded();
 });

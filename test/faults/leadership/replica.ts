@@ -15,14 +15,26 @@ export class Replica {
     readonly proxy: FaultProxy,
   ) {}
 
-  /** Starts one; resolves when it knows the cluster, which is before it leads. */
+  /**
+   * Starts one; resolves when it knows the cluster, which is before it leads.
+   *
+   * @throws Error when it never does; neither an operator nor a proxy is left then
+   */
   static async start(bench: Bench): Promise<Replica> {
     const { plane, platform } = bench;
     const proxy = await FaultProxy.start(plane.adminKubeconfig);
-    const kubeconfig = proxy.kubeconfig(await plane.kubeconfigFor(platform.account));
-    const operator = await OperatorProcess.start({ kubeconfig, args: platform.args });
-    await operator.log.line('every cache is synced');
-    return new Replica(operator, proxy);
+    let operator: OperatorProcess | undefined;
+    try {
+      const kubeconfig = proxy.kubeconfig(await plane.kubeconfigFor(platform.account));
+      // Audits come often, so that what a watch has missed is found while a test lasts.
+      operator = await OperatorProcess.start({ kubeconfig, args: [...platform.args, '--audit-seconds=1'] });
+      await operator.log.line('every cache is synced');
+      return new Replica(operator, proxy);
+    } catch (error) {
+      await operator?.kill();
+      await proxy.close();
+      throw error;
+    }
   }
 
   /** Its writes since a moment (milliseconds since 1970), oldest first. */

@@ -31,6 +31,7 @@ test('while owners are not heard of, a child of a deleted one is not made again 
     const since = bench.proxy.requests.slice(0, cut).filter(({ verb }) => verb === 'watch');
     return Promise.resolve(since.some(({ resource }) => resource === 'deployments.apps') ? true : undefined);
   });
+  expect(bench.proxy.hits().some(isWatchOfFoos)).toBe(true);
   const before = bench.proxy.writes().length;
   await bench.remove(Foo.type, ref);
   await delay(lookMs);

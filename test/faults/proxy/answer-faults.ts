@@ -15,6 +15,7 @@ export const cutAnswer: Fault = async (exchange) => {
 export const truncatedAnswer: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') return cutEvents(0, { cleanly: true })(exchange);
   const answer = await exchange.wholeAnswer();
+  exchange.hurt();
   exchange.send({ ...answer, body: answer.body.subarray(0, Math.ceil(answer.body.length / 2)) });
 };
 
@@ -31,6 +32,7 @@ export interface Slowness {
 /** The request is slow to go, and the answer trickles. */
 export function slow({ delayMs, bytes = Infinity, everyMs = 10 }: Slowness): Fault {
   return async (exchange) => {
+    exchange.hurt();
     await delay(delayMs, undefined, { signal: exchange.gone });
     await exchange.relay(await exchange.forward(), new Trickle(bytes, everyMs));
   };

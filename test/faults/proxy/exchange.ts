@@ -18,6 +18,14 @@ export interface WholeAnswer {
   readonly body: Buffer;
 }
 
+/** What the proxy does and notes for an exchange. */
+export interface ExchangeHooks {
+  /** Cuts the client's connection by a TCP reset. */
+  readonly reset: () => void;
+  /** The exchange was hurt; called once at most. */
+  readonly hurt: () => void;
+}
+
 /** What a forwarded request may differ in. */
 export interface Changes {
   /** Path and query. @default as it came */
@@ -30,24 +38,33 @@ export interface Changes {
  * One request and what is done with it. A fault composes these steps; `pass` is what a proxy does that does no harm.
  *
  * Guarantee: whatever becomes of the upstream, the client sees either an answer or the end of its connection, never silence that
- * nobody asked for.
+ * nobody asked for. Whatever differs from a pass counts as hurt: steps that can do nothing else count by themselves, of the others a fault
+ * says so, by `hurt`, when it has come to it.
  */
 export class Exchange {
   /** Aborts when the client has gone, or was sent away. */
   readonly gone: AbortSignal;
   private readonly going = new AbortController();
+  private isHurt = false;
 
   constructor(
     readonly request: ProxiedRequest,
     private readonly incoming: IncomingMessage,
     private readonly outgoing: ServerResponse,
     private readonly upstream: Upstream,
-    private readonly resetConnection: () => void,
+    private readonly hooks: ExchangeHooks,
   ) {
     this.gone = this.going.signal;
     outgoing.once('close', () => {
       this.going.abort();
     });
+  }
+
+  /** Counts the exchange as hurt. */
+  hurt(): void {
+    if (this.isHurt) return;
+    this.isHurt = true;
+    this.hooks.hurt();
   }
 
   /** Sends the request on and the answer back as it comes. */
@@ -101,6 +118,7 @@ export class Exchange {
 
   /** Sends the first bytes of a whole answer, whose headers promise all of them, and cuts the connection. */
   async sendPart({ status, headers, body }: WholeAnswer, bytes: number): Promise<void> {
+    this.hurt();
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     // Sent before the connection ends: a reset may overtake what was written.
     await new Promise<void>((resolve) => this.outgoing.write(body.subarray(0, bytes), () => resolve()));
@@ -109,6 +127,7 @@ export class Exchange {
 
   /** Refuses as the API server does, with a Status, without asking it. */
   refuse(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): void {
+    this.hurt();
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `fault: ${reason}`, reason, code };
     this.send({
       status: code,
@@ -119,12 +138,14 @@ export class Exchange {
 
   /** Cuts the client's connection by a TCP reset. */
   reset(): void {
-    this.resetConnection();
+    this.hurt();
+    this.hooks.reset();
     this.going.abort();
   }
 
   /** Waits, without a word, for the client to give up. */
   async silence(): Promise<void> {
+    this.hurt();
     if (this.gone.aborted) return;
     await new Promise<void>((resolve) => {
       this.gone.addEventListener('abort', () => resolve(), { once: true });

@@ -15,6 +15,8 @@ test('without a fault nothing differs, and what was asked is told; an operator k
   await bench.until(HelloApp.type, ref, 'Ready', ready);
   expect(bench.proxy.writes()[0]).toMatchObject({ verb: 'create', resource: 'deployments.apps', namespace });
 
+  expect(bench.proxy.hits()).toEqual([]);
+
   let held = 0;
   bench.proxy.fault = when(
     ({ writes, beside }) => writes && !beside,
@@ -25,6 +27,8 @@ test('without a fault nothing differs, and what was asked is told; an operator k
   );
   await bench.respec(HelloApp, ref, { image: 'nginx:2' });
   await bench.eventually('a write that is held', () => Promise.resolve(held > 0 ? true : undefined));
+  expect(bench.proxy.hits().every(({ writes }) => writes)).toBe(true);
+  expect(bench.proxy.hits()).toHaveLength(held);
   bench.heal();
   await bench.crash();
   await bench.until(HelloApp.type, ref, 'Ready', (object) => ready(object));

@@ -21,6 +21,18 @@ export function when(affected: (request: ProxiedRequest) => boolean, fault: Faul
   return (exchange) => (affected(exchange.request) ? fault(exchange) : exchange.pass());
 }
 
+/** A request that came, without its body. */
+export type SeenRequest = ProxiedRequest & {
+  /** When, in milliseconds since 1970. */
+  readonly at: number;
+  /** Whether it asks for metadata only, as audits do, and whoever looks whether an object still lives. */
+  readonly metadataOnly: boolean;
+  /** The name in the body, of a create: its path tells none. */
+  readonly creates?: string;
+  /** Whether a fault has changed anything about it or its answer until now; a watch may stand for long before one does. */
+  readonly hurt: boolean;
+};
+
 interface KubeconfigFile {
   clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
 }
@@ -34,8 +46,8 @@ interface KubeconfigFile {
 export class FaultProxy {
   /** What is done with requests from now on. @default they pass */
   fault: Fault = passing;
-  /** Every request that came, oldest first, without its body. */
-  readonly requests: (ProxiedRequest & { readonly at: number })[] = [];
+  /** Every request that came, oldest first. */
+  readonly requests: SeenRequest[] = [];
   /** The TCP connections below TLS, by the client's port: a connection can be reset only there. */
   private readonly connections = new Map<number | undefined, Socket>();
 
@@ -88,6 +100,11 @@ export class FaultProxy {
     return this.requests.filter(({ writes, beside }) => writes && !beside);
   }
 
+  /** Requests that came since a moment (milliseconds since 1970) and were hurt, oldest first. */
+  hits(since = 0): readonly SeenRequest[] {
+    return this.requests.filter(({ hurt, at }) => hurt && at >= since);
+  }
+
   /** Cuts every connection, watches too. */
   cut(): void {
     for (const socket of this.connections.values()) socket.resetAndDestroy();
@@ -107,8 +124,10 @@ export class FaultProxy {
     try {
       const body = await wholeBody(incoming);
       const request = proxiedRequest(incoming.method ?? 'GET', incoming.url ?? '/', body);
-      this.requests.push({ ...request, body: Buffer.alloc(0), at: Date.now() });
-      const exchange = new Exchange(request, incoming, outgoing, this.upstream, reset);
+      const seen = { ...request, ...detailsOf(request, incoming), body: Buffer.alloc(0), at: Date.now(), hurt: false };
+      this.requests.push(seen);
+      const hurt = (): void => void (seen.hurt = true);
+      const exchange = new Exchange(request, incoming, outgoing, this.upstream, { reset, hurt });
       await this.fault(exchange);
     } catch {
       // The client has gone, or the server cannot be reached: what is left of the connection is cut, as the network would.
@@ -119,6 +138,14 @@ export class FaultProxy {
 
 /** No fault. */
 export const passing: Fault = (exchange) => exchange.pass();
+
+/** What a request's line does not tell. */
+function detailsOf({ verb, beside, body }: ProxiedRequest, { headers }: IncomingMessage) {
+  const metadataOnly = headers.accept?.includes('as=PartialObjectMetadata') === true;
+  if (verb !== 'create' || beside) return { metadataOnly };
+  const { metadata } = JSON.parse(body.toString('utf8')) as { readonly metadata?: { readonly name?: string } };
+  return { metadataOnly, ...(metadata?.name === undefined ? {} : { creates: metadata.name }) };
+}
 
 async function wholeBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -26,6 +26,7 @@ export function staleReads(revision: () => string): Fault {
     const answer = await exchange.wholeAnswer({ target: `${path}?${query.toString()}` });
     if (answer.status !== 200) return exchange.pass();
     const found = name === undefined ? answer : onlyItem(answer);
+    exchange.hurt();
     if (found === undefined) exchange.refuse(404, 'NotFound');
     else exchange.send(found);
   };
@@ -58,6 +59,8 @@ export function pagesOf(limit: number, further?: Fault): Fault {
     const query = new URLSearchParams(url.searchParams);
     if (query.has('continue') && further !== undefined) return further(exchange);
     query.set('limit', String(limit));
+    // That there is another page shows that the list did not come in one piece.
+    if (query.has('continue')) exchange.hurt();
     return exchange.pass({ target: `${url.pathname}?${query.toString()}` });
   };
 }

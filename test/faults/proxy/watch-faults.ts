@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
+import type { Exchange } from './exchange';
 import type { Fault } from './fault-proxy';
 
 /**
@@ -34,6 +35,7 @@ function endsAfter(count: number, end: (line: Buffer, out: Out) => void): Fault 
         left -= 1;
         out.push(line);
       } else {
+        exchange.hurt();
         end(line, out);
       }
     });
@@ -53,14 +55,41 @@ const EXPIRED = {
 /** A watch is opened, and no event ever comes; what is no watch passes. */
 export const silentWatch: Fault = async (exchange) => {
   if (exchange.request.verb !== 'watch') return exchange.pass();
-  return exchange.relay(await exchange.forward(), new Transform({ transform: (_chunk, _encoding, done) => done() }));
+  return exchange.relay(
+    await exchange.forward(),
+    swallowing(exchange, () => true),
+  );
 };
+
+/** Watches that are open when the signal aborts are silent from then on, without an end; what is opened later passes. */
+export function silentFrom(signal: AbortSignal): Fault {
+  return async (exchange) => {
+    if (exchange.request.verb !== 'watch' || signal.aborted) return exchange.pass();
+    return exchange.relay(
+      await exchange.forward(),
+      swallowing(exchange, () => signal.aborted),
+    );
+  };
+}
+
+function swallowing(exchange: Exchange, isSilent: () => boolean): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      if (isSilent()) {
+        exchange.hurt();
+        done();
+      } else {
+        done(null, chunk);
+      }
+    },
+  });
+}
 
 /** Every event of a watch comes this much later, in milliseconds, while reads and writes go on; what is no watch passes. */
 export function delayedEvents(ms: number): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
-    return exchange.relay(await exchange.forward(), new Later(ms));
+    return exchange.relay(await exchange.forward(), new Later(ms, () => exchange.hurt()));
   };
 }
 
@@ -106,11 +135,15 @@ class Lines extends Transform {
 class Later extends Transform {
   private readonly timers = new Set<NodeJS.Timeout>();
 
-  constructor(private readonly ms: number) {
+  constructor(
+    private readonly ms: number,
+    private readonly onLate: () => void,
+  ) {
     super();
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.onLate();
     this.after(() => void this.push(chunk));
     done();
   }

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { useFaultBench } from '../fault-bench';
 import { form } from '../form';
 import { alone } from './alone';
-import { startAuditing } from '../support/calm';
+import { CALM_WITHIN_MS, startAuditing } from '../support/calm';
 import { liveThrough } from '../support/live-through';
 
-jest.setTimeout(form({ short: 120_000, long: 900_000 }));
+jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
 
 const bench = useFaultBench();
 
@@ -17,23 +17,16 @@ beforeAll(async () => {
   await startAuditing(bench);
 }, 60_000);
 
-/**
- * With leader election a controller manager that is cut off for so long ends, and another begins anew. This one has none, and its ReplicaSets would
- * wait five minutes for pods whose creation was cut off. Source: kubernetes, ExpectationsTimeout in pkg/controller/controller_utils.go.
- */
-function newControllers(): Promise<void> {
-  return bench.plane.faults.restartControllerManager();
-}
-
 test('the API server is killed in the middle of work, and comes back', async () => {
   const { faults } = bench.plane;
   await liveThrough(bench, async (work) => {
     const working = work();
     await delay(beforeMs);
-    await faults.killApiServer();
-    await delay(troubleMs);
-    await faults.startApiServer();
-    await newControllers();
+    await bench.outage(async () => {
+      await faults.killApiServer();
+      await delay(troubleMs);
+      await faults.startApiServer();
+    });
     await working;
   });
 });
@@ -43,10 +36,11 @@ test('the API server freezes in the middle of work, and thaws', async () => {
   await liveThrough(bench, async (work) => {
     const working = work();
     await delay(beforeMs);
-    faults.pauseApiServer();
-    await delay(troubleMs);
-    faults.resumeApiServer();
-    await newControllers();
+    await bench.outage(async () => {
+      faults.pauseApiServer();
+      await delay(troubleMs);
+      faults.resumeApiServer();
+    });
     await working;
   });
 });

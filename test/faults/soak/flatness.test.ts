@@ -1,4 +1,4 @@
-import { flatness, median, theilSen } from './flatness';
+import { flatness, floors, median, theilSen } from './flatness';
 import type { Point } from './flatness';
 
 const bounds = { perHour: 20, growth: 0.05 };
@@ -64,6 +64,35 @@ test('what falls is flat, and so is what stands still at 0', () => {
   ).toEqual([]);
   const still = Array.from({ length: 30 }, (_, i) => ({ hours: i, value: 0 }));
   expect(flatness(still, { perHour: 0, growth: 0 })).toEqual({ median: 0, perHour: 0, growth: 0, problems: [] });
+});
+
+/** A heap that grows by garbage until it is collected, every 110 s, and keeps a little more each time. */
+function heap(seed: number, perHour: number): readonly Point[] {
+  const random = randomOf(seed);
+  const phase = random() * 110;
+  return Array.from({ length: 360 }, (_, i) => {
+    const garbage = ((i * 5 + phase) % 110) * (0.1 + 0.02 * random());
+    const hours = (i * 5) / 3600;
+    return { hours, value: 45 - 5 * Math.exp(-hours * 20) + garbage + 0.3 * random() + perHour * hours };
+  });
+}
+const floorBounds = { perHour: 3, growth: 0.05 };
+const floorOf = (points: readonly Point[]): readonly Point[] => floors(points, 0.05);
+
+test('the floor of a heap shows a leak that its garbage hides', () => {
+  expect(floorOf(heap(1, 0))).toHaveLength(10);
+  expect(runs.flatMap((run) => flatness(floorOf(heap(run, 0)), floorBounds).problems)).toEqual([]);
+  const found = runs.map((run) => flatness(floorOf(heap(run, 6)), floorBounds).problems);
+  expect(found.filter(({ length }) => length === 0)).toEqual([]);
+});
+
+test('a floor is the lowest of its window, and the last window counts when it is whole', () => {
+  const points = [5, 3, 4, 9, 8, 7, 2].map((value, hours) => ({ hours, value }));
+  expect(floors(points, 3)).toEqual([
+    { hours: 1.5, value: 3 },
+    { hours: 4.5, value: 7 },
+  ]);
+  expect(floors(points, 4)).toHaveLength(1);
 });
 
 test('a handful of samples is not judged', () => {

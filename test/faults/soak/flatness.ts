@@ -57,6 +57,26 @@ export function flatness(points: readonly Point[], bounds: FlatBounds): Flatness
 }
 
 /**
+ * The lowest value of each window of time, at the window's middle. Of a heap that is collected now and then, this is what the collection leaves:
+ * garbage that waits for it hides a leak of its own size.
+ *
+ * @param hours the length of a window; the last one is left out when it has not come to its end
+ */
+export function floors(points: readonly Point[], hours: number): readonly Point[] {
+  const windows = new Map<number, number>();
+  for (const point of points) {
+    const window = Math.floor(point.hours / hours);
+    windows.set(window, Math.min(point.value, windows.get(window) ?? Infinity));
+  }
+  const end = points.at(-1)?.hours ?? 0;
+  // It has come to its end, too, when the next sample would lie beyond.
+  const slack = (end - (points[0]?.hours ?? 0)) / Math.max(1, points.length - 1);
+  return [...windows]
+    .filter(([window]) => (window + 1) * hours <= end + 1.5 * slack)
+    .map(([window, value]) => ({ hours: (window + 0.5) * hours, value }));
+}
+
+/**
  * The median of the slopes between all pairs of points (H. Theil, 1950; P. K. Sen, 1968).
  *
  * @returns NaN when no two points differ in time

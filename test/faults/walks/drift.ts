@@ -2,7 +2,7 @@ import { owned } from '../../../constructs/core/owned';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { ApiClient } from '../../../operator/src/client/api-client';
-import { refOf } from '../../../operator/src/reconcile/write-child';
+import { refOf } from '../../../operator/src/reconcile/object-ref';
 
 /** A child as somebody else finds it. */
 export interface Found {

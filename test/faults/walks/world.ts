@@ -99,11 +99,10 @@ export class World {
         bench.operator.resume();
         return this.revive();
       case 'restart-api-server':
-        await bench.plane.faults.restartApiServer();
-        return this.apiServes();
+        return bench.outage(() => bench.plane.faults.restartApiServer());
       case 'compact-etcd':
-        await bench.plane.faults.compactEtcd();
-        return this.apiServes();
+        // Which restarts the API server.
+        return bench.outage(() => bench.plane.faults.compactEtcd());
       case 'calm':
         bench.proxy.fault = passing;
         return;
@@ -116,15 +115,5 @@ export class World {
         if (cutsFirst(step.fault, step.seed)) bench.proxy.cut();
       }
     }
-  }
-
-  /** A server that has just started refuses our kinds for a moment, though it says that it is ready. */
-  private async apiServes(): Promise<void> {
-    await this.bench.eventually('every kind to be served again', async () => {
-      await ClusterView.look(this.bench.client, this.namespace);
-      return true;
-    });
-    // Its watches would come back when its own backoff is over, and its garbage collector may have missed what happened until then.
-    await this.bench.plane.faults.restartControllerManager();
   }
 }

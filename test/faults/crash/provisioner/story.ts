@@ -33,7 +33,7 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
   const { world, log } = scene;
   const { platform, plane } = world.bench;
   const args = platform.args.filter((arg) => !arg.startsWith('--leader-elect') && !arg.startsWith('--lease-'));
-  const own = [`--config-dir=${world.configDir}`, `--key-dir=${world.keyDir}`];
+  const own = [`--config-dir=${world.configDir}`, `--key-dir=${world.keyDir}`, '--audit-seconds=1'];
   const env = { PATH: world.path };
   const subject = await CrashingOperator.start({
     kubeconfig: await plane.kubeconfigFor(platform.account),
@@ -49,6 +49,7 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
   try {
     const snapshots = new Map<string, Snapshot>();
     for (const stage of clusterLife) snapshots.set(stage.name, await liveThroughStage(scene, stage, subject));
+    await subject.expectNothingMissed();
     expect(overlaps(log.since(began))).toEqual([]);
     expect(subject.errors).toEqual([]);
     return {

@@ -1,0 +1,108 @@
+import { waitFor } from '../../../local/testing';
+import { operatorKinds } from '../../e2e/operator/support/bench';
+import { useFaultBench } from '../fault-bench';
+import { form, long } from '../form';
+import { when } from '../proxy/fault-proxy';
+import type { Fault } from '../proxy/fault-proxy';
+import type { ProxiedRequest } from '../proxy/proxied-request';
+import { aboutWork, silentFrom, silentWatch, sometimes, stall } from '../proxy/faults';
+import { startAuditing } from '../support/calm';
+import { liveThrough } from '../support/live-through';
+import { seed } from '../support/seed';
+import { underFault, watches, writes } from './under-fault';
+
+// In all of these nobody cuts a connection: that nothing comes any more the operator has to notice by itself.
+
+jest.setTimeout(form({ short: 300_000, long: 900_000 }));
+
+/** A watch is given up after 70 s of silence, a request after 30 s; a busy machine takes some more. */
+const patienceMs = { watches: 100_000, requests: 60_000 };
+
+const bench = useFaultBench();
+const silence = new AbortController();
+
+beforeAll(async () => {
+  // Before the watches are opened, which it leaves alone until silence falls.
+  bench.proxy.fault = silentFrom(silence.signal);
+  await startAuditing(bench);
+}, 60_000);
+
+beforeEach(async () => {
+  if (!bench.operator.running) await startAuditing(bench);
+}, 60_000);
+
+// Whatever has failed, the next test begins with connections that are sound.
+afterEach(() => bench.heal());
+
+test('watches that are open fall silent while new connections pass: each is opened anew', async () => {
+  await liveThrough(bench, async (work) => {
+    const watched = watchedSince(0);
+    const began = Date.now();
+    silence.abort();
+    await work();
+    await waitFor(() => watchedSince(began).size === watched.size, {
+      describe: `each of the ${String(watched.size)} watches to be opened anew`,
+      timeout: patienceMs.watches,
+    });
+    // There was something to hear of.
+    const unheard = bench.proxy.hits().map(({ resource }) => resource);
+    expect(unheard).toEqual(expect.arrayContaining(operatorKinds.map(({ crdName }) => crdName)));
+  });
+});
+
+test('a third of the requests get silence: they are given up, and the work is done', async () => {
+  const swallowed = counted(stall);
+  const isAnswered = (request: ProxiedRequest): boolean => aboutWork(request) && request.verb !== 'watch';
+  await liveThrough(bench, async (work) => {
+    await underFault(bench, when(isAnswered, sometimes(seed, 0.33, swallowed.fault)), { writes }, work);
+    await waitFor(() => swallowed.underWay() === 0, {
+      describe: 'the requests without an answer to be given up',
+      timeout: patienceMs.requests,
+    });
+  });
+});
+
+// What takes 70 s more is left to the long form.
+(long ? test : test.skip)(
+  'half of the watches are silent from their beginning, a fifth of the requests too',
+  async () => {
+    const silent = counted(silentWatch);
+    const swallowed = counted(stall);
+    const watch = sometimes(seed, 0.5, silent.fault);
+    const request = sometimes(seed, 0.2, swallowed.fault);
+    await liveThrough(bench, async (work) => {
+      const fault: Fault = (exchange) => (exchange.request.verb === 'watch' ? watch : request)(exchange);
+      await underFault(bench, when(aboutWork, fault), { watches, writes }, async () => {
+        // Only what is opened from now on can be silent from its beginning.
+        bench.proxy.cut();
+        await work();
+      });
+      await waitFor(() => silent.underWay() + swallowed.underWay() === 0, {
+        describe: 'what is silent to be given up',
+        timeout: patienceMs.watches,
+      });
+    });
+  },
+);
+
+/** The types of which a watch was opened since a moment, in milliseconds since 1970. */
+function watchedSince(moment: number): ReadonlySet<string> {
+  const opened = bench.proxy.requests.filter(({ verb, at }) => verb === 'watch' && at >= moment);
+  return new Set(opened.map(({ resource }) => resource));
+}
+
+/** A fault, and how many of the requests that it hurt are still under way. */
+function counted(fault: Fault): { readonly fault: Fault; readonly underWay: () => number } {
+  let underWay = 0;
+  return {
+    underWay: () => underWay,
+    fault: async (exchange) => {
+      underWay += 1;
+      try {
+        await fault(exchange);
+      } finally {
+        underWay -= 1;
+      }
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { calm, expectNoStorm, trafficOf } from './traffic';
+import type { Asked, Traffic } from './traffic';
+
+const BEGAN = 1_000_000;
+const workload = { objects: 12, changes: 8 };
+const names = Array.from({ length: workload.objects }, (_, i) => `object-${String(i)}`);
+
+/** Of every write. */
+const what = { resource: 'deployments.apps', namespace: 'ns', writes: true, beside: false, metadataOnly: false };
+const url = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments');
+
+function write(name: string, afterMs: number): Asked {
+  return { ...what, verb: 'patch', name, url, at: BEGAN + afterMs };
+}
+
+/** A create, which tells its name in its body only. */
+function create(name: string, afterMs: number): Asked {
+  return { ...what, verb: 'create', creates: name, url, at: BEGAN + afterMs };
+}
+
+/** A list as audits take them. */
+function audit(afterMs: number): Asked {
+  const all = new URL('https://api-server/apis/apps/v1/deployments?limit=500');
+  return { ...what, verb: 'list', url: all, writes: false, metadataOnly: true, at: BEGAN + afterMs };
+}
+
+function every(ms: number, untilMs: number, ask: (afterMs: number) => Asked): readonly Asked[] {
+  return Array.from({ length: Math.floor(untilMs / ms) }, (_, i) => ask(i * ms));
+}
+
+/** Tried again after 5 ms, and then after twice as long each time. */
+function backingOff(name: string, fromMs: number, untilMs: number): readonly Asked[] {
+  const tries: Asked[] = [];
+  for (let at = fromMs, wait = 5; at < untilMs; at += wait, wait *= 2) tries.push(write(name, at));
+  return tries;
+}
+
+const inSeconds = (seconds: number, asked: readonly Asked[]): Traffic =>
+  trafficOf(asked, BEGAN, BEGAN + seconds * 1000);
+const judge = (traffic: Traffic): void => expectNoStorm(traffic, workload);
+
+test('a sane run is no storm: one write for each change, and eleven where all of them fail', () => {
+  const sane = names.flatMap((name) => every(400, 400 * workload.changes, (at) => write(name, at)));
+  expect(inSeconds(10, sane)).toEqual({
+    requests: names.length * workload.changes,
+    rate: (names.length * workload.changes) / 5,
+    most: { object: 'deployments.apps ns/object-0', writes: workload.changes },
+    densest: { object: 'deployments.apps ns/object-0', writes: workload.changes },
+  });
+  judge(inSeconds(10, sane));
+  const failing = names.flatMap((name, i) => backingOff(name, i * 100, 10_000));
+  expect(inSeconds(10, failing).densest.writes).toBe(10);
+  judge(inSeconds(10, [...sane, ...failing]));
+});
+
+test.each([
+  ['one write', (at: number) => write('object-0', at)],
+  ['one create', (at: number) => create('object-0', at)],
+])('%s tried again every 100 ms is a storm, in a short trouble as in a long one', (_what, ask) => {
+  const events = every(150, 4_500, ask);
+  judge(inSeconds(5, [...events, ...backingOff('object-0', 0, 5_000)]));
+  for (const seconds of [5, 60]) {
+    const traffic = inSeconds(seconds, [...events, ...every(100, seconds * 1000, ask)]);
+    expect(traffic.densest).toEqual({ object: 'deployments.apps ns/object-0', writes: 80 });
+    expect(() => judge(traffic)).toThrow();
+  }
+});
+
+test('now and then is a storm too when it goes on and on', () => {
+  const traffic = inSeconds(
+    60,
+    every(750, 60_000, (at) => write('object-0', at)),
+  );
+  expect(traffic.densest.writes).toBeLessThan(calm.writesInWindow);
+  expect(() => judge(traffic)).toThrow();
+});
+
+test('a loop without delays is a storm, even if it reads only', () => {
+  const writes = every(2, 10_000, (at) => write('object-0', at));
+  expect(() => judge(inSeconds(10, writes))).toThrow();
+  const reads = writes.map((asked): Asked => ({ ...asked, verb: 'get', writes: false }));
+  expect(inSeconds(10, reads)).toMatchObject({ rate: 500, most: { writes: 0 } });
+  expect(() => judge(inSeconds(10, reads))).toThrow();
+});
+
+test('audits, Leases, events and what came at other times are not counted', () => {
+  const audits = every(2, 10_000, audit);
+  expect(inSeconds(10, audits)).toMatchObject({ requests: audits.length, rate: 0 });
+  const lease: Asked = { ...write('leader', 0), resource: 'leases.coordination.k8s.io' };
+  const event: Asked = { ...write('event', 0), resource: 'events', beside: true };
+  const others = [lease, event, write('early', -1), write('late', 10_000)];
+  expect(inSeconds(10, others)).toMatchObject({ requests: 1, most: { writes: 0 }, densest: { writes: 0 } });
+});
