@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { HASH_ANNOTATION } from '../../constructs/core/envelope';
 import { childTypes } from '../../constructs/core/kind';
 import type { AnyKind } from '../../constructs/core/kind';
@@ -15,6 +14,7 @@ import { UndecodableObject } from './cache/undecodable-object';
 import { catchUp } from './catch-up';
 import type { ApiClient } from './client/api-client';
 import { ApiError } from './client/errors';
+import { within } from './client/within';
 import { BY_UID } from './controller/wake';
 import type { OperatorMetrics } from './runtime/metrics';
 import type { Logger } from './runtime/logger';
@@ -96,21 +96,13 @@ export class Caches {
    * @throws StartupError when that takes longer than `withinMs`; ReflectorStopped; the signal's reason
    */
   async catchUp(signal: AbortSignal, withinMs: number): Promise<void> {
-    const late = new AbortController();
+    const late = (): never => {
+      const why = this.problem() ?? 'the server does not answer in time';
+      const message = `became leader, but the caches may be behind what the leader before has seen: ${why}`;
+      throw new StartupError(`${message}; another replica may do better`);
+    };
     const whole = Promise.all(this.ofKinds.map((reflected) => this.catchUpOne(reflected, signal)));
-    const deadline = delay(withinMs, undefined, { signal: late.signal }).then(
-      () => {
-        const why = this.problem() ?? 'the server does not answer in time';
-        const message = `became leader, but the caches may be behind what the leader before has seen: ${why}`;
-        throw new StartupError(`${message}; another replica may do better`);
-      },
-      () => undefined,
-    );
-    try {
-      await Promise.race([whole, deadline]);
-    } finally {
-      late.abort();
-    }
+    await within(whole, { milliseconds: withinMs, late });
   }
 
   private async catchUpOne(reflected: Reflected, signal: AbortSignal): Promise<void> {

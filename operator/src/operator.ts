@@ -5,6 +5,7 @@ import type { KubeObject } from '../../constructs/core/kube-object';
 import { typeKey } from '../../constructs/core/resource-type';
 import { Caches } from './caches';
 import type { ApiClient } from './client/api-client';
+import { within } from './client/within';
 import { Controller } from './controller/controller';
 import { objectKey } from './controller/queue-key';
 import type { QueueKey } from './controller/queue-key';
@@ -111,7 +112,8 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     // Without a Lease nobody has written before, and the caches have just been filled.
     if (elector !== undefined && !signal.aborted) await Promise.race([caches.catchUp(signal, CATCH_UP_MS), stopped]);
     if (!signal.aborted) idle = await runControllers(options, caches, controllers);
-    if (!(await endsWithin(runs.idle(), options.effects?.drainMs ?? 0))) {
+    const drained = runs.idle().then(() => true);
+    if (!(await within(drained, { milliseconds: options.effects?.drainMs ?? 0, late: () => false }))) {
       logger.error({ runs: runs.size }, 'the steps under way did not end in time');
       idle = false;
     }
@@ -201,15 +203,6 @@ function makeControllers(
 function crossedTypes(kinds: readonly AnyKind[]): ReadonlySet<string> {
   const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
   return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
-}
-
-/** @returns whether it ended in time */
-async function endsWithin(end: Promise<void>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  const late = delay(ms, false, { signal: timer.signal }).catch(() => false);
-  const ended = await Promise.race([end.then(() => true), late]);
-  timer.abort();
-  return ended;
 }
 
 function makeElector(

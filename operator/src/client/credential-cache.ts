@@ -1,4 +1,5 @@
 import type { ClusterAccess, Credentials } from './cluster-access';
+import { within } from './within';
 
 /** Options of a `CredentialCache`. */
 export interface CredentialCacheOptions {
@@ -83,17 +84,11 @@ export class CredentialCache {
   }
 
   private async ask(rejected: boolean): Promise<Credentials> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      const message = `no credentials after ${this.timeoutMs / 1000} s; does the kubeconfig's exec plugin wait for input?`;
-      timer = setTimeout(() => reject(new Error(message)), this.timeoutMs);
-      // A process that has ended all else does not stay for them.
-      timer.unref();
-    });
-    try {
-      return await Promise.race([this.access.credentials(rejected), late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const late = (): never => {
+      const seconds = this.timeoutMs / 1000;
+      throw new Error(`no credentials after ${seconds} s; does the kubeconfig's exec plugin wait for input?`);
+    };
+    // A process that has ended all else does not stay for them.
+    return await within(this.access.credentials(rejected), { milliseconds: this.timeoutMs, late, ref: false });
   }
 }

@@ -14,6 +14,7 @@ import type { RetryPolicy } from './retry-policy';
 import { DEFAULT_RETRY_POLICY, retryDelayMs } from './retry-policy';
 import { errorCode, errorMessage, transportFailure } from './transport-failure';
 import { untilAborted } from './until-aborted';
+import { within } from './within';
 
 /** One HTTP answer, or the lack of one, for metrics. */
 export interface ResponseObservation {
@@ -229,8 +230,8 @@ export class Requester {
     try {
       const credentials = this.credentials.get();
       if (!(credentials instanceof Promise)) return credentials;
-      const inTime = bounds && within(credentials, Math.min(bounds.timeoutMs, bounds.deadline - performance.now()));
-      return await untilAborted(inTime ?? credentials, signal);
+      const bounded = bounds && inTime(credentials, Math.min(bounds.timeoutMs, bounds.deadline - performance.now()));
+      return await untilAborted(bounded ?? credentials, signal);
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       const request = `${method} ${path}`;
@@ -297,14 +298,9 @@ async function pause(milliseconds: number, signal: AbortSignal | undefined): Pro
   }
 }
 
-async function within<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
-  const timer = new AbortController();
-  const late = delay(Math.max(0, milliseconds), undefined, { signal: timer.signal }).then(() => {
+function inTime<T>(credentials: Promise<T>, milliseconds: number): Promise<T> {
+  const late = (): never => {
     throw new Error(`none came within ${String(Math.round(milliseconds) / 1000)} s`);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    timer.abort();
-  }
+  };
+  return within(credentials, { milliseconds, late });
 }
