@@ -37,9 +37,12 @@ export function observe(context: ReconcileContext, rendered: Rendered): Observed
     const cached = context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];
   };
-  const isOurs = (child: KubeObject): boolean => claimOf(child, self) === 'ours';
-  const unseen = rendered.children.filter((child) => !standing(child).some(isOurs));
-  const live = [...rendered.children.flatMap(standing).filter(isOurs), ...shared.flatMap(standing)];
+  const own = rendered.children.map((child) => ({
+    child,
+    live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
+  }));
+  const unseen = own.filter(({ live }) => live.length === 0).map(({ child }) => child);
+  const live = [...own.flatMap((one) => one.live), ...shared.flatMap(standing)];
   const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
   return { worst: worstOf([...live.flatMap(verdictOf), ...unseen.map(unseenVerdict)]), observed };
 }
