@@ -1,42 +1,22 @@
-import { owned } from '../../../constructs/core/owned';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
-import type { SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
-import { Harness, NAMESPACE, ref } from './harness';
+import type { Harness } from './harness';
+import { ref } from './harness';
+import { Service, SharedShop } from './shared-shop';
 
-const { Service } = owned;
 const CREATION = 'POST Service shop (kindred)';
 const AT_ONCE = 5;
-const spec = { msName: 'shop', version: '1', path: 'v1', image: 'i' };
 const reason =
   'Service "shop": something else deletes it as often as it is created; ' +
   'it is created again 1 s after the last time; have one of the two leave it alone';
 
 describe('a shared child that somebody else deletes again and again', () => {
+  let shop: SharedShop;
   let harness: Harness;
-  let now = 0;
-  let contests: Contests;
 
   beforeEach(async () => {
-    harness = new Harness(MicroServiceDeploy);
-    now = 0;
-    contests = new Contests(() => now);
-    await harness.add('a', { ...spec, fullName: 'shop-1' });
-    await harness.add('b', { ...spec, fullName: 'shop-2' });
-    await reconcile();
+    shop = await SharedShop.open();
+    harness = shop.harness;
   });
-
-  async function reconcile(): Promise<{ readonly result: SharedResult; readonly writes: readonly string[] }> {
-    harness.server.take();
-    const objects = harness.objects
-      .list()
-      .map(({ object }) => object)
-      .filter((object) => (object.spec as { msName: string }).msName === 'shop');
-    const target = { group: 'service', namespace: NAMESPACE, key: 'shop', objects };
-    const result = await reconcileShared({ ...harness.context, contests }, target);
-    return { result, writes: harness.server.writes };
-  }
 
   function remove(): void {
     if (harness.server.peek(Service, ref('shop')) !== undefined) harness.server.remove(Service, ref('shop'));
@@ -47,14 +27,14 @@ describe('a shared child that somebody else deletes again and again', () => {
     let creations = 0;
     for (let time = 0; time < 20; time++) {
       await act(time);
-      creations += (await reconcile()).writes.filter((write) => write === CREATION).length;
+      creations += (await shop.reconcile()).writes.filter((write) => write === CREATION).length;
     }
     return creations;
   }
 
   it('is created again five times and then left alone, with the delay for the next try', async () => {
     expect(await creationsOf(remove)).toBe(AT_ONCE);
-    const { result, writes } = await reconcile();
+    const { result, writes } = await shop.reconcile();
     expect(writes).toEqual([]);
     expect(result).toEqual({
       state: { state: 'failed', verdict: { state: 'failing', reason: 'ErrContested', message: reason } },
@@ -69,19 +49,18 @@ describe('a shared child that somebody else deletes again and again', () => {
 
   it('recovers when the other has stopped', async () => {
     await creationsOf(remove);
-    now += 1_000;
-    const { result, writes } = await reconcile();
+    shop.now += 1_000;
+    const { result, writes } = await shop.reconcile();
     expect(writes).toEqual([CREATION]);
     expect(result).toEqual({ state: { state: 'applied' }, retry: false, awaited: [] });
-    expect((await reconcile()).writes).toEqual([]);
+    expect((await shop.reconcile()).writes).toEqual([]);
   });
 
   it('is no contest when those who share it go and come again', async () => {
     const again = async (): Promise<void> => {
       for (const name of ['a', 'b']) harness.server.remove(MicroServiceDeploy.type, ref(name));
       harness.server.collect();
-      await harness.add('a', { ...spec, fullName: 'shop-1' });
-      await harness.add('b', { ...spec, fullName: 'shop-2' });
+      await shop.addBoth();
     };
     expect(await creationsOf(again)).toBe(20);
     expect(harness.events).toEqual([]);

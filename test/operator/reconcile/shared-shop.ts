@@ -1,0 +1,43 @@
+import { owned } from '../../../constructs/core/owned';
+import { MicroServiceDeploy } from '../../../constructs/kinds';
+import { Contests } from '../../../operator/src/reconcile/contests';
+import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
+import type { SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
+import { Harness, NAMESPACE } from './harness';
+
+export const { Service } = owned;
+export const shopSpec = { msName: 'shop', version: '1', path: 'v1', image: 'i' };
+
+/** Objects of one micro service, which share its Service `shop`, and a clock for its contests. */
+export class SharedShop {
+  readonly harness = new Harness(MicroServiceDeploy);
+  /** In milliseconds. */
+  now = 0;
+  private readonly contests = new Contests(() => this.now);
+
+  /** With two objects, `a` and `b`, and their Service made. */
+  static async open(): Promise<SharedShop> {
+    const shop = new SharedShop();
+    await shop.addBoth();
+    await shop.reconcile();
+    return shop;
+  }
+
+  async addBoth(): Promise<void> {
+    await this.harness.add('a', { ...shopSpec, fullName: 'shop-1' });
+    await this.harness.add('b', { ...shopSpec, fullName: 'shop-2' });
+  }
+
+  /** Reconciles the Service; @returns what came of it, and what was written for it */
+  async reconcile(): Promise<{ readonly result: SharedResult; readonly writes: readonly string[] }> {
+    const { server, objects: cache, context } = this.harness;
+    server.take();
+    const objects = cache
+      .list()
+      .map(({ object }) => object)
+      .filter(({ spec }) => (spec as { msName: string }).msName === shopSpec.msName);
+    const target = { group: 'service', namespace: NAMESPACE, key: shopSpec.msName, objects };
+    const result = await reconcileShared({ ...context, contests: this.contests }, target);
+    return { result, writes: server.writes };
+  }
+}
