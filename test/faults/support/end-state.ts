@@ -31,13 +31,6 @@ export async function endStateReached(load: Load): Promise<void> {
  */
 export async function expectEndState({ bench, namespace, living }: Load): Promise<void> {
   const owners = await Promise.all(operatorKinds.map(({ type }) => itemsOf(bench, type, namespace)));
-  const titles = owners.flat().map(titleOf);
-  expect(titles.sort()).toEqual(living.map(({ kind, name }) => `${kind.kind} ${name}`).sort());
-  const notReady = owners.flat().filter((owner) => !ready(owner));
-  expect(notReady.map((owner) => `${titleOf(owner)}: ${condition(owner, 'Ready')?.message ?? 'no condition'}`)).toEqual(
-    [],
-  );
-
   const types = new Map(operatorKinds.flatMap(childTypes).map((type) => [typeKey(type), type]));
   const children = (await Promise.all([...types.values()].map((type) => itemsOf(bench, type, namespace)))).flat();
   const expected = operatorKinds.flatMap((kind, i) => {
@@ -46,13 +39,34 @@ export async function expectEndState({ bench, namespace, living }: Load): Promis
   });
   const isOurs = ({ metadata }: KubeObject): boolean =>
     metadata.ownerReferences?.some(({ kind }) => operatorKinds.some((known) => known.kind === kind)) === true;
-  expect(children.filter(isOurs).map(titleOf).sort()).toEqual(expected.map(({ object }) => titleOf(object)).sort());
+  // All at once: what is still there of an owner tells why it is.
+  expect({
+    owners: owners.flat().map(standing).sort(),
+    notReady: owners.flat().flatMap(whyNotReady),
+    children: children.filter(isOurs).map(standing).sort(),
+  }).toEqual({
+    owners: living.map(({ kind, name }) => `${kind.kind} ${name}`).sort(),
+    notReady: [],
+    children: expected.map(({ object }) => titleOf(object)).sort(),
+  });
   for (const { object } of expected)
     expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
 }
 
 async function itemsOf(bench: Bench, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
   return (await bench.client.list(type, { namespace })).items;
+}
+
+/** An object by its title, and where it is being deleted, what holds it. */
+function standing(object: KubeObject): string {
+  const { deletionTimestamp, finalizers = [] } = object.metadata;
+  if (deletionTimestamp === undefined) return titleOf(object);
+  return `${titleOf(object)}, going since ${deletionTimestamp}, held by ${finalizers.join(', ')}`;
+}
+
+function whyNotReady(owner: KubeObject): readonly string[] {
+  if (ready(owner)) return [];
+  return [`${titleOf(owner)}: ${condition(owner, 'Ready')?.message ?? 'no condition'}`];
 }
 
 function titleOf({ kind, metadata }: KubeObject): string {
