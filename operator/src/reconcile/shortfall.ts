@@ -101,8 +101,10 @@ export function failureOf({ type, manifest }: RenderedChild, error: unknown): Sh
   const failure = classify(error);
   if (failure.kind === 'stale') throw error;
   const message = `${type.kind} "${manifest.metadata.name}": ${failure.message}`;
-  const state = failure.kind === 'terminal' ? 'stalled' : 'failing';
-  return { verdict: { state, reason: failure.reason, message }, retry: failure.kind === 'retry' };
+  const reason = { reason: failure.reason, message };
+  if (failure.kind === 'retry') return { verdict: { state: 'failing', ...reason }, retry: true };
+  // It may be somebody else's still, refused while it was to be adopted: then its events wake only who waits for its name.
+  return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref: refOf(manifest) } };
 }
 
 const SEVERITY: Readonly<Record<Verdict['state'], number>> = {
