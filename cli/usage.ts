@@ -7,6 +7,8 @@ const overview = `Kindred: Kubernetes kinds, defined once.
   kindred run       run the operator out of cluster, against the cluster of a kubeconfig
   kindred prepare   download or build the parts of the control plane, so that a later start takes seconds
   kindred help      this text, or that of one command: kindred help start
+
+In a checkout, kindred is: node dist/cli.cjs
 `;
 
 const topics: Readonly<Record<string, string>> = {

@@ -143,6 +143,10 @@ describe('the command line', () => {
 });
 
 describe('help', () => {
+  test('says how the command is called, since nothing puts it on PATH', () => {
+    expect(usage()).toContain('node dist/cli.cjs');
+  });
+
   test.each(commands)('there is some on %s', (command) => {
     expect(usage()).toContain(`kindred ${command}`);
     expect(usage(command)).toContain('kindred');
