@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kubectl, useControlPlane } from '../../../local/testing';
+import { name, version } from '../../../package.json';
 import { Consumer } from '../package/consumer';
 import { codeBlocks, commandsIn, filesIn, wordsOf } from './code-blocks';
 
@@ -10,6 +11,7 @@ jest.setTimeout(240_000);
 
 const page = readFileSync(join(__dirname, '..', '..', '..', 'docs', 'add-your-own-kind.md'), 'utf8');
 const blocks = codeBlocks(page);
+const installing = ['npm pack ../kindred', `npm install ./${name}-${version}.tgz`];
 const plane = useControlPlane({ components: 'full' });
 const operators: ChildProcess[] = [];
 let project: Consumer;
@@ -27,7 +29,7 @@ afterAll(async () => {
 /** Runs one command as the page says. @returns what it printed; a failing one rejects */
 async function run(line: string): Promise<string> {
   const [command, ...args] = wordsOf(line);
-  if (line === 'npm install') return ''; // done, with the package of this working tree
+  if (installing.includes(line)) return ''; // done, with the package of this working tree
   if (command === 'npx' && args[0] === 'tsc') return project.tsc(...args.slice(1));
   if (command === 'node' && args.at(-1) === '&') return start(args.slice(0, -1));
   if (command === 'node') return project.node(...args);
