@@ -88,8 +88,9 @@ function ownConditionTypes(kind: AnyKind): readonly string[] {
   return kind.conditionTypes.map(({ type }) => type);
 }
 
+/** Conditions are no field of a kind's own, though its schema has them where it says what sets its own apart: some of them may be others'. */
 function ownFields(kind: AnyKind): readonly string[] {
-  return Object.keys(kind.schema.status.properties ?? {});
+  return Object.keys(kind.schema.status.properties ?? {}).filter((field) => field !== 'conditions');
 }
 
 type Fields = Readonly<Record<string, unknown>>;

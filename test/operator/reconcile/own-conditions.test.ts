@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { defineKind } from '../../../constructs/core/kind';
+import type { Condition } from '../../../constructs/core/kube-object';
+import type { Verdict } from '../../../operator/src/reconcile/conditions';
+import { writeStatus } from '../../../operator/src/reconcile/write-status';
+import { Harness, ref } from './harness';
+
+const Thing = defineKind({
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Thing',
+  plural: 'things',
+  scope: 'Namespaced',
+  description: 'Something with a condition of its own.',
+  spec: z.object({}),
+  conditionTypes: [{ type: 'Made', description: 'It stands.' }],
+  lastUpdateTime: true,
+  owns: [],
+  children() {
+    // None.
+  },
+});
+
+describe('the status of a kind with conditions of its own', () => {
+  const verdict: Verdict = { state: 'failing', reason: 'R', message: 'm' };
+  let harness: Harness;
+
+  /** Writes the status that was written before. @returns the writes that it took */
+  async function again(): Promise<readonly string[]> {
+    const { object } = harness.objects.get(ref('a')) ?? {};
+    if (object === undefined) throw new Error('it is gone');
+    harness.server.take();
+    const conditions = [{ type: 'Made', status: 'False', reason: 'R', message: 'm' } as const];
+    await writeStatus(harness.context, { object, verdict, observed: {}, conditions });
+    return harness.server.writes;
+  }
+
+  function standing(change: (conditions: readonly Condition[]) => readonly Condition[]): void {
+    const { status } = harness.object('a');
+    harness.server.setStatus(Thing.type, ref('a'), {
+      ...status,
+      conditions: change(status.conditions as readonly Condition[]),
+    });
+  }
+
+  beforeEach(async () => {
+    harness = new Harness(Thing);
+    await harness.add('a', {});
+    expect(await again()).toHaveLength(1);
+  });
+
+  it('is not written again', async () => {
+    expect(await again()).toEqual([]);
+  });
+
+  it('is not written again where the server keeps them in another order', async () => {
+    standing((conditions) => [...conditions].reverse());
+    expect(await again()).toEqual([]);
+  });
+
+  it("is not written again where somebody else's condition stands among them", async () => {
+    const time = '2026-01-01T00:00:00Z';
+    const other: Condition = { type: 'Backup', status: 'True', reason: 'R', message: 'm', lastTransitionTime: time };
+    standing((conditions) => [...conditions, other]);
+    expect(await again()).toEqual([]);
+  });
+});
