@@ -21,7 +21,7 @@ export interface StatusWrite {
 }
 
 /**
- * Applies an object's status when it differs from what stands. A status that somebody else changes back again and again is written ever more
+ * Applies an object's status when it differs from what stands, and takes away what others have put into it under our names. A status that somebody else changes back again and again is written ever more
  * slowly; another one is written at once.
  *
  * @returns what is to be said when it had to be left as it is
@@ -50,14 +50,44 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
     metadata: { name, namespace, uid },
     status,
   };
-  const answer = await context.objects.trackWrite(refOf(object), () =>
+  const applied = await context.objects.trackWrite(refOf(object), () =>
     client.apply(kind.type, body, { fieldManager: FIELD_MANAGER, subresource: 'status' }),
   );
+  const answer = await withoutLeftovers(context, applied, status);
   contests.statuses.set(uid, claims);
   // A server that keeps something else than it is sent, having an older CRD say, contests nothing.
   if (correction !== undefined && sameStatus(kind, status, (answer.status ?? {}) as Fields & CommonStatus))
     contests.corrected(correction.contest);
   return undefined;
+}
+
+/**
+ * Takes away what a status says besides ours and only we may say: an apply leaves what another manager has put there, such as the `Stalled` that
+ * came back with a backup.
+ *
+ * @returns the object as it stands then
+ */
+async function withoutLeftovers(
+  { kind, client, objects }: ReconcileContext,
+  applied: KubeObject,
+  wanted: Fields & CommonStatus,
+): Promise<KubeObject> {
+  const stands = (applied.status ?? {}) as Fields & CommonStatus;
+  const fields = ownFields(kind).filter((field) => wanted[field] === undefined && stands[field] !== undefined);
+  const ours = ourConditionTypes(kind);
+  const said = new Set(wanted.conditions?.map(({ type }) => type));
+  const { conditions = [] } = stands;
+  const kept = conditions.filter(({ type }) => said.has(type) || !ours.has(type));
+  if (fields.length === 0 && kept.length === conditions.length) return applied;
+  const ref = refOf(applied);
+  // The version, because the list goes as a whole: others may have changed theirs.
+  const patch = {
+    metadata: { resourceVersion: applied.metadata.resourceVersion },
+    status: { ...Object.fromEntries(fields.map((field) => [field, null])), conditions: kept },
+  };
+  return objects.trackWrite(ref, () =>
+    client.patch(kind.type, ref, patch, { type: 'merge', fieldManager: FIELD_MANAGER, subresource: 'status' }),
+  );
 }
 
 function correctionOf(uid: string): Correction {
@@ -84,6 +114,11 @@ export function ownStatus(kind: AnyKind, object: KubeObject): Fields {
   return Object.fromEntries(ownFields(kind).map((field) => [field, live[field]]));
 }
 
+/** The types of all conditions that nobody else is to write. */
+function ourConditionTypes(kind: AnyKind): ReadonlySet<string> {
+  return new Set(['Ready', 'Reconciling', 'Stalled', ...ownConditionTypes(kind)]);
+}
+
 function ownConditionTypes(kind: AnyKind): readonly string[] {
   return kind.conditionTypes.map(({ type }) => type);
 }
@@ -102,7 +137,7 @@ function definedFields(fields: Fields): Fields {
 
 /** Whether our fields stand as wanted; fields that others put into the status do not count. */
 function sameStatus(kind: AnyKind, wanted: Fields & CommonStatus, live: Fields & CommonStatus): boolean {
-  const ours = new Set(['Ready', 'Reconciling', 'Stalled', ...ownConditionTypes(kind)]);
+  const ours = ourConditionTypes(kind);
   return (
     wanted.observedGeneration === live.observedGeneration &&
     ownFields(kind).every((field) => isDeepStrictEqual(wanted[field], live[field])) &&

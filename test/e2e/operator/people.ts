@@ -1,4 +1,5 @@
 import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import type { CommonStatus } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { ResourceType } from '../../../constructs/core/resource-type';
@@ -65,6 +66,32 @@ export function peopleTests(bench: Bench): void {
     const mended = await bench.until(CronTab.type, ref, 'Ready', ready);
     expect(condition(mended, 'Stalled')).toBeUndefined();
     await childrenStand(bench, CronTab, mended);
+  });
+
+  test('conditions and fields of ours that a restored status has brought along go, and those of others stay', async () => {
+    const ref = { namespace, name: 'restored' };
+    await bench.make(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
+    const before = await bench.until(CronTab.type, ref, 'Ready', ready);
+    const conditions = (before.status as CommonStatus).conditions ?? [];
+    const more = ['Stalled', 'Reconciling', 'Restored'].map((type) => ({
+      ...{ type, status: 'True', reason: 'Backup', message: 'as it was', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    }));
+    const status = { lastScheduleTime: '2026-01-01T00:00:00Z', conditions: [...conditions, ...more] };
+    await bench.client.patch(
+      CronTab.type,
+      ref,
+      { status },
+      {
+        ...{ type: 'merge', fieldManager: 'restore', subresource: 'status' },
+      },
+    );
+    const after = await bench.until(CronTab.type, ref, 'without them', (object) => {
+      const { lastScheduleTime } = object.status as { lastScheduleTime?: string };
+      return condition(object, 'Stalled') === undefined && lastScheduleTime === undefined;
+    });
+    expect(condition(after, 'Reconciling')).toBeUndefined();
+    expect(condition(after, 'Restored')).toMatchObject({ reason: 'Backup' });
+    expect(condition(after, 'Ready')).toEqual(condition(before, 'Ready'));
   });
 
   test('what keeps pods from being made shows in Ready', async () => {

@@ -126,6 +126,51 @@ describe('a status that somebody else changes back again and again', () => {
   });
 });
 
+describe('what somebody else has put into a status under our names', () => {
+  const TAKE = 'PATCH HelloApp web/status (kindred)';
+  const time = '2025-01-01T00:00:00Z';
+  const condition = (type: string): object => ({
+    ...{ type, status: 'True', reason: 'Backup', message: 'as it was', lastTransitionTime: time },
+  });
+  let fight: Fight;
+
+  beforeEach(async () => {
+    fight = new Fight();
+    await fight.begin();
+    fight.harness.server.setStatus(Deployment, ref('web'), rolledOut(2));
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+  });
+
+  const restore = (...types: readonly string[]): void => {
+    const { conditions } = fight.harness.object('web').status;
+    fight.meddle({ conditions: [...conditions, ...types.map(condition)] });
+  };
+
+  it('is taken away, and what is theirs stays', async () => {
+    restore('Stalled', 'Restored');
+    expect((await fight.reconcile()).writes).toEqual([WRITE, TAKE]);
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready', 'Restored=True Backup']);
+    expect((await fight.reconcile()).writes).toEqual([]);
+  });
+
+  it('is taken away ever more slowly where it comes back again and again', async () => {
+    expect(await fight.writesOf(() => restore('Reconciling'))).toBe(AT_ONCE);
+    expect((await fight.reconcile()).next).toMatchObject({ afterMs: 1_000, failed: { reason: 'ErrContested' } });
+  });
+
+  it('is left to whoever writes at the same time; the next reconcile takes it away', async () => {
+    restore('Stalled');
+    fight.harness.server.before = ({ verb }) => {
+      if (verb === 'PATCH') restore('Restored');
+    };
+    await expect(fight.reconcile()).rejects.toMatchObject({ reason: 'Conflict' });
+    fight.harness.server.before = () => undefined;
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready', 'Restored=True Backup']);
+  });
+});
+
 describe('a status that changes often by itself', () => {
   it('is written each time: pods that come and go, one by one', async () => {
     const fight = new Fight();
