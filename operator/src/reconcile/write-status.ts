@@ -33,10 +33,11 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
   const live = (object.status ?? {}) as CommonStatus & Readonly<Record<string, unknown>>;
   const { generation, name, namespace, uid = '' } = object.metadata;
   const previous = live.conditions ?? [];
-  const conditions = conditionsOf(verdict, {
-    ...{ generation, previous, now, lastUpdateTime: kind.lastUpdateTime },
-    own: write.conditions ?? previous.filter(({ type }) => ownConditionTypes(kind).includes(type)),
-  });
+  const own = write.conditions ?? [];
+  const made = conditionsOf(verdict, { generation, previous, now, lastUpdateTime: kind.lastUpdateTime, own });
+  // As they are: what was found out of one generation says nothing of the next.
+  const kept = write.conditions === undefined ? previous.filter(({ type }) => isOwnCondition(kind, type)) : [];
+  const conditions = [...made, ...kept];
   const status = { ...definedFields(observed), observedGeneration: generation, conditions };
   if (sameStatus(kind, status, live)) return undefined;
   const claims = fingerprint(status);
@@ -116,11 +117,11 @@ export function ownStatus(kind: AnyKind, object: KubeObject): Fields {
 
 /** The types of all conditions that nobody else is to write. */
 function ourConditionTypes(kind: AnyKind): ReadonlySet<string> {
-  return new Set(['Ready', 'Reconciling', 'Stalled', ...ownConditionTypes(kind)]);
+  return new Set(['Ready', 'Reconciling', 'Stalled', ...kind.conditionTypes.map(({ type }) => type)]);
 }
 
-function ownConditionTypes(kind: AnyKind): readonly string[] {
-  return kind.conditionTypes.map(({ type }) => type);
+function isOwnCondition(kind: AnyKind, name: string): boolean {
+  return kind.conditionTypes.some(({ type }) => type === name);
 }
 
 /** Conditions are no field of a kind's own, though its schema has them where it says what sets its own apart: some of them may be others'. */

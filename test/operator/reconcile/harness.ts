@@ -131,6 +131,7 @@ interface Status {
     readonly reason: string;
     readonly message: string;
     readonly lastTransitionTime: string;
+    readonly observedGeneration?: number;
   }[];
   readonly [field: string]: unknown;
 }

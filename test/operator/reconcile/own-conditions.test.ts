@@ -12,7 +12,7 @@ const Thing = defineKind({
   plural: 'things',
   scope: 'Namespaced',
   description: 'Something with a condition of its own.',
-  spec: z.object({}),
+  spec: z.object({ size: z.int32().default(1).describe('How large.') }),
   conditionTypes: [{ type: 'Made', description: 'It stands.' }],
   lastUpdateTime: true,
   owns: [],
@@ -56,6 +56,16 @@ describe('the status of a kind with conditions of its own', () => {
   it('is not written again where the server keeps them in another order', async () => {
     standing((conditions) => [...conditions].reverse());
     expect(await again()).toEqual([]);
+  });
+
+  it('does not say of a generation that nobody has looked at that it is made', async () => {
+    harness.respec('a', { size: 2 });
+    harness.annotate('a', { 'kindred.dev/paused': 'true' });
+    await harness.reconcile('a');
+    const { conditions } = harness.object('a').status;
+    const observed = conditions.map(({ type, observedGeneration }) => `${type} of ${String(observedGeneration)}`);
+    expect(observed).toEqual(['Ready of 2', 'Made of 1']);
+    expect((await harness.reconcile('a')).writes).toEqual([]);
   });
 
   it("is not written again where somebody else's condition stands among them", async () => {
