@@ -19,6 +19,8 @@ export interface RequestOptions {
    * that would not fit is left out, and the last refusal stands. @default none
    */
   readonly withinMs?: number;
+  /** Waits for no connection that others use. For a few short requests that must not be late. @default false */
+  readonly urgent?: boolean;
 }
 
 /** Options of a server-side apply. */

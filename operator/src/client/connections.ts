@@ -5,7 +5,7 @@ import type { TlsSettings } from './cluster-access';
 
 /** Options of the connection pools. */
 export interface ConnectionOptions {
-  /** Most connections that requests share; watches have one each, apart from these. @default 32 */
+  /** Most connections that requests share; watches and urgent requests have one each, apart from these. @default 32 */
   readonly maxConnections?: number;
   /** Upper bound of connecting, TLS included, in milliseconds. @default 10000 */
   readonly connectTimeoutMs?: number;
@@ -14,7 +14,8 @@ export interface ConnectionOptions {
 /** The pools of one set of TLS settings. */
 export interface Pools {
   readonly requests: Pool;
-  readonly watches: Pool;
+  /** For watches, and for what is urgent. */
+  readonly unbounded: Pool;
 }
 
 /** What undici connects with. */
@@ -29,7 +30,8 @@ const KEEP_ALIVE_MS = 60_000;
 
 /**
  * The pooled connections to one API server: one pool for requests, another for watches, so that long-lived watches take no
- * connection away from requests.
+ * connection away from requests. What is urgent goes through the second one: requests may take every connection of the first for as long as the
+ * slowest admission webhook does.
  *
  * Guarantees: nothing is allocated per request; when the client certificate or the CA changes, new requests go over new connections and
  * running ones end on the old.
@@ -61,7 +63,7 @@ export class Connections {
     this.tls = tls;
     this.pools = {
       requests: this.open(connect, this.options.maxConnections ?? 32),
-      watches: this.open(connect, null),
+      unbounded: this.open(connect, null),
     };
     return this.pools;
   }
@@ -69,7 +71,7 @@ export class Connections {
   /** Cuts every connection; what is under way fails with `reason`. */
   async destroy(reason: Error): Promise<void> {
     this.closed = true;
-    const pools = [...this.retired, ...(this.pools === undefined ? [] : [this.pools.requests, this.pools.watches])];
+    const pools = [...this.retired, ...(this.pools === undefined ? [] : [this.pools.requests, this.pools.unbounded])];
     this.pools = undefined;
     await Promise.all(pools.map((pool) => pool.destroy(reason)));
   }
@@ -100,7 +102,7 @@ export class Connections {
   }
 
   private retire(pools: Pools): void {
-    for (const pool of [pools.requests, pools.watches]) {
+    for (const pool of [pools.requests, pools.unbounded]) {
       this.retired.add(pool);
       const forget = (): boolean => this.retired.delete(pool);
       // Closing fails only when the pool was destroyed meanwhile, which is closed too.

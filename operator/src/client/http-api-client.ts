@@ -242,8 +242,10 @@ export function createApiClient(access: ClusterAccess, options: HttpApiClientOpt
   return new HttpApiClient(access, options);
 }
 
-function bounds({ timeoutMs, withinMs, signal }: RequestOptions): Pick<Call, 'timeoutMs' | 'withinMs' | 'signal'> {
-  return { timeoutMs, withinMs, signal };
+type Bounds = Pick<Call, 'timeoutMs' | 'withinMs' | 'signal' | 'urgent'>;
+
+function bounds({ timeoutMs, withinMs, signal, urgent }: RequestOptions): Bounds {
+  return { timeoutMs, withinMs, signal, urgent };
 }
 
 function dryRun(wanted: boolean | undefined): { dryRun?: 'All' } {

@@ -56,6 +56,8 @@ export interface Call {
   readonly timeoutMs?: number | undefined;
   readonly withinMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** See `RequestOptions`. */
+  readonly urgent?: boolean | undefined;
 }
 
 /** A watch request. */
@@ -170,7 +172,8 @@ export class Requester {
     }
     const timeoutMs = this.timeoutMsOf(call);
     try {
-      const response = await exchange(this.connections.for(credentials.tls).requests, {
+      const { requests, unbounded } = this.connections.for(credentials.tls);
+      const response = await exchange(call.urgent === true ? unbounded : requests, {
         method: call.method,
         path: `${this.basePath}${call.path}${call.query ?? ''}`,
         headers: this.headers(credentials, call.accept ?? JSON_TYPE, call.contentType),
@@ -193,7 +196,7 @@ export class Requester {
   private async openOnce(call: StreamCall, credentials: Credentials): Promise<ByteStream> {
     const started = performance.now();
     try {
-      const stream = new ByteStream(this.connections.for(credentials.tls).watches, {
+      const stream = new ByteStream(this.connections.for(credentials.tls).unbounded, {
         path: `${this.basePath}${call.path}${call.query}`,
         headers: this.headers(credentials, JSON_TYPE, undefined),
         signal: call.signal,

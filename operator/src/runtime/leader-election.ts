@@ -36,6 +36,9 @@ export interface LeaderElectionOptions extends Partial<ElectionTimes> {
   readonly random?: () => number;
 }
 
+/** What the work asks of the API server may take every connection for longer than the Lease lasts. */
+const urgently = { urgent: true } as const;
+
 type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
 
 /** The Lease as last seen, and when its record was first seen to be this one, on our monotonic clock. */
@@ -209,7 +212,7 @@ export class LeaderElector {
     }
     const now = this.clock.monotonicMs();
     const { leaseName: name, namespace } = this.options;
-    const lease = await this.options.client.get(leaseType, { name, namespace }, { signal, timeoutMs });
+    const lease = await this.options.client.get(leaseType, { name, namespace }, { ...urgently, signal, timeoutMs });
     signal.throwIfAborted();
     if (lease === undefined) this.observed = undefined;
     const observed = lease === undefined ? undefined : this.observe(lease);
@@ -231,7 +234,7 @@ export class LeaderElector {
     const blank: KubeObject = { apiVersion: leaseType.apiVersion, kind: leaseType.kind, metadata: { name, namespace } };
     const body = withRecord(observed?.lease ?? blank, record);
     this.mayHold = true;
-    const options = { fieldManager, signal, timeoutMs };
+    const options = { ...urgently, fieldManager, signal, timeoutMs };
     const stored = await (observed === undefined
       ? client.create(leaseType, body, options)
       : client.update(leaseType, body, options));
@@ -300,7 +303,7 @@ export class LeaderElector {
     const { client, leaseName: name, namespace, fieldManager = 'kindred', logger } = this.options;
     const { signal, cancel } = this.limit(new AbortController(), timeoutMs);
     try {
-      const options = { fieldManager, signal, timeoutMs };
+      const options = { ...urgently, fieldManager, signal, timeoutMs };
       await releaseLease(client, { name, namespace }, this.identity, () => this.clock.wallMs(), options);
       logger.info({ lease: this.where, identity: this.identity }, 'gave the Lease up');
     } catch (error) {
