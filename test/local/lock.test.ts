@@ -41,20 +41,26 @@ test('it is released when the work fails', async () => {
 });
 
 test('the lock of another living process is waited for, which is said once', async () => {
+  const released = path.join(folder, 'released');
   const script = `
+    const { writeFileSync } = require('node:fs');
     const { withLock } = require(${JSON.stringify(path.resolve(__dirname, '../../local/assets/lock'))});
     withLock(process.argv[1], { purpose: 'it', onProgress() {} }, async () => {
       console.log('held');
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await new Promise((resolve) => process.stdin.once('end', resolve).resume());
+      writeFileSync(process.argv[2], '');
     });`;
-  const other = spawn(process.execPath, ['--require', 'tsx/cjs', '-e', script, file], {
+  const other = spawn(process.execPath, ['--require', 'tsx/cjs', '-e', script, file, released], {
     cwd: path.resolve(__dirname, '../..'),
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   await new Promise((resolve) => other.stdout.once('data', resolve));
-  const held = Date.now();
-  await withLock(file, options(), () => Promise.resolve());
-  expect(Date.now() - held).toBeGreaterThan(200);
+  const onProgress = (line: string): void => {
+    lines.push(line);
+    // Not at once: it would be said a second time at one of the next looks.
+    setTimeout(() => other.stdin.end(), 200);
+  };
+  expect(await withLock(file, options({ onProgress }), () => Promise.resolve(existsSync(released)))).toBe(true);
   expect(lines).toEqual([`etcd v1: waiting for process ${String(other.pid)}, which is at it already`]);
 }, 20_000);
 

@@ -28,6 +28,11 @@ export interface Run {
   readonly stderr: string;
 }
 
+/** Without a locale: bash complains on stderr of one that is not installed, as that of whoever came by SSH may not be. */
+function withoutLocale(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(LANG|LANGUAGE|LC_[A-Z]+)$/.test(name)));
+}
+
 /** Runs a script as a machine would: the script is given, values come on stdin. */
 export function runScript(
   shell: readonly string[],
@@ -39,7 +44,7 @@ export function runScript(
   const result: SpawnSyncReturns<string> = spawnSync(program, [...args, '-c', script], {
     input: stdinText(values),
     encoding: 'utf8',
-    env,
+    env: withoutLocale(env),
     timeout: 60_000,
   });
   return { answer: parseAnswer(result.stdout), code: result.status, stdout: result.stdout, stderr: result.stderr };
@@ -48,5 +53,9 @@ export function runScript(
 /** Starts a script, for tests that do something to it meanwhile. */
 export function startScript(shell: readonly string[], script: string): ReturnType<typeof spawn> {
   const [program = 'sh', ...args] = shell;
-  return spawn(program, [...args, '-c', script], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  return spawn(program, [...args, '-c', script], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: withoutLocale(process.env),
+  });
 }

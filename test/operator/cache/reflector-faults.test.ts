@@ -1,8 +1,27 @@
+import type * as TimersPromises from 'node:timers/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, TransportError } from '../../../operator/src/client/errors';
 import { eventually } from '../support/eventually';
 import { status } from '../support/fake-api-server';
+import { holdTimeouts } from '../support/held-timeouts';
 import { seed, withReflector } from './reflector-harness';
+
+jest.mock('node:timers/promises', () => {
+  const actual = jest.requireActual<typeof TimersPromises>('node:timers/promises');
+  return { ...actual, setTimeout: jest.fn(actual.setTimeout) };
+});
+
+/** The bound on waiting for credentials, which has a timer of the same make. */
+const credentialsMs = 30_000;
+
+/** How long the reflector has waited after each failure, in milliseconds; the tests' own delays have no signal. */
+const waits = (): readonly number[] =>
+  jest
+    .mocked(delay)
+    .mock.calls.flatMap(([ms = 0, , options]) => (options?.signal === undefined || ms === credentialsMs ? [] : [ms]));
+
+beforeEach(() => void jest.mocked(delay).mockClear());
+afterEach(() => void jest.useRealTimers());
 
 describe('a watch that breaks', () => {
   test('a reset in mid-stream resumes at the last version, without a new list', () =>
@@ -68,37 +87,42 @@ describe('a watch that breaks', () => {
       );
     }));
 
-  test('after silence past the idle time the watch is made anew, which is no failure', () =>
-    withReflector(
+  test('after silence past the idle time the watch is made anew, which is no failure', () => {
+    holdTimeouts();
+    return withReflector(
       async ({ cluster, reflector, caughtUp, errors }) => {
         await reflector.synced();
         await eventually(() => expect(cluster.openWatches).toBe(1));
         cluster.silence();
         cluster.put('swallowed');
+        jest.advanceTimersByTime(100);
         await caughtUp();
         expect(errors).toEqual([]);
         expect(reflector.state().watching).toBe(true);
         expect(cluster.lists).toHaveLength(1);
-        expect(cluster.server.requests.length).toBeLessThan(8);
+        expect(cluster.server.requests).toHaveLength(2);
       },
       { idleTimeoutMs: 100 },
-    ));
+    );
+  });
 
-  test('a slow but living stream is not idle', () =>
-    withReflector(
+  test('a slow but living stream is not idle', () => {
+    holdTimeouts();
+    return withReflector(
       async ({ cluster, reflector, caughtUp, errors }) => {
         await reflector.synced();
         await eventually(() => expect(cluster.openWatches).toBe(1));
         for (let index = 0; index < 8; index++) {
-          await delay(60);
+          jest.advanceTimersByTime(299);
           cluster.put(`slow-${index}`);
+          await caughtUp();
         }
-        await caughtUp();
         expect(errors).toEqual([]);
         expect(cluster.server.requests).toHaveLength(1);
       },
       { idleTimeoutMs: 300 },
-    ));
+    );
+  });
 });
 
 describe('an expired version', () => {
@@ -132,9 +156,13 @@ describe('an expired version', () => {
     withReflector(
       async ({ cluster, reflector, errors }) => {
         await reflector.synced();
-        await delay(300);
-        // 0, 20..40, 40..80, 40..80, ... ms apart, two requests each.
-        expect(cluster.server.requests.length).toBeLessThan(30);
+        await eventually(() => expect(waits().length).toBeGreaterThan(3));
+        // The first is no failure; after each of the others it waits, for at most two requests more.
+        const [first = 0, ...others] = waits();
+        expect(first).toBeGreaterThanOrEqual(20);
+        expect(Math.min(...others)).toBeGreaterThanOrEqual(40);
+        expect(Math.abs(errors.length - 1 - waits().length)).toBeLessThanOrEqual(1);
+        expect(cluster.server.requests.length).toBeLessThanOrEqual(2 * (waits().length + 2));
         expect(errors[0]).toBeInstanceOf(ApiError);
       },
       {
@@ -154,10 +182,10 @@ describe('an expired version', () => {
 });
 
 describe('a server in trouble', () => {
-  test('429 on the first watch waits as long as it was told', () =>
-    withReflector(
+  test('429 on the first watch waits as long as it was told', () => {
+    const started = Date.now();
+    return withReflector(
       async ({ cluster, reflector, caughtUp }) => {
-        const started = Date.now();
         await reflector.synced();
         expect(Date.now() - started).toBeGreaterThanOrEqual(950);
         await caughtUp();
@@ -171,7 +199,8 @@ describe('a server in trouble', () => {
           );
         },
       },
-    ));
+    );
+  });
 
   test('500s are got over with growing delays', () =>
     withReflector(
@@ -217,9 +246,13 @@ describe('a server in trouble', () => {
     withReflector(
       async ({ cluster, reflector, errors, caughtUp }) => {
         await reflector.synced();
-        await delay(400);
-        expect(cluster.server.requests.length).toBeGreaterThan(2);
-        expect(cluster.server.requests.length).toBeLessThan(14);
+        await eventually(() => expect(waits().length).toBeGreaterThan(4));
+        const [first = 0, second = 0, third = 0, ...others] = waits();
+        expect(first).toBeGreaterThanOrEqual(10);
+        expect(second).toBeGreaterThanOrEqual(20);
+        expect(third).toBeGreaterThanOrEqual(40);
+        expect(Math.min(...others)).toBeGreaterThanOrEqual(50);
+        expect(cluster.server.requests.length).toBeLessThanOrEqual(waits().length + 1);
         expect(String(errors[0])).toContain('ended the watch after');
         await caughtUp();
       },
@@ -237,32 +270,48 @@ describe('a server in trouble', () => {
       },
     ));
 
-  test('a watch that lived, if silently, ends the run of failures', () =>
-    withReflector(
-      async ({ cluster, reflector, errors, caughtUp }) => {
-        await caughtUp();
+  test('a watch that lived, if silently, ends the run of failures', () => {
+    holdTimeouts();
+    return withReflector(
+      async ({ cluster, client, reflector, errors }) => {
+        await reflector.synced();
         const answer = cluster.answer.bind(cluster);
         let refusals = 6;
         cluster.answer = (request, response) => {
           if (refusals-- > 0) response.socket?.destroy();
           else answer(request, response);
         };
+        let opened = 0;
+        const watch = client.watch.bind(client);
+        client.watch = (type, options) => {
+          const onOpen = (): void => {
+            options.onOpen?.();
+            opened += 1;
+          };
+          return watch(type, { ...options, onOpen });
+        };
+        await eventually(() => expect(cluster.openWatches).toBe(1));
         cluster.end();
         await eventually(() => expect(errors).toHaveLength(6));
-        const opened = cluster.watches.length;
         // Some silent watches later the server starts anew, and does not know the version reached.
-        await eventually(() => expect(cluster.watches.length).toBeGreaterThan(opened + 3));
+        for (let silent = 1; silent <= 4; silent++) {
+          await eventually(() => expect(opened).toBe(silent));
+          jest.advanceTimersByTime(100);
+        }
+        await eventually(() => expect(opened).toBe(5));
         expect(errors).toHaveLength(6);
         cluster.tick();
         cluster.compact();
+        const before = waits().length;
+        jest.advanceTimersByTime(100);
         await eventually(() => expect(errors).toHaveLength(7));
-        const began = Date.now();
         await eventually(() => expect(reflector.state().lists).toBe(2));
         // The first 410 is no failure; the seventh failure in a row would wait for more than a second.
-        expect(Date.now() - began).toBeLessThan(1000);
+        expect(waits()).toHaveLength(before);
       },
       { idleTimeoutMs: 100, stableAfterMs: 10, backoff: { initialMs: 20, maxMs: 30_000, random: () => 0.99 } },
-    ));
+    );
+  });
 
   test('a history that was set back is noticed by a bookmark and listed anew', () =>
     withReflector(

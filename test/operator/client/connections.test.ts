@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import type { Credentials } from '../../../operator/src/client/cluster-access';
 import { staticAccess } from '../../../operator/src/client/cluster-access';
@@ -9,6 +9,7 @@ import type { ResponseObservation } from '../../../operator/src/client/requester
 import { eventually } from '../support/eventually';
 import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';
+import { holdTimeouts } from '../support/held-timeouts';
 
 const OBJECT = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b', namespace: 'a' } };
 const REF = { namespace: 'a', name: 'b' };
@@ -32,6 +33,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  jest.useRealTimers();
   await client.close();
   await server.close();
 });
@@ -67,12 +69,21 @@ describe('broken connections', () => {
 
   test('no answer in time, neither headers nor the rest of the body', async () => {
     await connect({ timeoutMs: 50 });
+    let begun = false;
     server.next(
       () => undefined,
-      (_request, response) => void response.writeHead(200).write('{'),
+      (_request, response) => void response.writeHead(200).write('{', () => (begun = true)),
     );
-    await expect(client.get(CONFIG_MAPS, REF)).rejects.toThrow('no whole answer within 0.05 s');
-    await expect(client.get(CONFIG_MAPS, REF, { timeoutMs: 60 })).rejects.toThrow('no whole answer within 0.06 s');
+    holdTimeouts();
+    const none = expect(client.get(CONFIG_MAPS, REF)).rejects.toThrow('no whole answer within 0.05 s');
+    await eventually(() => expect(server.requests).toHaveLength(1));
+    jest.advanceTimersByTime(50);
+    await none;
+    const half = client.get(CONFIG_MAPS, REF, { timeoutMs: 60 });
+    const cut = expect(half).rejects.toThrow('no whole answer within 0.06 s');
+    await eventually(() => expect(begun).toBe(true));
+    jest.advanceTimersByTime(60);
+    await cut;
     expect(await client.get(CONFIG_MAPS, REF)).toEqual(OBJECT);
     expect(seen.map(({ code }) => code)).toEqual(['<error>', '<error>', 200]);
   });
@@ -86,21 +97,35 @@ describe('broken connections', () => {
   test('waiting for a connection is bounded too', async () => {
     await connect({ maxConnections: 1 });
     server.next(() => undefined);
-    const busy = client.get(CONFIG_MAPS, REF, { timeoutMs: 300 });
+    holdTimeouts();
+    const busy = expect(client.get(CONFIG_MAPS, REF, { timeoutMs: 300 })).rejects.toThrow('no whole answer');
+    await eventually(() => expect(server.requests).toHaveLength(1));
     const waiting = client.get(CONFIG_MAPS, REF, { timeoutMs: 30 });
-    await expect(waiting).rejects.toThrow('no connection within 0.03 s');
-    await expect(busy).rejects.toThrow('no whole answer');
+    const gaveUp = expect(waiting).rejects.toThrow('no connection within 0.03 s');
+    await turn();
+    jest.advanceTimersByTime(30);
+    await gaveUp;
+    jest.advanceTimersByTime(270);
+    await busy;
     expect(server.requests).toHaveLength(1);
   });
 
   test('a request may be bounded in all: the wait for a connection, its answer, and repetitions', async () => {
     await connect({ maxConnections: 1 });
     server.next(() => undefined);
+    holdTimeouts();
     const busy = client.get(CONFIG_MAPS, REF, { timeoutMs: 100 });
-    const waiting = client.get(CONFIG_MAPS, REF, { withinMs: 600 });
+    const given = expect(busy).rejects.toThrow('no whole answer within 0.1 s');
+    await eventually(() => expect(server.requests).toHaveLength(1));
+    const waiting = client.get(CONFIG_MAPS, REF, { withinMs: 599 });
+    const late = expect(waiting).rejects.toThrow('no whole answer within 0.5 s');
+    await turn();
     server.next(() => undefined);
-    await expect(busy).rejects.toThrow('no whole answer within 0.1 s');
-    await expect(waiting).rejects.toThrow('no whole answer within 0.5 s');
+    jest.advanceTimersByTime(100);
+    await given;
+    await eventually(() => expect(server.requests).toHaveLength(2));
+    jest.advanceTimersByTime(400);
+    await late;
     server.next((_request, response) => status(response, 429, 'TooManyRequests', { headers: { 'retry-after': '2' } }));
     await expect(client.get(CONFIG_MAPS, REF, { withinMs: 1500 })).rejects.toMatchObject({ code: 429 });
     expect(server.requests).toHaveLength(3);
@@ -109,6 +134,8 @@ describe('broken connections', () => {
   test('a request whose time is over before it can be sent is not sent', async () => {
     const credentials = (): Promise<Credentials> => delay(30, { headers: {} });
     client = createApiClient({ server: await server.listen(), credentials });
+    // What is left of the 10 ms when credentials are asked for is told in whole ones.
+    holdTimeouts();
     await expect(client.create(CONFIG_MAPS, OBJECT, { ...MANAGER, withinMs: 10 })).rejects.toThrow(
       'none came within 0.01 s',
     );

@@ -8,6 +8,7 @@ import type { ResponseObservation } from '../../../operator/src/client/requester
 import { eventually } from '../support/eventually';
 import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';
+import { holdTimeouts } from '../support/held-timeouts';
 
 const OBJECT = {
   apiVersion: 'v1',
@@ -249,12 +250,17 @@ describe('credentials', () => {
       await connect({}, (url) => ({ server: url, credentials: () => brought }));
     });
 
-    afterEach(() => bring({ headers: {} }));
+    afterEach(() => {
+      jest.useRealTimers();
+      bring({ headers: {} });
+    });
 
     test.each([
       ['timeoutMs', 'none came within 0.03 s'],
       ['withinMs', 'none came within 0.03 s'],
     ])('hold a request up for no longer than its %s', async (bound, message) => {
+      // What is left of the time when credentials are asked for is told in whole milliseconds.
+      holdTimeouts();
       const request = client.get(CONFIG_MAPS, REF, { [bound]: 30 });
       await expect(request).rejects.toThrow(message);
       await expect(request).rejects.toThrow(TransportError);

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiClient, WatchEvent } from '../../../operator/src/client/api-client';
+import { ByteStream } from '../../../operator/src/client/byte-stream';
 import { staticAccess } from '../../../operator/src/client/cluster-access';
 import { TransportError } from '../../../operator/src/client/errors';
 import type { HttpApiClientOptions } from '../../../operator/src/client/http-api-client';
@@ -7,9 +7,13 @@ import { createApiClient } from '../../../operator/src/client/http-api-client';
 import { eventually } from '../support/eventually';
 import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';
+import { holdTimeouts } from '../support/held-timeouts';
 
 const OBJECT = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b', namespace: 'a' } };
 const REF = { namespace: 'a', name: 'b' };
+
+/** For watches whose end is not silence. */
+const idleTimeoutMs = 60_000;
 
 let server: FakeApiServer;
 let client: ApiClient;
@@ -23,17 +27,19 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  jest.useRealTimers();
   await client.close();
   await server.close();
 });
 
+/** All events of a watch, to its end; they are in `events` as they come. */
 async function collect(
   from: ApiClient,
-  signal = new AbortController().signal,
-  idleTimeoutMs = 1000,
+  options: { readonly signal?: AbortSignal; readonly idleTimeoutMs?: number } = {},
+  events: WatchEvent[] = [],
 ): Promise<WatchEvent[]> {
-  const events: WatchEvent[] = [];
-  for await (const event of from.watch(CONFIG_MAPS, { timeoutSeconds: 300, signal, idleTimeoutMs })) events.push(event);
+  const all = { timeoutSeconds: 300, signal: new AbortController().signal, idleTimeoutMs, ...options };
+  for await (const event of from.watch(CONFIG_MAPS, all)) events.push(event);
   return events;
 }
 
@@ -45,7 +51,7 @@ describe('watches', () => {
     server.next((_request, response) => void response.end(line('ADDED', 'x')));
     const signal = new AbortController().signal;
     let opened = 0;
-    const options = { timeoutSeconds: 5, signal, idleTimeoutMs: 1000, sendInitialEvents: true, onOpen: () => opened++ };
+    const options = { timeoutSeconds: 5, signal, idleTimeoutMs, sendInitialEvents: true, onOpen: () => opened++ };
     for await (const { type } of client.watch(CONFIG_MAPS, options)) expect([type, opened]).toEqual(['ADDED', 1]);
     expect(Object.fromEntries(server.requests[0]!.query)).toEqual({
       watch: 'true',
@@ -60,7 +66,7 @@ describe('watches', () => {
     await connect();
     server.next((_request, response) => void response.write(line('ADDED', 'a') + line('ADDED', 'b')));
     const signal = new AbortController().signal;
-    for await (const event of client.watch(CONFIG_MAPS, { timeoutSeconds: 5, signal, idleTimeoutMs: 1000 })) {
+    for await (const event of client.watch(CONFIG_MAPS, { timeoutSeconds: 5, signal, idleTimeoutMs })) {
       expect(event.object.metadata.name).toBe('a');
       break;
     }
@@ -75,11 +81,11 @@ describe('watches', () => {
     );
     for (let round = 0; round < 2; round++) {
       const given = new AbortController();
-      const events = collect(client, given.signal);
-      await eventually(() => expect(server.open).toBe(1));
-      await delay(20);
+      const events: WatchEvent[] = [];
+      const ended = expect(collect(client, { signal: given.signal }, events)).rejects.toThrow('given up');
+      await eventually(() => expect([server.open, events.length]).toEqual([1, round]));
       given.abort(new Error('given up'));
-      await expect(events).rejects.toThrow('given up');
+      await ended;
       await eventually(() => expect(server.open).toBe(0));
     }
   });
@@ -107,9 +113,14 @@ describe('watches', () => {
       () => undefined,
       (_request, response) => void response.write(line('ADDED', 'a')),
     );
+    holdTimeouts();
     for (let round = 0; round < 2; round++) {
-      const events = collect(client, undefined, 50);
-      await expect(events).rejects.toThrow(/nothing arrived for 0.05 s/);
+      const events: WatchEvent[] = [];
+      const watch = collect(client, { idleTimeoutMs: 50 }, events);
+      const ended = expect(watch).rejects.toThrow(/nothing arrived for 0.05 s/);
+      await eventually(() => expect([server.open, events.length]).toEqual([1, round]));
+      jest.advanceTimersByTime(50);
+      await ended;
       await eventually(() => expect(server.open).toBe(0));
     }
   });
@@ -131,13 +142,18 @@ describe('watches', () => {
       }
       response.end();
     });
+    const data = jest.spyOn(ByteStream.prototype, 'onResponseData');
+    holdTimeouts();
     const signal = new AbortController().signal;
     let count = 0;
     for await (const event of client.watch(CONFIG_MAPS, { timeoutSeconds: 5, signal, idleTimeoutMs: 150 })) {
       expect(event.object.metadata.name).toBe(`o${count++}`);
-      if (count % 50 === 0) await delay(250);
+      if (count % 50 !== 0 || count === 200) continue;
+      await eventually(() => expect(data.mock.lastCall?.[0].paused).toBe(true));
+      jest.advanceTimersByTime(250);
     }
     expect(count).toBe(200);
+    data.mockRestore();
   });
 
   test('a change is taken by its version alone where that is all there is to know', async () => {
@@ -161,7 +177,7 @@ describe('watches', () => {
     );
     const offered: string[] = [];
     const takeEcho = (version: string): boolean => offered.push(version) > 0 && version < '4';
-    const options = { timeoutSeconds: 5, signal: new AbortController().signal, idleTimeoutMs: 1000, takeEcho };
+    const options = { timeoutSeconds: 5, signal: new AbortController().signal, idleTimeoutMs, takeEcho };
     const seen: unknown[] = [];
     for await (const { type, object } of client.watch(CONFIG_MAPS, options))
       seen.push([type, object.metadata.resourceVersion]);
@@ -180,7 +196,7 @@ describe('watches', () => {
     const given = new AbortController();
     for (let index = 0; index < 5; index++)
       server.next((_request, response) => void response.write(line('ADDED', 'a')));
-    const watches = Array.from({ length: 5 }, () => collect(client, given.signal).catch(() => undefined));
+    const watches = Array.from({ length: 5 }, () => collect(client, { signal: given.signal }).catch(() => undefined));
     await eventually(() => expect(server.open).toBe(5));
     expect(await client.get(CONFIG_MAPS, REF)).toEqual(OBJECT);
     given.abort();

@@ -58,17 +58,19 @@ describe('create, update, same, delete', () => {
 
   test('resources that do not depend on one another are made at the same time', async () => {
     const { cloud, engine } = setUp();
-    let [running, most] = [0, 0];
-    cloud.during = async () => {
-      most = Math.max(most, (running += 1));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      running -= 1;
+    let running = 0;
+    let meet: () => void = () => undefined;
+    const met = new Promise<void>((resolve) => (meet = resolve));
+    // None ends before all three are under way.
+    cloud.during = () => {
+      if ((running += 1) === 3) meet();
+      return met;
     };
     const program = (): void => {
       for (const name of ['a', 'b', 'c']) new Thing(name, {});
     };
     await engine.up(program);
-    expect(most).toBe(3);
+    expect(running).toBe(3);
     await engine.destroy({ parallel: 1 });
     expect(cloud.things.size).toBe(0);
   });
