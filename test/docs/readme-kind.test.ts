@@ -55,4 +55,4 @@ test("the steps to a kind of one's own lead to its CRD, its permissions and its 
   const manifest = (name: string): string => readFileSync(join(copy, 'manifests', name), 'utf8');
   expect(manifest('2-platform.yaml')).toContain('websites/status');
   expect(manifest('3-samples.yaml')).toContain('page: <h1>Hello</h1>');
-}, 120_000);
+}, 300_000);

@@ -6,6 +6,7 @@ import { ApiError, TransportError } from '../../../operator/src/client/errors';
 import { createApiClient } from '../../../operator/src/client/http-api-client';
 import { loadClusterAccess } from '../../../operator/src/client/kubeconfig';
 import { adminClient } from '../../../operator/testing';
+import { holdTimeouts } from '../../operator/support/held-timeouts';
 import { FaultProxy } from './fault-proxy';
 import {
   chance,
@@ -54,6 +55,7 @@ beforeAll(async () => {
   client = createApiClient(access, { retry: { maxAttempts: 1 } });
 });
 afterEach(async () => {
+  jest.useRealTimers();
   proxy.fault = (exchange) => exchange.pass();
   proxy.cut();
   // Other than a create, it may be repeated: it finds the connections that were cut.
@@ -135,8 +137,12 @@ test('a lost answer: an error, though the write took effect; a watch ends before
 test('stalled: no answer until the client gives up, and no effect; a watch opens and stays silent', async () => {
   proxy.fault = stall;
   const name = aName();
-  const asked = client.create(CONFIG_MAPS, configMap(name), { ...MANAGER, timeoutMs: 200 });
-  expect(String(await failure(asked))).toContain('no whole answer within 0.2 s');
+  holdTimeouts();
+  const before = proxy.requests.length;
+  const asked = failure(client.create(CONFIG_MAPS, configMap(name), { ...MANAGER, timeoutMs: 200 }));
+  await waitFor(() => proxy.requests.length > before, { describe: 'the request to be there' });
+  jest.advanceTimersByTime(200);
+  expect(String(await asked)).toContain('no whole answer within 0.2 s');
   expect(await admin.get(CONFIG_MAPS, at(name))).toBeUndefined();
 
   for (const fault of [stall, silentWatch]) {
@@ -145,6 +151,7 @@ test('stalled: no answer until the client gives up, and no effect; a watch opens
     const watch = follow(object, { idleTimeoutMs: 300 });
     await watch.opened();
     await changed(object.metadata.name, 'unseen');
+    jest.advanceTimersByTime(300);
     expect(String(await watch.ended)).toContain('nothing arrived for 0.3 s');
     expect(watch.seen).toEqual([]);
   }

@@ -135,8 +135,8 @@ describe('the server', () => {
     await new Promise((done) => setTimeout(done, 50));
     expect((await post(server, reviewOf())).servedBy).toBe('first');
     directory.renew('second');
-    const deadline = Date.now() + 5_000;
-    while ((await post(server, reviewOf())).servedBy !== 'second' && Date.now() < deadline);
+    // How soon it is taken is the machine's affair; Jest bounds the wait.
+    while ((await post(server, reviewOf())).servedBy === 'first');
     expect((await post(server, reviewOf())).servedBy).toBe('second');
     expect(server.problem()).toBeUndefined();
   });

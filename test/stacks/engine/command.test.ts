@@ -297,16 +297,18 @@ describe('local.Command', () => {
 
   test('a killed run ends what was started', async () => {
     const abort = new AbortController();
-    const mark = join(folder, 'mark');
+    const [mark, go] = [join(folder, 'mark'), join(folder, 'go')];
     const program = () => {
-      new local.Command('c', { create: `(sleep 1; echo late > ${mark}) & echo begun > ${mark}; wait` });
+      const late = `until test -e ${go}; do sleep 0.02; done; echo late > ${mark}`;
+      new local.Command('c', { create: `(${late}) & echo begun > ${mark}; wait` });
     };
     const watch = setInterval(() => {
       if (readable(mark) === 'begun\n') abort.abort();
     }, 20);
     await expect(newEngine().up(program, { signal: abort.signal })).rejects.toThrow(InterruptedError);
     clearInterval(watch);
-    await new Promise((resolve) => setTimeout(resolve, 1200));
+    writeFileSync(go, '');
+    await new Promise((resolve) => setTimeout(resolve, 500));
     expect(readable(mark)).toBe('begun\n');
   });
 });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -30,8 +31,17 @@ export async function startInProcessHost(name = 'in-process'): Promise<InProcess
   return host;
 }
 
+/**
+ * A loopback address of its own where there are many: its port must still be free when the server comes back, and on 127.0.0.1 any other
+ * process may be given that port meanwhile.
+ */
+function ownAddress(): string {
+  if (process.platform !== 'linux') return '127.0.0.1';
+  return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join('.')}`;
+}
+
 class Ssh2Host implements InProcessHost {
-  readonly address = '127.0.0.1';
+  readonly address = ownAddress();
   readonly commands: string[] = [];
   readonly home = mkdtempSync(join(tmpdir(), 'kindred-home-'));
   port = 0;
