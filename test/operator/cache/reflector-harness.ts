@@ -38,7 +38,8 @@ export async function withReflector(
     client,
     type: CONFIG_MAPS,
     cache,
-    idleTimeoutMs: 2000,
+    // No test of silence may meet it by being slow.
+    idleTimeoutMs: 60_000,
     minWatchMs: 0,
     backoff: { initialMs: 5, maxMs: 40 },
     onError: (error) => errors.push(error),
