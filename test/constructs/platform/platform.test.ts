@@ -6,6 +6,7 @@ import type { PlatformProps } from '../../../constructs/platform';
 import { OperatorRole } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
 import { Plain, Rich, Sharer, Wide } from '../rbac/kinds';
+import { cpuTimeMs } from '../../support/cpu-time';
 
 const image = 'registry.example.com/kindred-operator:1.0.0';
 const props: PlatformProps = {
@@ -131,9 +132,9 @@ describe('Platform', () => {
 
   test('many kinds do not take long', () => {
     const many = Array.from({ length: 40 }, (_, i) => ({ ...Sharer, crdName: `sharers${i}.test.kindred.dev` }));
-    const started = performance.now();
+    const started = cpuTimeMs();
     synth({ operators: [{ name: 'operator', image, kinds: many }] });
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(cpuTimeMs() - started).toBeLessThan(3000);
   });
 });
 

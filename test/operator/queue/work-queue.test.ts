@@ -1,6 +1,7 @@
 import type { Priority, QueueMetrics, UnfinishedWork } from '../../../operator/src/queue/queue-metrics';
 import { WorkQueue } from '../../../operator/src/queue/work-queue';
 import { ManualClock } from '../runtime/manual-clock';
+import { cpuTimeMs } from '../../support/cpu-time';
 
 function takeAll(queue: WorkQueue<string>): string[] {
   const keys: string[] = [];
@@ -191,12 +192,12 @@ describe('WorkQueue', () => {
     for (const key of keys) queue.add(key, 'resync');
     for (const key of keys) queue.add(key, 'user');
     for (const key of keys) queue.addAfter(`${key}-later`, 1 + (key.length % 7));
-    const started = performance.now();
+    const started = cpuTimeMs();
     expect(takeAll(queue)).toHaveLength(20_000);
     clock.advanceSync(10);
     expect(takeAll(queue)).toHaveLength(20_000);
     // Generous: an O(n) operation would take minutes here, not milliseconds.
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(cpuTimeMs() - started).toBeLessThan(5000);
   });
 
   it('reports to its metrics as controller-runtime does', () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { parse } from 'yaml';
 import { readClusterYml } from '../../../../constructs/provision/rke/file/read';
+import { cpuTimeMs } from '../../../support/cpu-time';
 
 const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY\n-----END OPENSSH PRIVATE KEY-----\n';
 
@@ -166,10 +167,10 @@ describe("a user's cluster.yml", () => {
     for (let i = 0; i < 30; i += 1) bomb = [bomb, bomb, bomb];
     const loop: Record<string, unknown> = {};
     loop['loop'] = loop;
-    const started = performance.now();
+    const started = cpuTimeMs();
     expect(problemsOf(minimal({ network: { tolerations: bomb } }))).toEqual([expect.stringContaining('aliases')]);
     expect(problemsOf(minimal({ network: { tolerations: loop } }))).toEqual([expect.stringContaining('deep')]);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(cpuTimeMs() - started).toBeLessThan(5000);
   });
 });
 
