@@ -22,7 +22,8 @@ export const APPLIED = 'kindred.dev/applied';
 export const CORDONED = 'kindred.dev/cordoned';
 
 /** Uncordons a node that we cordoned, and no other. */
-export const UNCORDON = `if [ -n "$(annotation cordoned)" ]; then
+export const UNCORDON = `ours=$(annotation cordoned)
+if [ -n "$ours" ]; then
   changed=true
   kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
   annotate ${CORDONED}-
@@ -78,7 +79,8 @@ if [ "$applied" = "$wanted" ]; then
   ${UNCORDON.replaceAll('\n', '\n  ')}
   finish
 fi
-if [ -z "$(kube get node "$node" -o 'jsonpath={.spec.unschedulable}')" ]; then
+cordoned=$(kube get node "$node" -o 'jsonpath={.spec.unschedulable}')
+if [ -z "$cordoned" ]; then
   changed=true
   annotate "${CORDONED}=$wanted"
   kube cordon "$node" >>"$log" || broken DrainFailed "the node $node cannot be cordoned"

@@ -4,7 +4,10 @@ import type { ServerInput } from './facts';
 import { NODE_LABEL, nodeLabelValue } from './config';
 import type { Node } from '../cluster-input';
 
-/** kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. */
+/**
+ * kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. What it says goes into a variable first: in the words of a test or a
+ * case the shell passes over its failure, and an API that does not answer would count as one that says no.
+ */
 export function kubectl(input: ServerInput): string {
   const { dataFolder, kubeconfig, program } = factsOf(input);
   const executable = input.distribution === 'rke2' ? `${dataFolder}/bin/kubectl` : program;

@@ -50,7 +50,8 @@ if ! wait_for ${API_SECONDS} api_answers; then
 fi
 find_node
 if [ -z "$node" ]; then finish; fi
-if [ "$(kube get nodes -o 'jsonpath={.items[*].metadata.name}')" = "$node" ]; then
+nodes=$(kube get nodes -o 'jsonpath={.items[*].metadata.name}')
+if [ "$nodes" = "$node" ]; then
   note "$node is the last node of the cluster"
   finish
 fi

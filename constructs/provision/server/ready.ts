@@ -81,7 +81,8 @@ fi`,
     setKeys('label', nodeLabels(node)),
     setKeys('taint', nodeTaints(node)),
     UNCORDON,
-    `if [ "$(annotation applied)" != "$wanted" ]; then
+    `applied=$(annotation applied)
+if [ "$applied" != "$wanted" ]; then
   changed=true
   annotate "${APPLIED}=$wanted"
 fi
@@ -97,14 +98,17 @@ function setKeys(what: 'label' | 'taint', wanted: readonly string[]): string {
   const present = what === 'label' ? '*' : '{range .spec.taints[*]}{.key}:{.effect} {end}';
   const isThere =
     what === 'label'
-      ? ':'
-      : `case " $(kube get node "$node" -o ${sh(`jsonpath=${present}`)})" in *" $key "*) ;; *) continue ;; esac`;
+      ? [':']
+      : [
+          `present=$(kube get node "$node" -o ${sh(`jsonpath=${present}`)})`,
+          'case " $present" in *" $key "*) ;; *) continue ;; esac',
+        ];
   const set = wanted.length === 0 ? [] : [`kube ${what} node "$node" --overwrite ${wanted.map(sh).join(' ')} >>"$log"`];
   return [
     `before=$(annotation node-${what}s)`,
     `for key in $(printf '%s' "$before" | tr , ' '); do`,
     `  case ${sh(`,${listed},`)} in *",$key,"*) continue ;; esac`,
-    `  ${isThere}`,
+    ...isThere.map((line) => `  ${line}`),
     `  kube ${what} node "$node" "$key-" >>"$log"`,
     'done',
     ...set,
