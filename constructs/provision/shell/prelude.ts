@@ -81,7 +81,8 @@ $2"
 outputs_end=''`;
 
 /** What happens when a script ends where it should not: an answer with the reason. */
-export const UNEXPECTED_EXIT = String.raw`last_lines() { tail -n 12 "$1" 2>/dev/null | cut -c1-300; }
+export const UNEXPECTED_EXIT = String.raw`# Cut only once nothing secret is in it: half a secret would not be known for one.
+last_lines() { tail -n 12 "$1" 2>/dev/null | mask | cut -c1-300; }
 full_disk() {
   for folder in $disks; do
     while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done

@@ -1,6 +1,6 @@
 /**
  * The private folder of one run: in memory where that can be had, of mode 0700, one a cluster and user, so that it is the lock as well. What a
- * killed run left in it is cleared by the next, but for the state that RKE wrote last.
+ * killed run left in it is cleared by the next, but for the state that RKE wrote last, and which copy of it the run went on from.
  */
 export const RUN_FOLDER = String.raw`base=$TEMPORARY
 if [ -d /dev/shm ] && [ -w /dev/shm ]; then base=/dev/shm; fi
@@ -28,7 +28,7 @@ if ! mkdir -m 700 "$dir" 2>/dev/null; then
   fi
   for left in "$dir"/* "$dir"/.[!.]*; do
     case $left in
-      "$dir/cluster.rkestate" | "$dir/serial") ;;
+      "$dir/cluster.rkestate" | "$dir/base") ;;
       *) rm -rf "$left" ;;
     esac
   done
@@ -123,7 +123,7 @@ rke_words() {
     grep -e 'level=fatal' -e 'level=error' -e '^panic:' "$log"
   else
     tail -n 5 "$log"
-  fi | unrevealing | cut -c1-600 | tail -n 5
+  fi | unrevealing | mask | cut -c1-600 | tail -n 5
   if grep -q 'administratively prohibited' "$log"; then
     printf '%s\n' 'The SSH server of that machine forbids tunnels: see AllowTcpForwarding and AllowStreamLocalForwarding in its /etc/ssh/sshd_config, and use a user of the group docker, not root, on CentOS and RHEL.'
   fi

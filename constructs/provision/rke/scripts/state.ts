@@ -37,19 +37,31 @@ look_at() {
     running="$running $2"
   fi
 }
+# Whether a killed run left a state here that counts: one that is whole, if nobody went on since from what it had itself gone on from.
+left_behind() {
+  if ! tail -n 1 "$dir/cluster.rkestate" 2>/dev/null | grep -q '^}$'; then return 1; fi
+  left=''
+  from=''
+  read -r left from 2>/dev/null <"$dir/base" || :
+  case $left in '' | *[!0-9]*) left=0 ;; esac
+  [ "$serial" -eq 0 ] || [ "$from" = "$sum" ]
+}
 find_state() {
   doing="looking for the state of the cluster"
-  if [ -s "$dir/cluster.rkestate" ]; then
-    left=$(cat "$dir/serial" 2>/dev/null || echo 0)
-    case $left in *[!0-9]*) left=0 ;; esac
-    if tail -n 1 "$dir/cluster.rkestate" | grep -q '^}$'; then offer "$dir/cluster.rkestate" $((left + 1)) ''; fi
-  fi
   if [ -s "$dir/in/state" ]; then offer "$dir/in/state" "$(cat "$dir/in/serial" 2>/dev/null || echo 1)" ''; fi
   while read -r alias address <&4; do look_at "$alias" "$address"; done 4<"$dir/in/machines"
-  rm -f "$dir/cluster.rkestate"
-  if [ "$serial" -gt 0 ]; then
-    mv "$dir/newest" "$dir/cluster.rkestate"
-    printf '%s\n' "$serial" >"$dir/serial"
+  sum=''
+  if [ "$serial" -gt 0 ]; then sum=$(sha <"$dir/newest"); fi
+  if left_behind; then
+    if [ "$serial" -eq 0 ]; then serial=$left; fi
+  else
+    rm -f "$dir/cluster.rkestate"
+    if [ "$serial" -gt 0 ]; then
+      printf '%s %s\n' "$serial" "$sum" >"$dir/base"
+      mv "$dir/newest" "$dir/cluster.rkestate"
+    fi
+  fi
+  if [ -s "$dir/cluster.rkestate" ]; then
     if [ -n "$unreachable" ]; then note "these machines could not be asked for the state; that of another was taken:$unreachable"; fi
     return 0
   fi
@@ -77,8 +89,8 @@ keep_state() {
       not_written="$not_written $address"
     fi
   done 4<"$dir/in/machines"
-  printf '%s\n' "$serial" >"$dir/serial"
   if [ "$written" -eq 0 ]; then return 1; fi
+  printf '%s %s\n' "$serial" "$sum" >"$dir/base"
   kept=$sum
   if [ -n "$not_written" ]; then note "the state could not be kept on$not_written (is the disk full?); another machine has it"; fi
 }

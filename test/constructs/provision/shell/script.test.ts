@@ -91,6 +91,17 @@ describe.each(shells)('%s', (_, shell) => {
     expect(outputText(answer, 'made')).toBe('canary-made');
   });
 
+  test('hides what it was given where a long line is cut off in the middle of it', () => {
+    const secret = `canary-${'x'.repeat(60)}`;
+    const text = script(props(fresh(), { stdin: [value('token')] }), [
+      `printf '%290s%s tail\\n' '' "$token" >>"$log"`,
+      'die Failed "$(last_lines "$log")"',
+    ]);
+    const { answer } = runScript(shell, text, [{ name: 'token', value: secret }]);
+    expect(answer.message).not.toContain('canary');
+    expect(answer.message).toMatch(/^ {290}\*{3} tail$/);
+  });
+
   test('an unexpected end is answered, with what was going on', () => {
     const text = script(props(fresh()), ['changed=true', 'run sh -c "echo last words; exit 3"', 'finish']);
     const { answer, code } = runScript(shell, text);
