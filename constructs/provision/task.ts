@@ -92,6 +92,11 @@ export interface Task {
   readonly remove?: string;
   /** @default nothing */
   readonly stdin?: readonly StdinValue[];
+  /**
+   * Whether `remove` reads `stdin` too. What it does not need may be gone by then, such as the Secret with a registry's password.
+   * @default true
+   */
+  readonly removeReadsStdin?: boolean;
   /** Names of what `apply` answers with. All of it is treated as secret. @default none */
   readonly outputs?: readonly string[];
   /** How long one run may take. */

@@ -33,6 +33,7 @@ export function installTask(input: ServerInput, node: Node, after: readonly stri
     apply: applyScript(input, node, stdin),
     remove: uninstallScript(input, node),
     stdin: [...stdin, turnValue(node)],
+    removeReadsStdin: false,
     timeoutSeconds: 2 * MACHINE_LOCK_SECONDS,
   };
 }

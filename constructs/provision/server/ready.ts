@@ -27,6 +27,7 @@ export function readyTask(input: ServerInput, node: Node, after: readonly string
     apply: applyScript(input, node, id),
     remove: leaveScript(input, node, id),
     stdin: [turnValue(node)],
+    removeReadsStdin: false,
     timeoutSeconds: Math.max(2 * (READY_SECONDS + 120), 2 * leaveSeconds(input)),
   };
 }

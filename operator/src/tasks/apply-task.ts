@@ -34,7 +34,7 @@ export async function applyTask(task: Task, context: CarryOutContext): Promise<v
 
 /** Looks up what a script reads. @throws TaskError when something cannot be had */
 export async function inputOf(
-  { id, stdin = [] }: Omit<Task, 'apply'>,
+  { id, stdin = [] }: Pick<Task, 'id' | 'stdin'>,
   script: string,
   { lookup, known }: CarryOutContext,
 ): Promise<TaskInput> {

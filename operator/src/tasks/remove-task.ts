@@ -8,7 +8,8 @@ export async function removeTask({ task }: TaskRecord, context: CarryOutContext)
   const { known, save, transport } = context;
   const { remove } = task;
   if (remove !== undefined) {
-    const { stdin } = await inputOf(task, remove, context);
+    const reads = task.removeReadsStdin === false ? { id: task.id } : { id: task.id, stdin: task.stdin ?? [] };
+    const { stdin } = await inputOf(reads, remove, context);
     const answer = await reported(task, 'remove', context, () => runTask({ task, script: remove, stdin, transport }));
     if (!answer.ok) throw refusalOf(task.id, answer);
   }
