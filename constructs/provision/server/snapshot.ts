@@ -1,7 +1,7 @@
 import { sha256 } from '../sha256';
 import { script } from '../shell/script';
-import { SERVICE } from '../shell/service';
-import { BROKEN } from '../shell/wait';
+import { SERVICE, STARTING_SECONDS } from '../shell/service';
+import { BROKEN, WAIT } from '../shell/wait';
 import type { Task } from '../task';
 import { nodeGeneration, nodeLabels, nodeTaints } from './config';
 import { factsOf } from './facts';
@@ -40,6 +40,7 @@ if [ ! -f "$state/installation" ]; then
   mark
   finish
 fi
+wait_for ${STARTING_SECONDS} settled || :
 if ! active; then
   note "$unit does not run on this machine, so no snapshot was taken; what it needs may be this very change"
   finish
@@ -58,7 +59,7 @@ finish`;
     description: 'Takes a snapshot of etcd before the cluster changes',
     machine: machineOf(input, first),
     after,
-    apply: script(props, [BROKEN, SERVICE, body]),
-    timeoutSeconds: 2 * SNAPSHOT_SECONDS + 180,
+    apply: script(props, [BROKEN, WAIT, SERVICE, body]),
+    timeoutSeconds: 2 * SNAPSHOT_SECONDS + STARTING_SECONDS + 180,
   };
 }

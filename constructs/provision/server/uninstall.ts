@@ -41,9 +41,9 @@ for uninstaller in ${uninstallers[kind].join(' ')}; do
     break
   fi
 done
-if active; then detached systemctl stop "$unit" || broken UninstallFailed "systemctl stop $unit fails"; fi
+if active || starting; then detached systemctl stop "$unit" || broken UninstallFailed "systemctl stop $unit fails"; fi
 run systemctl disable "$unit" || :
-if active; then broken UninstallFailed "$unit still runs on this machine"; fi`,
+if active || starting; then broken UninstallFailed "$unit still runs on this machine"; fi`,
     `for left in ${configFolder} ${['server', 'agent', 'bin', 'data', 'storage'].map((name) => sh(`${dataFolder}/${name}`)).join(' ')}; do
   run rm -rf "$left" || broken UninstallFailed "$left cannot be deleted"
 done

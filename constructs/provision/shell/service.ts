@@ -1,5 +1,12 @@
-/** A service of systemd: `unit`. */
+/** How long a service may take to come up after a reboot, in seconds. */
+export const STARTING_SECONDS = 180;
+
+/** A service of systemd: `unit`. One that is starting, as after a reboot or between two attempts, is neither active nor gone. */
 export const SERVICE = `active() { detached systemctl is-active --quiet "$unit"; }
+starting() {
+  case $(systemctl is-active "$unit" </dev/null 2>>"$log" 3>&- 9>&-) in activating | reloading) ;; *) return 1 ;; esac
+}
+settled() { ! starting; }
 unit_lines() {
   if have journalctl; then run journalctl -u "$unit" -n 20 --no-pager -o cat || :; fi
 }

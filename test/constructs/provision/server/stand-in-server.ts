@@ -14,8 +14,14 @@ export const ADDRESS = '10.0.0.1';
 export const input = (given: GivenInput = {}): K3sInput =>
   inputOf({ distribution: 'k3s', nodes: [node(ADDRESS)], ...given }) as K3sInput;
 
-/** What is done for a node; `leave` takes back what `ready` did. */
-type Step = 'drain' | 'install' | 'ready' | 'leave';
+/** What is done for a node; `leave` takes back what `ready` did, `uninstall` what `install` did. */
+type Step = 'drain' | 'install' | 'ready' | 'snapshot' | 'leave' | 'uninstall';
+
+const STEPS: Readonly<Partial<Record<Step, { readonly applied?: Step; readonly id?: string }>>> = {
+  snapshot: { id: 'snapshot' },
+  leave: { applied: 'ready' },
+  uninstall: { applied: 'install' },
+};
 
 /** A machine with one node: programs that keep what they are told in files. */
 export class StandInServer {
@@ -49,11 +55,16 @@ export class StandInServer {
 
   /** Runs a step of a plan, with what was given to it. */
   run(wanted: K3sInput, step: Step, values: Readonly<Record<string, string>> = {}): Run {
-    const task = clusterTasks(wanted).find(({ id }) => id === `${ADDRESS}/${step === 'leave' ? 'ready' : step}`)!;
-    const text = (step === 'leave' ? task.remove! : task.apply)
+    const { applied = step, id = `${ADDRESS}/${applied}` } = STEPS[step] ?? {};
+    const task = clusterTasks(wanted).find((one) => one.id === id)!;
+    const text = (applied === step ? task.apply : task.remove!)
       .replaceAll('/var/lib/kindred', this.path('state'))
       .replaceAll('/etc/rancher', this.path('etc'))
-      .replaceAll('wait_for 600', 'wait_for 0');
+      .replaceAll('wait_for 600', 'wait_for 0')
+      .replaceAll('/var/lib/rancher', this.path('data'))
+      // What is installed on this very machine is none of the test's.
+      .replaceAll('/usr/local/bin/k3s /usr/bin/k3s /opt/rke2/bin/k3s', this.path('k3s'))
+      .replaceAll(/k3s-(agent-)?uninstall\.sh/g, 'no-such-uninstaller');
     const env = { ...process.env, PATH: `${this.path('bin')}:${process.env['PATH'] ?? ''}` };
     const stdin = Object.entries(values).map(([name, value]) => ({ name, value }));
     return runScript(this.shell, text, stdin, env);
@@ -88,10 +99,13 @@ esac
 exit 0
 `;
 
-/** A service that starts, unless its configuration has what it does not know. */
+/** A service that starts, unless its configuration has what it does not know; it does so while it is asked as often as `starting` has lines. */
 const SYSTEMCTL = `case "$1" in
   start) echo start >>calls; if ! grep -q no-such-flag ../etc/k3s/config.yaml; then touch active; fi ;;
-  stop) rm -f active ;;
-  is-active) [ -e active ] ;;
+  stop) echo stop >>stops; rm -f active starting ;;
+  is-active)
+    if [ -s starting ]; then sed -i 1d starting; state=activating; elif [ -e active ]; then state=active; else state=inactive; fi
+    if [ "$2" != --quiet ]; then echo "$state"; fi
+    [ "$state" = active ] ;;
 esac
 `;
