@@ -58,7 +58,9 @@ function valueOf(name: string, key: ConfigKey, raw: RawConfig): readonly [unknow
   if (text === undefined) return [key.default, []];
   const problem = (message: string): ConfigProblem => ({ key: name, message, ...remedyOf(name as ConfigKeyName) });
   const value = decode(key, text);
-  if (value === undefined) return [undefined, [problem(typeMessage(key, text))]];
+  // What somebody keeps encrypted is a secret, be it under the wrong key.
+  const secret = key.secret === true || raw.secretKeys.has(name);
+  if (value === undefined) return [undefined, [problem(typeMessage(key.type, secret ? undefined : text))]];
   if (key.secret === true && !raw.secretKeys.has(name) && !isEmpty(value)) {
     return [value, [problem('it stands in plain text in the configuration file of the stack; keep it encrypted')]];
   }
@@ -102,8 +104,8 @@ const typeNames = {
   object: 'an object',
 } as const;
 
-function typeMessage({ type, secret = false }: ConfigKey, text: string): string {
-  return secret ? `it must be ${typeNames[type]}` : `"${text}" must be ${typeNames[type]}`;
+function typeMessage(type: ConfigKey['type'], text: string | undefined): string {
+  return `${text === undefined ? 'it' : `"${text}"`} must be ${typeNames[type]}`;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -192,6 +192,10 @@ describe('secrets', () => {
       expect(found.join()).not.toContain(canary);
     }
   });
+
+  test('that were set under the key of something else do not stand in an error either', () => {
+    expect(problems({ cluster: canary }, ['cluster'])).toEqual(['cluster: it must be an object']);
+  });
 });
 
 describe('Pulumi.yaml', () => {
