@@ -1,7 +1,6 @@
 import type { Node } from '../cluster-input';
 import { command, sh } from '../shell/quote';
 import { script } from '../shell/script';
-import { SERVICE, STARTING_SECONDS } from '../shell/service';
 import { BROKEN, WAIT } from '../shell/wait';
 import { drainOptions, drainSeconds } from './drain';
 import { factsOf } from './facts';
@@ -14,8 +13,7 @@ const API_SECONDS = 60;
 const GONE_SECONDS = 180;
 
 /** How long leaving may take, in seconds. */
-export const leaveSeconds = (input: ServerInput): number =>
-  drainSeconds(input) + STARTING_SECONDS + API_SECONDS + GONE_SECONDS + 120;
+export const leaveSeconds = (input: ServerInput): number => drainSeconds(input) + API_SECONDS + GONE_SECONDS + 120;
 
 /**
  * Takes a node out of its cluster, on a server: drains it for a bounded time, then deletes it, which is how RKE2 and K3s make an etcd member
@@ -40,11 +38,9 @@ export function leaveScript(input: ServerInput, node: Node, id: string): string 
   return script(props, [
     BROKEN,
     WAIT,
-    SERVICE,
     kubectl(input),
     findNode(node),
-    `unit=${service.server}
-if ! has_cluster || ! { wait_for ${STARTING_SECONDS} settled || :; active || starting; }; then
+    `if ! has_cluster || ! detached systemctl is-active --quiet ${service.server}; then
   note "there is no cluster on this machine any more"
   finish
 fi

@@ -12,19 +12,12 @@ function rebooted(shell: readonly string[], asks: number): StandInServer {
   const machine = new StandInServer(shell);
   machine.set('active', '');
   machine.set('starting', '\n'.repeat(asks));
-  machine.set('nodes', 'n1 n2');
   mkdirSync(machine.path('state/prod'), { recursive: true });
   writeFileSync(machine.path('state/prod/installation'), 'k3s server\n');
   return machine;
 }
 
 describe.each(shells)('%s', (_, shell) => {
-  test('a node leaves the cluster once the server that is asked is up again', () => {
-    const machine = rebooted(shell, 2);
-    expect(machine.run(WANTED, 'leave').answer).toEqual({ ok: true, changed: true });
-    expect(machine.get('asked')).toMatch(/^delete node n1/m);
-  });
-
   test('a snapshot is taken once the server is up again', () => {
     const machine = rebooted(shell, 2);
     expect(machine.run(WANTED, 'snapshot').answer).toEqual({ ok: true, changed: true });
