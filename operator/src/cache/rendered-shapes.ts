@@ -1,11 +1,15 @@
 import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { Latest } from './latest';
 
 /** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
 type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
 
 /** Besides what is rendered, and metadata and status: what the state of a workload is judged by. */
 const ALWAYS: Shape = { metadata: 'all', status: 'all', spec: { replicas: 'all' } };
+
+/** Shapes that are shared. One that is dropped stays with the children that have it, and is made again for others. */
+const MOST_STRUCTURES = 1_000;
 
 /** Part of the key of a list of ports, though seldom rendered: the server fills it in. */
 const PART_OF_KEY: Shape = { protocol: 'all' };
@@ -19,8 +23,8 @@ const PART_OF_KEY: Shape = { protocol: 'all' };
  */
 export class RenderedShapes {
   private readonly byHash = new Map<string, Shape>();
-  /** Children of a kind mostly have one structure: its shape is made and stored once. */
-  private readonly byStructure = new Map<string, Shape>();
+  /** Children of a kind mostly have one structure: its shape is made and stored once. Where names are a user's, there are many. */
+  private readonly byStructure = new Latest<Shape>(MOST_STRUCTURES);
   /** Of the few children that the server stores otherwise. */
   private readonly storedByHash = new Map<string, KubeObject>();
 

@@ -1,4 +1,4 @@
-import { Latest } from './latest';
+import { Latest } from '../cache/latest';
 import { Prunings } from './prunings';
 
 /** Corrections of one child that are made without delay. */
@@ -7,6 +7,8 @@ const FREE = 5;
 const QUIET_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 300_000;
+/** Then even the longest delay is over, and the quiet time with it. */
+const REMEMBER_MS = LONGEST_DELAY_MS + QUIET_MS;
 const SWEEP_EVERY = 1_000;
 
 interface Contest {
@@ -55,7 +57,7 @@ export class Contests {
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(private readonly now: () => number = () => performance.now()) {
-    this.prunings = new Prunings(now);
+    this.prunings = new Prunings(now, REMEMBER_MS);
   }
 
   /** How long to wait before a child is corrected that no longer is as it was applied, in milliseconds; 0 to go ahead. */
@@ -148,7 +150,6 @@ function isQuiet(contest: Contest, now: number): boolean {
   return now - Math.max(contest.lastAt, contest.notBefore) > QUIET_MS;
 }
 
-/** Even the longest delay is over, and the quiet time with it. */
 function isPast({ at }: { readonly at: number }, now: number): boolean {
-  return now - at > LONGEST_DELAY_MS + QUIET_MS;
+  return now - at > REMEMBER_MS;
 }

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/core/kube-object';
-import { Latest } from './latest';
+import { Latest } from '../cache/latest';
 
 /** The end of an object is heard of within this time; what still stands then has come back, say with a restored etcd. In milliseconds. */
 const HEARD_WITHIN_MS = 60_000;
@@ -18,12 +18,20 @@ export class Prunings {
   /** By owner, then by the child's address. */
   private readonly prunings = new Latest<Map<string, Pruning>>();
 
-  /** @param now a monotonic clock, in milliseconds */
-  constructor(private readonly now: () => number) {}
+  /**
+   * @param now a monotonic clock, in milliseconds
+   * @param rememberMs for how long a deletion is remembered
+   */
+  constructor(
+    private readonly now: () => number,
+    private readonly rememberMs: number,
+  ) {}
 
   /** A child has been deleted. */
   pruned(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): void {
     const others = this.prunings.get(owner) ?? new Map<string, Pruning>();
+    // Where an owner's children are renamed again and again, each has a name of its own.
+    for (const [name, other] of others) if (this.isPast(other)) others.delete(name);
     others.set(child, { uid, resourceVersion, at: this.now() });
     this.prunings.set(owner, others);
   }
@@ -34,7 +42,7 @@ export class Prunings {
    */
   before(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): 'no' | 'unheard' | 'again' {
     const pruning = this.prunings.get(owner)?.get(child);
-    if (pruning === undefined) return 'no';
+    if (pruning === undefined || this.isPast(pruning)) return 'no';
     if (pruning.uid !== uid) return 'again';
     const isUnheard = pruning.resourceVersion === resourceVersion && this.now() - pruning.at <= HEARD_WITHIN_MS;
     return isUnheard ? 'unheard' : 'no';
@@ -55,5 +63,9 @@ export class Prunings {
   /** The owner is gone. */
   forget(owner: string): void {
     this.prunings.delete(owner);
+  }
+
+  private isPast({ at }: Pruning): boolean {
+    return this.now() - at > this.rememberMs;
   }
 }
