@@ -44,6 +44,12 @@ export interface ControllerOptions {
 const LONGEST_OUTAGE_DELAY_MS = 30_000;
 
 /**
+ * So many failures in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes, or a server be
+ * away.
+ */
+const CACHE_IS_BEHIND_FOR = 12;
+
+/**
  * Reconciles the objects of one kind: turns events into keys, and keys into reconciles.
  *
  * Guarantees: nothing is queued before `run`, however long another replica leads: a queue that nobody works on would tell of a backlog, and
@@ -170,8 +176,12 @@ export class Controller {
       if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
       const target = targetOf(key);
       if (kind === 'stale' && error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
-      if (kind === 'stale') logger.debug({ key, reason, message, delayMs }, 'the cache was behind; trying again');
-      else logger.error({ key, reason, message, delayMs, err: error }, 'reconcile failed; trying again');
+      const failed = { key, reason, message, delayMs };
+      if (kind === 'stale' && queue.failures(key) < CACHE_IS_BEHIND_FOR)
+        logger.debug(failed, 'the cache was behind; trying again');
+      else if (kind === 'stale')
+        logger.warn(failed, 'refused as if the cache were behind, again and again; trying again');
+      else logger.error({ ...failed, err: error }, 'reconcile failed; trying again');
       finished(kind === 'stale' ? 'requeue' : 'error');
     } finally {
       this.awaited.end(since);

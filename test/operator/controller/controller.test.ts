@@ -174,6 +174,28 @@ describe('a controller', () => {
     expect(running.complaints()).toEqual([]);
   });
 
+  it('complains when it is refused as if the cache were behind for longer than any cache is', async () => {
+    const { server, queue } = run(HelloApp);
+    server.before = ({ verb, type }) => {
+      if (verb === 'POST' && type.kind === 'Deployment') throw refusalOf(409, 'Conflict', 'denied by a webhook');
+    };
+    await running.add('web', { image: 'i' });
+    await running.settle();
+    for (let failures = 1; failures < 11; failures++) {
+      await running.clock.advance(5 * 2 ** failures);
+      await running.settle();
+    }
+    expect([queue.failures('object:default/web'), running.complaints()]).toEqual([11, []]);
+    await running.clock.advance(5 * 2 ** 11);
+    await running.settle();
+    expect(running.complaints()).toEqual(['refused as if the cache were behind, again and again; trying again']);
+    expect(running.log.at(-1)).toMatchObject({
+      key: 'object:default/web',
+      reason: 'Conflict',
+      message: 'denied by a webhook',
+    });
+  });
+
   it('isolates an object that cannot be read from the others', async () => {
     run(HelloApp);
     await running.add('bad', { image: 7 });
