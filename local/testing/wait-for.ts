@@ -4,7 +4,7 @@ import { LocalControlPlaneError, messageOf } from '../errors';
 
 /** How to wait. */
 export interface WaitOptions {
-  /** Milliseconds until it gives up. @default 15_000 */
+  /** Milliseconds until it gives up. @default 25_000 */
   readonly timeout?: number;
   /** What is waited for, for the error: "the Deployment to be available". @default "the check to succeed" */
   readonly describe?: string;
@@ -25,7 +25,7 @@ export async function waitFor<T>(
   check: () => T | NotYet | Promise<T | NotYet>,
   options: WaitOptions = {},
 ): Promise<Exclude<T, NotYet>> {
-  const timeout = options.timeout ?? 15_000;
+  const timeout = options.timeout ?? 25_000;
   const deadline = Date.now() + timeout;
   for (;;) {
     let seen: string;

@@ -117,14 +117,14 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
   test('a new version, a node less, a server less, a node more', async () => {
     const deployed = await kubectl(plane, ['create', 'deployment', 'web', '--image=example.com/web:1', '--replicas=6']);
     expect(deployed.stderr).toBe('');
-    await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=30s']);
+    await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=120s']);
     cluster.events.length = 0;
     const done = await cluster.carryOut(changed());
     expect(done.errors).toEqual([]);
     const version = 'v1.34.2+rke2r1';
     expect(await nodes()).toEqual(['a1', 'a3', 's1', 's2'].map((name) => `${name} ${version}`));
     expect(await etcdMembers(hosts.get('s1'))).toEqual(['s1', 's2']);
-    const status = await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=30s']);
+    const status = await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=120s']);
     expect(status.stdout).toContain('successfully rolled out');
 
     const snapshots = await hosts.get('s1').exec('ls /var/lib/rancher/rke2/server/db/snapshots');
