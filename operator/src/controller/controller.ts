@@ -43,10 +43,7 @@ export interface ControllerOptions {
 /** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
 const LONGEST_OUTAGE_DELAY_MS = 30_000;
 
-/**
- * So many failures in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes, or a server be
- * away.
- */
+/** So many refusals in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes. */
 const CACHE_IS_BEHIND_FOR = 12;
 
 /**
@@ -171,21 +168,29 @@ export class Controller {
       finished(resultOf(next));
       if (isTerminal(next)) metrics.terminalError();
     } catch (error) {
-      const { kind, reason, message } = classify(error);
-      const delayMs = queue.addRateLimited(key);
-      if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
-      const target = targetOf(key);
-      if (kind === 'stale' && error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
-      const failed = { key, reason, message, delayMs };
-      if (kind === 'stale' && queue.failures(key) < CACHE_IS_BEHIND_FOR)
-        logger.debug(failed, 'the cache was behind; trying again');
-      else if (kind === 'stale')
-        logger.warn(failed, 'refused as if the cache were behind, again and again; trying again');
-      else logger.error({ ...failed, err: error }, 'reconcile failed; trying again');
-      finished(kind === 'stale' ? 'requeue' : 'error');
+      finished(this.failed(key, error));
     } finally {
       this.awaited.end(since);
     }
+  }
+
+  /** Asks for another try; @returns how the reconcile is counted */
+  private failed(key: QueueKey, error: unknown): ReconcileResult {
+    const { queue, logger } = this.options;
+    const { kind, reason, message } = classify(error);
+    const delayMs = queue.addRateLimited(key);
+    if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
+    const failure = { key, reason, message, delayMs };
+    if (kind !== 'stale') {
+      logger.error({ ...failure, err: error }, 'reconcile failed; trying again');
+      return 'error';
+    }
+    const target = targetOf(key);
+    if (error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
+    if (error instanceof TransportError || queue.failures(key) < CACHE_IS_BEHIND_FOR)
+      logger.debug(failure, 'the cache was behind; trying again');
+    else logger.warn(failure, 'refused as if the cache were behind, again and again; trying again');
+    return 'requeue';
   }
 
   private async reconcile(target: Target): Promise<Next> {

@@ -262,7 +262,9 @@ describe('credentials', () => {
       // What is left of the time when credentials are asked for is told in whole milliseconds.
       holdTimeouts();
       const request = client.get(CONFIG_MAPS, REF, { [bound]: 30 });
-      await expect(request).rejects.toThrow(message);
+      const refused = expect(request).rejects.toThrow(message);
+      await jest.advanceTimersByTimeAsync(30);
+      await refused;
       await expect(request).rejects.toThrow(TransportError);
       expect(server.requests).toEqual([]);
     });
