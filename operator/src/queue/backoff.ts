@@ -10,13 +10,23 @@ export interface BackoffOptions {
   readonly random?: () => number;
 }
 
+interface Failing {
+  readonly failures: number;
+  /** When the delay is over. */
+  readonly dueAt: number;
+}
+
 /**
  * Exponential backoff by key: `baseMs * 2^failures`, at most `maxMs`, shortened by up to `jitter`, never below `baseMs`.
+ * A try that comes before its time, because something has happened, leaves the delay as it is if it fails: else a few seconds of
+ * failures in the middle of a rollout, each of whose events brings a try, would be followed by minutes of waiting. So a key waits for about as long
+ * as it has failed, no longer.
+ *
  * Base and maximum are those of client-go's per-item limiter; the jitter is ours, so that keys that failed together (an API
  * server gone for a while) do not come back together.
  */
 export class Backoff<K extends string> {
-  private readonly failed = new Map<K, number>();
+  private readonly failing = new Map<K, Failing>();
   private readonly baseMs: number;
   private readonly maxMs: number;
   private readonly jitter: number;
@@ -29,20 +39,28 @@ export class Backoff<K extends string> {
     this.random = options.random ?? Math.random;
   }
 
-  /** Counts one more failure of the key and answers for how many milliseconds it has to wait. */
-  next(key: K): number {
-    const failures = this.failures(key);
-    this.failed.set(key, failures + 1);
+  /**
+   * Takes note of a failure of the key.
+   *
+   * @param now in milliseconds, on a monotonic clock
+   * @returns for how many milliseconds it has to wait
+   */
+  next(key: K, now: number): number {
+    const before = this.failing.get(key);
+    if (before !== undefined && now < before.dueAt) return Math.max(this.baseMs, before.dueAt - now);
+    const failures = before?.failures ?? 0;
     const full = Math.min(this.maxMs, this.baseMs * 2 ** failures);
-    return Math.max(this.baseMs, full * (1 - this.jitter * this.random()));
+    const delay = Math.max(this.baseMs, full * (1 - this.jitter * this.random()));
+    this.failing.set(key, { failures: failures + 1, dueAt: now + delay });
+    return delay;
   }
 
-  /** Failures since the key was last forgotten. */
+  /** Failures since the key was last forgotten, without those that came before their time. */
   failures(key: K): number {
-    return this.failed.get(key) ?? 0;
+    return this.failing.get(key)?.failures ?? 0;
   }
 
   forget(key: K): void {
-    this.failed.delete(key);
+    this.failing.delete(key);
   }
 }

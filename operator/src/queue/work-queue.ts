@@ -112,12 +112,12 @@ export class WorkQueue<K extends string> {
   }
 
   /**
-   * Asks for a run after the key's backoff, and counts one failure.
+   * Asks for a run after the key's backoff, and counts one failure: only of a run for which the backoff had been waited for.
    *
    * @returns the delay, in milliseconds. The run may come earlier, if anything else asks for it.
    */
   addRateLimited(key: K, priority?: Priority): number {
-    const delay = this.backoff.next(key);
+    const delay = this.backoff.next(key, this.clock.monotonicMs());
     this.enqueue(key, delay, priority);
     return delay;
   }
@@ -127,7 +127,7 @@ export class WorkQueue<K extends string> {
     this.backoff.forget(key);
   }
 
-  /** How often `addRateLimited` was called since the last `forget`. */
+  /** How many failures `addRateLimited` has counted since the last `forget`. */
   failures(key: K): number {
     return this.backoff.failures(key);
   }

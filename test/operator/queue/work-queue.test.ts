@@ -150,8 +150,19 @@ describe('WorkQueue', () => {
   });
 
   describe('backoff', () => {
-    it('doubles from 5 ms to 1000 s, per key, until forgotten', () => {
-      const delays = Array.from({ length: 20 }, () => queue.addRateLimited('a'));
+    /** Fails, and again as often as the delay is over. @returns the delays */
+    async function fail(key: string, times: number): Promise<readonly number[]> {
+      const delays: number[] = [];
+      for (let i = 0; i < times; i++) {
+        const delay = queue.addRateLimited(key);
+        delays.push(delay);
+        await clock.advance(delay);
+      }
+      return delays;
+    }
+
+    it('doubles from 5 ms to 1000 s, per key, until forgotten', async () => {
+      const delays = await fail('a', 20);
       expect(delays.slice(0, 4)).toEqual([5, 10, 20, 40]);
       expect(delays[19]).toBe(1_000_000);
       expect(queue.failures('a')).toBe(20);
@@ -161,14 +172,28 @@ describe('WorkQueue', () => {
       expect(queue.addRateLimited('a')).toBe(5);
     });
 
-    it('shortens delays at random by up to a fifth, never below the first', () => {
+    it('shortens delays at random by up to a fifth, never below the first', async () => {
       queue = new WorkQueue({ clock, backoff: { random: () => 0.999999 } });
-      expect(queue.addRateLimited('a')).toBe(5);
-      expect(queue.addRateLimited('a')).toBeCloseTo(8, 3);
+      const [first, second] = await fail('a', 2);
+      expect(first).toBe(5);
+      expect(second).toBeCloseTo(8, 3);
     });
 
-    it('gives way to a change by the user', () => {
-      for (let i = 0; i < 20; i++) queue.addRateLimited('a', 'resync');
+    it('is not lengthened by a run that came before its time, and failed too', async () => {
+      await fail('a', 3);
+      expect(queue.addRateLimited('a')).toBe(40);
+      await clock.advance(10);
+      expect(queue.addRateLimited('a')).toBe(30);
+      await clock.advance(29);
+      expect(queue.addRateLimited('a')).toBe(5);
+      expect(queue.failures('a')).toBe(4);
+      await clock.advance(1);
+      expect(queue.addRateLimited('a')).toBe(80);
+    });
+
+    it('gives way to a change by the user', async () => {
+      await fail('a', 19);
+      queue.addRateLimited('a', 'resync');
       queue.add('a', 'user');
       expect(queue.take()).toEqual({ key: 'a', priority: 'user' });
     });
