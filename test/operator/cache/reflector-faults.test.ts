@@ -11,14 +11,9 @@ jest.mock('node:timers/promises', () => {
   return { ...actual, setTimeout: jest.fn(actual.setTimeout) };
 });
 
-/** The bound on waiting for credentials, which has a timer of the same make. */
-const credentialsMs = 30_000;
-
 /** How long the reflector has waited after each failure, in milliseconds; the tests' own delays have no signal. */
 const waits = (): readonly number[] =>
-  jest
-    .mocked(delay)
-    .mock.calls.flatMap(([ms = 0, , options]) => (options?.signal === undefined || ms === credentialsMs ? [] : [ms]));
+  jest.mocked(delay).mock.calls.flatMap(([ms = 0, , options]) => (options?.signal === undefined ? [] : [ms]));
 
 beforeEach(() => void jest.mocked(delay).mockClear());
 afterEach(() => void jest.useRealTimers());
