@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeExit, GuardedProcess } from '../../local/plane/guarded-process';
+import { within } from '../../operator/src/client/within';
 import { CliError } from '../errors';
 import { operatorBundle } from '../operator-bundle';
 
@@ -70,11 +71,9 @@ export class OperatorProcess {
   async stop(): Promise<void> {
     this.stopping = true;
     this.process.signal('SIGTERM');
-    const patience = new AbortController();
-    const late = delay(patienceMs, 'late', { signal: patience.signal }).catch(() => 'gone');
-    const end = await Promise.race([this.process.exited, late]);
-    patience.abort();
-    if (end === 'late') await this.process.kill();
+    const ended = this.process.exited.then(() => true);
+    const inTime = await within(ended, { milliseconds: patienceMs, late: () => false });
+    if (!inTime) await this.process.kill();
   }
 
   private async watch(): Promise<never> {

@@ -9,7 +9,8 @@ import { VERSION } from './versions-definition';
 
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const CONDITION_TYPE = /^[A-Z][A-Za-z0-9]{0,62}$/;
-const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
+/** The conditions that every kind has, and no kind may name for its own. */
+export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
 const FINALIZER = /^[a-z0-9-]+([.][a-z0-9-]+)+(\/[A-Za-z0-9._-]+)?$/;
 
 /** Groups that the CRD needs an `api-approved.kubernetes.io` annotation for. Source: KEP-1111. */

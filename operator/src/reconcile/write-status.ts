@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../../constructs/core/envelope';
 import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
+import { COMMON_CONDITIONS } from '../../../constructs/core/kind-checks';
 import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
 import { conditionsOf } from './conditions';
 import type { OwnCondition, Verdict } from './conditions';
@@ -21,8 +22,8 @@ export interface StatusWrite {
 }
 
 /**
- * Applies an object's status when it differs from what stands, and takes away what others have put into it under our names. A status that somebody else changes back again and again is written ever more
- * slowly; another one is written at once.
+ * Applies an object's status when it differs from what stands, and takes away what others have put into it under our names. A status that
+ * somebody else changes back again and again is written ever more slowly; another one is written at once.
  *
  * @returns what is to be said when it had to be left as it is
  * @throws ApiError, TransportError
@@ -117,7 +118,7 @@ export function ownStatus(kind: AnyKind, object: KubeObject): Fields {
 
 /** The types of all conditions that nobody else is to write. */
 function ourConditionTypes(kind: AnyKind): ReadonlySet<string> {
-  return new Set(['Ready', 'Reconciling', 'Stalled', ...kind.conditionTypes.map(({ type }) => type)]);
+  return new Set([...COMMON_CONDITIONS, ...kind.conditionTypes.map(({ type }) => type)]);
 }
 
 function isOwnCondition(kind: AnyKind, name: string): boolean {
