@@ -13,7 +13,8 @@ import { targetsOf } from './targets';
 /** The lines that every figure must be read with. */
 export function preamble({ machine, kubernetes, concurrency, peerWorkers, skipped }: Results): readonly string[] {
   const noisy = machine.load > machine.cpus;
-  const counts = `concurrency ${String(concurrency)}, ${String(peerWorkers)} workers in the twins`;
+  const ofBacklog = Math.ceil(concurrency / 2); // the operator keeps the rest for what users change: see `runWorkers`
+  const counts = `concurrency ${String(concurrency)} (${String(ofBacklog)} of a backlog), ${String(peerWorkers)} workers in the twins`;
   return [
     machineLine(machine),
     `Kubernetes ${kubernetes}, ${counts}`,

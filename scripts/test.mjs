@@ -58,8 +58,9 @@ if (process.exitCode === 130) console.log('\nstopped before the end');
 else if (total.failed > 0) process.exitCode = 1;
 console.log(`\n${summaryLine(total)}`);
 
-/** Runs a program of Node; @returns its exit code, or a signal's name */
+/** Runs a program of Node, unless somebody has said to stop; @returns its exit code, or a signal's name */
 function node(...args) {
+  if (process.exitCode === 130) return Promise.resolve('not started');
   return new Promise((resolve, reject) => {
     child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });
     child.once('error', reject);

@@ -58,6 +58,7 @@ export class FakeStage implements Grounds {
     this.told.push(name);
     return {
       startedAt,
+      gone: new AbortController().signal,
       reconciling: () => Promise.resolve(250),
       settled: (count) => {
         this.write(count, paces[name] ?? 0);

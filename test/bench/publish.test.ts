@@ -25,7 +25,7 @@ test('the load at the end is told where it is known', () => {
 
 test('each part is a table', () => {
   const text = markdown(resultsOf([{ operators: { kindred: run(80) }, limits: { same: bare(100) } }]));
-  expect(text).toContain('- Kubernetes v1.36.3, concurrency 32, 16 workers in the twins');
+  expect(text).toContain('- Kubernetes v1.36.3, concurrency 32 (16 of a backlog), 16 workers in the twins');
   expect(text).toContain(
     '### Objects/s, 10 objects\n\n|  | median | min | max | rounds |\n| --- | --: | --: | --: | --: |',
   );

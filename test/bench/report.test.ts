@@ -35,7 +35,7 @@ test('the ratios are taken within a round', () => {
 test('it begins with the machine, and with what is missing', () => {
   expect(report(results).split('\n').slice(0, 3)).toEqual([
     '2 x Some CPU, 8 GiB, Linux 6, Node v20.19.0, load 0.5 at the start',
-    'Kubernetes v1.36.3, concurrency 32, 16 workers in the twins',
+    'Kubernetes v1.36.3, concurrency 32 (16 of a backlog), 16 workers in the twins',
     'skipped: kustomize: there is no `go` on PATH to build it',
   ]);
 });

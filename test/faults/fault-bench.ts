@@ -7,17 +7,23 @@ import { FaultProxy, passing } from './proxy/fault-proxy';
 
 /** A bench whose operators reach the API server through a proxy; everyone else, the tests too, goes straight. */
 export class FaultBench extends Bench {
+  /** Stands once it is installed. */
   proxy!: FaultProxy;
   private kinds: PlatformOperator['kinds'] = [];
 
   override async install(platformOperator: PlatformOperator): Promise<void> {
     this.kinds = platformOperator.kinds;
-    [this.proxy] = await Promise.all([FaultProxy.start(this.plane.adminKubeconfig), super.install(platformOperator)]);
+    // First, and by itself: what listens and is known to nobody would keep the process alive when the other fails.
+    this.proxy = await FaultProxy.start(this.plane.adminKubeconfig);
+    await super.install(platformOperator);
   }
 
   override async close(): Promise<void> {
-    await super.close();
-    await this.proxy.close();
+    try {
+      await super.close();
+    } finally {
+      await (this.proxy as FaultProxy | undefined)?.close();
+    }
   }
 
   protected override async kubeconfig(): Promise<string> {

@@ -26,6 +26,8 @@ export interface Program extends Start {
 export class MeasuredProcess {
   /** When the process was started, in milliseconds since the epoch. */
   readonly startedAt = Date.now();
+  /** Aborts when the process ends, with how it did: what waits for its work would wait for ever. */
+  readonly gone: AbortSignal;
   private readonly log = new LogLines();
   private readonly exited: Promise<unknown>;
 
@@ -33,7 +35,13 @@ export class MeasuredProcess {
     private readonly program: Program,
     private readonly child: ChildProcess,
   ) {
-    this.exited = once(child, 'close').then(([code]) => this.log.end(`the operator has ended (code ${String(code)})`));
+    const end = new AbortController();
+    this.gone = end.signal;
+    this.exited = once(child, 'close').then(([code]) => {
+      const how = `the operator has ended (code ${String(code)})`;
+      this.log.end(how);
+      end.abort(new Error(how));
+    });
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (chunk: string) => this.log.push(chunk));
     }

@@ -26,7 +26,7 @@ export interface Options {
 /** What `--help` prints. */
 export const usage = `npm run bench -- [options]
 
-  --full             5,000 objects too, 20,000 for our operator alone, three rounds (some 40 minutes)
+  --full             5,000 objects too, 20,000 for our operator alone, four rounds (some 50 minutes)
   --objects=N,M      objects of each suite (default: 1000)
   --scale=N          one more round of our operator and the bare requests alone with N objects (default: none)
   --rounds=N         default: 2
@@ -70,7 +70,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   const options = {
     objects: (values.objects ?? (full ? '1000,5000' : '1000')).split(',').map((text) => whole('objects', text, 1)),
     scale: whole('scale', values.scale ?? (full ? '20000' : '0'), 0),
-    rounds: whole('rounds', values.rounds ?? (full ? '3' : '2'), 1),
+    rounds: whole('rounds', values.rounds ?? (full ? '4' : '2'), 1),
     edits: whole('edits', values.edits, 0),
     busy: whole('busy', values.busy ?? (full ? '5000' : '1000'), 0),
     concurrency: whole('concurrency', values.concurrency, 1),

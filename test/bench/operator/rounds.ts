@@ -134,7 +134,8 @@ export class Rounds {
     const usage = await operator.usage();
     const { writes, writeCount, events } = await stage.requests(contestant.user);
     const chosen = objects.slice(0, edited);
-    const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, this.signal);
+    const either = AbortSignal.any([this.signal, operator.gone]);
+    const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, either);
     await operator.settled(objects.length); // the plain twin looks at an edit's own echo still
     await operator.stop();
     return { restarted: { writes, writeCount, events, reconcilingMs, ...usage }, edits };

@@ -39,7 +39,7 @@ interface Props {
 /** What is asked of a running operator. */
 export type MeasuredOperator = Pick<
   MeasuredProcess,
-  'startedAt' | 'reconciling' | 'settled' | 'work' | 'usage' | 'stop'
+  'startedAt' | 'gone' | 'reconciling' | 'settled' | 'work' | 'usage' | 'stop'
 >;
 
 /** What the measuring needs of a stage. */

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ProxiedRequest } from '../proxy/proxied-request';
 
+/** The life that the provisioner lives, beside those of the operator's kinds. */
+export const PROVISIONER_LIFE = 'Cluster';
+
 /** A write that an operator makes in a stage of a life. */
 export interface WriteAddress {
   readonly stage: string;

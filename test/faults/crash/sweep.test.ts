@@ -2,7 +2,7 @@ import { operatorKinds, useBench } from '../../e2e/operator/support/bench';
 import { long } from '../form';
 import { everywhere } from './choices';
 import { concurrently } from './concurrently';
-import { pointText } from './crash-point';
+import { pointText, PROVISIONER_LIFE } from './crash-point';
 import { crashAt, sweepEachWrite } from './each-write';
 import { differences, uncovered } from './judge';
 import type { Life } from './life';
@@ -57,6 +57,10 @@ interface Stories {
 });
 
 const lonely = named.filter(([name]) => name === only?.life);
+if (only !== undefined && lonely.length === 0 && only.life !== PROVISIONER_LIFE) {
+  const known = [...named.map(([name]) => name), PROVISIONER_LIFE].join(', ');
+  throw new Error(`KINDRED_CRASH_AT names the life "${only.life}"; there are ${known}`);
+}
 
 (lonely.length === 0 ? describe.skip : describe)('the operator, killed at one write', () => {
   test.each(lonely.length === 0 ? named : lonely)('%s', async (_, life) => {

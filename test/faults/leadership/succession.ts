@@ -24,7 +24,7 @@ export class Succession {
     this.before = rssMiB(heir.operator.pid);
   }
 
-  /** Expects, once all is done, that the heir has missed nothing, has asked in measure, has not grown, and has nothing left to write. */
+  /** Expects, once all is done, that the heir has missed nothing, has written in measure, has not grown, and has nothing left to write. */
   async expectSound(work: Reconcilable): Promise<void> {
     const { operator, proxy } = this.heir;
     expect(this.written().filter(([, times]) => times > WRITES)).toEqual([]);
@@ -36,10 +36,8 @@ export class Succession {
   /** What the heir has written since, and how often. */
   private written(): readonly (readonly [sentence: string, times: number])[] {
     const counts = new Map<string, number>();
-    for (const request of this.heir.writesSince(this.began)) {
-      // A create does not say its name.
-      if (request.name === undefined) continue;
-      counts.set(sentenceOf(request), (counts.get(sentenceOf(request)) ?? 0) + 1);
+    for (const sentence of this.heir.writesSince(this.began).map(sentenceOf)) {
+      counts.set(sentence, (counts.get(sentence) ?? 0) + 1);
     }
     return [...counts];
   }

@@ -34,8 +34,13 @@ test('while owners are not heard of, a child of a deleted one is not made again 
       isOpen && since.some((request) => isWatchOfFoos(request) && request.hurt) ? true : undefined,
     );
   });
+  const { uid } = (await bench.get(owned.Deployment, child)).metadata;
   const before = bench.proxy.writes().length;
   await bench.remove(Foo.type, ref);
+  await bench.eventually('the garbage collector to have deleted the child', async () => {
+    const live = await bench.client.get(owned.Deployment, child);
+    return live?.metadata.uid === uid ? undefined : true;
+  });
   await delay(lookMs);
   const creates = bench.proxy
     .writes()

@@ -124,7 +124,8 @@ export class FaultProxy {
     try {
       const body = await wholeBody(incoming);
       const request = proxiedRequest(incoming.method ?? 'GET', incoming.url ?? '/', body);
-      const seen = { ...request, ...detailsOf(request, incoming), body: Buffer.alloc(0), at: Date.now(), hurt: false };
+      const metadataOnly = incoming.headers.accept?.includes('as=PartialObjectMetadata') === true;
+      const seen = { ...request, metadataOnly, body: Buffer.alloc(0), at: Date.now(), hurt: false };
       this.requests.push(seen);
       const hurt = (): void => void (seen.hurt = true);
       const exchange = new Exchange(request, incoming, outgoing, this.upstream, { reset, hurt });
@@ -138,14 +139,6 @@ export class FaultProxy {
 
 /** No fault. */
 export const passing: Fault = (exchange) => exchange.pass();
-
-/** What a request's line does not tell. */
-function detailsOf({ verb, beside, body }: ProxiedRequest, { headers }: IncomingMessage) {
-  const metadataOnly = headers.accept?.includes('as=PartialObjectMetadata') === true;
-  if (verb !== 'create' || beside) return { metadataOnly };
-  const { metadata } = JSON.parse(body.toString('utf8')) as { readonly metadata?: { readonly name?: string } };
-  return { metadataOnly, ...(metadata?.name === undefined ? {} : { creates: metadata.name }) };
-}
 
 async function wholeBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

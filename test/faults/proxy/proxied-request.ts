@@ -6,6 +6,8 @@ export interface ProxiedRequest {
   readonly namespace?: string;
   /** Undefined for a collection. */
   readonly name?: string;
+  /** Of what is created, which the request's line does not tell; of no Lease and no event. */
+  readonly creates?: string;
   readonly url: URL;
   readonly method: string;
   /** Whether it may change an object. */
@@ -18,7 +20,7 @@ export interface ProxiedRequest {
 const besideWork = new Set(['leases.coordination.k8s.io', 'events', 'events.events.k8s.io']);
 
 /**
- * Reads a request's line.
+ * Reads a request.
  *
  * The paths are those of https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
  */
@@ -26,18 +28,27 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
   const url = new URL(target, 'https://api-server');
   const { resource = '', namespace, name } = resourceOf(url.pathname);
   const verb = verbOf(method, name, url.searchParams);
+  const beside = besideWork.has(resource);
+  const creates = verb === 'create' && !beside ? nameOfNew(body) : undefined;
   return {
     ...{ verb, resource, url, method, body },
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
+    ...(creates === undefined ? {} : { creates }),
     writes: !['get', 'list', 'watch', 'other'].includes(verb),
-    beside: besideWork.has(resource),
+    beside,
   };
 }
 
-/** `patch deployments.apps shop/web`. */
-export function sentenceOf({ verb, resource, namespace, name }: ProxiedRequest): string {
-  return [verb, resource, [namespace, name].filter((part) => part !== undefined).join('/')].join(' ').trimEnd();
+/** `patch deployments.apps shop/web`; a create bears the name of what is new. */
+export function sentenceOf({ verb, resource, namespace, name, creates }: ProxiedRequest): string {
+  const object = [namespace, name ?? creates].filter((part) => part !== undefined).join('/');
+  return [verb, resource, object].join(' ').trimEnd();
+}
+
+function nameOfNew(body: Buffer): string | undefined {
+  const { metadata } = JSON.parse(body.toString('utf8')) as { readonly metadata?: { readonly name?: string } };
+  return metadata?.name;
 }
 
 function verbOf(method: string, name: string | undefined, query: URLSearchParams): ProxiedRequest['verb'] {

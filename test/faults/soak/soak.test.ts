@@ -39,6 +39,7 @@ jest.setTimeout((minutes + 5) * 60_000);
 const bench = useFaultBench();
 
 test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
+  bench.tokenSeconds = Math.max(bench.tokenSeconds, (minutes + 10) * 60);
   await startAuditing(bench);
   const { operator } = bench;
   const namespace = await bench.namespace('soak');

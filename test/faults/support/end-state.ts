@@ -8,6 +8,7 @@ import { operatorKinds } from '../../e2e/operator/support/bench';
 import type { Bench } from '../../e2e/operator/support/bench';
 import { condition, ready } from '../../e2e/operator/support/conditions';
 import { form } from '../form';
+import { leftBehind } from './left-behind';
 import type { Load } from './load';
 
 /** After a long outage, delays have grown as long as it was; and a machine that does ten things at once is slow. */
@@ -44,10 +45,15 @@ export async function expectEndState({ bench, namespace, living }: Load): Promis
     owners: owners.flat().map(standing).sort(),
     notReady: owners.flat().flatMap(whyNotReady),
     children: children.filter(isOurs).map(standing).sort(),
+    leftBehind: children
+      .filter(isOurs)
+      .map(leftBehind)
+      .filter((path) => path !== undefined),
   }).toEqual({
     owners: living.map(({ kind, name }) => `${kind.kind} ${name}`).sort(),
     notReady: [],
     children: expected.map(({ object }) => titleOf(object)).sort(),
+    leftBehind: [],
   });
   for (const { object } of expected)
     expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);

@@ -3,6 +3,7 @@ import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { ApiError } from '../../../operator/src/client/errors';
 import type { ExpectedChild } from '../../../operator/testing';
+import { leftBehind } from '../support/left-behind';
 import { firstPath } from './first-path';
 
 /** How a child stands that an owner is to have. */
@@ -34,8 +35,10 @@ export async function childVerdict(
   if (written === 'refused') return { verdict: 'refused', live };
   if (live === undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" is missing` };
   const path = firstPath(essence(written), essence(live));
-  if (path === undefined) return { verdict: 'stands', live };
-  return { verdict: 'wrong', problem: `${type.kind} "${name}" is not as rendered at ${path}` };
+  if (path !== undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" is not as rendered at ${path}` };
+  const left = leftBehind(live);
+  if (left !== undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" was left with ${left}` };
+  return { verdict: 'stands', live };
 }
 
 async function dryRun(

@@ -47,6 +47,8 @@ export class Bench {
   /** The operator that was started last. */
   operator!: OperatorProcess;
   private readonly started: OperatorProcess[] = [];
+  /** For how long an operator's credentials are good, in seconds: set it before a start that is to work longer than an hour. */
+  tokenSeconds = 3600;
   private namespaces = 0;
 
   constructor(readonly plane: TestControlPlane) {}
@@ -77,13 +79,14 @@ export class Bench {
 
   /** Whose requests an operator's are, and where they go; a path. */
   protected async kubeconfig(): Promise<string> {
-    return this.plane.kubeconfigFor(this.platform.account);
+    return this.plane.kubeconfigFor(this.platform.account, { expirationSeconds: this.tokenSeconds });
   }
 
   /** Ends every operator and the client. */
   async close(): Promise<void> {
     await Promise.all(this.started.filter(({ running }) => running).map((operator) => operator.kill()));
-    await this.client.close();
+    // What did not come to be installed has none.
+    await (this.client as ApiClient | undefined)?.close();
   }
 
   /** What operators have asked of the API server until now. */

@@ -4,6 +4,7 @@ import { Rke, dockerOn } from '../../../e2e/provisioner/rke-world';
 import { oneKey, ProvisionerWorld } from '../../../e2e/provisioner/world';
 import { form } from '../../form';
 import { nowhere } from '../choices';
+import { PROVISIONER_LIFE } from '../crash-point';
 import { alternatingPoints, everyPoint, sweepCluster } from './sweep';
 import { only } from '../only';
 import { RkeLog } from './rke-log';
@@ -12,7 +13,7 @@ import type { ClusterScene } from './story';
 
 jest.setTimeout(2 * 3_600_000);
 
-const isAsked = only === undefined || only.life === 'Cluster';
+const isAsked = only === undefined || only.life === PROVISIONER_LIFE;
 
 (isAsked ? describeOnHosts : describe.skip)('the provisioner, killed before and after each of its writes', () => {
   const world = new ProvisionerWorld();

@@ -1,5 +1,5 @@
 import { at } from '../choices';
-import { pointText } from '../crash-point';
+import { pointText, PROVISIONER_LIFE } from '../crash-point';
 import type { CrashPoint } from '../crash-point';
 import { differences, isStatus } from '../judge';
 import type { LifeStory } from '../live-through';
@@ -20,14 +20,14 @@ export interface ClusterSweep {
 /** Every write of the undisturbed life, before and after. */
 export function everyPoint({ writes }: LifeStory): readonly CrashPoint[] {
   return writes.flatMap((write) =>
-    (['before', 'after'] as const).map((moment) => ({ life: 'Cluster', moment, write })),
+    (['before', 'after'] as const).map((moment) => ({ life: PROVISIONER_LIFE, moment, write })),
   );
 }
 
 /** Every write but statuses, one before, the next one after. */
 export function alternatingPoints({ writes }: LifeStory): readonly CrashPoint[] {
   const lasting = writes.filter((write) => !isStatus(write));
-  return lasting.map((write, i) => ({ life: 'Cluster', moment: i % 2 === 0 ? 'before' : 'after', write }));
+  return lasting.map((write, i) => ({ life: PROVISIONER_LIFE, moment: i % 2 === 0 ? 'before' : 'after', write }));
 }
 
 /** Lives as often as it takes for a crash at each point, one in each stage of a life, and compares each with the undisturbed one. */
