@@ -5,6 +5,7 @@ import type { KindProps } from './kind-props';
 import { nameProblem } from './names';
 import { readProblems } from './reads';
 import { typeKey } from './resource-type';
+import type { ResourceScope, ResourceType } from './resource-type';
 import { VERSION } from './versions-definition';
 
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}$/;
@@ -79,11 +80,8 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
     ...sharedTypes,
   ] as const) {
     for (const type of types) {
-      if (props.scope !== 'Namespaced' || type.scope !== 'Cluster') continue;
-      problems.push({
-        path,
-        message: `${typeKey(type)} is cluster-scoped; an object in a namespace cannot own it (the garbage collector would delete it)`,
-      });
+      const message = scopeProblem(props.scope, type, path === 'formerlyOwned');
+      if (message !== undefined) problems.push({ path, message });
     }
   }
   props.seeds?.forEach((seed, i) => {
@@ -108,4 +106,15 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
     problems.push({ path: 'finalizer.name', message: `"${props.finalizer.name}" must be a domain-qualified name` });
   }
   return problems;
+}
+
+/** Why objects of a scope cannot own a type. */
+function scopeProblem(scope: ResourceScope, type: ResourceType, isPast: boolean): string | undefined {
+  if (scope === type.scope) return undefined;
+  if (scope === 'Namespaced') {
+    return `${typeKey(type)} is cluster-scoped; an object in a namespace cannot own it (the garbage collector would delete it)`;
+  }
+  // What another operator made for such an object bears its namespace already, and pruning needs no other.
+  if (isPast) return undefined;
+  return `${typeKey(type)} lives in a namespace, and a cluster-scoped object has none to render it in; own cluster-scoped types only, or make the kind Namespaced`;
 }

@@ -106,9 +106,12 @@ export interface KindProps<
   readonly rules?: readonly CelRule[];
   /** What `metadata.name` must be so that the children's names and labels can bear it. @default any valid object name */
   readonly names?: NameRule;
-  /** The types of the children. Rendering a child of another type is an error. */
+  /**
+   * The types of the children, of the kind's own scope: children stand in their owner's namespace, those of a cluster-scoped one in none.
+   * Rendering a child of another type is an error.
+   */
   readonly owns: readonly ResourceType[];
-  /** Types that earlier versions of the kind owned: still pruned, never rendered. */
+  /** Types that earlier versions of the kind owned: still pruned, never rendered. Those of a cluster-scoped kind may live in namespaces. */
   readonly formerlyOwned?: readonly ResourceType[];
   readonly shared?: readonly SharedChildren<TypedObject<S, T>>[];
   readonly seeds?: readonly Seed[];

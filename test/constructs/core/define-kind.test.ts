@@ -119,6 +119,22 @@ describe('defineKind', () => {
     }
   });
 
+  test('refuses children in namespaces of an object that is in none, wherever it says so', () => {
+    const Secret = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' } as const;
+    const shared = [{ name: 'group', owns: [Secret], key: () => 'key', children: () => undefined }];
+    for (const [path, more] of [
+      ['owns', { owns: [Secret] }],
+      ['shared[0].owns', { shared }],
+    ] as const) {
+      expect(problemsOf({ ...more, scope: 'Cluster' })).toEqual([
+        `${path}: v1/Secret lives in a namespace, and a cluster-scoped object has none to render it in; own cluster-scoped types only, or make the kind Namespaced`,
+      ]);
+      expect(problemsOf(more)).toEqual([]);
+    }
+    // These are only deleted, wherever they stand.
+    expect(problemsOf({ formerlyOwned: [Secret], scope: 'Cluster' })).toEqual([]);
+  });
+
   test('refuses a status field that must stand before there is anything to observe', () => {
     const required = z.object({ replicas: z.int().describe('R.') });
     expect(problemsOf({ status: required as never })).toEqual([expect.stringContaining('status.replicas: ')]);

@@ -54,7 +54,17 @@ const priorityClass: ResourceType = {
   scope: 'Cluster',
 };
 
-/** Cluster-scoped, with children in and out of namespaces. */
+/** Owns what {@link Rich} owned once. */
+export const Keeper = defineKind({
+  ...common,
+  kind: 'Keeper',
+  plural: 'keepers',
+  scope: 'Namespaced',
+  spec,
+  owns: [owned.Secret],
+});
+
+/** Cluster-scoped, with children that are so too; what it owned once stands in namespaces. */
 export const Wide = defineKind({
   ...common,
   kind: 'Wide',
@@ -62,5 +72,6 @@ export const Wide = defineKind({
   scope: 'Cluster',
   spec,
   finalizer: { name: 'wides.test.kindred.dev', propagation: 'Background' },
-  owns: [owned.Secret, priorityClass],
+  owns: [priorityClass],
+  formerlyOwned: [owned.Secret],
 });

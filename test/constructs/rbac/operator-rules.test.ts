@@ -1,6 +1,6 @@
 import { operatorRules } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
-import { Plain, Rich, Sharer, Wide } from './kinds';
+import { Keeper, Plain, Rich, Sharer, Wide } from './kinds';
 
 const group = 'test.kindred.dev';
 const rule = (apiGroup: string, resources: string, verbs: string): PolicyRule => ({
@@ -47,7 +47,7 @@ describe('operatorRules', () => {
   });
 
   test('what one kind owned and another still owns gets the verbs of both', () => {
-    const rules = operatorRules([Rich, Wide]);
+    const rules = operatorRules([Rich, Keeper]);
     expect(rules).toContainEqual(rule('', 'configmaps secrets serviceaccounts services', living));
     expect(rules.flatMap(({ resources }) => resources).filter((name) => name === 'secrets')).toHaveLength(1);
   });
@@ -70,8 +70,8 @@ describe('operatorRules', () => {
       rule(group, 'wides/finalizers', 'update'),
       rule(group, 'wides/status', 'patch'),
     ]);
-    // Its events stand in `default`, not beside its children.
-    expect(operatorRules([Wide], { scope: 'Namespaced' })).toEqual([rule('', 'secrets', living)]);
+    // Its events stand in `default`, not beside what it owned.
+    expect(operatorRules([Wide], { scope: 'Namespaced' })).toEqual([rule('', 'secrets', 'list watch delete')]);
     expect(operatorRules([Plain], { scope: 'Namespaced' })).toEqual(operatorRules([Plain]));
     expect(operatorRules([Plain], { scope: 'Cluster' })).toEqual([]);
   });

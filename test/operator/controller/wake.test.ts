@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
-import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
+import { HelloApp, Kubeconfig, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { BY_UID, keysOfChild, sharedKeyOf } from '../../../operator/src/controller/wake';
 
@@ -49,6 +49,12 @@ describe('keysOfChild', () => {
     ['nobody', {}, []],
   ])('wakes %s', (_, metadata, keys) => {
     expect(keysOfChild(HelloApp, cacheWith('alive', 'living'), child(metadata))).toEqual(keys);
+  });
+
+  it('wakes an owner that is in no namespace by its name alone', () => {
+    const objects = new ObjectCache(Kubeconfig.type, { indexes: { [BY_UID]: () => [] } });
+    const owner = { ...reference, apiVersion: Kubeconfig.apiVersion, kind: 'Kubeconfig' };
+    expect(keysOfChild(Kubeconfig, objects, child({ ownerReferences: [owner] }))).toEqual(['object:/web']);
   });
 
   it('wakes the shared key before those who hold it', () => {

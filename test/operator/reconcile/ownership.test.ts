@@ -1,6 +1,9 @@
+import { z } from 'zod';
+import { defineKind } from '../../../constructs/core/kind';
 import { owned } from '../../../constructs/core/owned';
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;
@@ -257,4 +260,22 @@ describe('a DemoMicroService', () => {
       spec: { template: { spec: { containers: [{ image: 'j' }] } } },
     });
   });
+});
+
+it('what was owned once is deleted in whichever namespace it stands, for an owner that is in none', async () => {
+  const Wide = defineKind({
+    ...{ group: 'test.kindred.dev', version: 'v1', kind: 'Wide', plural: 'wides', scope: 'Cluster' },
+    ...{ description: 'A kind for tests.', spec: z.object({}), owns: [], formerlyOwned: [Deployment] },
+    children: () => undefined,
+  });
+  const harness = new Harness(Wide);
+  const { apiVersion, kind, type } = Wide;
+  const body = { apiVersion, kind, metadata: { name: 'wide' } };
+  const { uid = '' } = (await harness.server.create(type, body, { fieldManager: 'kubectl' })).metadata;
+  const owner = { apiVersion, kind, name: 'wide', uid, controller: true };
+  await strangers(harness, 'old', { namespace: 'team', ownerReferences: [owner] });
+  await strangers(harness, 'other', { namespace: 'team' });
+  await reconcileObject(harness.context, { name: 'wide' });
+  expect(harness.server.peek(Deployment, { namespace: 'team', name: 'old' })).toBeUndefined();
+  expect(harness.server.peek(Deployment, { namespace: 'team', name: 'other' })).toBeDefined();
 });
