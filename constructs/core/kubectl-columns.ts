@@ -11,8 +11,10 @@ export interface PrinterColumn {
 
 /** The paths behind the `scale` subresource. */
 export interface ScaleSubresource {
+  /** An integer field below `.spec.`. */
   readonly specReplicasPath: string;
+  /** An integer field below `.status.`. */
   readonly statusReplicasPath: string;
-  /** Where the selector stands as a string; autoscalers need it. */
+  /** Where the selector stands as a string, below `.status.` or `.spec.`; autoscalers need it. */
   readonly labelSelectorPath?: string;
 }

@@ -19,7 +19,7 @@ const MACROS =
  * Assumptions: a field is read by its name (a typed object has no other access), and `has(...)` of a plain path reads nothing.
  */
 export function ruleReferences(rule: string): References {
-  const text = rule.replaceAll(/'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/g, "''").replaceAll(/\bhas\([^()]*\)/g, 'true');
+  const text = withoutTexts(rule).replaceAll(/\bhas\([^()]*\)/g, 'true');
   const variables = new Set([...text.matchAll(MACROS)].flatMap(([, first, second]) => [first, second]));
   const body = text.replaceAll(MACROS, (macro) => macro.replaceAll(/[A-Za-z_]\w*\s*,/g, ''));
   const names = new Set<string>();
@@ -36,6 +36,11 @@ export function ruleReferences(rule: string): References {
     wholeNames,
     wholeItems: [...variables].some((name) => name !== undefined && wholeNames.has(name)),
   };
+}
+
+/** A rule with its texts emptied: what stands in them names nothing. */
+export function withoutTexts(rule: string): string {
+  return rule.replaceAll(/'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/g, "''");
 }
 
 /** A name as the schema has it. CEL escapes what it cannot spell. Source: KEP-2876, "Field path escaping". */

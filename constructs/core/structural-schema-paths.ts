@@ -3,6 +3,7 @@ import type { Problem } from './errors';
 import { isObject } from './is-object';
 import type { PrinterColumn, ScaleSubresource } from './kubectl-columns';
 import { nodeProblems } from './structural-schema-cel';
+import { withoutTexts } from './structural-schema-cel-references';
 import type { Schema } from './structural-schema-walk';
 
 /** What of a kind's definition points into its schema. */
@@ -22,25 +23,52 @@ export function pointerProblems(pointers: SchemaPointers, spec: Schema, status: 
     problems.push({ path, message: `${jsonPath} of the column ${name} is no field; write a path such as .spec.image` });
   });
   problems.push(...scaleProblems(root, pointers.scale));
-  const node = { ...root, 'x-kubernetes-validations': pointers.rules ?? [] };
+  const { rules = [] } = pointers;
+  const seen = { ...root, properties: { ...root.properties, metadata: METADATA_OF_RULES } };
+  const node = { ...seen, 'x-kubernetes-validations': rules };
   for (const { path, message } of nodeProblems({ node, path: '', above: [] })) {
     problems.push({ path: path === '' ? 'rules' : path.slice(1), message });
   }
+  problems.push(...rules.flatMap(metadataProblems));
   return problems;
 }
 
-/** What a path from the root can reach besides spec and status. The server bounds names by itself. */
+/** What rules see of metadata, and nothing else. The server bounds names by itself. Source: KEP-2876, "Metadata". */
+const NAMES: Readonly<Record<string, Schema>> = {
+  name: { type: 'string', maxLength: 253 },
+  generateName: { type: 'string', maxLength: 253 },
+};
+const METADATA_OF_RULES: Schema = { type: 'object', properties: NAMES };
+
+/** What a path from the root can reach besides spec and status. Source: ObjectMeta of `meta/v1`, without its lists of objects. */
 const METADATA: Schema = {
   type: 'object',
   properties: {
-    name: { type: 'string', maxLength: 253 },
-    generateName: { type: 'string', maxLength: 253 },
-    namespace: { type: 'string', maxLength: 63 },
+    ...NAMES,
+    namespace: { type: 'string' },
+    uid: { type: 'string' },
+    resourceVersion: { type: 'string' },
+    generation: { type: 'integer', format: 'int64' },
     creationTimestamp: { type: 'string', format: 'date-time' },
-    labels: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 1000 },
-    annotations: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 1000 },
+    deletionTimestamp: { type: 'string', format: 'date-time' },
+    deletionGracePeriodSeconds: { type: 'integer', format: 'int64' },
+    finalizers: { type: 'array', items: { type: 'string' } },
+    labels: { type: 'object', additionalProperties: { type: 'string' } },
+    annotations: { type: 'object', additionalProperties: { type: 'string' } },
   },
 };
+
+/** What a rule on the object as a whole reads of metadata that the server does not show it. */
+function metadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
+  return [rule, messageExpression].flatMap((expression) => {
+    const read = withoutTexts(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
+    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAMES, field) ? [] : [field])));
+    return [...hidden].map((field) => ({
+      path: 'rules',
+      message: `${expression} reads metadata.${field}, and of metadata the server shows rules only name and generateName; have the rule read a field of the spec instead`,
+    }));
+  });
+}
 
 /** Fields that every status has once the kind is defined. */
 const COMMON_STATUS = /^[.]status[.](conditions|observedGeneration)\b/;
@@ -52,18 +80,20 @@ function leadsSomewhere(root: Schema, jsonPath: string): boolean {
   return nodeAt(root, jsonPath) !== undefined;
 }
 
+/** The server looks only at where such a path begins. One that leads nowhere would scale nothing, without a word. */
 function scaleProblems(root: Schema, scale: ScaleSubresource | undefined): Problem[] {
   if (scale === undefined) return [];
-  const wanted = [
-    ['specReplicasPath', scale.specReplicasPath, '.spec.', 'integer'],
-    ['statusReplicasPath', scale.statusReplicasPath, '.status.', 'integer'],
-    ['labelSelectorPath', scale.labelSelectorPath, '.', 'string'],
-  ] as const;
-  return wanted.flatMap(([key, path, prefix, type]) => {
+  const wanted: readonly (readonly [keyof ScaleSubresource, prefixes: readonly string[], type: string])[] = [
+    ['specReplicasPath', ['.spec.'], 'integer'],
+    ['statusReplicasPath', ['.status.'], 'integer'],
+    ['labelSelectorPath', ['.spec.', '.status.'], 'string'],
+  ];
+  return wanted.flatMap(([key, prefixes, type]) => {
+    const path = scale[key];
     if (path === undefined) return [];
-    const found = nodeAt(root, path)?.type;
-    if (path.startsWith(prefix) && (found === undefined || found === type)) return [];
-    return [{ path: `scale.${key}`, message: `${path} must lead to a field of type ${type} below ${prefix}` }];
+    if (prefixes.some((prefix) => path.startsWith(prefix)) && nodeAt(root, path)?.type === type) return [];
+    const message = `${path} must lead to a field of type ${type} below ${prefixes.join(' or ')}`;
+    return [{ path: `scale.${key}`, message }];
   });
 }
 

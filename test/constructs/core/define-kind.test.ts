@@ -83,6 +83,47 @@ describe('defineKind', () => {
       'scale.specReplicasPath',
     ],
     [
+      'a scale path with a slip of the pen',
+      { scale: { specReplicasPath: '.spec.sizee', statusReplicasPath: '.status.replicas' } },
+      'scale.specReplicasPath: .spec.sizee must lead to a field of type integer below .spec.',
+    ],
+    [
+      'a scale path into the status',
+      { scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.replicaz' } },
+      'scale.statusReplicasPath: .status.replicaz must lead to a field of type integer below .status.',
+    ],
+    [
+      'a scale path into the other half',
+      { scale: { specReplicasPath: '.status.replicas', statusReplicasPath: '.spec.size' } },
+      'scale.specReplicasPath: .status.replicas must lead',
+    ],
+    [
+      'a selector in the metadata',
+      {
+        scale: {
+          specReplicasPath: '.spec.size',
+          statusReplicasPath: '.status.replicas',
+          labelSelectorPath: '.metadata.name',
+        },
+      },
+      'scale.labelSelectorPath: .metadata.name must lead to a field of type string below .spec. or .status.',
+    ],
+    [
+      'a rule on metadata that the server hides',
+      { rules: [cel('self.metadata.generation > 1', 'm')] },
+      'rules: self.metadata.generation > 1 reads metadata.generation, and of metadata the server shows rules only name and generateName',
+    ],
+    [
+      'a message on metadata that the server hides',
+      { rules: [cel('self.spec.size > 1', 'm', { messageExpression: 'self.metadata.uid + "x"' })] },
+      'rules: self.metadata.uid + "x" reads metadata.uid',
+    ],
+    [
+      'a fieldPath into metadata that the server hides',
+      { rules: [cel('self.spec.size > 1', 'm', { fieldPath: '.metadata.labels' })] },
+      'rules: the fieldPath ".metadata.labels"',
+    ],
+    [
       'a rule on the whole that reads without bound',
       { rules: [cel('self.spec == oldSelf.spec', 'm')], spec: z.object({ image: z.string().describe('I.') }) as never },
       'spec.image: give the string a maximum',
@@ -99,9 +140,21 @@ describe('defineKind', () => {
           { name: 'A', type: 'string', jsonPath: '.metadata.name' },
           { name: 'B', type: 'integer', jsonPath: '.status.observedGeneration' },
           { name: 'C', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+          { name: 'D', type: 'integer', jsonPath: '.metadata.generation' },
+          { name: 'E', type: 'string', jsonPath: '.metadata.uid' },
+          { name: 'F', type: 'string', jsonPath: '.metadata.resourceVersion' },
+          { name: 'G', type: 'date', jsonPath: '.metadata.deletionTimestamp' },
+          { name: 'H', type: 'string', jsonPath: '.metadata.labels.app' },
         ],
-        scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.replicas' },
-        rules: [cel('self.metadata.name != self.spec.image', 'm')],
+        scale: {
+          specReplicasPath: '.spec.size',
+          statusReplicasPath: '.status.replicas',
+          labelSelectorPath: '.spec.image',
+        },
+        rules: [
+          cel('self.metadata.name != self.spec.image', 'm'),
+          cel('self.spec.image != "self.metadata.generation"', 'm'),
+        ],
       }),
     ).toEqual([]);
   });
