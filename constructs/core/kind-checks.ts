@@ -8,7 +8,8 @@ import { typeKey } from './resource-type';
 import type { ResourceScope, ResourceType } from './resource-type';
 import { VERSION } from './versions-definition';
 
-const KIND = /^[A-Z][A-Za-z0-9]{0,62}$/;
+/** Four characters less than a name of the API may have: the kind of its lists is `<kind>List`. */
+const KIND = /^[A-Z][A-Za-z0-9]{0,58}$/;
 const CONDITION_TYPE = /^[A-Z][A-Za-z0-9]{0,62}$/;
 /** The conditions that every kind has, and no kind may name for its own. */
 export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
@@ -39,7 +40,11 @@ export function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>
   props.categories?.forEach((category, i) => {
     name(`categories[${String(i)}]`, category, 'dns-1035-label');
   });
-  check(KIND.test(props.kind), 'kind', `"${props.kind}" must be CamelCase, letters and digits, at most 63 characters`);
+  check(
+    KIND.test(props.kind),
+    'kind',
+    `"${props.kind}" must be CamelCase, letters and digits, at most 59 characters: with "List" behind it, it may have 63`,
+  );
   check(VERSION.test(props.version), 'version', `"${props.version}" must look like v1, v1beta1 or v2alpha3`);
   check(
     !isProtectedGroup(props.group) || props.crdAnnotations?.['api-approved.kubernetes.io'] !== undefined,

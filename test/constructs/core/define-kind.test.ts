@@ -193,6 +193,14 @@ describe('defineKind', () => {
     expect(problemsOf({ status: required as never })).toEqual([expect.stringContaining('status.replicas: ')]);
   });
 
+  test('a kind is as long as leaves room for the kind of its lists', () => {
+    const longest = `W${'x'.repeat(58)}`;
+    expect(problemsOf({ kind: longest })).toEqual([]);
+    expect(problemsOf({ kind: `${longest}x` })).toEqual([
+      `kind: "${longest}x" must be CamelCase, letters and digits, at most 59 characters: with "List" behind it, it may have 63`,
+    ]);
+  });
+
   test.each([
     ['widgets.example.com', true],
     ['example.com/widgets', true],
