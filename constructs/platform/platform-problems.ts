@@ -16,7 +16,7 @@ export function platformProblems(props: PlatformProps): readonly Problem[] {
     ...(operators.length > 0
       ? []
       : [{ path: 'operators', message: 'it is empty: a platform needs an operator to run its kinds' }]),
-    ...operators.flatMap((operator, i) => oneOperatorProblems(operator, `operators[${i}]`)),
+    ...operators.flatMap((operator, i) => oneOperatorProblems(operator, namespace, `operators[${i}]`)),
     ...claimProblems(operators),
     ...conversionProblems(operators, props.conversion),
     ...guardedProblems(props),
@@ -24,7 +24,7 @@ export function platformProblems(props: PlatformProps): readonly Problem[] {
   ];
 }
 
-function oneOperatorProblems(operator: PlatformOperator, path: string): readonly Problem[] {
+function oneOperatorProblems(operator: PlatformOperator, namespace: string, path: string): readonly Problem[] {
   // Checked here under its own name, and below under a stand-in: the name of its objects is not what was written.
   const name = nameProblem(operator.name, { format: 'dns-label', maxLength: 42 });
   const settings = operatorProblems({ ...operator, name: 'kindred', namespace: DEFAULT_NAMESPACE });
@@ -32,7 +32,22 @@ function oneOperatorProblems(operator: PlatformOperator, path: string): readonly
     ...(name === undefined ? [] : [{ path: `${path}.name`, message: name }]),
     ...settings.map((problem) => ({ ...problem, path: `${path}.${problem.path}` })),
     ...extraRulesProblems(`${path}.extraRules`, operator.extraRules),
+    ...stateProblems(operator, namespace, `${path}.args`),
   ];
+}
+
+const STATE_NAMESPACE = '--state-namespace=';
+
+/** State with keys belongs into the platform's own namespace, which is guarded, and stays where state is kept in it. */
+function stateProblems({ args = [] }: PlatformOperator, namespace: string, path: string): readonly Problem[] {
+  // Of an option that stands twice, the operator takes the last.
+  const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE)).at(-1);
+  if (last === undefined || last === `${STATE_NAMESPACE}${namespace}`) return [];
+  const elsewhere = last.slice(STATE_NAMESPACE.length);
+  const message =
+    `it keeps its state, with keys to machines, in "${elsewhere}", and the platform's namespace is "${namespace}": ` +
+    `write provisioner({ namespace: '${namespace}', ... }), or give the platform the namespace "${elsewhere}"`;
+  return [{ path, message }];
 }
 
 /** What two operators must not have in common: their name, their Lease, a kind. */

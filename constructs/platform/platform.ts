@@ -33,7 +33,8 @@ const platformLabels = {
  *
  * Assumptions: one platform a cluster, since CRDs and ClusterRoles are the cluster's.
  *
- * Errors: InvalidPropsError with all that is wrong with the props, such as a kind claimed by two operators.
+ * Errors: InvalidPropsError with all that is wrong with the props, such as a kind claimed by two operators, or an operator that keeps its
+ * state in another namespace.
  */
 export class Platform extends Chart {
   /** Namespace of the operators. */

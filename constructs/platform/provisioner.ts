@@ -1,3 +1,4 @@
+import { InvalidPropsError } from '../operator';
 import type { OperatorSettings } from '../operator';
 import type { PolicyRule } from '../rbac';
 import { DEFAULT_NAMESPACE } from './platform-props';
@@ -7,7 +8,10 @@ import type { PlatformOperator } from './platform-props';
 export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'configDirectory'> {
   /** Its name; its objects are called `kindred-<name>`. @default 'provisioner' */
   readonly name?: string;
-  /** The platform's namespace: Secrets with state and kubeconfigs are kept there. @default 'kindred-system' */
+  /**
+   * The platform's namespace: Secrets with state and kubeconfigs are kept there. A platform refuses a provisioner of another one.
+   * @default 'kindred-system', as the platform's
+   */
   readonly namespace?: string;
   /** Further namespaces whose Secrets objects may name. @default none */
   readonly secretNamespaces?: readonly string[];
@@ -19,7 +23,7 @@ export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'co
    * @default one file for each key, under the key's name
    */
   readonly configFiles?: Readonly<Record<string, string>>;
-  /** How long a step under way may take to end when a pod stops, in seconds: at most a day less a minute. @default 3600 */
+  /** How long a step under way may take to end when a pod stops, in seconds: 1 to 86340, a day less a minute. @default 3600 */
   readonly drainSeconds?: number;
 }
 
@@ -29,6 +33,8 @@ const KEY_DIRECTORY = '/run/kindred';
 const CONFIG_DIRECTORY = '/etc/kindred/config';
 /** Seconds that an operator has to stop besides its steps. */
 const ORDERLY_STOP_SECONDS = 30;
+/** With what is needed besides, less than the day that a pod may take to stop at most. */
+const MAX_DRAIN_SECONDS = 86_340;
 
 /**
  * An operator for kinds that act on machines: with a ServiceAccount, a Lease, an image and permissions of its own, since it alone reads keys to
@@ -37,10 +43,16 @@ const ORDERLY_STOP_SECONDS = 30;
  * Guarantees: it may write Secrets in the platform's namespace only, and read them there and in the configured ones; keys lie in memory.
  *
  * Caveat: whoever may create a Cluster has it name any Secret of those namespaces. Keep other Secrets out of them.
+ *
+ * @throws InvalidPropsError for `drainSeconds` that the operator would not take; what else is wrong is the platform's to say
  */
 export function provisioner(props: ProvisionerProps): PlatformOperator {
   const { name = 'provisioner', namespace = DEFAULT_NAMESPACE, ...rest } = props;
   const { secretNamespaces = [], configSecretName, configFiles, drainSeconds = 3600, args = [], ...settings } = rest;
+  if (!Number.isInteger(drainSeconds) || drainSeconds < 1 || drainSeconds > MAX_DRAIN_SECONDS) {
+    const message = `${drainSeconds} must be an integer from 1 to ${MAX_DRAIN_SECONDS}`;
+    throw new InvalidPropsError(`provisioner ${name}`, [{ path: 'drainSeconds', message }]);
+  }
   const others = [...new Set(secretNamespaces)].filter((other) => other !== namespace).sort();
   return {
     memoryLimitMiB: 512,

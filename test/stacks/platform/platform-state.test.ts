@@ -33,7 +33,10 @@ describe("the operators' namespace", () => {
 
   test.each([
     ['no operator keeps state', [operator]],
-    ['the state is elsewhere', [operator, provisioner({ image: 'p', kinds: [Cluster], namespace: 'elsewhere' })]],
+    [
+      'an operator makes Secrets elsewhere',
+      [{ ...operator, extraRules: { elsewhere: [{ apiGroups: [''], resources: ['secrets'], verbs: ['create'] }] } }],
+    ],
     [
       'an operator only reads Secrets',
       [
