@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { cel } from './cel';
 import type { CelRule } from './cel';
+import { withoutTexts } from './structural-schema-cel-references';
 
 /** The keyword under which CEL rules stand in a CRD's schema. Source: KEP-2876. */
 export const VALIDATIONS = 'x-kubernetes-validations';
@@ -12,7 +13,8 @@ export const VALIDATIONS = 'x-kubernetes-validations';
  * The API server evaluates the rule on every write; with `check` zod refuses the same values at synth, with the same message and,
  * if the rule has a `fieldPath`, on the same field. As on the server, an absent or null value is not checked.
  *
- * @param check whether a value keeps the rule; transition rules (`oldSelf`) have none
+ * @param check whether a value keeps the rule; transition rules (`oldSelf`) have none. Of a rule on a whole spec that has none, nobody knows
+ * whether an empty spec keeps it, so the CRD requires the spec
  */
 export function withRule<S extends z.ZodType>(schema: S, rule: CelRule, check?: (value: z.output<S>) => boolean): S {
   const checked = check === undefined ? schema : refined(schema, rule, check);
@@ -34,8 +36,8 @@ export function withMeta<S extends z.ZodType>(schema: S, meta: Readonly<Record<s
   return schema.meta({ ...meta });
 }
 
-/** Refinements that a keyword or a rule of the schema repeats for the server. */
-const mirrored = new WeakSet();
+/** Refinements that a keyword or a rule of the schema repeats for the server; that rule, or undefined for a keyword. */
+const mirrored = new WeakMap<object, CelRule | undefined>();
 
 /** Whether the API server enforces a refinement too. */
 export function isMirrored(check: object): boolean {
@@ -46,13 +48,13 @@ export function isMirrored(check: object): boolean {
 export function mirroredRefinement<S extends z.ZodType>(
   schema: S,
   check: (value: z.output<S>) => boolean,
-  params: { readonly message: string; readonly path?: string[] },
+  { rule, ...params }: { readonly message: string; readonly path?: string[]; readonly rule?: CelRule },
 ): S {
   // A rule may rely on what the schema demands, and the server evaluates none where that is not met.
   const when = ({ issues }: z.core.ParsePayload): boolean => issues.length === 0;
   const refinedSchema = schema.refine<(value: z.output<S>) => boolean>(check, { ...params, when });
   const added = refinedSchema.def.checks?.at(-1);
-  if (added !== undefined) mirrored.add(added);
+  if (added !== undefined) mirrored.set(added, rule);
   return refinedSchema;
 }
 
@@ -60,6 +62,7 @@ function refined<S extends z.ZodType>(schema: S, rule: CelRule, check: (value: z
   const path = rule.fieldPath?.split('.').filter((part) => part !== '');
   return mirroredRefinement(schema, (value) => value === undefined || value === null || check(value), {
     message: rule.message,
+    rule,
     ...(path === undefined ? {} : { path }),
   });
 }
@@ -70,4 +73,23 @@ function rulesOf(schema: z.ZodType): readonly CelRule[] {
   if (Array.isArray(own)) return own as readonly CelRule[];
   const { innerType } = schema.def as { innerType?: z.ZodType };
   return innerType === undefined ? [] : rulesOf(innerType);
+}
+
+/**
+ * The rules on a schema itself that only the server can evaluate: no check repeats them in TypeScript. Transition rules, which say nothing of
+ * a new object, are not among them.
+ */
+export function rulesWithoutCheck(schema: z.ZodType): readonly CelRule[] {
+  const repeated = new Set(checksOf(schema).map((check) => mirrored.get(check)));
+  return rulesOf(schema).filter((rule) => !repeated.has(rule) && !isTransition(rule));
+}
+
+function isTransition({ rule, optionalOldSelf }: CelRule): boolean {
+  return optionalOldSelf !== true && /\boldSelf\b/.test(withoutTexts(rule));
+}
+
+/** The refinements of a schema, those of what it wraps included. */
+function checksOf(schema: z.ZodType): readonly object[] {
+  const { checks = [], innerType } = schema.def as { checks?: readonly object[]; innerType?: z.ZodType };
+  return innerType === undefined ? checks : [...checks, ...checksOf(innerType)];
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { dropNulls } from './drop-nulls';
 import { InvalidObjectError } from './errors';
+import { rulesWithoutCheck } from './fields-rules';
 import type { Problem } from './errors';
 import type { AnyKind, KindObject } from './kind';
 import type { KubeObject } from './kube-object';
@@ -26,8 +27,17 @@ export function validateObject<K extends AnyKind>(kind: K, object: KubeObject): 
   problems.push(...unknownFields(kind.schema.spec, written, 'spec'));
   const parsed = specSchema(kind).safeParse(written);
   if (!parsed.success) problems.push(...specProblems(parsed.error, written));
+  else if (object.spec === undefined || object.spec === null) problems.push(...absentSpecProblems(kind));
   if (problems.length > 0) throw new InvalidObjectError(describeObject(object), problems);
   return { ...object, spec: parsed.data } as KindObject<K>;
+}
+
+/** Why an object cannot do without a spec although nothing in it is required: the CRD demands it, so that no rule is passed by. */
+function absentSpecProblems(kind: AnyKind): Problem[] {
+  return rulesWithoutCheck(specSchema(kind)).map(({ message }) => ({
+    path: 'spec',
+    message: `is required: the server checks the rule "${message}" only where there is a spec`,
+  }));
 }
 
 /**

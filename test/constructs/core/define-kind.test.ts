@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cel } from '../../../constructs/core/cel';
 import { KindDefinitionError } from '../../../constructs/core/errors';
 import type { InvalidObjectError } from '../../../constructs/core/errors';
+import { withRule } from '../../../constructs/core/fields';
 import { defineKind } from '../../../constructs/core/kind';
 import type { KindProps } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
@@ -275,6 +276,21 @@ describe('an object', () => {
       spec: z.object({ a: z.int().default(3).describe('A.') }),
     });
     expect(parseSpec(Optional, object(undefined))).toEqual({ a: 3 });
+  });
+
+  test('without a spec is refused where the server could not check a rule then, and read where it stands already', () => {
+    const { group, version, kind, plural, scope, description } = props;
+    const Ruled = defineKind({
+      ...{ group, version, kind, plural, scope, description, owns: [], children: () => undefined },
+      spec: withRule(z.object({ a: z.int().optional().describe('A.') }), cel('has(self.a)', 'give a')),
+    });
+    for (const absent of [undefined, null]) {
+      expect(refusal(() => validateObject(Ruled, object(absent)))).toContain(
+        'spec: is required: the server checks the rule "give a" only where there is a spec',
+      );
+    }
+    expect(validateObject(Ruled, object({})).spec).toEqual({});
+    expect(parseSpec(Ruled, object(undefined))).toEqual({});
   });
 
   test('from a server may have fields that the schema does not know', () => {

@@ -1,7 +1,10 @@
 import { App, Chart } from 'cdk8s';
 import { z } from 'zod';
 import { cel } from '../../../constructs/core/cel';
+import { InvalidObjectError } from '../../../constructs/core/errors';
+import { withRule } from '../../../constructs/core/fields';
 import { defineKind } from '../../../constructs/core/kind';
+import { validateObject } from '../../../constructs/core/validate';
 import { CustomResourceDefinition, crdManifest } from '../../../constructs/crd';
 
 const common = {
@@ -52,10 +55,39 @@ test('a kind with everything', () => {
   expect(crd.toJson()).toMatchSnapshot();
 });
 
-test('the spec is required only where a field of it is', () => {
-  const Required = defineKind({ ...common, spec: z.object({ a: z.int().describe('A.') }) });
-  expect(versionOf(Plain).schema.openAPIV3Schema.required).toBeUndefined();
-  expect(versionOf(Required).schema.openAPIV3Schema.required).toEqual(['spec']);
+describe('the spec is required', () => {
+  const pair = z.object({ a: z.int().optional().describe('A.'), b: z.int().optional().describe('B.') });
+  const one = cel('has(self.a) || has(self.b)', 'give a or b');
+  const both = cel('has(self.a) == has(self.b)', 'give both or neither');
+  const then = cel('has(self.a) == has(oldSelf.a)', 'a stays as it is');
+  const bothGiven = ({ a, b }: z.output<typeof pair>): boolean => (a === undefined) === (b === undefined);
+
+  test.each<[string, z.ZodObject]>([
+    ['a field of it is', z.object({ a: z.int().describe('A.') })],
+    ['an empty one breaks a rule', withRule(pair, one, ({ a, b }) => a !== undefined || b !== undefined)],
+    ['only the server can tell whether it does', withRule(pair, one)],
+    ["one of several rules is the server's alone", withRule(withRule(pair, both, bothGiven), one).describe('D.')],
+    ['a rule looks at new objects too', withRule(pair, cel(then.rule, 'm', { optionalOldSelf: true }))],
+    ['a text of a rule is all that looks back', withRule(pair, cel('has(self.a) || "oldSelf" != ""', 'm'))],
+  ])('where %s', (_, spec) => {
+    const kind = defineKind({ ...common, spec });
+    expect(versionOf(kind).schema.openAPIV3Schema.required).toEqual(['spec']);
+    const { apiVersion } = kind;
+    const without = { apiVersion, kind: 'Widget', metadata: { name: 'w' } };
+    expect(() => validateObject(kind, without)).toThrow(InvalidObjectError);
+  });
+
+  test.each<[string, z.ZodObject]>([
+    ['nothing in it is', Plain.spec],
+    ['an empty one keeps every rule', withRule(pair, both, bothGiven).describe('D.')],
+    ['a rule compares with what stood before', withRule(pair, then)],
+    ["the rule of a field is the server's alone", z.object({ p: withRule(pair, one).optional().describe('P.') })],
+  ])('not where %s', (_, spec) => {
+    const kind = defineKind({ ...common, spec });
+    expect(versionOf(kind).schema.openAPIV3Schema.required).toBeUndefined();
+    const { apiVersion } = kind;
+    expect(validateObject(kind, { apiVersion, kind: 'Widget', metadata: { name: 'w' } }).spec).toEqual({});
+  });
 });
 
 test('a kind without rules has none on the root', () => {
