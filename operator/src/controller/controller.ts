@@ -17,6 +17,7 @@ import { SharedIndex } from '../reconcile/shared-index';
 import { sharedId } from '../reconcile/shared-states';
 import type { SharedState } from '../reconcile/shared-states';
 import type { ControllerMetrics, ReconcileResult } from '../runtime/controller-metrics';
+import { NotLeaderError } from '../runtime/leader-errors';
 import type { Logger } from '../runtime/logger';
 import { AwaitedNames } from './awaited-names';
 import { Doubts } from './doubts';
@@ -184,6 +185,10 @@ export class Controller {
     if (kind !== 'stale') {
       logger.error({ ...failure, err: error }, 'reconcile failed; trying again');
       return 'error';
+    }
+    if (error instanceof NotLeaderError) {
+      logger.debug(failure, 'nothing was written: this process does not lead');
+      return 'requeue';
     }
     const target = targetOf(key);
     if (error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);

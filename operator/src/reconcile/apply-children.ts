@@ -22,7 +22,7 @@ export interface Applied extends Shortfalls {
  * Applies the children of an object, one after the other; a child that fails does not hold back the others. The children that make
  * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then.
  *
- * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away)
+ * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away); NotLeaderError
  */
 export async function applyChildren(
   context: ReconcileContext,

@@ -1,5 +1,6 @@
 import { PlanError } from '../effects/plan-runner';
 import { ApiError, TransportError } from '../client/errors';
+import { NotLeaderError } from '../runtime/leader-errors';
 
 /** Hopeless until the spec, an object it refers to, or the `kindred.dev/reconcile-at` annotation changes. */
 export class TerminalError extends Error {
@@ -16,7 +17,10 @@ export class TerminalError extends Error {
 
 /** What a failure means for the object that was being reconciled. */
 export interface Failure {
-  /** `stale`: the cache was behind, try again silently. `terminal`: only a change helps. `retry`: try again, and say why. */
+  /**
+   * `stale`: the cache was behind, the server is away, or this process does not lead: try again silently, and write nothing about it.
+   * `terminal`: only a change helps. `retry`: try again, and say why.
+   */
   readonly kind: 'stale' | 'terminal' | 'retry';
   /** CamelCase, for the condition. */
   readonly reason: string;
@@ -32,6 +36,8 @@ export function classify(error: unknown): Failure {
   }
   if (error instanceof ApiError) return classifyApi(error);
   if (error instanceof TransportError) return { kind: 'stale', reason: 'ErrUnreachable', message: error.message };
+  // Who does not lead has tried nothing, and may write nothing about it either.
+  if (error instanceof NotLeaderError) return { kind: 'stale', reason: 'NotLeader', message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   return { kind: 'retry', reason: 'ErrReconcile', message };
 }

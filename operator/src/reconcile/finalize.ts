@@ -7,7 +7,6 @@ import { withDefaults } from '../../../constructs/core/render';
 import { ApiError } from '../client/errors';
 import type { EffectDesk, EffectsFound } from '../effects/effect-desk';
 import { PlanError } from '../effects/plan-runner';
-import { NotLeaderError } from '../runtime/leader-errors';
 import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
@@ -134,8 +133,7 @@ async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): 
 
 async function cleanupFailed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> {
   const failure = classify(error);
-  // Who does not lead has tried nothing, and may write nothing about it either.
-  if (failure.kind === 'stale' || error instanceof NotLeaderError) throw error;
+  if (failure.kind === 'stale') throw error;
   const { effects } = context;
   const afterMs = effects?.cleanupFailed(object, isServersFailure(error) ? 'unavailable' : 'refused');
   const isLast = effects !== undefined && afterMs === undefined;

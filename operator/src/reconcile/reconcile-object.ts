@@ -41,7 +41,7 @@ interface Found {
  * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded, save for the
  * writers of seeded fields that were switched off; an object that is being deleted is only cleaned up.
  *
- * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written
+ * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written; NotLeaderError
  */
 export async function reconcileObject(context: ReconcileContext, ref: ObjectRef): Promise<Next> {
   const object = context.objects.get(ref)?.object;

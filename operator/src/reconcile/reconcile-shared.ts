@@ -46,7 +46,7 @@ export interface SharedResult {
  * objects that name it. With none left they are deleted, unless the last one went with `--cascade=orphan`. A living object that holds
  * them, but whose spec does not tell which key it names, goes on holding them. While all that hold them are paused, they are left as they are.
  *
- * @throws ApiError, TransportError when the cache was behind or the server is away
+ * @throws ApiError, TransportError when the cache was behind or the server is away; NotLeaderError
  */
 export async function reconcileShared(context: ReconcileContext, target: SharedTarget): Promise<SharedResult> {
   const group = context.kind.shared.find(({ name }) => name === target.group);

@@ -95,7 +95,7 @@ function contested(outcome: Extract<ChildOutcome, { result: 'contested' | 'delet
 /**
  * What an error leaves to be desired of the child that it came from.
  *
- * @throws the error itself when it is no fault of the child: the cache was behind, or the server is away
+ * @throws the error itself when it is no fault of the child: the cache was behind, the server is away, or this process does not lead
  */
 export function failureOf({ type, manifest }: RenderedChild, error: unknown): Shortfall {
   const failure = classify(error);

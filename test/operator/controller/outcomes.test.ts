@@ -1,6 +1,7 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/core/kind';
 import { owned } from '../../../constructs/core/owned';
+import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';
 
@@ -23,6 +24,27 @@ describe('how a reconcile is counted', () => {
     expect(running.results).toContain('error');
     expect(running.results).not.toContain('terminal');
     await running.stop();
+  });
+
+  it('a Lease that was lost is none, however often it keeps from writing: nothing is said of it but to who debugs', async () => {
+    const running = new RunningController(HelloApp);
+    running.server.before = ({ verb, type }) => {
+      if (verb !== 'GET' && type === Deployment) throw new NotLeaderError('refused to write');
+    };
+    running.start();
+    await running.add('web', { image: 'i' });
+    await running.settle();
+    // More often than a cache may be behind before that is worth a warning.
+    for (let i = 0; i < 15; i++) {
+      await running.clock.advance(60_000);
+      await running.settle();
+    }
+    await running.stop();
+    expect(running.queue.failures('object:default/web')).toBeGreaterThan(12);
+    expect(new Set(running.results)).toEqual(new Set(['requeue']));
+    expect([running.complaints(), running.events]).toEqual([[], []]);
+    expect(running.server.writes.filter((write) => write.startsWith('APPLY'))).toEqual([]);
+    expect(running.log).toContainEqual(expect.objectContaining({ level: 'debug', reason: 'NotLeader' }));
   });
 });
 

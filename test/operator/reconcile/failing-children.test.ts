@@ -1,6 +1,7 @@
 import { owned } from '../../../constructs/core/owned';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/src/client/errors';
+import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { RunningController } from '../controller/running-controller';
 import { refusalOf } from '../support/memory-requests';
 import { Harness, ref } from './harness';
@@ -71,6 +72,7 @@ describe('a child that fails', () => {
   it.each([
     ['the cache was behind', refusalOf(409, 'Conflict', 'the object has been modified')],
     ['the server is away', new TransportError('connect ECONNREFUSED', 'POST deployments')],
+    ['another process leads', new NotLeaderError('refused to write')],
   ])('is no failure when %s: tried again without a word', async (_, error) => {
     refusal = error;
     await expect(harness.reconcile('m')).rejects.toBe(error);

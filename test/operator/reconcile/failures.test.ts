@@ -1,6 +1,7 @@
 import { RenderError } from '../../../constructs/core/errors';
 import { TransportError } from '../../../operator/src/client/errors';
 import { classify, TerminalError } from '../../../operator/src/reconcile/failures';
+import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { refusalOf } from '../support/memory-requests';
 
 describe('classify', () => {
@@ -9,6 +10,7 @@ describe('classify', () => {
     ['what is gone', refusalOf(404, 'NotFound', 'm'), 'stale', 'NotFound'],
     ['a conflict without a reason', refusalOf(409, '', 'm'), 'stale', ''],
     ['no answer', new TransportError('m', 'GET /'), 'stale', 'ErrUnreachable'],
+    ['a Lease that was lost', new NotLeaderError('m'), 'stale', 'NotLeader'],
     ['an invalid child', refusalOf(422, 'Invalid', 'm'), 'terminal', 'ErrInvalidChild'],
     ['a bad request', refusalOf(400, 'BadRequest', 'm'), 'terminal', 'ErrInvalidChild'],
     ['a quota or a missing permission', refusalOf(403, 'Forbidden', 'm'), 'retry', 'ErrForbidden'],
