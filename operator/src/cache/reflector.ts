@@ -22,6 +22,12 @@ export class ReflectorStopped extends Error {
 /** The reason with which a session is cut to take a new list. */
 const RELIST = new Error('a new list is wanted');
 
+/** After so many streaming lists that failed, the next is taken in pages. */
+const BROKEN_STREAMS = 2;
+
+/** These say what they mean, and pages would be told the same. */
+const NOT_ABOUT_STREAMS: readonly number[] = [401, 403, 404, 410, 429];
+
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (reason: Error) => void;
@@ -36,7 +42,8 @@ interface Waiter {
  * - Watches that go silent, that end at once again and again, or that are cut are noticed; delays follow failures, never a planned end.
  * - An object that cannot be decoded is left out and reported; the others are not affected.
  *
- * Source: KEP-3157 for streaming lists; the paged list is the fallback.
+ * Source: KEP-3157 for streaming lists; the paged list is the fallback: for good where the server does not know them, for one list where
+ * they fail.
  */
 export class Reflector {
   private readonly backoff: Backoff;
@@ -47,6 +54,8 @@ export class Reflector {
   private session = new AbortController();
   private readonly ended = new AbortController();
   private paged: boolean;
+  /** Streaming lists that the server has broken off since a list was last taken over or tried in pages. */
+  private brokenStreams = 0;
   /** The version up to which the stream was followed; empty when a list is needed. */
   private position = '';
   private isSynced = false;
@@ -157,12 +166,16 @@ export class Reflector {
 
   /** One session: a list if one is needed, then a watch to its planned end. */
   private async follow(): Promise<void> {
-    if (this.position === '' && this.paged) await this.listPages();
+    if (this.position === '' && (this.paged || this.brokenStreams >= BROKEN_STREAMS)) await this.listPages();
     const initial = this.position === '' ? new InitialList(this.options.cache) : undefined;
     try {
       await this.watch(initial);
     } catch (error) {
-      if (initial?.done !== false || !isStreamingRefused(error)) throw error;
+      if (initial?.done !== false) throw error;
+      if (!isStreamingRefused(error)) {
+        if (isStreamBroken(error)) this.brokenStreams++;
+        throw error;
+      }
       this.paged = true;
       return this.follow();
     }
@@ -202,6 +215,8 @@ export class Reflector {
   private async listPages(): Promise<void> {
     const { client, type, namespace, labelSelector, cache } = this.options;
     const initial = new InitialList(cache);
+    // Should pages fail as well, it is the server that is in trouble, and not the streaming.
+    this.brokenStreams = 0;
     const version = await readPagedList(
       client,
       type,
@@ -233,6 +248,7 @@ export class Reflector {
     this.options.cache.replace(initial.entries(), version);
     initial.clear();
     this.position = version;
+    this.brokenStreams = 0;
     this.lists++;
     this.isSynced = true;
     for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.resolve();
@@ -353,4 +369,12 @@ function isExpired(error: unknown): boolean {
 /** Servers without the feature refuse its parameters as invalid; some proxies as not implemented. */
 function isStreamingRefused(error: unknown): boolean {
   return error instanceof ApiError && [400, 405, 406, 422, 501].includes(error.code);
+}
+
+/**
+ * The server broke a streaming list off, which may be for the streaming alone. With an etcd that cannot be asked for its progress (before 3.4.31 and
+ * 3.5.13) it accepts every one, only to end it with an error 500. client-go falls back to a plain list after any failure.
+ */
+function isStreamBroken(error: unknown): boolean {
+  return error instanceof ApiError && !NOT_ABOUT_STREAMS.includes(error.code);
 }

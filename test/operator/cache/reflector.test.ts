@@ -1,5 +1,6 @@
 import { UndecodableObject } from '../../../operator/src/cache/undecodable-object';
 import { eventually } from '../support/eventually';
+import { status } from '../support/fake-api-server';
 import { seed, withReflector } from './reflector-harness';
 
 describe('the list', () => {
@@ -41,6 +42,48 @@ describe('the list', () => {
             response.writeHead(200);
             response.write('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"101"}}}\n');
           });
+        },
+      },
+    ));
+
+  test('is taken in pages when the server accepts streams only to break them off, for this once', () =>
+    withReflector(
+      async ({ cluster, reflector, caughtUp, errors }) => {
+        await reflector.synced();
+        await caughtUp();
+        expect(errors).toEqual([expect.objectContaining({ code: 500 }), expect.objectContaining({ code: 500 })]);
+        // Two streams, the pages, the watch.
+        await eventually(() => expect(cluster.server.requests).toHaveLength(4));
+        expect(cluster.server.requests[2]?.query.get('limit')).toBe('500');
+        cluster.breaksStreamingLists = false;
+        await reflector.relist();
+        expect(cluster.server.requests.at(-1)?.query.get('sendInitialEvents')).toBe('true');
+      },
+      {
+        prepare: (cluster) => {
+          seed(2)(cluster);
+          cluster.breaksStreamingLists = true;
+        },
+      },
+    ));
+
+  test('is tried both ways in turn while the server breaks off the one and refuses the other', () =>
+    withReflector(
+      async ({ cluster, reflector }) => {
+        await eventually(() => expect(cluster.server.requests.length).toBeGreaterThan(5));
+        const streamed = cluster.server.requests.slice(0, 6).map(({ query }) => query.has('sendInitialEvents'));
+        expect(streamed).toEqual([true, true, false, true, true, false]);
+        cluster.breaksStreamingLists = false;
+        await reflector.synced();
+      },
+      {
+        prepare: (cluster) => {
+          cluster.breaksStreamingLists = true;
+          const answer = cluster.answer.bind(cluster);
+          cluster.answer = (request, response) => {
+            if (request.query.has('watch')) answer(request, response);
+            else status(response, 500, 'InternalError');
+          };
         },
       },
     ));

@@ -29,6 +29,8 @@ export class FakeCluster {
   readonly server = new FakeApiServer((request, response) => this.answer(request, response));
   /** False: refuses `sendInitialEvents`, as servers without the feature do. */
   streamingLists = true;
+  /** True: accepts `sendInitialEvents` and then ends the stream with an error 500, as servers do whose etcd is too old for it. */
+  breaksStreamingLists = false;
   /** True: tells of an expired version inside the stream instead of by the HTTP status. */
   expiresInStream = false;
   private held: Buffer[] | undefined;
@@ -192,12 +194,16 @@ export class FakeCluster {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     const write = (event: unknown): boolean => response.write(`${JSON.stringify(event)}\n`);
-    if (expired) {
-      write({
-        type: 'ERROR',
-        object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' },
-      });
+    const fail = (code: number, reason: string, message: string): void => {
+      write({ type: 'ERROR', object: { kind: 'Status', code, reason, message } });
       response.end();
+    };
+    if (expired) {
+      fail(410, 'Expired', 'too old resource version');
+      return;
+    }
+    if (initial && this.breaksStreamingLists) {
+      fail(500, 'InternalError', 'the required storage feature RequestWatchProgress is disabled');
       return;
     }
     if (initial) {
