@@ -5,13 +5,14 @@ import type { AnyKind, CommonStatus, KindObject } from '../../../constructs/core
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
 import type { Verdict } from '../reconcile/conditions';
-import { ApiError } from '../client/errors';
+import { uidOf } from '../reconcile/object-ref';
 import { CleanupAttempts } from './cleanup-attempts';
 import type { CleanupFailure } from './cleanup-attempts';
+import { EffectMemories } from './effect-memory';
+import type { Memory } from './effect-memory';
 import { countedFor, due, inputHash } from './effect-record';
 import type { EffectRecord } from './effect-record';
 import type { RunRequest, RunView } from './effect-runs';
-import type { EffectState } from './effect-store';
 import { PlanError } from './plan-runner';
 import type { StatusFields } from './plan-runner';
 import type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
@@ -24,20 +25,6 @@ type AnyEffect = Effect<KindObject<AnyKind>>;
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
 const LOOK_AGAIN_MS = 300_000;
 
-/** What is remembered of an object while the process lives. */
-interface Memory {
-  state: EffectState;
-  status: StatusFields;
-  /** What could not be stored yet. */
-  unsaved: boolean;
-  /** The problem that an event was last recorded of. */
-  told?: string;
-  /** Why it must not be stored any more. */
-  outdated?: ApiError;
-  /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
-  settled?: EffectsFound & { readonly generation: number | undefined };
-}
-
 export type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
 
 /**
@@ -49,10 +36,11 @@ export type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
  */
 export class EffectDesk {
   private readonly cleanups: CleanupAttempts;
-  private readonly memories = new Map<string, Memory>();
+  private readonly memories: EffectMemories;
 
   constructor(private readonly options: EffectDeskOptions) {
     this.cleanups = new CleanupAttempts(options);
+    this.memories = new EffectMemories(options.store);
   }
 
   /**
@@ -61,7 +49,7 @@ export class EffectDesk {
    * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more
    */
   async wasBegun(object: KubeObject): Promise<boolean> {
-    if (Object.keys((await this.memory(object)).state.records).length > 0) return true;
+    if (Object.keys((await this.memories.of(object)).state.records).length > 0) return true;
     // Where nothing is to be taken away, a state that is lost is missed by nobody.
     const { kind } = this.options;
     if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
@@ -91,7 +79,7 @@ export class EffectDesk {
 
   /** The object is gone. */
   forget(uid: string): void {
-    this.memories.delete(uid);
+    this.memories.forget(uid);
     this.cleanups.forget(uid);
   }
 
@@ -101,7 +89,7 @@ export class EffectDesk {
    * @throws ApiError, TransportError when the state or something that is read cannot be had
    */
   async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
-    const memory = await this.memory(object);
+    const memory = await this.memories.of(object);
     const effects = effectsOf(this.options.kind.effects, self, phase);
     const under = this.options.runs.of(uidOf(object));
     const { generation } = object.metadata;
@@ -111,7 +99,7 @@ export class EffectDesk {
       if (repeats && settled !== undefined) return settled;
       return this.underWay(memory, effects, under);
     }
-    if (memory.unsaved) await this.save(object, memory);
+    if (memory.unsaved) await this.memories.save(object, memory);
     await this.options.store.claim(object);
     const settle = (found: EffectsFound): EffectsFound => {
       memory.settled = { ...found, generation };
@@ -204,7 +192,7 @@ export class EffectDesk {
         save: async (state) => {
           memory.state = state;
           memory.unsaved = true;
-          await this.save(object, memory);
+          await this.memories.save(object, memory);
         },
         begun: { input: begun.input, countedFor: begun.countedFor },
         superseded: begun.superseded,
@@ -217,30 +205,6 @@ export class EffectDesk {
     const waits = runs.of(uidOf(object))?.state === 'waiting';
     const message = waits ? waitingFor(run.name) : `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
     return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
-  }
-
-  private async save(object: KubeObject, memory: Memory): Promise<void> {
-    if (memory.outdated !== undefined) throw memory.outdated;
-    try {
-      await this.options.store.save(object, memory.state);
-    } catch (error) {
-      // Another process wrote it since: what it wrote counts, and is read anew by the next reconcile.
-      if (error instanceof ApiError && error.code === 409) {
-        memory.outdated = error;
-        this.memories.delete(uidOf(object));
-      }
-      throw error;
-    }
-    memory.unsaved = false;
-  }
-
-  private async memory(object: KubeObject): Promise<Memory> {
-    const uid = uidOf(object);
-    const known = this.memories.get(uid);
-    if (known !== undefined) return known;
-    const memory: Memory = { state: await this.options.store.load(object), status: {}, unsaved: false };
-    this.memories.set(uid, memory);
-    return memory;
   }
 
   private underWay(
@@ -290,11 +254,4 @@ const waitingFor = (name: string): string => `Waiting to run ${name}: other obje
 function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsFound, 'conditions'> {
   const { conditions = [] } = (status ?? {}) as CommonStatus;
   return { conditions: conditions.filter(({ type }) => kind.conditionTypes.some((own) => own.type === type)) };
-}
-
-function uidOf(object: KubeObject): string {
-  const { uid } = object.metadata;
-  if (uid === undefined)
-    throw new TypeError(`${object.kind} ${object.metadata.name} has no uid: it stands on no server`);
-  return uid;
 }

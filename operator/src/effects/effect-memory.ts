@@ -1,0 +1,58 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { ApiError } from '../client/errors';
+import { uidOf } from '../reconcile/object-ref';
+import type { EffectsFound } from './effect-desk-options';
+import type { EffectState, EffectStore } from './effect-store';
+import type { StatusFields } from './plan-runner';
+
+/** What is remembered of an object while the process lives. */
+export interface Memory {
+  state: EffectState;
+  status: StatusFields;
+  /** What could not be stored yet. */
+  unsaved: boolean;
+  /** The problem that an event was last recorded of. */
+  told?: string;
+  /** Why it must not be stored any more. */
+  outdated?: ApiError;
+  /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
+  settled?: EffectsFound & { readonly generation: number | undefined };
+}
+
+/** What is remembered of all objects: their state is loaded once, and stored when it changes. */
+export class EffectMemories {
+  private readonly known = new Map<string, Memory>();
+
+  constructor(private readonly store: EffectStore) {}
+
+  /** @throws ApiError, TransportError, PlanError when the state cannot be had */
+  async of(object: KubeObject): Promise<Memory> {
+    const uid = uidOf(object);
+    const known = this.known.get(uid);
+    if (known !== undefined) return known;
+    const memory: Memory = { state: await this.store.load(object), status: {}, unsaved: false };
+    this.known.set(uid, memory);
+    return memory;
+  }
+
+  /** Stores the state. @throws ApiError, TransportError, PlanError; a Conflict (409) for good: the state is then loaded anew by whoever asks next */
+  async save(object: KubeObject, memory: Memory): Promise<void> {
+    if (memory.outdated !== undefined) throw memory.outdated;
+    try {
+      await this.store.save(object, memory.state);
+    } catch (error) {
+      // Another process wrote it since: what it wrote counts, and is read anew by the next reconcile.
+      if (error instanceof ApiError && error.code === 409) {
+        memory.outdated = error;
+        this.known.delete(uidOf(object));
+      }
+      throw error;
+    }
+    memory.unsaved = false;
+  }
+
+  /** The object is gone. */
+  forget(uid: string): void {
+    this.known.delete(uid);
+  }
+}
