@@ -37,7 +37,8 @@ export interface InputReader {
  * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan can be repeated: it looks first, and what it
  * has done it finds done. What must outlast a run stands in a marker on the machine or in a Secret.
  *
- * Caveats: an effect under way is not stopped by a change of the spec; the change is taken up after it. A stopping process finishes the
+ * Caveats: an effect under way is not stopped by a change of the spec; the change is taken up after it. One that still waits for its turn is
+ * asked for anew, and goes behind those that wait. A stopping process finishes the
  * step under way and starts no other.
  */
 export interface Effect<Self> {

@@ -180,6 +180,8 @@ function makeControllers(
     const record: ReconcileContext['record'] = (subject, { message, ...event }) =>
       recorder.record(subject, { ...event, note: message });
     const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
+    const current = (object: KubeObject): KubeObject | undefined => caches.of(kind.type).get(object.metadata)?.object;
+    const { effects } = options;
     const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
       kind,
       client,
@@ -187,7 +189,7 @@ function makeControllers(
       children: (type) => caches.of(type),
       shapes: caches.shapes,
       record,
-      ...deskOf(kind, { effects: options.effects, stop: options.signal, client, runs, record, wake, assertMayRun }),
+      ...deskOf(kind, { effects, stop: options.signal, client, runs, record, wake, current, assertMayRun }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };

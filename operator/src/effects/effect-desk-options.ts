@@ -25,6 +25,8 @@ export interface EffectDeskOptions {
   readonly stop: AbortSignal;
   /** Has an object reconciled: its run reported something, or ended. */
   readonly wake: (object: KubeObject) => void;
+  /** What stands under an object's name, as the cache has it: another one too, with another UID. Undefined: nothing. */
+  readonly current: (object: KubeObject) => KubeObject | undefined;
   /** Throws when this process must start nothing: it does not lead any more. */
   readonly assertMayRun: () => void;
 }

@@ -1,6 +1,6 @@
 import { effectRun, effectsOf } from '../../../constructs/core/effects';
 import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
-import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
@@ -32,7 +32,8 @@ export type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
  * object is reconciled again when the run reports or ends.
  *
  * Guarantees: those of {@link Effect}. A run's record is stored before the run begins and when it ends; a process that was killed in
- * between leaves a record that counts as one attempt.
+ * between leaves a record that counts as one attempt. A run whose turn comes late begins only if its object is still what it was asked for;
+ * else nothing is kept or done, and the object is reconciled again.
  */
 export class EffectDesk {
   private readonly cleanups: CleanupAttempts;
@@ -79,6 +80,7 @@ export class EffectDesk {
 
   /** The object is gone. */
   forget(uid: string): void {
+    this.options.runs.withdraw(uid);
     this.memories.forget(uid);
     this.cleanups.forget(uid);
   }
@@ -91,7 +93,7 @@ export class EffectDesk {
   async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
     const memory = await this.memories.of(object);
     const effects = effectsOf(this.options.kind.effects, self, phase);
-    const under = this.options.runs.of(uidOf(object));
+    const under = this.runOf(object, effects);
     const { generation } = object.metadata;
     const settled = memory.settled?.generation === generation ? memory.settled : undefined;
     if (under !== undefined) {
@@ -132,6 +134,17 @@ export class EffectDesk {
       conditions: ownConditions(effects, memory.state.records),
       ...(afterMs === undefined ? {} : { afterMs }),
     });
+  }
+
+  /** The run of an object. One that waits for its turn, but is not what is asked for any more, is dropped: it holds nothing up. */
+  private runOf(object: KubeObject, effects: readonly AnyEffect[]): RunView | undefined {
+    const { runs } = this.options;
+    const run = runs.of(uidOf(object));
+    if (run?.state !== 'waiting') return run;
+    const isWanted = run.generation === object.metadata.generation && effects.some(({ name }) => name === run.effect);
+    if (isWanted) return run;
+    runs.withdraw(uidOf(object));
+    return undefined;
   }
 
   /** @returns a verdict unless the effect is satisfied */
@@ -180,19 +193,21 @@ export class EffectDesk {
     begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
     attempt: number,
   ): Considered {
-    const { runs, stop } = this.options;
+    const { runs, stop, current } = this.options;
     const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === begun.input;
     if (stop.aborted)
       return { verdict: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
-    const job: RunRequest['job'] = (report) =>
-      runEffect({
+    const job: RunRequest['job'] = (report) => {
+      const now = current(object);
+      if (!isAsked(object, now, run.phase)) return Promise.resolve();
+      return runEffect({
         ...this.options,
-        ...{ object, run, attempt, report },
+        ...{ object: now, run, attempt, report },
         state: () => memory.state,
         save: async (state) => {
           memory.state = state;
           memory.unsaved = true;
-          await this.memories.save(object, memory);
+          await this.memories.save(now, memory);
         },
         begun: { input: begun.input, countedFor: begun.countedFor },
         superseded: begun.superseded,
@@ -200,8 +215,10 @@ export class EffectDesk {
           memory.status = { ...memory.status, ...status };
         },
       });
+    };
     const onChange = (): void => this.options.wake(object);
-    runs.start(uidOf(object), { effect: run.name, job, isProbe: run.everySeconds !== undefined, onChange });
+    const { generation } = object.metadata;
+    runs.start(uidOf(object), { effect: run.name, generation, job, isProbe: run.everySeconds !== undefined, onChange });
     const waits = runs.of(uidOf(object))?.state === 'waiting';
     const message = waits ? waitingFor(run.name) : `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
     return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
@@ -246,6 +263,14 @@ export class EffectDesk {
       ...(afterMs === undefined ? {} : { afterMs }),
     };
   }
+}
+
+/** Whether a run may still begin that was asked for when the object was `then`: while it waited, people may have changed their minds. */
+function isAsked(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
+  if (now === undefined) return false;
+  const { uid, generation, deletionTimestamp, annotations } = now.metadata;
+  if (uid !== then.metadata.uid || generation !== then.metadata.generation) return false;
+  return phase === 'remove' || (deletionTimestamp === undefined && annotations?.[PAUSED_ANNOTATION] !== 'true');
 }
 
 const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;

@@ -54,6 +54,7 @@ export interface DeskParts {
   readonly runs: EffectRuns;
   readonly record: ReconcileContext['record'];
   readonly wake: (object: KubeObject) => void;
+  readonly current: (object: KubeObject) => KubeObject | undefined;
   readonly assertMayRun: () => void;
 }
 

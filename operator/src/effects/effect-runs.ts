@@ -4,6 +4,8 @@ import type { RunProgress } from './plan-runner';
 export interface RunView {
   readonly effect: string;
   readonly state: 'waiting' | 'running';
+  /** For which `metadata.generation` of the object it was asked for. */
+  readonly generation: number | undefined;
   /** The latest report. */
   readonly progress?: RunProgress;
 }
@@ -12,7 +14,9 @@ export interface RunView {
 export interface RunRequest {
   /** The effect's name. */
   readonly effect: string;
-  /** Must not reject. */
+  /** The object's `metadata.generation`. @default unknown */
+  readonly generation?: number | undefined;
+  /** Called when its turn comes, which may be long after. Must not reject. */
   readonly job: (report: (progress: RunProgress) => void) => Promise<void>;
   /** Told of every report, and of the end. */
   readonly onChange: () => void;
@@ -23,6 +27,7 @@ export interface RunRequest {
 interface Entry {
   effect: string;
   isProbe: boolean;
+  generation: number | undefined;
   state: 'waiting' | 'running';
   progress?: RunProgress;
   begin: () => void;
@@ -61,10 +66,16 @@ export class EffectRuns {
   start(uid: string, run: RunRequest): void {
     if (this.entries.has(uid)) throw new Error(`an effect of ${uid} is under way already`);
     if (this.options.stop.aborted) return;
-    const { effect, isProbe = false } = run;
-    const entry: Entry = { effect, isProbe, state: 'waiting', begin: () => void this.carryOut(uid, entry, run) };
+    const { effect, isProbe = false, generation } = run;
+    const begin = (): void => void this.carryOut(uid, entry, run);
+    const entry: Entry = { effect, isProbe, generation, state: 'waiting', begin };
     this.entries.set(uid, entry);
     this.next(isProbe);
+  }
+
+  /** Drops the run of an object if it waits for its turn. One that has begun goes on. */
+  withdraw(uid: string): void {
+    if (this.entries.get(uid)?.state === 'waiting') this.entries.delete(uid);
   }
 
   /** Resolves when nothing is under way. */

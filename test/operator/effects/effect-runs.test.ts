@@ -38,6 +38,22 @@ test('so many run at once, in the order in which they were asked for, and probes
   expect(runs.of('1')).toBeUndefined();
 });
 
+test('what waits may be withdrawn, what runs goes on', async () => {
+  const runs = new EffectRuns({ limit: 1, stop: new AbortController().signal });
+  const [first, second, third] = [job(), job(), job()];
+  const ask = (uid: string, { run }: ReturnType<typeof job>) =>
+    runs.start(uid, { effect: 'e', job: run, onChange: () => undefined });
+  ask('1', first);
+  ask('2', second);
+  ask('3', third);
+  runs.withdraw('1');
+  runs.withdraw('2');
+  expect([runs.of('1')?.state, runs.of('2')]).toEqual(['running', undefined]);
+  first.end();
+  await turn();
+  expect([second.begun, third.begun]).toEqual([false, true]);
+});
+
 test('after a stop what runs ends, and what waits never begins', async () => {
   const stop = new AbortController();
   const runs = new EffectRuns({ limit: 1, stop: stop.signal });

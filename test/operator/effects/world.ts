@@ -106,9 +106,22 @@ export class World {
   readonly clock = new TestClock();
   readonly open: OpenRun[] = [];
   readonly stop = new AbortController();
+  runs: EffectRuns;
   woken: string[] = [];
   leads = true;
-  desk = this.newDesk();
+  desk: EffectDesk;
+
+  constructor(
+    /** How many runs at once. */
+    private readonly limit = 4,
+  ) {
+    this.runs = this.newRuns();
+    this.desk = this.newDesk();
+  }
+
+  private newRuns(): EffectRuns {
+    return new EffectRuns({ limit: this.limit, stop: this.stop.signal });
+  }
 
   private newDesk(store?: EffectStore): EffectDesk {
     const { server, context } = this.harness;
@@ -128,11 +141,12 @@ export class World {
           retain: () => false,
         }),
       reads: new EffectReads(server, { namespaces: [NAMESPACE] }),
-      runs: new EffectRuns({ limit: 4, stop: this.stop.signal }),
+      runs: this.runs,
       backoff: { baseMs: 1000, maxMs: 60_000 },
       clock: this.clock,
       record: context.record,
       wake: (object) => this.woken.push(object.metadata.name),
+      current: ({ metadata }) => this.harness.objects.get(metadata)?.object,
       stop: this.stop.signal,
       assertMayRun: () => {
         if (!this.leads) throw new Error('another leads');
@@ -145,6 +159,7 @@ export class World {
   /** The process was killed, and another one goes on with what is stored. */
   restart(): void {
     this.open.length = 0;
+    this.runs = this.newRuns();
     this.desk = this.newDesk();
   }
 
@@ -155,12 +170,17 @@ export class World {
     const woken = this.woken.length;
     only.end(how);
     while (this.woken.length === woken) await new Promise((resolve) => setImmediate(resolve));
+    await this.settle();
   }
 
   async reconcile(name = 'a'): Promise<Awaited<ReturnType<Harness['reconcile']>>> {
     const result = await this.harness.reconcile(name);
-    // The run's record is stored before the run begins.
-    for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    await this.settle();
     return result;
+  }
+
+  /** A run's record is stored before the run begins. */
+  private async settle(): Promise<void> {
+    for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 }
