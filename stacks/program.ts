@@ -61,10 +61,12 @@ function secretValues(values: Readonly<Record<string, string>>): Readonly<Record
 }
 
 function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | undefined): PlatformComponentArgs {
-  const { context, watchNamespaces, monitoringLabels } = config;
+  const { cluster, context, watchNamespaces, monitoringLabels } = config;
   return {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
+    // Known from the start, as the kubeconfig is not; and another one for another cluster, which has no platform yet.
+    ...(cluster === undefined ? {} : { clusterIdentifier: cluster.name }),
     namespace: config.namespace,
     operators: operators(config),
     guardedNamespaces: config.guardedNamespaces,

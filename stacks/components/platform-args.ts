@@ -20,7 +20,8 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> 
   readonly context?: pulumi.Input<string>;
   /**
    * Tells the cluster from others, whatever its kubeconfig says: another value replaces everything that is installed. Without it, a kubeconfig
-   * that is unknown in a preview would replace everything as well.
+   * that is unknown in a preview would replace everything as well. Of a cluster that the same program makes, give the cluster's name: with a constant,
+   * the platform is not made anew on another cluster that takes its place.
    * @default the component's name for a kubeconfig that is an Output; else Pulumi compares the kubeconfigs
    */
   readonly clusterIdentifier?: string;

@@ -156,7 +156,7 @@ describe('on machines', () => {
     expect(commands.length).toBeGreaterThan(1);
     for (const name of ['kindred-cluster', 'kindred-retained']) {
       const { object, dependencies } = named(registrations, name);
-      expect(object).toMatchObject({ clusterIdentifier: 'kindred' });
+      expect(object).toMatchObject({ clusterIdentifier: 'prod' });
       for (const { urn } of commands) expect(dependencies).toContain(urn);
     }
     expect(commands.filter((command) => command.protect).length).toBeGreaterThan(1);
