@@ -1,14 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { LocalControlPlaneError } from '../../local/errors';
 import { describeExit, GuardedProcess } from '../../local/plane/guarded-process';
+import { freePort, loopback } from '../../local/plane/ports';
 import { within } from '../../operator/src/client/within';
+import { PORT_IN_USE } from '../../operator/src/runtime/health-server';
 import { CliError } from '../errors';
 import { operatorBundle } from '../operator-bundle';
+import { untilServing } from './serving';
 
 /** How to run the operator. */
 export interface OperatorProcessOptions {
+  /** Its command line, but for where it serves its metrics. */
   readonly args: readonly string[];
+  /** Port of its metrics on 127.0.0.1. @default a free one */
+  readonly port?: number;
   /** Where it logs; emptied first. */
   readonly logFile: string;
   /** Its working folder. */
@@ -18,7 +24,8 @@ export interface OperatorProcessOptions {
 
 /** The operator finishes what is in flight within 25 s by itself, in milliseconds. */
 const patienceMs = 30_000;
-const lookEveryMs = 50;
+/** How often another free port is tried when somebody has taken the last one before the operator could. */
+const attempts = 3;
 
 /** The operator as a process of its own, which never outlives this one. */
 export class OperatorProcess {
@@ -39,31 +46,29 @@ export class OperatorProcess {
   }
 
   /**
-   * Starts it and waits until it serves its metrics.
+   * Starts it and waits until it serves its metrics, which it does before it works.
    *
-   * @throws CliError when it ends before that, with the last lines of its log
+   * @throws CliError when it ends before that, or does not get there within 60 s, with the last lines of its log; what `signal` was aborted with
    */
-  static async start({ args, logFile, folder, signal }: OperatorProcessOptions): Promise<OperatorProcess> {
-    const file = path.resolve(logFile);
-    await writeFile(file, '').catch((cause: unknown) => {
-      throw new CliError(
-        `the operator cannot log to ${file}: ${cause instanceof Error ? cause.message : String(cause)}. ` +
-          'Name a file in a folder that exists and that you may write to, with --log-file=FILE.',
-        { cause },
-      );
-    });
-    const guarded = new GuardedProcess({
-      part: 'the operator',
-      program: process.execPath,
-      args: ['--enable-source-maps', operatorBundle(), ...args],
-      cwd: folder,
-      logFile: file,
-    });
-    try {
-      return new OperatorProcess(guarded, await listeningPort(guarded, signal));
-    } catch (error) {
-      await guarded.kill();
-      throw error;
+  static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
+    const { signal } = options;
+    const logFile = path.resolve(options.logFile);
+    for (let attempt = 1; ; attempt += 1) {
+      signal.throwIfAborted();
+      await empty(logFile);
+      const port = options.port ?? (await freePort());
+      const startedAt = Date.now();
+      const guarded = run(options, logFile, port);
+      try {
+        await untilServing(guarded, { port, startedAt, signal });
+        return new OperatorProcess(guarded, port);
+      } catch (error) {
+        const { lastLines } = await guarded.kill();
+        const lostPort = options.port === undefined && lastLines.includes(PORT_IN_USE);
+        if (lostPort && attempt < attempts) continue;
+        if (error instanceof LocalControlPlaneError) throw new CliError(withAdvice(error.message), { cause: error });
+        throw error;
+      }
     }
   }
 
@@ -79,34 +84,31 @@ export class OperatorProcess {
   private async watch(): Promise<never> {
     const exit = await this.process.exited;
     if (this.stopping) return new Promise<never>(() => undefined);
-    throw new CliError(ended(describeExit(exit, this.logFile)));
+    throw new CliError(withAdvice(describeExit(exit, this.logFile)));
   }
 }
 
-function ended(how: string): string {
-  return `${how}\nThe objects stay as they are without it. If the log does not tell what to mend, please report it.`;
+async function empty(logFile: string): Promise<void> {
+  await writeFile(logFile, '').catch((cause: unknown) => {
+    throw new CliError(
+      `the operator cannot log to ${logFile}: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+        'Name a file in a folder that exists and that you may write to, with --log-file=FILE.',
+      { cause },
+    );
+  });
 }
 
-/** Waits for the line in which the operator says where it listens. */
-async function listeningPort(guarded: GuardedProcess, signal: AbortSignal): Promise<number> {
-  for (;;) {
-    signal.throwIfAborted();
-    const port = portIn(await readFile(guarded.logFile, 'utf8'));
-    if (port !== undefined) return port;
-    if (!guarded.running) throw new CliError(ended(describeExit(await guarded.exited, guarded.logFile)));
-    await delay(lookEveryMs, undefined, { signal });
-  }
+function run({ args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
+  const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
+  return new GuardedProcess({
+    part: 'the operator',
+    program: process.execPath,
+    args: ['--enable-source-maps', operatorBundle(), ...args, ...serving],
+    cwd: folder,
+    logFile,
+  });
 }
 
-/** The port that a log of JSON lines tells of; half a line at its end is passed over. */
-export function portIn(log: string): number | undefined {
-  for (const line of log.split('\n')) {
-    try {
-      const { port } = JSON.parse(line) as { readonly port?: unknown };
-      if (typeof port === 'number') return port;
-    } catch {
-      // Not written to its end yet, or not the logger's.
-    }
-  }
-  return undefined;
+function withAdvice(what: string): string {
+  return `${what}\nThe objects stay as they are without it. If the log does not tell what to mend, please report it.`;
 }

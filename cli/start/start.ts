@@ -155,13 +155,8 @@ async function startOperator(
   const { serviceAccount } = platform;
   const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
   const operator = await OperatorProcess.start({
-    args: [
-      ...platform.operatorArgs,
-      `--kubeconfig=${kubeconfig}`,
-      '--metrics-host=127.0.0.1',
-      `--metrics-port=${args.metricsPort}`,
-      `--log-level=${args.logLevel}`,
-    ],
+    args: [...platform.operatorArgs, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
+    ...(args.metricsPort === 0 ? {} : { port: args.metricsPort }),
     logFile: args.logFile ?? path.join(plane.dataDir, 'operator.log'),
     folder: plane.dataDir,
     signal,

@@ -1,7 +1,6 @@
 import { applyObjects } from '../../cli/objects/apply-objects';
 import { parseObjects, readObjects } from '../../cli/objects/read-objects';
 import { ResourceTypes } from '../../cli/resource-types';
-import { portIn } from '../../cli/start/operator-process';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import type { ResourceType } from '../../constructs/core/resource-type';
 import type { ApiClient } from '../../operator/src/client/api-client';
@@ -118,10 +117,4 @@ describe('applying', () => {
     );
     expect(client.applied).toHaveLength(1);
   });
-});
-
-test("the operator's port is read from its log, half-written lines aside", () => {
-  expect(portIn('')).toBeUndefined();
-  expect(portIn('{"level":"info"}\nnot JSON\n{"port":80')).toBeUndefined();
-  expect(portIn('{"level":"info"}\n{"port":8080,"msg":"serving"}\n')).toBe(8080);
 });

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'cdk8s';
@@ -112,6 +112,18 @@ describe('kindred start --once', () => {
       }
       expect(start.stdout).toMatch(/^HelloApp kindred-samples\/mine Ready=True \(Ready\) children: Deployment 2\/2$/m);
       expect(start.stdout).toMatch(/All 7 objects are Ready/);
+      expectNothingLeft(start);
+    },
+    startTimeoutMs,
+  );
+
+  test.each(['warn', 'error'])(
+    'does so too where the operator logs no more than --log-level=%s',
+    async (level) => {
+      const log = join(folder, `${level}.log`);
+      const start = new Start('--once', `--log-level=${level}`, '--installer=apply', `--log-file=${log}`);
+      expect(await start.ended).toMatchObject({ code: 0, stderr: '' });
+      expect(readFileSync(log, 'utf8')).not.toContain('"level":"info"');
       expectNothingLeft(start);
     },
     startTimeoutMs,

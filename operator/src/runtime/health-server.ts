@@ -82,10 +82,13 @@ function listen(server: Server, options: HealthServerOptions): Promise<void> {
   });
 }
 
+/** What the error says, and nothing else does, when somebody else listens on the port. */
+export const PORT_IN_USE = 'the port is in use by another process';
+
 function hintOf(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'EADDRINUSE':
-      return 'the port is in use by another process; stop that one or configure another port (0 takes any free one)';
+      return `${PORT_IN_USE}; stop that one or configure another port (0 takes any free one)`;
     case 'EACCES':
       return 'this user may not listen there; configure a port above 1023';
     case 'EADDRNOTAVAIL':
