@@ -25,7 +25,8 @@ interface CommonArgs<K extends AnyKind> {
   readonly metadata: KindMetadata;
   /**
    * `resource`: the object itself, which the operator in the cluster then reconciles. `children`: what the operator would create for it, where
-   * no operator is wanted; Outputs may stand for texts and numbers then.
+   * no operator is wanted; Outputs may stand for texts and numbers then. Not of kinds that act by effects (Cluster, Kubeconfig): only an operator carries
+   * these out.
    * @default 'resource'
    */
   readonly as?: 'resource' | 'children';

@@ -1,11 +1,19 @@
 import * as pulumi from '@pulumi/pulumi';
-import { ApiObject, App, Chart } from 'cdk8s';
+import { App, Chart } from 'cdk8s';
 import { InvalidObjectError } from '../../constructs/core/errors';
 import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { renderShared, sharedKeys, withDefaults } from '../../constructs/core/render';
 import { describeObject } from '../../constructs/core/validate';
-import { ConstructResources, KindResource, addKindChildren, outputs, resourceOptions } from './bridge';
+import {
+  ConstructResources,
+  KindResource,
+  addChild,
+  addKindChildren,
+  outputs,
+  refuseEffects,
+  resourceOptions,
+} from './bridge';
 import type { KindResourceProps, KubernetesObject } from './bridge';
 import type { KindComponentArgs, KindMetadata } from './kind-args';
 import { claimObject, sharedResource } from './kind-registry';
@@ -40,7 +48,8 @@ interface AnyArgs {
  *
  * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it.
  *
- * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object.
+ * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object, and when children are
+ * asked for of a kind that acts by effects.
  */
 export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.ComponentResource {
   /** What was registered, by the path of its construct; shared children are not among them. */
@@ -48,8 +57,9 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
 
   constructor(name: string, args: KindComponentArgs<K>, opts: pulumi.ComponentResourceOptions = {}) {
     const given = args as unknown as AnyArgs;
-    const object = objectOf(name, given);
     const asChildren = given.as === 'children';
+    if (asChildren) refuseEffects(given.kind, `KindComponent ${name}`);
+    const object = objectOf(name, given);
     if (!asChildren) checkKnown(given.kind, object);
     const stood = asChildren ? withStandIns(given.kind, object, name) : object;
     super('kindred:kinds:KindComponent', name, {}, opts);
@@ -101,7 +111,9 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
       const { namespace } = object.metadata;
       const id = `${kind.crdName}/${group.name}/${namespace ?? ''}/${key}`;
       return sharedResource(provider, id, (named) => {
-        const build = (chart: Chart): void => addShared(chart, renderShared(kind, group, key, namespace));
+        const build = (chart: Chart): void => {
+          for (const child of renderShared(kind, group, key, namespace)) addChild(chart, child);
+        };
         // Named by the key and below no component, so that it stays the same whichever of the components goes.
         return new ConstructResources(named.name, { build }, { ...named.opts, dependsOn });
       });
@@ -117,13 +129,6 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
 /** Options of the tree of a component. */
 interface TreeOptions extends pulumi.ComponentResourceOptions {
   readonly dependsOn: pulumi.Input<pulumi.Resource>[];
-}
-
-function addShared(chart: Chart, children: ReturnType<typeof renderShared>): void {
-  for (const { manifest } of children) {
-    const id = `${manifest.kind}-${manifest.metadata.name}`;
-    new ApiObject(chart, id, manifest as ConstructorParameters<typeof ApiObject>[2]);
-  }
 }
 
 function objectOf(tree: string, { kind, metadata, spec }: AnyArgs): KubeObject {

@@ -4,6 +4,7 @@ import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderChildren, renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
+import { describeObject } from '../../../constructs/core/validate';
 import { resourceOptions } from './options';
 import { propertyPath } from './property-path';
 
@@ -21,7 +22,7 @@ export interface KindChildrenOptions {
  * only seeds are set at creation and left alone afterwards.
  *
  * @returns the children: the shared ones first, which the others may refer to
- * @throws InvalidObjectError when the object does not fit its kind; RenderError when the kind cannot render it
+ * @throws InvalidObjectError when the object does not fit its kind; RenderError when the kind cannot render it; TypeError when the kind acts by effects
  */
 export function addKindChildren(
   scope: Construct,
@@ -29,6 +30,7 @@ export function addKindChildren(
   object: KubeObject,
   { shared = true }: KindChildrenOptions = {},
 ): readonly ApiObject[] {
+  refuseEffects(kind, describeObject(object));
   const { namespace } = object.metadata;
   const groups = shared ? sharedKeys(kind, withDefaults(kind, object)) : [];
   return [
@@ -37,13 +39,32 @@ export function addKindChildren(
   ].map((child) => addChild(scope, child));
 }
 
-function addChild(scope: Construct, { manifest, seeds }: RenderedChild): ApiObject {
+/**
+ * Refuses what no children stand for.
+ *
+ * @param subject what the error is about
+ * @throws TypeError when the kind acts by effects: nothing would be made of them, and nothing would say so
+ */
+export function refuseEffects({ kind, effects }: AnyKind, subject: string): void {
+  if (effects.length === 0) return;
+  throw new TypeError(
+    `${subject}: a ${kind} acts by effects, which only its operator carries out, so that its children cannot take its place. Make the object itself ` +
+      'where that operator runs; a cluster is made without one by RemoteCluster',
+  );
+}
+
+/** Adds a rendered child to a scope. */
+export function addChild(scope: Construct, { type, manifest, seeds }: RenderedChild): ApiObject {
   const { kind, metadata } = manifest;
   const child = new ApiObject(
     scope,
     `${kind}-${metadata.name}`,
     manifest as ConstructorParameters<typeof ApiObject>[2],
   );
-  if (seeds.length > 0) resourceOptions(child, { ignoreChanges: seeds.map(({ path }) => propertyPath(path)) });
+  resourceOptions(child, {
+    // The kind says it of the types that it owns; of other than Kubernetes' own, nobody else would know.
+    scope: type.scope,
+    ...(seeds.length === 0 ? {} : { ignoreChanges: seeds.map(({ path }) => propertyPath(path)) }),
+  });
   return child;
 }

@@ -1,5 +1,5 @@
 export { BridgeError } from './bridge-error';
-export { addKindChildren } from './children';
+export { addChild, addKindChildren, refuseEffects } from './children';
 export type { KindChildrenOptions } from './children';
 export { ConstructResources } from './construct-resources';
 export type { ConstructResourcesArgs } from './construct-resources';

@@ -1,8 +1,10 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, App, Chart } from 'cdk8s';
 import { z } from 'zod';
 import {
   cel,
+  Cluster,
   Foo,
   HelloApp,
   InvalidObjectError,
@@ -13,7 +15,7 @@ import {
   withRule,
 } from '../../../constructs';
 import type { KindSpec, KubeObject } from '../../../constructs';
-import { KindComponent } from '../../../stacks/components';
+import { KindComponent, addKindChildren } from '../../../stacks/components';
 import { UNKNOWN, dependencyNames, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
 import { unknownOutput } from './unknown';
@@ -22,6 +24,8 @@ const metadata = { name: 'web', namespace: 'shop' };
 const spec = { image: 'nginx:1.27', size: 2 };
 const custom = (registrations: readonly Registration[]): readonly Registration[] =>
   registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+
+const typeOf = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }) => ({ apiVersion, kind });
 
 const ms = (fullName: string, more: Partial<KindSpec<typeof MicroServiceDeploy>> = {}) => ({
   ...{ msName: 'shop', fullName, version: '1.0', path: 'v1', image: 'shop:1.0' },
@@ -226,6 +230,49 @@ describe('as children', () => {
       metadata: { name: 'web', namespace: 'shop' },
       spec: { replicas: UNKNOWN, template: { spec: { containers: [{ image: wrapped('private:1') }] } } },
     });
+  });
+
+  test.each([Cluster, Kubeconfig] as const)(
+    'of a kind that acts by effects are an error, before anything is registered: %#',
+    async (kind) => {
+      const object = { metadata: { name: 'prod' }, spec: { configPath: 'prod.yml' } };
+      const registrations = await run(() => {
+        expect(() => new KindComponent('p', { kind, ...object, as: 'children' } as never)).toThrow(
+          new RegExp(`^KindComponent p: a ${kind.kind} acts by effects, which only its operator .* RemoteCluster$`),
+        );
+        expect(() => addKindChildren(new Chart(new App(), 'chart'), kind, { ...typeOf(kind), ...object })).toThrow(
+          `${kind.kind} prod: a ${kind.kind} acts by effects`,
+        );
+      });
+      expect(registrations.filter(({ type }) => type !== 'pulumi:pulumi:Stack')).toEqual([]);
+    },
+  );
+
+  test('of the cluster may be of custom kinds, shared ones too: the kind says their scope', async () => {
+    const own = { apiVersion: 'teams.example.com/v1', kind: 'Badge', plural: 'badges', scope: 'Cluster' } as const;
+    const common = { ...own, kind: 'Pool', plural: 'pools' };
+    const Team = defineKind({
+      ...{ group: 'teams.example.com', version: 'v1', kind: 'Team', plural: 'teams', scope: 'Cluster' },
+      ...{ description: 'A team.', spec: z.object({}), owns: [own] },
+      shared: [
+        {
+          ...{ name: 'pool', owns: [common], key: () => 'all' },
+          children(scope, name) {
+            new ApiObject(scope, 'pool', { ...typeOf(common), metadata: { name } });
+          },
+        },
+      ],
+      children(scope, { metadata: { name } }) {
+        new ApiObject(scope, 'badge', { ...typeOf(own), metadata: { name } });
+      },
+    });
+    const registrations = await run(
+      () => new KindComponent('a', { kind: Team, metadata: { name: 'a' }, spec: {}, as: 'children' }),
+    );
+    expect(custom(registrations).map(({ object }) => object)).toEqual([
+      { ...typeOf(common), metadata: { name: 'all' } },
+      { ...typeOf(own), metadata: { name: 'a' } },
+    ]);
   });
 
   test('an Output that the children follow from is refused, where it stands', async () => {
