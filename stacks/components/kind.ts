@@ -46,7 +46,10 @@ interface AnyArgs {
  * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
  * objects of a namespace share is registered once on each cluster.
  *
- * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it.
+ * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it. Of children,
+ * a field that another writer takes over keeps the value that the program gave last, since a program cannot know the live one: a MicroServiceDeploy
+ * of 0 pods stays there when autoscaling is switched on, and its `replicas` do not come back by themselves when it is switched off. Both take more than
+ * one `pulumi up`: see stacks/README.md.
  *
  * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object, and when children are
  * asked for of a kind that acts by effects.

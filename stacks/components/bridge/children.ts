@@ -21,6 +21,10 @@ export interface KindChildrenOptions {
  * Adds the children of an object of a kind to a scope, as its operator would create them, for where no operator runs. Fields that the kind
  * only seeds are set at creation and left alone afterwards.
  *
+ * Caveats: "left alone" is Pulumi's `ignoreChanges`, which keeps the value that the program gave last, whatever it was: an operator looks at what is live,
+ * which a program cannot. So a Deployment of 0 pods stays there when its autoscaler is switched on, and `replicas` takes more than one `pulumi up` to come
+ * back when it is switched off: stacks/README.md says which.
+ *
  * @returns the children: the shared ones first, which the others may refer to
  * @throws InvalidObjectError when the object does not fit its kind; RenderError when the kind cannot render it; TypeError when the kind acts by effects
  */
