@@ -125,13 +125,21 @@ export class Caches {
     return bad.length === 0 ? undefined : bad.join('; ');
   }
 
-  /** Compares every cache with the server; what a watch missed is counted and repaired. */
+  /**
+   * Compares every cache with the server; what a watch missed is counted and repaired. Of a history that was set back each cache finds out by itself:
+   * not all types need be in one etcd.
+   */
   async audit(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.options;
     for (const { type, reflector } of this.reflectors) {
       if (signal.aborted) return;
       try {
-        const { missed, objects } = await reflector.audit({ signal });
+        const { missed, objects, setBack } = await reflector.audit({ signal });
+        if (setBack !== undefined)
+          logger.warn(
+            { type: typeKey(type), ...setBack },
+            "the API server's versions were set back, as by an etcd that was restored; the cache has been listed anew",
+          );
         if (missed === 0) continue;
         metrics.missedEvent(typeKey(type), missed);
         const some = objects.slice(0, MISSED_NAMED);

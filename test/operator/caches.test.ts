@@ -3,7 +3,7 @@ import { owned } from '../../constructs/core/owned';
 import type { ResourceType } from '../../constructs/core/resource-type';
 import { HelloApp } from '../../constructs/kinds';
 import { Caches } from '../../operator/src/caches';
-import type { WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
+import type { ListPage, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
 import { TransportError } from '../../operator/src/client/errors';
 import { runOperator } from '../../operator/src/operator';
 import type { OperatorOptions } from '../../operator/src/operator';
@@ -40,6 +40,15 @@ class QuietServer extends MemoryApiServer {
       if (options?.signal.aborted === true) end();
       else options?.signal.addEventListener('abort', end, { once: true });
     });
+  }
+}
+
+/** Its lists are those of a state of long ago. */
+class RestoredServer extends QuietServer {
+  restored = false;
+
+  override async list(type: ResourceType): Promise<ListPage> {
+    return this.restored ? { items: [], resourceVersion: '1' } : super.list(type);
   }
 }
 
@@ -90,5 +99,30 @@ describe('a new leader', () => {
     await expect(caughtUp).rejects.toThrow(
       /^became leader, but the caches may be behind .*apps.anupam.com\/v1\/HelloApp is not being watched: .*another replica/,
     );
+  });
+});
+
+describe('an audit', () => {
+  it('says that the history was set back, lists anew, and counts nothing as missed', async () => {
+    const server = new RestoredServer();
+    await server.create(HelloApp.type, web, { fieldManager: 'kubectl' });
+    const log: Record<string, unknown>[] = [];
+    const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
+    const logger = createLogger({ level: 'info', destination: { write } });
+    const stop = new AbortController();
+    const { client, metrics } = optionsOf(server, stop.signal);
+    const caches = new Caches([HelloApp], { client, metrics, logger });
+    await caches.start();
+    await caches.audit(stop.signal);
+    expect(log).toEqual([]);
+    server.restored = true;
+    await caches.audit(stop.signal).finally(() => caches.stop());
+    const saysSo = { level: 'warn', server: '1', msg: expect.stringContaining('were set back') as string };
+    expect(log).toEqual([
+      expect.objectContaining({ ...saysSo, type: 'apps.anupam.com/v1/HelloApp' }),
+      expect.objectContaining({ ...saysSo, type: 'apps/v1/Deployment' }),
+    ]);
+    expect(server.listed).toBe(2);
+    expect(await metrics.registry.metrics()).not.toMatch(/^kindred_missed_events_total\{.*\} [1-9]/m);
   });
 });

@@ -14,6 +14,16 @@ export interface AuditResult {
   /** How many objects the server listed. */
   readonly checked: number;
   /**
+   * Present when the server's history was set back, as by an etcd that was restored from a backup: then the cache and its watch follow a
+   * history that is no more, and nothing counts as missed.
+   */
+  readonly setBack?: {
+    /** The version that the cache had reached. */
+    readonly known: string;
+    /** The version of the server's list. */
+    readonly server: string;
+  };
+  /**
    * False when some objects differed but the cache had not come as far as the server's list within the time allowed: they may be late
    * rather than missed, and are not counted. False, too, when the list itself was older than the cache, and when the cache took over a list
    * of its own meanwhile: what came and went in between no event tells of, and the rest has been made good.
@@ -36,6 +46,10 @@ export type AuditOptions = Pick<
  *
  * It does not race with the watch: an object that differs is counted only if the cache has reached the version of the list and no event
  * of the object came between.
+ *
+ * That the history was set back, no watch tells: an API server takes a version that it has yet to come to for a start, and is silent until it has.
+ * Two things prove it. A consistent read is never older than what was known before it; it is asked for twice, since one answer may come out of some
+ * cache on the way. And a list that reaches the version of a cached object holds that version of it, or a newer one.
  */
 export async function auditCache(options: AuditOptions): Promise<AuditResult> {
   const { cache } = options;
@@ -49,13 +63,19 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
     const listed = new Map<string, string>();
     const { resourceVersion: seen, lists } = cache;
     const version = await list(options, listed);
-    // Older than what the cache knew before: the list came from a server that is behind, and proves nothing.
-    if (compareResourceVersions(version, seen) < 0) {
-      return { missed: 0, objects: [], checked: listed.size, conclusive: false };
+    const isOlder = compareResourceVersions(version, seen) < 0;
+    const { suspects, contradicted } = isOlder
+      ? { suspects: [], contradicted: await isStillOlder(options, seen) }
+      : differences(cache, listed, version);
+    // What a list of the cache's own has replaced meanwhile is compared no more.
+    if (contradicted && cache.lists === lists) {
+      const setBack = { known: seen, server: version };
+      return { missed: 0, objects: [], checked: listed.size, conclusive: true, setBack };
     }
-    const suspects = differences(cache, listed, version);
+    // It came from a server that is behind, and proves nothing.
+    if (isOlder) return { missed: 0, objects: [], checked: listed.size, conclusive: false };
     const open = (): string[] =>
-      suspects.filter((key) => !touched.has(key) && differs(cache, key, listed.get(key), version));
+      suspects.filter((key) => !touched.has(key) && standing(cache, key, listed.get(key), version) === 'behind');
     const reached = (): boolean => compareResourceVersions(cache.resourceVersion, version) >= 0;
     const relisted = (): boolean => cache.lists !== lists;
     const deadline = Date.now() + (options.waitMs ?? 75_000);
@@ -98,27 +118,64 @@ async function list(options: AuditOptions, listed: Map<string, string>): Promise
   );
 }
 
-function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, version: string): readonly string[] {
-  const suspects: string[] = [];
-  for (const [key, its] of listed) if (differs(cache, key, its, version)) suspects.push(key);
-  for (const { object } of cache.list()) {
-    const key = keyOf(object);
-    if (!listed.has(key) && differs(cache, key, undefined, version)) suspects.push(key);
-  }
-  return suspects;
+/** Whether the server, asked once more, is at a version that is older than one that was known before. */
+async function isStillOlder(
+  { client, type, namespace, labelSelector, signal }: AuditOptions,
+  than: string,
+): Promise<boolean> {
+  const { resourceVersion } = await client.list(type, {
+    limit: 1,
+    metadataOnly: true,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return compareResourceVersions(resourceVersion, than) < 0;
 }
 
-/** True when the cache's state of an object is older than the list's. */
-function differs(cache: ObjectCache, key: string, listed: string | undefined, version: string): boolean {
+interface Differences {
+  /** The objects of which the cache's state is older than the list's. */
+  readonly suspects: readonly string[];
+  /** One of them stands as the cache's history does not allow. */
+  readonly contradicted: boolean;
+}
+
+function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, version: string): Differences {
+  const suspects: string[] = [];
+  let contradicted = false;
+  for (const [key, its] of listed) {
+    const stands = standing(cache, key, its, version);
+    if (stands === 'behind') suspects.push(key);
+    contradicted ||= stands === 'contradicted';
+  }
+  for (const { object } of cache.list()) {
+    const key = keyOf(object);
+    if (!listed.has(key) && standing(cache, key, undefined, version) === 'behind') suspects.push(key);
+  }
+  return { suspects, contradicted };
+}
+
+/**
+ * How the cache's state of an object stands to a list of this version: `behind` when it is older than the list's; `contradicted` when the list
+ * holds an older one though it ought to know the cache's.
+ */
+function standing(
+  cache: ObjectCache,
+  key: string,
+  listed: string | undefined,
+  version: string,
+): 'current' | 'behind' | 'contradicted' {
   const slash = key.indexOf('/');
   const namespace = key.slice(0, slash);
   const name = key.slice(slash + 1);
   const cached = cache.get(namespace === '' ? { name } : { namespace, name })?.object.metadata;
-  if (listed === undefined) {
-    return cached !== undefined && compareResourceVersions(cached.resourceVersion ?? '', version) <= 0;
-  }
-  if (cached === undefined) return true;
-  return compareResourceVersions(cached.resourceVersion ?? '', listed) < 0;
+  if (cached === undefined) return listed === undefined ? 'current' : 'behind';
+  const { resourceVersion: its = '' } = cached;
+  const isKnown = compareResourceVersions(its, version) <= 0;
+  if (listed === undefined) return isKnown ? 'behind' : 'current';
+  const order = compareResourceVersions(its, listed);
+  if (order < 0) return 'behind';
+  return order > 0 && isKnown ? 'contradicted' : 'current';
 }
 
 function keyOf({ metadata }: KubeObject): string {

@@ -280,6 +280,16 @@ export class ObjectCache {
     }
   }
 
+  /** The server's history was set back: whatever is told from now on counts as newer than what is stored. A list has to follow. */
+  forgetVersions(): void {
+    this.seen = '';
+    for (const slot of this.slots.values()) {
+      slot.version = '';
+      slot.reflected = '';
+      this.own.forget(slot);
+    }
+  }
+
   private replaceOne(entry: CacheEntry): string {
     const key = keyOf(entry.object.metadata);
     const slot = this.slots.get(key);
@@ -287,15 +297,6 @@ export class ObjectCache {
     if (slot === undefined) this.insert(key, { entry, version, reflected: version }, 'added');
     else this.changeByList(key, slot, entry, version);
     return key;
-  }
-
-  private forgetVersions(): void {
-    this.seen = '';
-    for (const slot of this.slots.values()) {
-      slot.version = '';
-      slot.reflected = '';
-      this.own.forget(slot);
-    }
   }
 
   private change(key: string, slot: Slot, object: KubeObject, version: string): void {

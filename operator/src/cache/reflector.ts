@@ -127,14 +127,17 @@ export class Reflector {
 
   /**
    * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ. Once `signal` aborts, the new
-   * list is waited for no more: what was missed is known, and the server may be away.
+   * list is waited for no more: what was missed is known, and the server may be away. After a history that was set back, the new list counts
+   * whatever its versions.
    * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStopped.
    */
   async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
     await this.synced();
     const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
     const result = await auditCache({ ...this.options, ...options, signal: AbortSignal.any(signals) });
-    if (result.missed === 0) return result;
+    if (result.missed === 0 && result.setBack === undefined) return result;
+    // At once: until the list is there, the answers to our own writes count as news.
+    if (result.setBack !== undefined) this.options.cache.forgetVersions();
     try {
       await untilAborted(this.relist(), options.signal);
     } catch (error) {

@@ -177,14 +177,101 @@ test('a list from a server that is behind the cache proves nothing, and is no re
       const old = await client.list(cache.type, { limit: 500 });
       cluster.remove('seed-0');
       await eventually(() => expect(cache.size).toBe(2));
-      const behind = { ...client, list: () => Promise.resolve(old) };
+      let asked = 0;
+      const behind: typeof client = {
+        ...client,
+        list: (type, options) => (asked++ === 0 ? Promise.resolve(old) : client.list(type, options)),
+      };
       expect(await auditCache({ client: behind, type: cache.type, cache })).toEqual({
         missed: 0,
         objects: [],
         checked: 3,
         conclusive: false,
       });
+      expect(asked).toBe(2);
       expect(reflector.state().lists).toBe(1);
     },
     { prepare: seed(3) },
   ));
+
+describe('a history that was set back', () => {
+  /** The server comes back with an older state; whoever watches on from where the cache was hears nothing. */
+  async function restored(harness: Harness, revision: number, change: () => void): Promise<void> {
+    const { cluster, events } = harness;
+    await watched(harness);
+    cluster.silence();
+    cluster.restore(revision);
+    change();
+    cluster.server.cut();
+    await eventually(() => expect(cluster.watches).toHaveLength(2));
+    await eventually(() => expect(cluster.openWatches).toBe(1));
+    cluster.bookmark();
+    events.length = 0;
+  }
+
+  test('is noticed by an audit, and followed from then on', () =>
+    withReflector(
+      async (harness) => {
+        const { cluster, reflector, cache, events, caughtUp, errors } = harness;
+        await restored(harness, 50, () => {
+          cluster.remove('seed-0');
+          cluster.put('seed-1');
+          cluster.put('new');
+        });
+        expect(errors).toHaveLength(1);
+        const setBack = { known: '103', server: '53' };
+        expect(await reflector.audit()).toEqual({ missed: 0, objects: [], checked: 3, conclusive: true, setBack });
+        expect(stateOf(cache)).toEqual(cluster.state());
+        expect(cache.resourceVersion).toBe('53');
+        expect(events.map(({ type, object }) => `${type} ${object.object.metadata.name}`).sort()).toEqual([
+          'added new',
+          'deleted seed-0',
+          'updated seed-1',
+          'updated seed-2',
+        ]);
+        cluster.put('seed-1');
+        await caughtUp();
+        expect(await reflector.audit()).toMatchObject({ missed: 0, conclusive: true });
+        expect(reflector.state().lists).toBe(2);
+      },
+      { prepare: seed(3) },
+    ));
+
+  test('is noticed as well once the versions have passed those of before, by what they cannot be', () =>
+    withReflector(
+      async (harness) => {
+        const { cluster, reflector, cache } = harness;
+        await restored(harness, 50, () => {
+          cluster.put('seed-1');
+          cluster.tick(100);
+        });
+        expect(await reflector.audit()).toMatchObject({ missed: 0, setBack: { server: '151' } });
+        expect(stateOf(cache)).toEqual(cluster.state());
+        expect(cluster.state()['default/seed-1']).toBe('51');
+      },
+      { prepare: seed(3) },
+    ));
+
+  test('takes with it what was remembered of our own writes', () =>
+    withReflector(
+      async (harness) => {
+        const { cluster, reflector, cache, events, caughtUp } = harness;
+        const names = ['seed-0', 'seed-1', 'seed-2'];
+        await restored(harness, 50, () => names.forEach((name) => cluster.put(name)));
+        const { metadata, ...rest } = cluster.put('seed-0');
+        // The answer to a write before the restore.
+        cache.observeWrite({ ...rest, metadata: { ...metadata, resourceVersion: '110' } });
+        expect(await reflector.audit()).toHaveProperty('setBack');
+        events.length = 0;
+        cache.observeWrite(cluster.put('seed-0'));
+        expect(stateOf(cache)).toEqual(cluster.state());
+        // Somebody else's change comes to the same version as that write.
+        cluster.tick(109 - 55);
+        cluster.put('seed-0');
+        expect(cluster.state()['default/seed-0']).toBe('110');
+        await caughtUp();
+        expect(events.map(({ type }) => type)).toEqual(['updated']);
+      },
+      { prepare: seed(3) },
+    ));
+});

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, TransportError } from '../../../operator/src/client/errors';
 import { eventually } from '../support/eventually';
 import { status } from '../support/fake-api-server';
+import { bookmarkAt } from '../support/fake-cluster';
 import { holdTimeouts } from '../support/held-timeouts';
 import { seed, withReflector } from './reflector-harness';
 
@@ -320,7 +321,8 @@ describe('a server in trouble', () => {
         cluster.server.cut();
         await eventually(() => expect(cluster.watches).toHaveLength(2));
         await eventually(() => expect(cluster.openWatches).toBe(1));
-        cluster.bookmark();
+        // The API server would send none, but others that speak its protocol may.
+        cluster.send(bookmarkAt(52));
         await caughtUp();
         expect(cache.resourceVersion).toBe('52');
         expect(reflector.state().lists).toBe(2);

@@ -20,6 +20,8 @@ interface StoredEvent {
 
 interface Watcher {
   readonly response: ServerResponse;
+  /** The version it began at: the API server sends nothing of this version or below, even if its own is lower. */
+  readonly from: number;
   /** True: events are held back, as by a network that swallows packets. */
   silent: boolean;
 }
@@ -33,7 +35,7 @@ export class FakeCluster {
   breaksStreamingLists = false;
   /** True: tells of an expired version inside the stream instead of by the HTTP status. */
   expiresInStream = false;
-  private held: Buffer[] | undefined;
+  private held: { readonly bytes: Buffer; readonly version: number }[] | undefined;
   private revision = 100;
   private compacted = 0;
   private readonly objects = new Map<string, KubeObject>();
@@ -104,20 +106,21 @@ export class FakeCluster {
   }
 
   bookmark(): void {
-    this.send(bookmarkAt(this.revision));
+    this.send(bookmarkAt(this.revision), this.revision);
   }
 
-  /** Writes to all watches. */
-  send(event: unknown): void {
-    this.sendBytes(Buffer.from(`${JSON.stringify(event)}\n`));
+  /** Writes to all watches that began before `version`; by default to all. */
+  send(event: unknown, version = Infinity): void {
+    this.sendBytes(Buffer.from(`${JSON.stringify(event)}\n`), version);
   }
 
-  sendBytes(bytes: Buffer): void {
+  sendBytes(bytes: Buffer, version = Infinity): void {
     if (this.held !== undefined) {
-      this.held.push(bytes);
+      this.held.push({ bytes, version });
       return;
     }
-    for (const { response, silent } of this.watchers) if (!silent && !response.writableEnded) response.write(bytes);
+    for (const { response, silent, from } of this.watchers)
+      if (!silent && from < version && !response.writableEnded) response.write(bytes);
   }
 
   /** From now on events are late. */
@@ -129,7 +132,7 @@ export class FakeCluster {
   release(): void {
     const held = this.held ?? [];
     this.held = undefined;
-    for (const bytes of held) this.sendBytes(bytes);
+    for (const { bytes, version } of held) this.sendBytes(bytes, version);
   }
 
   /** What was held back is lost; later events arrive. */
@@ -212,14 +215,14 @@ export class FakeCluster {
     } else {
       for (const { version, type, object } of this.history) if (version > from) write({ type, object });
     }
-    const watcher: Watcher = { response, silent: false };
+    const watcher: Watcher = { response, from: initial ? this.revision : from, silent: false };
     this.watchers.add(watcher);
     response.on('close', () => this.watchers.delete(watcher));
   }
 
   private record(event: StoredEvent): void {
     this.history.push(event);
-    this.send({ type: event.type, object: event.object });
+    this.send({ type: event.type, object: event.object }, event.version);
   }
 }
 
