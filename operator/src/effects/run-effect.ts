@@ -2,6 +2,7 @@ import type { EffectRun } from '../../../constructs/core/effects';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ObjectEvent } from '../reconcile/context';
 import type { Clock } from '../runtime/clock';
+import { NotLeaderError } from '../runtime/leader-errors';
 import type { EffectRecord } from './effect-record';
 import type { EffectReads } from './effect-reads';
 import type { EffectState } from './effect-store';
@@ -55,7 +56,8 @@ export async function runEffect(options: RunOptions): Promise<void> {
     const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
     if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
   } catch (error) {
-    if (error instanceof RunInterrupted) {
+    // What a run learns cannot be stored without the Lease: another replica goes on, and this one may say nothing about it.
+    if (error instanceof RunInterrupted || error instanceof NotLeaderError) {
       await end(options, { state: 'interrupted', message: error.message });
       return;
     }

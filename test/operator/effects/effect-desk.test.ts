@@ -1,4 +1,5 @@
 import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-runner';
+import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { owned } from '../../../constructs/core/owned';
 import { NAMESPACE, ref } from '../reconcile/harness';
 import { Thing, World } from './world';
@@ -127,6 +128,15 @@ describe('an effect', () => {
     expect(world.open).toHaveLength(1);
     world.leads = false;
     expect(() => world.open[0]!.run.mayGoOn()).toThrow(RunInterrupted);
+  });
+
+  test('says nothing of an object whose Lease is lost in its midst, and counts no failure', async () => {
+    await world.reconcile();
+    const before = world.harness.events.length;
+    await world.end(new NotLeaderError('another leads'));
+    await world.reconcile();
+    expect(world.harness.events.slice(before)).toEqual([]);
+    expect(world.open.at(-1)?.run.attempt).toBe(1);
   });
 
   test('that was killed before the status was written has its fields still', async () => {
