@@ -19,6 +19,12 @@ export const HASH_ANNOTATION = `${PREFIX}hash`;
 /** `<kind>.<group>/<shared group>/<key>` of a shared child. */
 export const SHARED_KEY_ANNOTATION = `${PREFIX}shared-key`;
 
+/**
+ * The finalizer of a Secret with the state of an object's effects: whatever deletes the Secret, it stands until what the effects did has been taken
+ * away. The garbage collector, for one, deletes all that an object owns at once when the object is deleted in the foreground.
+ */
+export const STATE_FINALIZER = `${PREFIX}state`;
+
 /** Annotations that people set on their objects. */
 export const PAUSED_ANNOTATION = `${PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${PREFIX}reconcile-at`;

@@ -78,6 +78,17 @@ export class EffectDesk {
     this.cleanups.forget(uidOf(object));
   }
 
+  /**
+   * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
+   *
+   * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
+   */
+  async release(object: KubeObject): Promise<void> {
+    // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
+    this.options.assertMayRun();
+    await this.options.store.release(object);
+  }
+
   /** The object is gone. */
   forget(uid: string): void {
     this.options.runs.withdraw(uid);

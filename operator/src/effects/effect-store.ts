@@ -19,6 +19,8 @@ export interface EffectStore {
   readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
   /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
   readonly claim: (owner: KubeObject) => Promise<void>;
+  /** Its owner is about to go, and needs it no more: whoever deletes it may have it. @throws ApiError, TransportError */
+  readonly release: (owner: KubeObject) => Promise<void>;
 }
 
 /** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
@@ -26,4 +28,5 @@ export const noStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
   claim: () => Promise.resolve(),
+  release: () => Promise.resolve(),
 };

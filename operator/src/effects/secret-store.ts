@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../../constructs/core/envelope';
+import {
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  OWNER_UID_ANNOTATION,
+  STATE_FINALIZER,
+  ownerReference,
+} from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { ApiClient } from '../client/api-client';
@@ -43,7 +49,9 @@ export interface SecretStoreOptions {
  * Keeps the state of effects in a Secret for each object.
  *
  * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
- * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. One that was deleted is made again.
+ * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. A finalizer holds the Secret until
+ * `release`: one that somebody, or a foreground deletion of its owner, deletes before is being deleted until then, and is read and written as
+ * ever. One that is gone all the same is made again.
  *
  * Caveat: an object and its Secret go together. Restoring one without the other from a backup makes the UID differ: see `adopt`.
  *
@@ -89,24 +97,50 @@ export class SecretStore implements EffectStore {
     if (this.claimed.get(name) === key) return;
     const names = [name, ...(besides?.(owner) ?? [])];
     for (const each of names) {
-      const secret = await client.get(owned.Secret, { namespace, name: each });
-      if (secret?.metadata.annotations?.[OWNER_UID_ANNOTATION] !== owner.metadata.uid || secret === undefined) continue;
-      const { ownerReferences = [] } = secret.metadata;
-      if ((ownerReferences.length === 0) === retain(owner)) continue;
-      const wanted = retain(owner) ? [] : [ownerReference(owner)];
-      const written = await this.update(secret, {
-        ...secret,
-        metadata: { ...secret.metadata, ownerReferences: wanted },
-      });
+      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: each });
+      if (secret === undefined || !isOf(owner, secret)) continue;
+      const wanted = this.claimedBy(owner, secret, each === name);
+      if (wanted === secret) continue;
+      const written = await this.update(secret, wanted);
       if (each === name) this.standing.set(name, written);
     }
     this.claimed.set(name, key);
   }
 
+  async release(owner: KubeObject): Promise<void> {
+    const { client, namespace, nameOf } = this.options;
+    const name = nameOf(owner);
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+    const { finalizers = [] } = secret?.metadata ?? {};
+    if (secret === undefined || !isOf(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
+    const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
+    this.standing.set(name, await this.put({ ...secret, metadata: { ...secret.metadata, finalizers: others } }));
+  }
+
+  /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */
+  private claimedBy(owner: KubeObject, secret: Secret, isState: boolean): Secret {
+    const { ownerReferences = [], finalizers = [], deletionTimestamp } = secret.metadata;
+    const isOwned = ownerReferences.length > 0;
+    const isHeld = finalizers.includes(STATE_FINALIZER);
+    // Of an owner that goes it may have been released already; and what is being deleted gets no finalizer any more.
+    const hold = isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
+    const retained = this.options.retain(owner);
+    if (isOwned !== retained && !hold) return secret;
+    const owners = isOwned !== retained ? ownerReferences : retained ? [] : [ownerReference(owner)];
+    const metadata = { ...secret.metadata, ownerReferences: owners, finalizers };
+    return { ...secret, metadata: hold ? { ...metadata, finalizers: [...finalizers, STATE_FINALIZER] } : metadata };
+  }
+
   private update(before: Secret, body: Secret): Promise<Secret> {
-    const { uid, resourceVersion } = before.metadata;
-    const precise = { ...body, metadata: { ...body.metadata, uid, resourceVersion } };
-    return this.options.client.update(owned.Secret, precise, { fieldManager: FIELD_MANAGER });
+    const { uid, resourceVersion, finalizers = [], deletionTimestamp } = before.metadata;
+    // The server refuses new finalizers on what is being deleted.
+    const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
+    const all = [...new Set([...finalizers, ...more])];
+    return this.put({ ...body, metadata: { ...body.metadata, uid, resourceVersion, finalizers: all } });
+  }
+
+  private put(secret: Secret): Promise<Secret> {
+    return this.options.client.update(owned.Secret, secret, { fieldManager: FIELD_MANAGER });
   }
 
   private async create(owner: KubeObject, body: Secret): Promise<Secret> {
@@ -145,6 +179,7 @@ export class SecretStore implements EffectStore {
         ...{ namespace, name },
         labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
         annotations: { [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '' },
+        finalizers: [STATE_FINALIZER],
         // Not a controller's: nothing renders it, so nothing may prune it.
         ...(retain(owner) ? {} : { ownerReferences: [ownerReference(owner)] }),
       },
@@ -155,16 +190,24 @@ export class SecretStore implements EffectStore {
 
   private assertOurs(owner: KubeObject, secret: KubeObject): void {
     const { name, uid } = owner.metadata;
+    if (isOf(owner, secret)) return;
     const theirs = secret.metadata.annotations?.[OWNER_UID_ANNOTATION];
-    if (theirs === uid) return;
+    const isHeld =
+      secret.metadata.deletionTimestamp !== undefined && secret.metadata.finalizers?.includes(STATE_FINALIZER);
+    const held =
+      isHeld === true ? ` It is being deleted, and goes once its finalizer ${STATE_FINALIZER} is taken off.` : '';
     const whose = theirs === undefined ? 'is not ours' : `belongs to an earlier object of that name (UID ${theirs})`;
     throw new PlanError(
       'ErrResourceExists',
       `Secret ${secret.metadata.namespace ?? ''}/${secret.metadata.name} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
-        `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.`,
+        `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.${held}`,
       { hopeless: true },
     );
   }
+}
+
+function isOf(owner: KubeObject, secret: KubeObject): boolean {
+  return secret.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
 }
 
 function decode({ data = {} }: Secret): EffectState {

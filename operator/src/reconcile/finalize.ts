@@ -81,6 +81,7 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
   }
   const open = await takeAway(context, object);
   if (open !== undefined) return open;
+  await letStateGo(context, object);
   await setFinalizers(
     context,
     object,
@@ -97,10 +98,24 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
  */
 async function takeAway(context: ReconcileContext, object: KubeObject): Promise<Next | undefined> {
   const { effects, kind } = context;
-  if (effects === undefined || object.metadata.annotations?.[FORCE_REMOVE_ANNOTATION] === 'true') return undefined;
+  if (effects === undefined || isForced(object)) return undefined;
   const { verdict, status = {}, conditions, afterMs } = await removal(effects, kind, object);
   if (verdict === undefined) return undefined;
   return reportOpen(context, { object, verdict, observed: status, ...(conditions && { conditions }) }, afterMs);
+}
+
+/** Before the object's own finalizer is dropped: nobody would do it afterwards. */
+async function letStateGo({ effects }: ReconcileContext, object: KubeObject): Promise<void> {
+  try {
+    await effects?.release(object);
+  } catch (error) {
+    // Who is to go as he is goes, whatever the server says of his state.
+    if (!isForced(object) || !(error instanceof ApiError) || error.code === 409) throw error;
+  }
+}
+
+function isForced({ metadata: { annotations } }: KubeObject): boolean {
+  return annotations?.[FORCE_REMOVE_ANNOTATION] === 'true';
 }
 
 /** Says why an object does not go yet. */

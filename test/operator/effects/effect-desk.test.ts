@@ -2,6 +2,7 @@ import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-ru
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { owned } from '../../../constructs/core/owned';
 import { NAMESPACE, ref } from '../reconcile/harness';
+import { refusalOf } from '../support/memory-requests';
 import { Thing, World } from './world';
 
 let world: World;
@@ -217,6 +218,42 @@ describe('an object that is deleted', () => {
     expect(world.harness.server.peek(Thing.type, ref('a'))?.metadata.finalizers ?? []).toEqual([]);
   });
 
+  test('in the foreground is taken away by what stands in its Secret, which then goes with it', async () => {
+    await made();
+    world.harness.server.remove(Thing.type, ref('a'), 'Foreground');
+    world.harness.server.collect();
+    expect(world.harness.live(owned.Secret, 'a-state').metadata.deletionTimestamp).toBeDefined();
+    world.restart();
+    await world.reconcile();
+    expect(world.open.map(({ run }) => run.run.name)).toEqual(['unmake']);
+    await world.end({ message: 'Gone.' });
+    await world.reconcile();
+    world.harness.server.collect();
+    expect(world.harness.server.peek(owned.Secret, ref('a-state'))).toBeUndefined();
+    expect(world.harness.server.peek(Thing.type, ref('a'))).toBeUndefined();
+  });
+
+  test('leaves no Secret that nobody lets go, be it let go by a person', async () => {
+    await made();
+    remove();
+    await world.reconcile();
+    world.harness.annotate('a', { 'kindred.dev/force-remove': 'true' });
+    await world.reconcile();
+    expect(world.harness.live(owned.Secret, 'a-state').metadata.finalizers).toEqual([]);
+  });
+
+  test('that a person lets go goes, though the server does not let go of its Secret', async () => {
+    await made();
+    const { server } = world.harness;
+    server.before = ({ verb, type }) => {
+      if (verb === 'PUT' && type === owned.Secret) throw refusalOf(403, 'Forbidden', 'secrets "a-state" is forbidden');
+    };
+    world.harness.annotate('a', { 'kindred.dev/force-remove': 'true' });
+    remove();
+    await world.reconcile();
+    expect(server.peek(Thing.type, ref('a'))).toBeUndefined();
+  });
+
   test('stalls when its removal fails too often, and a person may let it go', async () => {
     await made();
     remove();
@@ -238,7 +275,6 @@ describe('an object that is deleted', () => {
   });
 
   test('for which nothing was ever begun goes at once', async () => {
-    world.leads = false;
     world.harness.respec('a', { secret: 'missing' });
     await world.reconcile();
     remove();
@@ -248,7 +284,7 @@ describe('an object that is deleted', () => {
 
   test('whose state is gone stays, and says so', async () => {
     await made();
-    await world.harness.server.delete(owned.Secret, { name: 'a-state', namespace: NAMESPACE });
+    world.lose('a-state');
     world.restart();
     remove();
     await world.reconcile();

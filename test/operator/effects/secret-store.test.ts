@@ -25,6 +25,13 @@ const store = (): SecretStore =>
 const state = (value: string) => ({ records: {}, values: { value } });
 const secret = (name = 'a-state') => server.peek(owned.Secret, { namespace, name });
 
+/** Somebody deletes the Secret, and takes off what holds it. */
+function destroy(): void {
+  const ref = { namespace, name: 'a-state' };
+  server.edit(owned.Secret, ref, (object) => ({ ...object, metadata: { ...object.metadata, finalizers: [] } }));
+  server.remove(owned.Secret, ref);
+}
+
 beforeEach(() => {
   server = new MemoryApiServer();
   retained = false;
@@ -55,9 +62,81 @@ test('one that somebody deleted is made again', async () => {
   const kept = store();
   await kept.load(owner());
   await kept.save(owner(), state('one'));
-  await server.delete(owned.Secret, { namespace, name: 'a-state' });
+  destroy();
   await kept.save(owner(), state('two'));
   expect(await store().load(owner())).toEqual(state('two'));
+});
+
+describe('the finalizer', () => {
+  const finalizers = (): readonly string[] | undefined => secret()?.metadata.finalizers;
+  const add = (...names: readonly string[]) =>
+    server.edit(owned.Secret, { namespace, name: 'a-state' }, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, finalizers: names },
+    }));
+
+  test('holds what somebody deletes, which is read and written as ever, until it is released', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    server.remove(owned.Secret, { namespace, name: 'a-state' });
+    await kept.load(owner());
+    await kept.save(owner(), state('two'));
+    expect(secret()?.metadata.deletionTimestamp).toBeDefined();
+    expect(await store().load(owner())).toEqual(state('two'));
+    await store().release(owner());
+    expect(secret()).toBeUndefined();
+  });
+
+  test('goes alone: what nobody deleted stays, and what is released is not written again', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    add('example.com/theirs', ...(finalizers() ?? []));
+    await store().release(owner());
+    expect(finalizers()).toEqual(['example.com/theirs']);
+    server.take();
+    await store().release(owner());
+    expect(server.writes).toEqual([]);
+    expect(await store().load(owner())).toEqual(state('one'));
+  });
+
+  test('of another object is left alone', async () => {
+    await store().save(owner('u-0'), state('old'));
+    await store().release(owner());
+    expect(finalizers()).toEqual(['kindred.dev/state']);
+  });
+
+  test("is put on what an older version made, beside others' finalizers, but not while its owner goes", async () => {
+    await store().save(owner(), state('one'));
+    add('example.com/theirs');
+    const going = { ...owner(), metadata: { ...owner().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    await store().claim(going);
+    expect(finalizers()).toEqual(['example.com/theirs']);
+    await store().claim(owner());
+    expect(finalizers()).toEqual(['example.com/theirs', 'kindred.dev/state']);
+    expect(secret()?.metadata.ownerReferences).toHaveLength(1);
+    add('example.com/theirs');
+    const kept = store();
+    await kept.load(owner());
+    await kept.save(owner(), state('two'));
+    expect(finalizers()).toEqual(['example.com/theirs', 'kindred.dev/state']);
+  });
+
+  test('is not put on what is being deleted: the server refuses that', async () => {
+    await store().save(owner(), state('one'));
+    add('example.com/theirs');
+    server.remove(owned.Secret, { namespace, name: 'a-state' });
+    const kept = store();
+    await kept.load(owner());
+    await kept.claim(owner());
+    await kept.save(owner(), state('two'));
+    expect(finalizers()).toEqual(['example.com/theirs']);
+  });
+
+  test('is named where it holds the Secret of an earlier object', async () => {
+    await store().save(owner('u-0'), state('old'));
+    server.remove(owned.Secret, { namespace, name: 'a-state' });
+    await expect(store().load(owner())).rejects.toThrow('goes once its finalizer kindred.dev/state is taken off');
+  });
 });
 
 test('one of somebody else, or of an earlier object of the name, is neither read nor written', async () => {

@@ -8,7 +8,7 @@ import type { EffectStore } from '../../../operator/src/effects/effect-store';
 import type { PlanEnd, PlanRun, PlanRunner } from '../../../operator/src/effects/plan-runner';
 import { SecretStore } from '../../../operator/src/effects/secret-store';
 import type { Clock } from '../../../operator/src/runtime/clock';
-import { Harness, NAMESPACE } from '../reconcile/harness';
+import { Harness, NAMESPACE, ref } from '../reconcile/harness';
 
 /** A kind that acts on something outside: what it makes of `size` is taken away again when it goes. */
 export const Thing = defineKind({
@@ -171,6 +171,13 @@ export class World {
     only.end(how);
     while (this.woken.length === woken) await new Promise((resolve) => setImmediate(resolve));
     await this.settle();
+  }
+
+  /** Somebody deletes a Secret, and takes off what holds it. */
+  lose(name: string): void {
+    const { server } = this.harness;
+    server.edit(owned.Secret, ref(name), (secret) => ({ ...secret, metadata: { ...secret.metadata, finalizers: [] } }));
+    server.remove(owned.Secret, ref(name));
   }
 
   async reconcile(name = 'a'): Promise<Awaited<ReturnType<Harness['reconcile']>>> {
