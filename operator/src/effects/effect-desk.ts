@@ -13,7 +13,7 @@ import type { Memory } from './effect-memory';
 import { countedFor, due, inputHash } from './effect-record';
 import type { EffectRecord } from './effect-record';
 import type { RunRequest, RunView } from './effect-runs';
-import { PlanError } from './plan-runner';
+import { MENDED_AFTER_MS, PlanError } from './plan-runner';
 import type { StatusFields } from './plan-runner';
 import type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
 import { judge, ownConditions, reasonOf, standing } from './effect-verdicts';
@@ -47,15 +47,24 @@ export class EffectDesk {
   /**
    * Whether anything was ever begun for an object: then something may have to be taken away.
    *
-   * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more
+   * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
+   * so, but its state is another's now; ApiError, TransportError when the state cannot be had
    */
   async wasBegun(object: KubeObject): Promise<boolean> {
-    if (Object.keys((await this.memories.of(object)).state.records).length > 0) return true;
+    const { attempts = 0 } = (object.status ?? {}) as { readonly attempts?: number };
+    try {
+      if (Object.keys((await this.memories.of(object)).state.records).length > 0) return true;
+    } catch (error) {
+      // Nothing was begun for an object whose Secret could never be made, since another's stood in its place.
+      if (attempts === 0 && error instanceof PlanError && error.reason === 'ErrResourceExists') return false;
+      throw error;
+    }
     // Where nothing is to be taken away, a state that is lost is missed by nobody.
     const { kind } = this.options;
     if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
-    const { attempts } = (object.status ?? {}) as { readonly attempts?: number };
-    if (attempts === undefined || attempts === 0) return false;
+    if (attempts === 0) return false;
+    // A Secret that is restored is to be read.
+    this.memories.forget(uidOf(object));
     throw new PlanError(
       'ErrStateMissing',
       `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
@@ -181,7 +190,7 @@ export class EffectDesk {
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
       if (memory.told !== message) this.options.record(object, { type: 'Warning', action, reason, message });
       memory.told = message;
-      return { verdict: { state, reason, message }, afterMs: 30_000 };
+      return { verdict: { state, reason, message }, afterMs: MENDED_AFTER_MS };
     }
     const input = inputHash(run);
     const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;

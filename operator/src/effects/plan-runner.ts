@@ -65,7 +65,13 @@ export interface PlanEnd {
  */
 export type PlanRunner = (run: PlanRun) => Promise<PlanEnd>;
 
-/** A run failed. */
+/**
+ * How soon an object is looked at again after a PlanError that no run gave, in milliseconds: what mends it may be a Secret or a file, and nothing
+ * tells of those.
+ */
+export const MENDED_AFTER_MS = 30_000;
+
+/** A run failed, or cannot be begun. */
 export class PlanError extends Error {
   override readonly name = 'PlanError';
   constructor(

@@ -6,7 +6,7 @@ import type { Finalizer } from '../../../constructs/core/ownership';
 import { withDefaults } from '../../../constructs/core/render';
 import { ApiError } from '../client/errors';
 import type { EffectDesk, EffectsFound } from '../effects/effect-desk';
-import { PlanError } from '../effects/plan-runner';
+import { MENDED_AFTER_MS, PlanError } from '../effects/plan-runner';
 import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
@@ -142,7 +142,9 @@ async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): 
     if (!(error instanceof PlanError) && !(error instanceof InvalidObjectError)) throw error;
     const reason = error instanceof PlanError ? error.reason : 'ErrInvalidSpec';
     const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
-    return { verdict: { state: 'stalled', reason, message: `${error.message} ${help}` } };
+    const verdict: Verdict = { state: 'stalled', reason, message: `${error.message} ${help}` };
+    // A change of the spec wakes the object; a state that is put back does not.
+    return error instanceof PlanError ? { verdict, afterMs: MENDED_AFTER_MS } : { verdict };
   }
 }
 

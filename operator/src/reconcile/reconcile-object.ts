@@ -4,6 +4,7 @@ import type { AnyKind, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { ObjectRef } from '../client/api-client';
+import { MENDED_AFTER_MS, PlanError } from '../effects/plan-runner';
 import { applyChildren } from './apply-children';
 import type { Applied } from './apply-children';
 import type { Verdict } from './conditions';
@@ -149,7 +150,8 @@ function failed(context: ReconcileContext, object: KubeObject, error: unknown): 
   if (kind === 'stale') throw error;
   const state = kind === 'terminal' ? 'stalled' : 'failing';
   const observed = ownStatus(context.kind, object);
-  return report(context, object, { verdict: { state, reason, message }, observed, retry: kind === 'retry' });
+  const afterMs = error instanceof PlanError ? MENDED_AFTER_MS : undefined;
+  return report(context, object, { verdict: { state, reason, message }, observed, retry: kind === 'retry', afterMs });
 }
 
 async function report(context: ReconcileContext, object: KubeObject, found: Found): Promise<Next> {

@@ -27,6 +27,12 @@ async function made(): Promise<void> {
   await world.reconcile();
 }
 
+/** Somebody has a Secret under the name of the state. */
+async function takeName(): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata: ref('a-state') };
+  await world.harness.server.create(owned.Secret, body, { fieldManager: 'kubectl' });
+}
+
 describe('an effect', () => {
   test('runs once, and is not done again, after a restart either', async () => {
     await world.reconcile();
@@ -171,16 +177,16 @@ describe('an effect', () => {
     expect(timeout.aborted).toBe(true);
   });
 
-  test('begins nothing whose beginning cannot be stored', async () => {
-    await world.harness.server.create(
-      owned.Secret,
-      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a-state', namespace: NAMESPACE } },
-      { fieldManager: 'kubectl' },
-    );
-    await world.reconcile();
+  test('begins nothing whose beginning cannot be stored, until it can', async () => {
+    await takeName();
+    const { next } = await world.reconcile();
     expect(world.open).toEqual([]);
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
     expect(world.harness.message('a')).toContain('Secret default/a-state is not ours');
+    expect(next).toMatchObject({ next: 'wait', afterMs: 30_000 });
+    world.lose('a-state');
+    await world.reconcile();
+    expect(world.open).toHaveLength(1);
   });
 });
 
@@ -282,14 +288,41 @@ describe('an object that is deleted', () => {
     expect(world.harness.server.peek(Thing.type, ref('a'))?.metadata.finalizers ?? []).toEqual([]);
   });
 
-  test('whose state is gone stays, and says so', async () => {
+  test('whose state is gone stays, and says so, until it is put back', async () => {
     await made();
+    const { metadata, ...state } = world.harness.live(owned.Secret, 'a-state');
     world.lose('a-state');
     world.restart();
     remove();
-    await world.reconcile();
+    const { next } = await world.reconcile();
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrStateMissing');
     expect(world.open).toEqual([]);
+    expect(next.afterMs).toBe(30_000);
+    const restored = { ...state, metadata: { ...ref('a-state'), annotations: { ...metadata.annotations } } };
+    await world.harness.server.create(owned.Secret, restored, { fieldManager: 'kubectl' });
+    await world.reconcile();
+    expect(world.open.map(({ run }) => run.run.name)).toEqual(['unmake']);
+  });
+
+  test('whose name for the state was taken all along goes at once, and leaves that alone', async () => {
+    await takeName();
+    await world.reconcile();
+    expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
+    world.harness.server.remove(Thing.type, ref('a'));
+    await world.reconcile();
+    expect(world.harness.server.peek(Thing.type, ref('a'))).toBeUndefined();
+    expect(world.harness.live(owned.Secret, 'a-state').metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  test("whose state has become another's stays, and looks for it again", async () => {
+    await made();
+    world.lose('a-state');
+    world.restart();
+    await takeName();
+    remove();
+    const { next } = await world.reconcile();
+    expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
+    expect(next.afterMs).toBe(30_000);
   });
 
   test('ends its run first', async () => {
