@@ -28,6 +28,9 @@ export const MAX_STATE_BYTES = 1_048_576;
 
 const FIELD_MANAGER = 'kindred-state';
 
+/** How often a write is tried where others keep changing labels and the like in between. */
+const MAX_TRIES = 5;
+
 interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
@@ -49,7 +52,8 @@ export interface SecretStoreOptions {
  * Keeps the state of effects in a Secret for each object.
  *
  * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
- * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. A finalizer holds the Secret until
+ * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. Labels, annotations and finalizers of
+ * others stay, and stand in no write's way. A finalizer holds the Secret until
  * `release`: one that somebody, or a foreground deletion of its owner, deletes before is being deleted until then, and is read and written as
  * ever. One that is gone all the same is made again.
  *
@@ -81,13 +85,9 @@ export class SecretStore implements EffectStore {
     const body = this.bodyOf(owner, state);
     const { name } = body.metadata;
     const before = this.standing.get(name);
-    try {
-      this.standing.set(name, before === undefined ? await this.create(owner, body) : await this.update(before, body));
-    } catch (error) {
-      // Deleted by somebody: what is known here is all that is left of it.
-      if (before === undefined || !(error instanceof ApiError) || error.code !== 404) throw error;
-      this.standing.set(name, await this.create(owner, body));
-    }
+    const updated = before === undefined ? undefined : await this.update(before, body);
+    // Where somebody deleted it, what is known here is all that is left of it.
+    this.standing.set(name, updated ?? (await this.create(owner, body)));
   }
 
   async claim(owner: KubeObject): Promise<void> {
@@ -102,7 +102,9 @@ export class SecretStore implements EffectStore {
       const wanted = this.claimedBy(owner, secret, each === name);
       if (wanted === secret) continue;
       const written = await this.update(secret, wanted);
-      if (each === name) this.standing.set(name, written);
+      // Only what was loaded: another process's data must be met by the next save as another's.
+      const isKnown = isDeepStrictEqual(written?.data, this.standing.get(name)?.data);
+      if (each === name && written !== undefined && isKnown) this.standing.set(name, written);
     }
     this.claimed.set(name, key);
   }
@@ -131,12 +133,25 @@ export class SecretStore implements EffectStore {
     return { ...secret, metadata: hold ? { ...metadata, finalizers: [...finalizers, STATE_FINALIZER] } : metadata };
   }
 
-  private update(before: Secret, body: Secret): Promise<Secret> {
-    const { uid, resourceVersion, finalizers = [], deletionTimestamp } = before.metadata;
-    // The server refuses new finalizers on what is being deleted.
-    const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
-    const all = [...new Set([...finalizers, ...more])];
-    return this.put({ ...body, metadata: { ...body.metadata, uid, resourceVersion, finalizers: all } });
+  /**
+   * Changes a Secret as it was seen. What others have changed since is theirs, as long as the data is what was seen.
+   *
+   * @returns undefined when it is gone
+   * @throws ApiError a Conflict (409) when the data has changed since, or the Secret is another one; TransportError
+   */
+  private async update(before: Secret, body: Secret, tries = MAX_TRIES): Promise<Secret | undefined> {
+    try {
+      return await this.put(merged(before, body));
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      if (!(error instanceof ApiError) || error.code !== 409) throw error;
+      const { namespace = '', name, uid } = before.metadata;
+      const now: Secret | undefined = await this.options.client.get(owned.Secret, { namespace, name });
+      // To a server, what is gone has another UID than the one that was sent.
+      if (now === undefined) return undefined;
+      if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
+      return this.update(now, body, tries - 1);
+    }
   }
 
   private put(secret: Secret): Promise<Secret> {
@@ -204,6 +219,20 @@ export class SecretStore implements EffectStore {
       { hopeless: true },
     );
   }
+}
+
+/** A body over what stands: labels, annotations and finalizers of others stay. */
+function merged(before: Secret, body: Secret): Secret {
+  const { uid, resourceVersion, labels, annotations, finalizers = [], deletionTimestamp } = before.metadata;
+  // The server refuses new finalizers on what is being deleted.
+  const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
+  const metadata = {
+    ...{ ...body.metadata, uid, resourceVersion },
+    labels: { ...labels, ...body.metadata.labels },
+    annotations: { ...annotations, ...body.metadata.annotations },
+    finalizers: [...new Set([...finalizers, ...more])],
+  };
+  return { ...body, metadata };
 }
 
 function isOf(owner: KubeObject, secret: KubeObject): boolean {

@@ -4,6 +4,7 @@ import { ApiError } from '../../../operator/src/client/errors';
 import { PlanError } from '../../../operator/src/effects/plan-runner';
 import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';
 import { MemoryApiServer } from '../support/memory-api-server';
+import { conflict } from '../support/memory-requests';
 
 const namespace = 'system';
 const owner = (uid = 'u-1'): KubeObject => ({
@@ -67,6 +68,74 @@ test('one that somebody deleted is made again', async () => {
   expect(await store().load(owner())).toEqual(state('two'));
 });
 
+describe('what others put on the Secret', () => {
+  const label = (value: string): unknown =>
+    server.edit(owned.Secret, { namespace, name: 'a-state' }, (object) => {
+      const { labels, annotations, ...metadata } = object.metadata;
+      const team = { team: value };
+      return {
+        ...object,
+        metadata: { ...metadata, labels: { ...labels, ...team }, annotations: { ...annotations, ...team } },
+      };
+    });
+
+  test('stands in the way of no save, and stays', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    label('x');
+    await kept.save(owner(), state('two'));
+    await kept.save(owner(), state('three'));
+    expect(secret()?.metadata).toMatchObject({
+      labels: { team: 'x', 'app.kubernetes.io/managed-by': 'kindred' },
+      annotations: { team: 'x', 'kindred.dev/owner-uid': 'u-1' },
+    });
+    expect(await store().load(owner())).toEqual(state('three'));
+  });
+
+  test('is no leave to overwrite data that has changed with it', async () => {
+    const [first, second] = [store(), store()];
+    await first.save(owner(), state('one'));
+    await second.load(owner());
+    await second.save(owner(), state('second'));
+    label('x');
+    await expect(first.save(owner(), state('first'))).rejects.toThrow(ApiError);
+    expect(await store().load(owner())).toEqual(state('second'));
+  });
+
+  test('is given up on when it changes with each try', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    let times = 0;
+    server.before = ({ verb }) => {
+      if (verb === 'PUT') label(String((times += 1)));
+    };
+    await expect(kept.save(owner(), state('two'))).rejects.toThrow(ApiError);
+    expect(times).toBe(5);
+  });
+});
+
+test('one that was deleted is made again where the server says that its UID is another, too', async () => {
+  const kept = store();
+  await kept.save(owner(), state('one'));
+  destroy();
+  server.before = ({ verb }) => {
+    if (verb === 'PUT') throw conflict('Precondition failed: UID in precondition: uid-1, UID in object meta: ');
+  };
+  await kept.save(owner(), state('two'));
+  expect(await store().load(owner())).toEqual(state('two'));
+});
+
+test('a policy that changes is no leave to overwrite what another process has stored', async () => {
+  const [first, second] = [store(), store()];
+  await first.save(owner(), state('one'));
+  await second.load(owner());
+  await second.save(owner(), state('second'));
+  retained = true;
+  await first.claim(owner());
+  expect(secret()?.metadata.ownerReferences).toEqual([]);
+  await expect(first.save(owner(), state('first'))).rejects.toThrow(ApiError);
+});
+
 describe('the finalizer', () => {
   const finalizers = (): readonly string[] | undefined => secret()?.metadata.finalizers;
   const add = (...names: readonly string[]) =>
@@ -79,7 +148,6 @@ describe('the finalizer', () => {
     const kept = store();
     await kept.save(owner(), state('one'));
     server.remove(owned.Secret, { namespace, name: 'a-state' });
-    await kept.load(owner());
     await kept.save(owner(), state('two'));
     expect(secret()?.metadata.deletionTimestamp).toBeDefined();
     expect(await store().load(owner())).toEqual(state('two'));
