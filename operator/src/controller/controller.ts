@@ -116,7 +116,7 @@ export class Controller {
 
   private onObject({ type, object: { object } }: CacheEvent): void {
     const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
-    if (type === 'deleted') this.context.effects?.forget(object.metadata.uid ?? '');
+    if (type === 'deleted') this.context.effects?.forget(object);
     if (!this.running) return;
     // Shared children first: what an object renders may need them.
     const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;

@@ -64,7 +64,7 @@ export class EffectDesk {
     if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
     // A Secret that is restored is to be read.
-    this.memories.forget(uidOf(object));
+    this.memories.drop(object);
     throw new PlanError(
       'ErrStateMissing',
       `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
@@ -99,10 +99,10 @@ export class EffectDesk {
   }
 
   /** The object is gone. */
-  forget(uid: string): void {
-    this.options.runs.withdraw(uid);
-    this.memories.forget(uid);
-    this.cleanups.forget(uid);
+  forget(object: KubeObject): void {
+    this.options.runs.withdraw(uidOf(object));
+    this.memories.forget(object);
+    this.cleanups.forget(uidOf(object));
   }
 
   /**

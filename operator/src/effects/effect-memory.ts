@@ -3,6 +3,7 @@ import { ApiError } from '../client/errors';
 import { uidOf } from '../reconcile/object-ref';
 import type { EffectsFound } from './effect-desk-options';
 import type { EffectState, EffectStore } from './effect-store';
+import { RunInterrupted } from './plan-runner';
 import type { StatusFields } from './plan-runner';
 
 /** What is remembered of an object while the process lives. */
@@ -14,7 +15,7 @@ export interface Memory {
   /** The problem that an event was last recorded of. */
   told?: string;
   /** Why it must not be stored any more. */
-  outdated?: ApiError;
+  outdated?: Error;
   /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
   settled?: EffectsFound & { readonly generation: number | undefined };
 }
@@ -49,10 +50,25 @@ export class EffectMemories {
       throw error;
     }
     memory.unsaved = false;
+    // It went while this was on its way, and so was forgotten too early.
+    if (isForgotten(memory)) await this.store.forget(object);
   }
 
-  /** The object is gone. */
-  forget(uid: string): void {
-    this.known.delete(uid);
+  /** What is known of the state is to be read anew. */
+  drop(object: KubeObject): void {
+    this.known.delete(uidOf(object));
   }
+
+  /** The object is gone. A run under way that wants to store something ends: nobody would take the state away again. */
+  forget(object: KubeObject): void {
+    const memory = this.known.get(uidOf(object));
+    if (memory !== undefined) memory.outdated = new RunInterrupted('The object is gone, and its state with it.');
+    this.known.delete(uidOf(object));
+    // The garbage collector takes the Secret of an owner that is gone; what is left to do for it is done as well as it can be.
+    this.store.forget(object).catch(() => undefined);
+  }
+}
+
+function isForgotten({ outdated }: Memory): boolean {
+  return outdated instanceof RunInterrupted;
 }

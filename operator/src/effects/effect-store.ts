@@ -21,6 +21,11 @@ export interface EffectStore {
   readonly claim: (owner: KubeObject) => Promise<void>;
   /** Its owner is about to go, and needs it no more: whoever deletes it may have it. @throws ApiError, TransportError */
   readonly release: (owner: KubeObject) => Promise<void>;
+  /**
+   * Its owner is gone: nothing of its state stays in memory. Where it went without a release, since somebody took its finalizer off, that is made
+   * up for. @throws ApiError, TransportError
+   */
+  readonly forget: (owner: KubeObject) => Promise<void>;
 }
 
 /** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
@@ -29,4 +34,5 @@ export const noStore: EffectStore = {
   save: () => Promise.resolve(),
   claim: () => Promise.resolve(),
   release: () => Promise.resolve(),
+  forget: () => Promise.resolve(),
 };

@@ -10,6 +10,7 @@ import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
+import { uidOf } from '../reconcile/object-ref';
 import type { EffectRecord } from './effect-record';
 import { EMPTY_STATE } from './effect-store';
 import type { EffectState, EffectStore } from './effect-store';
@@ -62,9 +63,10 @@ export interface SecretStoreOptions {
  * Errors: PlanError `ErrResourceExists` for a Secret of somebody else, `ErrStateTooLarge` beyond 1 MiB.
  */
 export class SecretStore implements EffectStore {
+  /** By the owner's UID: its Secret as it was read or written last. */
   private readonly standing = new Map<string, Secret>();
-  /** By name: for which owner it was seen whether it stays. */
-  private readonly claimed = new Map<string, string>();
+  /** By the owner's UID: whether it was seen to that its Secrets stay. */
+  private readonly claimed = new Map<string, boolean>();
 
   constructor(private readonly options: SecretStoreOptions) {}
 
@@ -73,28 +75,27 @@ export class SecretStore implements EffectStore {
     const name = nameOf(owner);
     const secret = await client.get(owned.Secret, { namespace, name });
     if (secret === undefined) {
-      this.standing.delete(name);
+      this.standing.delete(uidOf(owner));
       return EMPTY_STATE;
     }
     this.assertOurs(owner, secret);
-    this.standing.set(name, secret);
+    this.standing.set(uidOf(owner), secret);
     return decode(secret);
   }
 
   async save(owner: KubeObject, state: EffectState): Promise<void> {
     const body = this.bodyOf(owner, state);
-    const { name } = body.metadata;
-    const before = this.standing.get(name);
+    const before = this.standing.get(uidOf(owner));
     const updated = before === undefined ? undefined : await this.update(before, body);
     // Where somebody deleted it, what is known here is all that is left of it.
-    this.standing.set(name, updated ?? (await this.create(owner, body)));
+    this.standing.set(uidOf(owner), updated ?? (await this.create(owner, body)));
   }
 
   async claim(owner: KubeObject): Promise<void> {
     const { client, namespace, nameOf, retain, besides } = this.options;
-    const key = `${owner.metadata.uid ?? ''} ${String(retain(owner))}`;
+    const stays = retain(owner);
+    if (this.claimed.get(uidOf(owner)) === stays) return;
     const name = nameOf(owner);
-    if (this.claimed.get(name) === key) return;
     const names = [name, ...(besides?.(owner) ?? [])];
     for (const each of names) {
       const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: each });
@@ -103,20 +104,29 @@ export class SecretStore implements EffectStore {
       if (wanted === secret) continue;
       const written = await this.update(secret, wanted);
       // Only what was loaded: another process's data must be met by the next save as another's.
-      const isKnown = isDeepStrictEqual(written?.data, this.standing.get(name)?.data);
-      if (each === name && written !== undefined && isKnown) this.standing.set(name, written);
+      const isKnown = isDeepStrictEqual(written?.data, this.standing.get(uidOf(owner))?.data);
+      if (each === name && written !== undefined && isKnown) this.standing.set(uidOf(owner), written);
     }
-    this.claimed.set(name, key);
+    this.claimed.set(uidOf(owner), stays);
   }
 
   async release(owner: KubeObject): Promise<void> {
     const { client, namespace, nameOf } = this.options;
-    const name = nameOf(owner);
-    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
     const { finalizers = [] } = secret?.metadata ?? {};
     if (secret === undefined || !isOf(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
     const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
-    this.standing.set(name, await this.put({ ...secret, metadata: { ...secret.metadata, finalizers: others } }));
+    const released = await this.put({ ...secret, metadata: { ...secret.metadata, finalizers: others } });
+    this.standing.set(uidOf(owner), released);
+  }
+
+  async forget(owner: KubeObject): Promise<void> {
+    const last = this.standing.get(uidOf(owner));
+    this.standing.delete(uidOf(owner));
+    this.claimed.delete(uidOf(owner));
+    if (last?.metadata.finalizers?.includes(STATE_FINALIZER) !== true) return;
+    await this.release(owner);
+    this.standing.delete(uidOf(owner));
   }
 
   /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */

@@ -2,7 +2,6 @@ import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-ru
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { owned } from '../../../constructs/core/owned';
 import { NAMESPACE, ref } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
 import { Thing, World } from './world';
 
 let world: World;
@@ -237,27 +236,6 @@ describe('an object that is deleted', () => {
     world.harness.server.collect();
     expect(world.harness.server.peek(owned.Secret, ref('a-state'))).toBeUndefined();
     expect(world.harness.server.peek(Thing.type, ref('a'))).toBeUndefined();
-  });
-
-  test('leaves no Secret that nobody lets go, be it let go by a person', async () => {
-    await made();
-    remove();
-    await world.reconcile();
-    world.harness.annotate('a', { 'kindred.dev/force-remove': 'true' });
-    await world.reconcile();
-    expect(world.harness.live(owned.Secret, 'a-state').metadata.finalizers).toEqual([]);
-  });
-
-  test('that a person lets go goes, though the server does not let go of its Secret', async () => {
-    await made();
-    const { server } = world.harness;
-    server.before = ({ verb, type }) => {
-      if (verb === 'PUT' && type === owned.Secret) throw refusalOf(403, 'Forbidden', 'secrets "a-state" is forbidden');
-    };
-    world.harness.annotate('a', { 'kindred.dev/force-remove': 'true' });
-    remove();
-    await world.reconcile();
-    expect(server.peek(Thing.type, ref('a'))).toBeUndefined();
   });
 
   test('stalls when its removal fails too often, and a person may let it go', async () => {

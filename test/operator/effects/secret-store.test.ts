@@ -26,6 +26,13 @@ const store = (): SecretStore =>
 const state = (value: string) => ({ records: {}, values: { value } });
 const secret = (name = 'a-state') => server.peek(owned.Secret, { namespace, name });
 
+/** All that a store holds in its maps. */
+function remembered(kept: SecretStore): readonly unknown[][] {
+  return Object.values(kept)
+    .filter((field) => field instanceof Map)
+    .map((map) => [...map.entries()]);
+}
+
 /** Somebody deletes the Secret, and takes off what holds it. */
 function destroy(): void {
   const ref = { namespace, name: 'a-state' };
@@ -66,6 +73,18 @@ test('one that somebody deleted is made again', async () => {
   destroy();
   await kept.save(owner(), state('two'));
   expect(await store().load(owner())).toEqual(state('two'));
+});
+
+test('of an owner that is gone nothing is remembered, and the next of its name has nothing of it', async () => {
+  const kept = store();
+  await kept.save(owner(), state('old'));
+  await kept.claim(owner());
+  await kept.release(owner());
+  server.take();
+  await kept.forget(owner());
+  expect(server.take()).toEqual([]);
+  expect(JSON.stringify([...remembered(kept)])).toBe('[[],[]]');
+  await expect(kept.save(owner('u-2'), state('new'))).rejects.toThrow('belongs to an earlier object of that name');
 });
 
 describe('what others put on the Secret', () => {
@@ -198,6 +217,14 @@ describe('the finalizer', () => {
     await kept.claim(owner());
     await kept.save(owner(), state('two'));
     expect(finalizers()).toEqual(['example.com/theirs']);
+  });
+
+  test('goes after an owner that is gone without it', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    server.remove(owned.Secret, { namespace, name: 'a-state' });
+    await kept.forget(owner());
+    expect(secret()).toBeUndefined();
   });
 
   test('is named where it holds the Secret of an earlier object', async () => {

@@ -93,9 +93,10 @@ describe('a run that waits for its turn', () => {
   });
 
   test('is dropped when its object is forgotten', () => {
-    const { uid = '' } = world.harness.object('b').metadata;
+    const object = world.harness.object('b');
+    const { uid = '' } = object.metadata;
     expect(world.runs.of(uid)?.state).toBe('waiting');
-    world.desk.forget(uid);
+    world.desk.forget(object);
     expect(world.runs.of(uid)).toBeUndefined();
   });
 });

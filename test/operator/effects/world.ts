@@ -187,7 +187,7 @@ export class World {
   }
 
   /** A run's record is stored before the run begins. */
-  private async settle(): Promise<void> {
+  async settle(): Promise<void> {
     for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 }
