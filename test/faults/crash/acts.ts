@@ -38,10 +38,19 @@ export function loses(type: ResourceType, name: string): Act {
   return ({ bench, namespace }) => bench.client.delete(type, { namespace, name });
 }
 
-/** An administrator gives a Deployment another image and another number of pods. */
+/** An administrator gives a Deployment another image. */
 export function editsDeployment(name: string, container: string): Act {
   const template = { spec: { containers: [{ name: container, image: 'stranger:1' }] } };
-  return edits(owned.Deployment, name, { spec: { replicas: 4, template } });
+  return edits(owned.Deployment, name, { spec: { template } });
+}
+
+/**
+ * An administrator gives a Deployment another number of pods. Not together with another image: when both are taken back while they are rolled out,
+ * the Deployment controller can stand still for good, having taken note of one number and made the other.
+ * Source: https://github.com/kubernetes/kubernetes/pull/138840, `isScalingEvent` and `scale` in pkg/controller/deployment/sync.go.
+ */
+export function scalesDeployment(name: string): Act {
+  return edits(owned.Deployment, name, { spec: { replicas: 4 } });
 }
 
 /** One after the other. */

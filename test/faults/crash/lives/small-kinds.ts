@@ -1,6 +1,6 @@
 import { owned } from '../../../../constructs/core/owned';
 import { CronTab, DemoMicroService, Foo, HelloApp, SampleResource } from '../../../../constructs/kinds';
-import { changes, deletes, edits, editsDeployment, loses, makes, scales } from '../acts';
+import { changes, deletes, edits, editsDeployment, loses, makes, scales, scalesDeployment } from '../acts';
 import type { Life } from '../life';
 
 const web = ['web'];
@@ -16,6 +16,7 @@ export const helloApp: Life = {
     { name: 'update', act: changes('web', { image: 'nginx:2' }), objects: web },
     { name: 'scale', act: scales('web', 3), objects: web },
     { name: 'drift', act: editsDeployment('web', 'helloapp'), objects: web },
+    { name: 'overscaled', act: scalesDeployment('web'), objects: web },
     lostDeployment,
     deletion,
   ],
@@ -72,6 +73,7 @@ export const foo: Life = {
     { name: 'update', act: changes('web', { deploymentName: 'web' }), objects: web },
     { name: 'scale', act: changes('web', { replicas: 3 }), objects: web },
     { name: 'drift', act: editsDeployment('web', 'nginx'), objects: web },
+    { name: 'overscaled', act: scalesDeployment('web'), objects: web },
     lostDeployment,
     deletion,
   ],
