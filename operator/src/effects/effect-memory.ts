@@ -64,8 +64,7 @@ export class EffectMemories {
     const memory = this.known.get(uidOf(object));
     if (memory !== undefined) memory.outdated = new RunInterrupted('The object is gone, and its state with it.');
     this.known.delete(uidOf(object));
-    // The garbage collector takes the Secret of an owner that is gone; what is left to do for it is done as well as it can be.
-    this.store.forget(object).catch(() => undefined);
+    void this.store.forget(object);
   }
 }
 

@@ -23,7 +23,7 @@ export interface EffectStore {
   readonly release: (owner: KubeObject) => Promise<void>;
   /**
    * Its owner is gone: nothing of its state stays in memory. Where it went without a release, since somebody took its finalizer off, that is made
-   * up for. @throws ApiError, TransportError
+   * up for, as well as can be. Does not reject.
    */
   readonly forget: (owner: KubeObject) => Promise<void>;
 }

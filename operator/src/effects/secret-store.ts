@@ -47,6 +47,8 @@ export interface SecretStoreOptions {
   readonly retain: (owner: KubeObject) => boolean;
   /** Names of Secrets that others write, and that stay or go with it. @default none */
   readonly besides?: (owner: KubeObject) => readonly string[];
+  /** Told of a Secret that could not be released though its owner is gone: nobody else will do it. @default nobody is told */
+  readonly onWarning?: (message: string) => void;
 }
 
 /**
@@ -125,8 +127,17 @@ export class SecretStore implements EffectStore {
     this.standing.delete(uidOf(owner));
     this.claimed.delete(uidOf(owner));
     if (last?.metadata.finalizers?.includes(STATE_FINALIZER) !== true) return;
-    await this.release(owner);
-    this.standing.delete(uidOf(owner));
+    try {
+      await this.release(owner);
+    } catch (error) {
+      const { namespace = '', name } = last.metadata;
+      const why = error instanceof Error ? error.message : String(error);
+      this.options.onWarning?.(
+        `the Secret ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
+      );
+    } finally {
+      this.standing.delete(uidOf(owner));
+    }
   }
 
   /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */

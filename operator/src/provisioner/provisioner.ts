@@ -56,14 +56,15 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
       namespaces: [...new Set([namespace, ...secretNamespaces])],
       ...(configDir === undefined ? {} : { directory: configDir }),
     },
-    storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(client, namespace) : noStore),
+    storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noStore),
     drainMs: (options.drainSeconds ?? 3600) * 1000,
   };
 }
 
-function stateStore(client: ApiClient, namespace: string): SecretStore {
+function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretStore {
   return new SecretStore({
     ...{ client, namespace, retain: isRetained },
+    onWarning: (message) => logger.warn(message),
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     besides: (owner) => [kubeconfigName(owner)],
   });

@@ -15,6 +15,7 @@ const owner = (uid = 'u-1'): KubeObject => ({
 
 let server: MemoryApiServer;
 let retained: boolean;
+let warnings: string[];
 const store = (): SecretStore =>
   new SecretStore({
     client: server,
@@ -22,6 +23,7 @@ const store = (): SecretStore =>
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     retain: () => retained,
     besides: ({ metadata }) => [`${metadata.name}-more`],
+    onWarning: (message) => warnings.push(message),
   });
 const state = (value: string) => ({ records: {}, values: { value } });
 const secret = (name = 'a-state') => server.peek(owned.Secret, { namespace, name });
@@ -43,6 +45,7 @@ function destroy(): void {
 beforeEach(() => {
   server = new MemoryApiServer();
   retained = false;
+  warnings = [];
 });
 
 test('what is saved is loaded, by another process too', async () => {
@@ -225,6 +228,20 @@ describe('the finalizer', () => {
     server.remove(owned.Secret, { namespace, name: 'a-state' });
     await kept.forget(owner());
     expect(secret()).toBeUndefined();
+  });
+
+  test('that cannot be taken off any more is told of, once', async () => {
+    const kept = store();
+    await kept.save(owner(), state('one'));
+    server.before = ({ verb }) => {
+      if (verb === 'PUT') throw new Error('no connection');
+    };
+    await kept.forget(owner());
+    await kept.forget(owner());
+    expect(warnings).toEqual([
+      'the Secret system/a-state stays though its owner is gone, until its finalizer kindred.dev/state is taken off: no connection',
+    ]);
+    expect(remembered(kept).flat()).toEqual([]);
   });
 
   test('is named where it holds the Secret of an earlier object', async () => {
