@@ -168,7 +168,7 @@ export class SecretStore implements EffectStore {
       if (!(error instanceof ApiError) || error.code !== 409) throw error;
       const { namespace = '', name, uid } = before.metadata;
       const now: Secret | undefined = await this.options.client.get(owned.Secret, { namespace, name });
-      // To a server, what is gone has another UID than the one that was sent.
+      // Deleted while the server was looking: to it, what is gone has another UID than the one that was sent.
       if (now === undefined) return undefined;
       if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
       return this.update(now, body, tries - 1);
