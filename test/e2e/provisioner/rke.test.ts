@@ -132,13 +132,19 @@ describeOnHosts('a Cluster of RKE', () => {
     expect(rke.standIn.machines()).toEqual([address('n1')]);
   });
 
-  test('of a file that is gone is taken down all the same', async () => {
+  test('of a file that is gone is taken down all the same, in the foreground and by another provisioner', async () => {
     writeFileSync(join(world.configDir, 'config', 'cluster.yml'), '');
-    await world.bench.client.delete(Cluster.type, { name: names('of-a-file') });
+    await world.bench.operator.stop();
+    await world.bench.client.delete(Cluster.type, { name: names('of-a-file') }, { propagation: 'Foreground' });
+    const state = { namespace: STATE, name: `${names('of-a-file')}-state` };
+    // The garbage collector does not wait for the Cluster's finalizer.
+    await world.bench.eventually('the deletion of its state', async () => {
+      return (await world.bench.get(owned.Secret, state)).metadata.deletionTimestamp;
+    });
+    await restart(['--runs=1']);
     await world.gone(Cluster.type, names('of-a-file'));
     expect(rke.standIn.machines()).toEqual([]);
-    await world.bench.operator.stop();
-    await restart(['--runs=1']);
+    await world.bench.gone(owned.Secret, state);
   });
 
   test('of a Secret: a stop lets the step under way end, and starts no other', async () => {
@@ -177,6 +183,7 @@ describeOnHosts('a Cluster of RKE', () => {
     for (const name of [`${names('of-a-secret')}-state`, `${names('of-a-secret')}-kubeconfig`]) {
       const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE, name });
       expect(metadata.ownerReferences ?? []).toEqual([]);
+      expect(metadata.finalizers ?? []).toEqual([]);
     }
     expect(rke.count('remove')).toBe(removals);
     expect(rke.standIn.machines()).toEqual([address('n2')]);
