@@ -1,0 +1,60 @@
+import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
+import { useControlPlane } from '../../../local/testing';
+import type { ApiClient } from '../../../operator/src/client/api-client';
+import { createApiClient } from '../../../operator/src/client/http-api-client';
+import { loadClusterAccess } from '../../../operator/src/client/kubeconfig';
+import { SecretStore } from '../../../operator/src/effects/secret-store';
+
+const namespace = 'default';
+const plane = useControlPlane({ components: 'api' });
+let client: ApiClient;
+let kept: SecretStore;
+
+const owner: KubeObject = {
+  apiVersion: 'example.com/v1',
+  kind: 'Thing',
+  metadata: { name: 'a', uid: '5b3b9a4e-0000-4000-8000-000000000001' },
+};
+const ref = { namespace, name: 'a-state' };
+const state = (value: string) => ({ records: {}, values: { value } });
+const store = (): SecretStore =>
+  new SecretStore({ client, namespace, nameOf: ({ metadata }) => `${metadata.name}-state`, retain: () => false });
+const patch = (metadata: object): Promise<KubeObject> =>
+  client.patch(owned.Secret, ref, { metadata }, { type: 'merge', fieldManager: 'kubectl' });
+
+beforeEach(async () => {
+  client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
+  kept = store();
+  await kept.save(owner, state('one'));
+});
+afterEach(async () => {
+  await kept.release(owner);
+  await client.delete(owned.Secret, ref);
+  await client.close();
+});
+
+test('a Secret that is being deleted, without our finalizer too, is written as ever', async () => {
+  await patch({ finalizers: ['example.com/theirs'], labels: { team: 'x' } });
+  await client.delete(owned.Secret, ref);
+  await kept.save(owner, state('two'));
+  expect(await store().load(owner)).toEqual(state('two'));
+  const { metadata } = (await client.get(owned.Secret, ref))!;
+  expect(metadata.deletionTimestamp).toBeDefined();
+  expect(metadata.labels).toMatchObject({ team: 'x' });
+  await patch({ finalizers: null });
+});
+
+test('a Secret that is gone is made again', async () => {
+  await patch({ finalizers: null });
+  await client.delete(owned.Secret, ref);
+  await kept.save(owner, state('two'));
+  expect(await store().load(owner)).toEqual(state('two'));
+});
+
+test('what holds a Secret goes with its release', async () => {
+  await client.delete(owned.Secret, ref);
+  expect(await store().load(owner)).toEqual(state('one'));
+  await kept.release(owner);
+  expect(await client.get(owned.Secret, ref)).toBeUndefined();
+});
