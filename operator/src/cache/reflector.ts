@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { WatchEvent } from '../client/api-client';
 import { ApiError } from '../client/errors';
+import { underAny } from '../client/under-any';
 import { untilAborted } from '../client/until-aborted';
 import { errorMessage } from '../client/transport-failure';
 import type { AuditResult } from './audit';
@@ -139,7 +140,7 @@ export class Reflector {
   async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
     await this.synced();
     const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
-    const result = await auditCache({ ...this.options, ...options, signal: AbortSignal.any(signals) });
+    const result = await underAny(signals, (signal) => auditCache({ ...this.options, ...options, signal }));
     if (result.missed === 0 && result.setBack === undefined) return result;
     // At once: until the list is there, the answers to our own writes count as news.
     if (result.setBack !== undefined) this.options.cache.forgetVersions();
