@@ -6,6 +6,7 @@ import { extraRulesProblems } from '../rbac';
 import { conversionProblems } from './platform-conversion';
 import { DEFAULT_NAMESPACE, guardedNamespace, objectNameOf } from './platform-props';
 import type { PlatformOperator, PlatformProps } from './platform-props';
+import { STATE_NAMESPACE_OPTION } from './provisioner';
 
 /** All that is wrong with the props of a platform, in the order in which they are written. */
 export function platformProblems(props: PlatformProps): readonly Problem[] {
@@ -36,14 +37,12 @@ function oneOperatorProblems(operator: PlatformOperator, namespace: string, path
   ];
 }
 
-const STATE_NAMESPACE = '--state-namespace=';
-
 /** State with keys belongs into the platform's own namespace, which is guarded, and stays where state is kept in it. */
 function stateProblems({ args = [] }: PlatformOperator, namespace: string, path: string): readonly Problem[] {
   // Of an option that stands twice, the operator takes the last.
-  const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE)).at(-1);
-  if (last === undefined || last === `${STATE_NAMESPACE}${namespace}`) return [];
-  const elsewhere = last.slice(STATE_NAMESPACE.length);
+  const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE_OPTION)).at(-1);
+  if (last === undefined || last === `${STATE_NAMESPACE_OPTION}${namespace}`) return [];
+  const elsewhere = last.slice(STATE_NAMESPACE_OPTION.length);
   const message =
     `it keeps its state, with keys to machines, in "${elsewhere}", and the platform's namespace is "${namespace}": ` +
     `write provisioner({ namespace: '${namespace}', ... }), or give the platform the namespace "${elsewhere}"`;

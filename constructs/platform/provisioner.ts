@@ -27,6 +27,9 @@ export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'co
   readonly drainSeconds?: number;
 }
 
+/** Says in which namespace an operator keeps its state. */
+export const STATE_NAMESPACE_OPTION = '--state-namespace=';
+
 /** Where key files lie, in memory. */
 const KEY_DIRECTORY = '/run/kindred';
 /** Where the files lie that objects may name. */
@@ -60,7 +63,7 @@ export function provisioner(props: ProvisionerProps): PlatformOperator {
     ...settings,
     name,
     args: [
-      `--state-namespace=${namespace}`,
+      `${STATE_NAMESPACE_OPTION}${namespace}`,
       ...(others.length === 0 ? [] : [`--secret-namespaces=${others.join()}`]),
       ...(configSecretName === undefined ? [] : [`--config-dir=${CONFIG_DIRECTORY}`]),
       `--key-dir=${KEY_DIRECTORY}`,

@@ -57,14 +57,8 @@ export function parsePoint(text: string): CrashPoint {
 }
 
 /** The name of the object that a write is about, without the number of this process, which some names bear. */
-export function nameIn({ name, body }: ProxiedRequest): string {
-  return (name ?? newNameIn(body)).replace(`-${String(process.pid)}`, '');
-}
-
-/** The name of a new object stands in the body only. */
-function newNameIn(body: Buffer): string {
-  const { metadata } = JSON.parse(body.toString()) as { readonly metadata?: { readonly name?: string } };
-  return metadata?.name ?? '?';
+export function nameIn({ name, creates = '?' }: ProxiedRequest): string {
+  return (name ?? creates).replace(`-${String(process.pid)}`, '');
 }
 
 /** See `WriteAddress.content`. */

@@ -27,8 +27,6 @@ export type SeenRequest = ProxiedRequest & {
   readonly at: number;
   /** Whether it asks for metadata only, as audits do, and whoever looks whether an object still lives. */
   readonly metadataOnly: boolean;
-  /** The name in the body, of a create: its path tells none. */
-  readonly creates?: string;
   /** Whether a fault has changed anything about it or its answer until now; a watch may stand for long before one does. */
   readonly hurt: boolean;
 };
