@@ -1,4 +1,3 @@
-import { HASH_ANNOTATION } from '../../constructs/core/envelope';
 import { childTypes } from '../../constructs/core/kind';
 import type { AnyKind } from '../../constructs/core/kind';
 import { typeKey } from '../../constructs/core/resource-type';
@@ -168,9 +167,7 @@ export class Caches {
   private reflected(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
     const { client } = this.options;
     const cache = new ObjectCache(type, options);
-    cache.onEvent(({ type: change, object: { object } }) => {
-      if (change === 'deleted') this.shapes.forget(object.metadata.annotations?.[HASH_ANNOTATION]);
-    });
+    cache.onChange((event) => this.shapes.follow(event));
     const onError = (error: unknown): void => {
       if (!(error instanceof UndecodableObject)) reflected.listedAt = -Infinity;
       this.report(type, error);

@@ -1,6 +1,8 @@
 import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { CacheEvent } from './cache-event';
 import { Latest } from './latest';
+import type { CacheEntry } from './projection';
 
 /** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
 type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
@@ -59,6 +61,15 @@ export class RenderedShapes {
     this.storedByHash.delete(hash);
   }
 
+  /**
+   * Follows a cache of children, by `onChange`: of what stands no more nothing is kept. Where the answer to a write was lost, the event that comes
+   * instead is all that tells of the former hash.
+   */
+  follow({ type, object, old }: CacheEvent): void {
+    if (type === 'deleted') this.forget(hashOf(object));
+    if (old !== undefined && hashOf(old) !== hashOf(object)) this.forget(hashOf(old));
+  }
+
   /** Learns how the server stores a child that it was sent; undefined: as it was sent. */
   rememberStored(hash: string, stored: KubeObject | undefined): void {
     if (stored === undefined) this.storedByHash.delete(hash);
@@ -72,11 +83,15 @@ export class RenderedShapes {
 
   /** A child without what its shape does not name; the child itself when its shape is not known. */
   prune(child: KubeObject): KubeObject {
-    const hash = child.metadata.annotations?.[HASH_ANNOTATION];
+    const hash = hashOf({ object: child });
     const shape = hash === undefined ? undefined : this.byHash.get(hash);
     if (shape === undefined) return child;
     return keep(child, shape) as KubeObject;
   }
+}
+
+function hashOf({ object: { metadata } }: Pick<CacheEntry, 'object'>): string | undefined {
+  return metadata.annotations?.[HASH_ANNOTATION];
 }
 
 // What is walked here comes from JSON or from a construct's own: plain objects, so that `for ... in` sees their own fields, without the pairs that

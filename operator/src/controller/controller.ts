@@ -90,6 +90,11 @@ export class Controller {
     });
   }
 
+  /** For how many objects and children is known what was last done to them; those that are gone are not among them. */
+  get remembered(): number {
+    return this.context.contests.remembered;
+  }
+
   /**
    * What events have told of before is not needed: an object that is gone has nothing to be looked at but the shared children it has left,
    * and those are in the caches.
@@ -116,7 +121,10 @@ export class Controller {
 
   private onObject({ type, object: { object } }: CacheEvent): void {
     const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
-    if (type === 'deleted') this.context.effects?.forget(object);
+    if (type === 'deleted') {
+      this.context.effects?.forget(object);
+      this.context.contests.forget(object.metadata.uid ?? '');
+    }
     if (!this.running) return;
     // Shared children first: what an object renders may need them.
     const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;
@@ -133,7 +141,8 @@ export class Controller {
   }
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
-    this.follow(cache, ({ object: { object }, old }) => {
+    this.follow(cache, ({ type: change, object: { object }, old }) => {
+      if (change === 'deleted') this.context.contests.forget(object.metadata.uid ?? '');
       if (!this.running) return;
       const keys = new Set([
         ...keysOfChild(this.kind, this.context.objects, object),

@@ -127,6 +127,22 @@ export class Contests {
     else if (list.length < creations.list.length) this.creations.set(holder, { ...creations, list });
   }
 
+  /** For how many objects and children is known what was last done to them. */
+  get remembered(): number {
+    return [this.applications, this.creations, this.statuses, this.prunings].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /**
+   * An object, or a child, is gone: none of its UID comes again, so nothing is compared any more with what it was sent. What its name is still
+   * delayed for stays.
+   */
+  forget(uid: string): void {
+    this.applications.delete(uid);
+    this.creations.delete(uid);
+    this.statuses.delete(uid);
+    this.prunings.forget(uid);
+  }
+
   private current(child: string, now: number): Contest {
     const known = this.contests.get(child);
     if (known !== undefined && !isQuiet(known, now)) return known;

@@ -87,7 +87,6 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
     object,
     finalizers.filter((name) => name !== finalizer.name),
   );
-  context.contests.prunings.forget(object.metadata.uid ?? '');
   return { next: 'wait' };
 }
 

@@ -27,6 +27,11 @@ export class Prunings {
     private readonly rememberMs: number,
   ) {}
 
+  /** Of how many objects. */
+  get size(): number {
+    return this.prunings.size;
+  }
+
   /** A child has been deleted. */
   pruned(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): void {
     const others = this.prunings.get(owner) ?? new Map<string, Pruning>();

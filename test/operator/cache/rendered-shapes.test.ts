@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
 import { firstDifference } from '../../../operator/src/reconcile/standing';
 
@@ -89,4 +90,52 @@ test('a comparison with what is kept finds what one with the whole finds', () =>
     }),
     { numRuns: 2000 },
   );
+});
+
+describe('what the events of a cache take along', () => {
+  const old = child({ spec: { replicas: 1 } }, 'old');
+  const fresh = child({ spec: { replicas: 2 } }, 'fresh');
+  let shapes: RenderedShapes;
+  let cache: ObjectCache;
+
+  beforeEach(() => {
+    shapes = new RenderedShapes();
+    cache = new ObjectCache({ apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' });
+    cache.onChange((event) => shapes.follow(event));
+    for (const [hash, { spec }] of [['old', old] as const, ['fresh', fresh] as const])
+      shapes.remember(hash, child({ spec }, hash));
+    cache.applyChange(at(old, '1'));
+  });
+
+  const at = (object: KubeObject, resourceVersion: string, uid = 'u'): KubeObject => ({
+    ...object,
+    metadata: { ...object.metadata, uid, resourceVersion },
+  });
+
+  test('is the former hash of a child whose write took effect though its answer was lost', () => {
+    cache.applyChange(at(fresh, '2'));
+    expect(shapes.size).toBe(1);
+    expect(shapes.remember('fresh', fresh)).toBe(false);
+  });
+
+  test('is nothing while the hash stays', () => {
+    cache.applyChange(at({ ...old, status: { replicas: 1 } }, '2'));
+    expect(shapes.size).toBe(2);
+  });
+
+  test('is both hashes of a child that was deleted after a change that was never told', () => {
+    cache.applyDeletion(at(fresh, '3'));
+    expect(shapes.size).toBe(0);
+  });
+
+  test('is that of a child that a list shows no more, though a write to it is under way', async () => {
+    await cache
+      .trackWrite(old.metadata, () => {
+        cache.replace([], '5');
+        return Promise.reject(new Error('lost'));
+      })
+      .catch(() => undefined);
+    expect(shapes.size).toBe(1);
+    expect(shapes.remember('fresh', fresh)).toBe(false);
+  });
 });

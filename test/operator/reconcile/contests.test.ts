@@ -172,3 +172,29 @@ describe('what was last created of the children of a holder', () => {
     expect(creations.size).toBeLessThanOrEqual(2_000);
   });
 });
+
+describe('what is remembered of an object that is gone', () => {
+  const { contests, correct } = contestsAt();
+
+  beforeAll(() => {
+    for (const uid of ['gone', 'here']) {
+      contests.applied(uid, 'hash');
+      contests.created(uid, 'Deployment web', 'hash');
+      contests.statuses.set(uid, 7);
+      contests.prunings.pruned(uid, 'Service web', { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' } });
+    }
+    for (let i = 0; i < 5; i++) correct('Deployment web');
+    contests.forget('gone');
+  });
+
+  test('is nothing, and all of the others', () => {
+    expect(['gone', 'here'].map((uid) => contests.lastApplied(uid))).toEqual([undefined, 'hash']);
+    expect(['gone', 'here'].map((uid) => contests.lastCreated(uid, 'Deployment web'))).toEqual([undefined, 'hash']);
+    expect(['gone', 'here'].map((uid) => contests.statuses.get(uid))).toEqual([undefined, 7]);
+    expect(contests.remembered).toBe(4);
+  });
+
+  test('a name that is contested stays so: it is what comes back', () => {
+    expect(contests.delay('Deployment web')).toBe(1_000);
+  });
+});

@@ -37,6 +37,7 @@ export class Harness {
     const shapes = new RenderedShapes();
     const project = childProjection([kind], shapes);
     this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
+    for (const cache of this.caches.values()) cache.onChange((event) => shapes.follow(event));
     this.server.delivery = 'before';
     for (const cache of [this.objects, ...this.caches.values()]) this.server.feed(cache);
     this.context = {

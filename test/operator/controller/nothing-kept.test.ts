@@ -1,0 +1,67 @@
+import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
+import type { AnyKind } from '../../../constructs/core/kind';
+import { ref } from '../reconcile/harness';
+import { RunningController } from './running-controller';
+
+interface Life {
+  readonly kind: AnyKind;
+  readonly spec: (name: string) => object;
+  /** After it children are applied, and others take their place. */
+  readonly change: (name: string) => object;
+}
+
+const lives: readonly Life[] = [
+  { kind: HelloApp, spec: () => ({ image: 'a' }), change: () => ({ image: 'b' }) },
+  {
+    kind: Foo,
+    spec: (name) => ({ deploymentName: `${name}-old`, replicas: 1 }),
+    change: (name) => ({ deploymentName: `${name}-new`, replicas: 2 }),
+  },
+  {
+    kind: MicroServiceDeploy,
+    spec: (name) => ({ msName: 'shop', fullName: `${name}-old`, version: '1', path: 'v1', image: 'a' }),
+    change: (name) => ({ fullName: `${name}-new`, image: 'b' }),
+  },
+];
+
+describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ kind, spec, change }) => {
+  let running: RunningController;
+  const names = ['a', 'b', 'c'];
+
+  beforeEach(async () => {
+    running = new RunningController(kind);
+    running.start();
+    for (const name of names) await running.add(name, spec(name));
+    await running.settle();
+    for (const name of names) running.respec(name, change(name));
+    await running.settle();
+  });
+
+  afterEach(async () => {
+    expect(running.complaints()).toEqual([]);
+    expect(await running.stop()).toEqual({ abandoned: [] });
+  });
+
+  it('nothing is remembered', async () => {
+    expect(running.controller.remembered).toBeGreaterThan(names.length);
+    expect(running.context.shapes.size).toBeGreaterThanOrEqual(names.length);
+    for (const name of names) running.server.remove(kind.type, ref(name));
+    for (let i = 0; i < 3; i++) {
+      running.server.collect();
+      await running.settle();
+    }
+    expect(running.objects.list()).toEqual([]);
+    expect([running.controller.remembered, running.context.shapes.size]).toEqual([0, 0]);
+  });
+
+  it('what is remembered of one stays with the others', async () => {
+    const before = running.controller.remembered;
+    running.server.remove(kind.type, ref('a'));
+    for (let i = 0; i < 3; i++) {
+      running.server.collect();
+      await running.settle();
+    }
+    expect(running.controller.remembered).toBeGreaterThan(0);
+    expect(running.controller.remembered).toBeLessThan(before);
+  });
+});
