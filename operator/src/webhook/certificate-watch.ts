@@ -71,9 +71,9 @@ export class CertificateWatch {
   private async look(onChange: (certificate: ServingCertificate) => void): Promise<void> {
     const { directory, logger } = this.options;
     try {
-      const found = await readCertificate(directory);
+      const found = await readCertificate(directory, this.now);
       this.lastFailure = undefined;
-      if (this.stopped || (found.certificate === this.now.certificate && found.key === this.now.key)) return;
+      if (this.stopped || found === this.now) return;
       onChange(found);
       this.now = found;
       logger.info({ directory, expiresAt: new Date(found.expiresAt).toISOString() }, 'serving with a new certificate');

@@ -22,13 +22,16 @@ export class CertificateError extends StartupError {}
 /**
  * Reads `tls.crt` and `tls.key` of a directory.
  *
+ * @param known what was read before: it is the answer where the files have not changed, since what OpenSSL makes of them lives until it is collected
+ *
  * Errors: CertificateError when one is missing, is no PEM, or when the key is another certificate's, as it is for a moment while both
  * are being replaced.
  */
-export async function readCertificate(directory: string): Promise<ServingCertificate> {
+export async function readCertificate(directory: string, known?: ServingCertificate): Promise<ServingCertificate> {
   // One after the other: where both are missing, the error always names the same one.
   const certificate = await read(directory, FILES.certificate);
   const key = await read(directory, FILES.key);
+  if (known?.certificate === certificate && known.key === key) return known;
   try {
     createSecureContext({ cert: certificate, key });
     const expiresAt = Date.parse(new X509Certificate(certificate).validTo);
