@@ -6,6 +6,12 @@ import type { Lookout } from '../reconcile/unheard-end';
 import { objectKey } from './queue-key';
 import type { QueueKey } from './queue-key';
 
+/** One a refusal, told apart by being another object. */
+interface Doubt {
+  /** That was in the cache. */
+  readonly uid: string;
+}
+
 /**
  * Objects that may be gone, or going, though the cache holds them as they were: their watch may be down while those of their children are not.
  *
@@ -13,15 +19,14 @@ import type { QueueKey } from './queue-key';
  * wakes the object at once, whatever delay its failures have earned, and the child is made again.
  */
 export class Doubts {
-  /** The UID that was in the cache. */
-  private readonly doubted = new Map<QueueKey, string>();
+  private readonly doubted = new Map<QueueKey, Doubt>();
 
   constructor(private readonly context: Lookout & Pick<ReconcileContext, 'objects'>) {}
 
   /** The server has refused a write for an object with Conflict or NotFound: the next reconcile has to look first. */
   raise(ref: ObjectRef): void {
     const uid = this.context.objects.get(ref)?.object.metadata.uid;
-    if (uid !== undefined) this.doubted.set(objectKey(ref), uid);
+    if (uid !== undefined) this.doubted.set(objectKey(ref), { uid });
   }
 
   /**
@@ -31,14 +36,16 @@ export class Doubts {
    */
   async settle(ref: ObjectRef): Promise<void> {
     const key = objectKey(ref);
-    const uid = this.doubted.get(key);
-    if (uid === undefined) return;
+    const doubt = this.doubted.get(key);
+    if (doubt === undefined) return;
+    const { uid } = doubt;
     const before = this.cached(ref, uid);
     const live = before && (await lookAt(this.context, before));
     // Asked for anew: the event may have come meanwhile.
     const cached = before && this.cached(ref, uid);
     if (cached !== undefined) refuseUnheardEnd(this.context.kind, cached, live);
-    this.doubted.delete(key);
+    // What another reconcile was refused meanwhile, this look says nothing of.
+    if (this.doubted.get(key) === doubt) this.doubted.delete(key);
   }
 
   private cached(ref: ObjectRef, uid: string): KubeObject | undefined {

@@ -92,6 +92,15 @@ describe('Doubts', () => {
     expect(asked).toBe(0);
   });
 
+  it('outlasts a look that was on its way when it was raised again', async () => {
+    doubts.raise(ref);
+    onAsked = () => doubts.raise(ref);
+    await doubts.settle(ref);
+    onAsked = () => undefined;
+    live = undefined;
+    await expect(doubts.settle(ref)).rejects.toMatchObject({ code: 409 });
+  });
+
   it('is not raised about what the cache does not hold', async () => {
     doubts.raise({ ...ref, name: 'other' });
     await doubts.settle({ ...ref, name: 'other' });
