@@ -9,6 +9,8 @@ export interface ConnectionOptions {
   readonly maxConnections?: number;
   /** Upper bound of connecting, TLS included, in milliseconds. @default 10000 */
   readonly connectTimeoutMs?: number;
+  /** Most bytes of one answer; a longer one is cut off and fails. For servers that need not be Kubernetes. @default no limit */
+  readonly maxResponseBytes?: number;
 }
 
 /** The pools of one set of TLS settings. */
@@ -97,6 +99,8 @@ export class Connections {
       // Timeouts are the client's own: one timer for a whole exchange, one for the silence of a watch.
       headersTimeout: 0,
       bodyTimeout: 0,
+      // -1: none.
+      maxResponseSize: this.options.maxResponseBytes ?? -1,
       connect,
     });
   }

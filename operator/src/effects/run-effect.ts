@@ -1,6 +1,7 @@
 import type { EffectRun } from '../../../constructs/core/effects';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { ObjectEvent } from '../reconcile/context';
+import { beginningOf } from '../runtime/beginning-of';
 import type { Clock } from '../runtime/clock';
 import { NotLeaderError } from '../runtime/leader-errors';
 import type { EffectRecord } from './effect-record';
@@ -64,7 +65,7 @@ export async function runEffect(options: RunOptions): Promise<void> {
     const failure = failureOf(error);
     const { reason, message, hopeless, status } = failure;
     if (status !== undefined) options.learn(status);
-    record(object, { type: 'Warning', action, reason, message: `${run.name}: ${message}`.slice(0, 1024) });
+    record(object, { type: 'Warning', action, reason, message: beginningOf(`${run.name}: ${message}`, 1024) });
     await end(options, { state: 'failed', reason, message, ...(hopeless && { hopeless }), ...(status && { status }) });
   }
 }
@@ -94,7 +95,7 @@ async function carryOut(options: RunOptions): Promise<PlanEnd> {
       report(progress);
       if (progress.event === true) {
         const reason = run.phase === 'apply' ? 'Provisioning' : 'Removing';
-        record(object, { type: 'Normal', action, reason, message: progress.message.slice(0, 1024) });
+        record(object, { type: 'Normal', action, reason, message: beginningOf(progress.message, 1024) });
       }
     },
   };

@@ -1,4 +1,5 @@
 import type { Node } from '../../../constructs/provision';
+import { beginningOf } from '../runtime/beginning-of';
 import type { TaskEvent, TaskRecord } from '../tasks';
 
 /** One entry of `status.nodes`. */
@@ -36,8 +37,8 @@ export class ClusterNodes {
     if (node === undefined) return;
     const { address, roles, version } = node;
     const rest = { address, ...(roles && { roles }), ...(version !== undefined && { version }) };
-    const text = (phase === 'failed' ? message : task.description)?.slice(0, MAX_MESSAGE);
-    const told = text === undefined ? {} : { message: text };
+    const text = phase === 'failed' ? message : task.description;
+    const told = text === undefined ? {} : { message: beginningOf(text, MAX_MESSAGE) };
     if (phase === 'failed') this.set({ ...rest, state: 'Failed', ...told });
     // What a step says at its end is no news: the next one begins at once.
     else if (phase === 'started')

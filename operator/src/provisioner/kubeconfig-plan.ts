@@ -5,6 +5,7 @@ import { ApiError, TransportError } from '../client/errors';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import { PlanError } from '../effects/plan-runner';
 import type { PlanEnd, PlanRun } from '../effects/plan-runner';
+import { beginningOf } from '../runtime/beginning-of';
 import { readKubeconfig } from './kubeconfig-file';
 
 /** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */
@@ -13,6 +14,8 @@ const EXPIRES_SOON_MS = 30 * 86_400_000;
 /** Longest version that the status holds, and longest quotation of a server's words, in characters. */
 const MAX_VERSION = 64;
 const MAX_WORDS = 512;
+/** A version is a few hundred bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 interface ProbeInput {
   readonly file?: string;
@@ -72,11 +75,13 @@ async function askVersion(
       readonly gitVersion?: unknown;
     };
     // Whoever answers there need not be Kubernetes.
-    return typeof version.gitVersion === 'string' ? version.gitVersion.slice(0, MAX_VERSION) : 'of an unknown version';
+    return typeof version.gitVersion === 'string'
+      ? beginningOf(version.gitVersion, MAX_VERSION)
+      : 'of an unknown version';
   } catch (cause) {
     if (cause instanceof ApiError) {
       const reason = cause.code === 401 || cause.code === 403 ? 'ErrUnauthorized' : 'ErrUnreachable';
-      const said = cause.message.slice(0, MAX_WORDS);
+      const said = beginningOf(cause.message, MAX_WORDS);
       throw new PlanError(reason, `The API answers ${cause.code}: ${said}`, { status, cause });
     }
     if (cause instanceof TransportError) throw new PlanError('ErrUnreachable', cause.message, { status, cause });
@@ -88,7 +93,7 @@ async function askVersion(
 
 function clientFor(text: string, source: string, status: Readonly<Record<string, unknown>>): ApiClient {
   try {
-    return createApiClient(clusterAccessFromText(text, source));
+    return createApiClient(clusterAccessFromText(text, source), { maxResponseBytes: MAX_ANSWER_BYTES });
   } catch (cause) {
     throw unusable(source, status, cause);
   }

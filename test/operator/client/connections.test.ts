@@ -57,6 +57,15 @@ describe('broken connections', () => {
     expect(server.requests).toHaveLength(8);
   });
 
+  test('an answer that is too long is cut off', async () => {
+    await connect({ maxResponseBytes: 1000 });
+    expect(await client.get(CONFIG_MAPS, REF)).toEqual(OBJECT);
+    server.next((_request, response) => json(response, { ...OBJECT, data: { text: 'x'.repeat(1_000_000) } }));
+    await expect(client.get(CONFIG_MAPS, REF)).rejects.toThrow(TransportError);
+    expect(await client.get(CONFIG_MAPS, REF)).toEqual(OBJECT);
+    expect(server.requests).toHaveLength(3);
+  });
+
   test('a cut inside the answer is not repeated', async () => {
     await connect();
     server.next((_request, response) => {
