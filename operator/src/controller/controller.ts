@@ -121,15 +121,18 @@ export class Controller {
 
   private onObject({ type, object: { object } }: CacheEvent): void {
     const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
-    if (type === 'deleted') {
-      this.context.effects?.forget(object);
-      this.context.contests.forget(object.metadata.uid ?? '');
-    }
+    if (type === 'deleted') this.forget(object);
     if (!this.running) return;
     // Shared children first: what an object renders may need them.
     const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;
     for (const id of ids) this.add(sharedQueueKey(id));
     this.add(objectKey(object.metadata));
+  }
+
+  /** An object is gone. */
+  private forget(object: KubeObject): void {
+    this.context.effects?.forget(object);
+    this.context.contests.forget(object.metadata.uid ?? '');
   }
 
   /** The ids of the shared children that a living object holds: its spec may not fit any more, and then does not say what it names. */
@@ -210,7 +213,15 @@ export class Controller {
   private async reconcile(target: Target): Promise<Next> {
     if (target.what === 'shared') return this.reconcileSharedKey(target);
     await this.doubts.settle(target.ref);
-    return reconcileObject(this.context, target.ref);
+    const { objects } = this.context;
+    const object = objects.get(target.ref)?.object;
+    try {
+      return await reconcileObject(this.context, target.ref);
+    } finally {
+      // It went in the middle of this, which has gone on to remember what it did.
+      if (object !== undefined && objects.get(target.ref)?.object.metadata.uid !== object.metadata.uid)
+        this.forget(object);
+    }
   }
 
   private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<Next> {

@@ -5,7 +5,7 @@ import type { CacheEntry } from '../cache/projection';
 import type { RenderedShapes } from '../cache/rendered-shapes';
 import { factsOf } from '../cache/projection';
 import { ApiError } from '../client/errors';
-import { childHash } from './child-hash';
+import { childHash, digestOf } from './child-hash';
 import { without } from './field-path';
 import type { Contests } from './contests';
 import { lastManager, managedFieldsOf } from './managed-fields';
@@ -62,13 +62,17 @@ export async function writeChild(write: ChildWrite): Promise<ChildOutcome> {
   const applied = child.seeds.reduce((manifest, seed) => without(manifest, seed.path), child.manifest);
   const envelope = { ...write.envelope, hash: childHash(applied) };
   const ref = refOf(child.manifest);
-  const stands = (): boolean => hashOf(cache.get(ref)?.object) === envelope.hash;
+  const cachedHash = (): string | undefined => hashOf(cache.get(ref)?.object);
+  const before = cachedHash();
+  const stands = (): boolean => cachedHash() === envelope.hash;
   if (write.shapes.remember(envelope.hash, applied) && stands()) cache.reproject(ref);
   try {
     return await createOrWriteOver(write, enclose(child.manifest, envelope), enclose(applied, envelope));
   } finally {
     // Refused, or not yet written: there may never be a child of this hash.
     if (!stands()) write.shapes.forget(envelope.hash);
+    // Also where the child was brought there by the first of two writes, and the second failed.
+    if (before !== cachedHash()) write.shapes.forget(before);
   }
 }
 
@@ -125,7 +129,6 @@ async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObj
   if (missingOwners(live, applied).length > 0) await write.beforeOwning(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
-  if (hashOf(live) !== hashOf(applied)) write.shapes.forget(hashOf(live));
   if (contest !== undefined) write.contests.corrected(contest);
   write.contests.applied(uidOf(live), hashOf(applied) ?? '');
   learnStored(write, applied, result);
@@ -151,7 +154,9 @@ function learnStored({ shapes }: ChildWrite, sent: KubeObject, answer: KubeObjec
 /** Other owners of a shared child are other contents, though its hash is the same: their coming and going is no contest. */
 function contestOf(child: string, applied: KubeObject): string {
   const owners = applied.metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
-  return [child, ...owners].join(' ');
+  // Of thousands of owners, each of whose comings makes another key.
+  const said = owners.length < 2 ? owners.join() : digestOf(owners.join());
+  return `${child} ${said}`;
 }
 
 /** The same was rendered when it was last applied, so somebody else changed it: perhaps together with the hash that says so. */

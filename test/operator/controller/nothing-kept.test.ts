@@ -1,3 +1,4 @@
+import { owned } from '../../../constructs/core/owned';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/core/kind';
 import { ref } from '../reconcile/harness';
@@ -63,5 +64,28 @@ describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ 
     }
     expect(running.controller.remembered).toBeGreaterThan(0);
     expect(running.controller.remembered).toBeLessThan(before);
+  });
+});
+
+describe('of an object that goes in the middle of its reconcile', () => {
+  it.each(['before', 'after'] as const)('nothing is remembered, its end told %s the answer', async (delivery) => {
+    const running = new RunningController(Foo);
+    running.server.delivery = delivery;
+    running.start();
+    running.server[delivery] = ({ verb, type }) => {
+      if (verb !== 'POST' || type !== owned.Deployment) return;
+      running.server[delivery] = () => undefined;
+      running.server.remove(Foo.type, ref('a'));
+    };
+    await running.add('a', { deploymentName: 'a', replicas: 1 });
+    await running.settle();
+    running.server.collect();
+    await running.settle();
+    await running.clock.advance(60_000);
+    await running.settle();
+    expect(running.server.requests.map(({ verb }) => verb)).toContain('POST');
+    expect([running.objects.list(), running.cacheOf(owned.Deployment).list()]).toEqual([[], []]);
+    expect([running.controller.remembered, running.context.shapes.size]).toEqual([0, 0]);
+    expect(await running.stop()).toEqual({ abandoned: [] });
   });
 });

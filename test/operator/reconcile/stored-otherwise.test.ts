@@ -133,4 +133,29 @@ describe('what is remembered of how children look', () => {
     expect((await harness.reconcile('web')).writes).toContain('APPLY Deployment web (kindred)');
     expect(shapes.size).toBe(1);
   });
+
+  it('does not grow with changes of which only the first of two writes arrives', async () => {
+    const harness = new Harness(HelloApp);
+    const { shapes } = harness.context;
+    await harness.add('web', { image: 'nginx:0' });
+    await harness.reconcile('web');
+    let merged = false;
+    harness.server.before = ({ verb, type, options }) => {
+      if (type.kind !== 'Deployment') return;
+      if (verb === 'APPLY' && merged) throw refusalOf(409, 'Conflict', 'somebody was faster');
+      if (verb === 'APPLY') throw refusalOf(422, 'Invalid', 'spec.ports[1].name: Duplicate value: "http"');
+      merged ||= verb === 'PATCH' && options?.type === 'merge';
+    };
+    for (let i = 1; i < 5; i++) {
+      merged = false;
+      harness.respec('web', { image: `nginx:${String(i)}` });
+      // The cache learns of the first from its answer.
+      harness.server.delivery = 'after';
+      await expect(harness.reconcile('web')).rejects.toMatchObject({ code: 409 });
+      expect(merged).toBe(true);
+      harness.server.delivery = 'before';
+      harness.server.deliver();
+    }
+    expect(shapes.size).toBe(1);
+  });
 });
