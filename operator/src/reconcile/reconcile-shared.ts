@@ -55,9 +55,11 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   try {
     children = renderShared(context.kind, group, target.key, target.namespace);
   } catch (error) {
-    // With objects that name the key, they would wait for it without a word.
-    if (target.objects.length === 0) throw error;
-    return cannotRender(error);
+    const failed = cannotRender(error);
+    if (target.objects.length > 0) return failed;
+    // The children are a function of the key, so trying again is of no use to anybody; an operator that can render them finds those that stand.
+    context.contests.wanted(holderOf(target), () => []);
+    return { ...failed, state: undefined };
   }
   const named = target.objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const living = [...named, ...undecided(context, children, named)].sort(byName);

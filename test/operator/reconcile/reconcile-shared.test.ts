@@ -166,6 +166,32 @@ describe('reconcileShared', () => {
     expect(await reconcileShared(harness.context, target)).toMatchObject({ state: undefined, retry: false });
   });
 
+  it('tells that children cannot be rendered, and tries again for nobody', async () => {
+    const kind = {
+      ...MicroServiceDeploy,
+      shared: MicroServiceDeploy.shared.map((group) => ({
+        ...group,
+        children: () => {
+          throw new Error('no such key');
+        },
+      })),
+    };
+    const context = { ...harness.context, kind };
+    const target = { group: 'service', namespace: NAMESPACE, key: 'shop' };
+    const failed = { reason: 'ErrRender', message: expect.stringContaining('no such key') as string };
+    const objects = harness.objects.list().map(({ object }) => object);
+    expect(await reconcileShared(context, { ...target, objects })).toMatchObject({
+      state: { state: 'failed', verdict: failed },
+      retry: false,
+      failed,
+    });
+    expect(await reconcileShared(context, { ...target, objects: [] })).toMatchObject({
+      state: undefined,
+      retry: false,
+      failed,
+    });
+  });
+
   it('is no contest when ever more objects begin to share it', async () => {
     for (const name of ['c', 'd', 'e', 'f', 'g', 'h', 'i']) {
       await harness.add(name, { ...spec, fullName: `shop-${name}` });
