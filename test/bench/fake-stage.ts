@@ -7,6 +7,7 @@ import type { Contestant } from './operator/contestant';
 import type { Pair } from './operator/limit';
 import type { Program } from './operator/measured-process';
 import type { Grounds, MeasuredOperator } from './operator/stage';
+import { deploymentOf, doneApp } from './standing';
 
 const none: AuditedRequests = {
   ...{ writes: {}, writeCount: 0, events: 0, requests: {} },
@@ -27,6 +28,8 @@ export class FakeStage implements Grounds {
   readonly client: ApiClient;
   /** What is open and done, for each look in turn; then nothing is open. */
   readonly work: { readonly open: number; readonly done: number }[] = [];
+  /** Who leaves one object without its Deployment, and in which of its turns: `tuned 2`. */
+  lazy = '';
   private readonly objects = new Map<string, KubeObject>();
   private readonly watches = new Set<(event: WatchEvent) => void>();
   private asked: AuditedRequests = none;
@@ -89,7 +92,8 @@ export class FakeStage implements Grounds {
       },
       get: (_, { namespace = '', name }) => Promise.resolve(this.objects.get(`${namespace}/${name}`)),
       delete: () => Promise.resolve(true),
-      list: () => Promise.resolve({ items: [], resourceVersion: '1' }),
+      list: (type, { namespace } = {}) =>
+        Promise.resolve({ items: this.standing(type.kind, namespace), resourceVersion: '1' }),
       patch: (type, { namespace = '', name }, body) => {
         const { image } = (body as { readonly spec: { readonly image: string } }).spec;
         const generation = 2;
@@ -106,6 +110,16 @@ export class FakeStage implements Grounds {
       watch: (_, options) => this.events(options),
     };
     return some as ApiClient;
+  }
+
+  /** Everything is done, but for what the last to work has left out. */
+  private standing(kind: string, namespace: string | undefined): readonly KubeObject[] {
+    const apps = [...this.objects.values()].filter(({ metadata }) => metadata.namespace === namespace);
+    if (kind === HelloApp.kind) return apps.map(doneApp);
+    const turns = this.told.filter((act) => act in paces);
+    const [who = ''] = turns.slice(-1);
+    const turn = turns.filter((each) => each === who).length;
+    return apps.slice(this.lazy === `${who} ${String(turn)}` ? 1 : 0).map(deploymentOf);
   }
 
   private async *events({ signal, onOpen }: WatchOptions): AsyncGenerator<WatchEvent> {

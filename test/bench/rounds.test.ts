@@ -60,6 +60,18 @@ test('objects without a status are an error', async () => {
   await expect(new Rounds(stage, signal).round(options)).rejects.toThrow('9 of 10 objects were given a status');
 });
 
+test.each([
+  ['kindred 1', 'Kindred'],
+  ['tuned 2', 'controller-runtime, tuned, started again'],
+  ['apply 1', 'bare requests (apply + apply)'],
+])('a Deployment that is missing after the work of %s is an error', async (lazy, who) => {
+  const stage = new FakeStage();
+  stage.lazy = lazy;
+  const round = new Rounds(stage, signal).round(options);
+  await expect(round).rejects.toThrow(`${who}: the work on 10 objects in bench-`);
+  await expect(round).rejects.toThrow('is not done: app-0: no Deployment');
+});
+
 test('so many objects are edited twice, each operator by itself', async () => {
   const stage = new FakeStage(['kindred', 'tuned']);
   const { operators } = await new Rounds(stage, signal).round({ ...options, edits: 3 });

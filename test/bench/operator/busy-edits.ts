@@ -1,3 +1,4 @@
+import { labels } from '../../../bench/labels';
 import type { BusyEdits, BusyRound, OperatorName } from '../../../bench/results';
 import { owned } from '../../../constructs/core/owned';
 import type { KubeObject } from '../../../constructs/core/kube-object';
@@ -10,6 +11,7 @@ import { inTurn } from './rounds';
 import type { Rounds } from './rounds';
 import { Sightings } from './sightings';
 import type { Grounds } from './stage';
+import { requireDone } from './work-done';
 
 /** Objects that a user edits in turn. */
 const edited = 50;
@@ -53,6 +55,7 @@ async function measureBusyEdits(
   await backlog.end();
   await operator.settled(count);
   await operator.stop();
+  for (const objects of [mine, others]) await requireDone(stage.client, labels[contestant.name], objects);
   await deleteMany(stage.client, [...mine, ...others]);
   return edits;
 }

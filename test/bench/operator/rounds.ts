@@ -1,3 +1,4 @@
+import { labels } from '../../../bench/labels';
 import { limits } from '../../../bench/results';
 import type {
   Converged,
@@ -17,6 +18,7 @@ import type { Contestant } from './contestant';
 import { measureEdits } from './edits';
 import { pairOf } from './limit';
 import type { Grounds } from './stage';
+import { requireDone } from './work-done';
 
 /** How a round is run. */
 export interface RoundOptions {
@@ -91,6 +93,7 @@ export class Rounds {
     const usage = await stage.send(pairs, this.signal);
     const done = await stage.requests(user);
     if (done.writeCount !== 2 * count) throw new Error(`the bare requests were ${JSON.stringify(done.writes)}`);
+    await requireDone(stage.client, labels[name], objects);
     await deleteMany(stage.client, objects);
     return { objectsPerSecond: perSecond(count, done), ...usage };
   }
@@ -112,8 +115,10 @@ export class Rounds {
     const usage = await operator.usage();
     await operator.stop();
     const { writes, writeCount, events, requests, ...times } = await this.stage.requests(contestant.user);
+    const objectsPerSecond = perSecond(objects.length, times);
+    await requireDone(this.stage.client, labels[contestant.name], objects);
     return {
-      ...{ objectsPerSecond: perSecond(objects.length, times), writes, events, requests, ...usage },
+      ...{ objectsPerSecond, writes, events, requests, ...usage },
       writesPerObject: writeCount / objects.length,
       firstWriteMs: times.firstAt - operator.startedAt,
       convergedMs: times.doneAt - operator.startedAt,
@@ -138,6 +143,7 @@ export class Rounds {
     const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, either);
     await operator.settled(objects.length); // the plain twin looks at an edit's own echo still
     await operator.stop();
+    await requireDone(stage.client, `${labels[contestant.name]}, started again`, objects);
     return { restarted: { writes, writeCount, events, reconcilingMs, ...usage }, edits };
   }
 }
