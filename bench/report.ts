@@ -11,17 +11,27 @@ import { figure, table } from './table';
 import { targetsOf } from './targets';
 
 /** The lines that every figure must be read with. */
-export function preamble({ machine, kubernetes, concurrency, peerWorkers, skipped }: Results): readonly string[] {
+export function preamble(results: Results): readonly string[] {
+  const { machine, kubernetes, concurrency, peerWorkers, skipped } = results;
   const noisy = machine.load > machine.cpus;
   const ofBacklog = Math.ceil(concurrency / 2); // the operator keeps the rest for what users change: see `runWorkers`
   const counts = `concurrency ${String(concurrency)} (${String(ofBacklog)} of a backlog), ${String(peerWorkers)} workers in the twins`;
   return [
     machineLine(machine),
     `Kubernetes ${kubernetes}, ${counts}`,
+    ...origin(results),
     ...(noisy
       ? ['noisy: others had the cores too, so times say little; ratios, memory, writes and CPU s say more']
       : []),
     ...skipped.map((line) => `skipped: ${line}`),
+  ];
+}
+
+/** Which code was measured, and how the run was called, where that is known. */
+function origin({ code, args }: Results): readonly string[] {
+  return [
+    ...(code === undefined ? [] : [`code: ${code.commit}${code.dirty ? ' with changes that are not committed' : ''}`]),
+    ...(args === undefined ? [] : [`arguments: ${args.length === 0 ? 'none' : args.join(' ')}`]),
   ];
 }
 

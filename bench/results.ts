@@ -119,9 +119,21 @@ export interface Synth {
   readonly node: readonly number[];
 }
 
+/** The state of the sources that were measured. */
+export interface Code {
+  /** The commit's short name; `-` where git tells none. */
+  readonly commit: string;
+  /** Whether files differ from that commit, new ones too; what git ignores does not count. */
+  readonly dirty: boolean;
+}
+
 /** What a run of the benchmark found. */
 export interface Results {
   readonly machine: Machine;
+  /** Absent in what earlier benchmarks wrote, as are the arguments. */
+  readonly code?: Code;
+  /** The command line's, as they were given. */
+  readonly args?: readonly string[];
   readonly kubernetes: string;
   /** What is missing, and why, in one line each. */
   readonly skipped: readonly string[];

@@ -40,6 +40,18 @@ test('it begins with the machine, and with what is missing', () => {
   ]);
 });
 
+test.each([
+  [{ commit: 'abc1234', dirty: false }, ['--full', '--rounds=3'], ['code: abc1234', 'arguments: --full --rounds=3']],
+  [{ commit: 'abc1234', dirty: true }, [], ['code: abc1234 with changes that are not committed', 'arguments: none']],
+  [{ commit: '-', dirty: false }, [], ['code: -', 'arguments: none']],
+])('it tells of the code %j and of the arguments %j', (code, args, lines) => {
+  expect(
+    report({ ...results, code, args })
+      .split('\n')
+      .slice(2, 4),
+  ).toEqual(lines);
+});
+
 test('a machine with other work is called noisy', () => {
   const { machine } = results;
   expect(report({ ...results, machine: { ...machine, load: 2 } })).not.toContain('noisy');

@@ -7,6 +7,7 @@ import { operators } from '../../../bench/results';
 import type { BusyRound, Results, Suite, Synth } from '../../../bench/results';
 import { busyRound } from './busy-edits';
 import type { BusyOn } from './busy-edits';
+import { codeIn } from './code';
 import { peerWorkers } from './contestant';
 import { readOptions, usage } from './options';
 import type { Options } from './options';
@@ -23,14 +24,17 @@ function tell(line: string): void {
 /**
  * Sets the stage, measures, and clears the stage whatever happens.
  *
+ * @param args the options as they were given, to be told with the results
  * @param keep is given what is known so far whenever more is: what took half an hour is not lost with what comes after it
  */
 async function measure(
   options: Options,
+  args: readonly string[],
   signal: AbortSignal,
   keep: (results: Results) => Promise<void>,
 ): Promise<Results> {
   const machine = thisMachine();
+  const code = await codeIn(root, signal); // before anything is built of it
   const stage = await Stage.set(options, signal);
   try {
     return await untilAborted(signal, async () => {
@@ -41,7 +45,7 @@ async function measure(
       const { concurrency } = options;
       const suites: Suite[] = [];
       let results: Results = {
-        ...{ machine, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites },
+        ...{ machine, code, args, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites },
         ...{ busy: undefined, synth: undefined },
       };
       const add = (more: Partial<Results>): Promise<void> =>
@@ -114,9 +118,9 @@ async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
 }
 
 /** Measures, and writes every figure down. */
-async function measured(options: Options, signal: AbortSignal): Promise<Results> {
+async function measured(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
   await mkdir(dirname(options.out), { recursive: true });
-  const results = await measure(options, signal, async (known) => {
+  const results = await measure(options, args, signal, async (known) => {
     await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
   });
   tell(`every figure is in ${options.out}`);
@@ -130,7 +134,8 @@ async function read(file: string): Promise<Results> {
 }
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  const options = readOptions(args);
   if (options === 'help') {
     console.log(usage);
     return;
@@ -140,7 +145,7 @@ async function main(): Promise<void> {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
     process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
   }
-  const results = options.from === '' ? await measured(options, stop.signal) : await read(options.from);
+  const results = options.from === '' ? await measured(options, args, stop.signal) : await read(options.from);
   console.log(report(results));
   if (!options.publish) return;
   await publish(results, join(root, 'docs'));
