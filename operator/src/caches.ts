@@ -2,6 +2,7 @@ import { childTypes } from '../../constructs/core/kind';
 import type { AnyKind } from '../../constructs/core/kind';
 import { typeKey } from '../../constructs/core/resource-type';
 import type { ResourceType } from '../../constructs/core/resource-type';
+import type { AuditResult } from './cache/audit';
 import type { CacheView } from './cache/cache-view';
 import { childProjection } from './cache/child-projection';
 import { NamespacedCache } from './cache/namespaced-cache';
@@ -15,7 +16,7 @@ import type { ApiClient } from './client/api-client';
 import { ApiError } from './client/errors';
 import { within } from './client/within';
 import { BY_UID } from './controller/wake';
-import type { OperatorMetrics } from './runtime/metrics';
+import type { AuditOutcome, OperatorMetrics } from './runtime/metrics';
 import type { Logger } from './runtime/logger';
 import { StartupError } from './runtime/startup-error';
 
@@ -125,7 +126,7 @@ export class Caches {
   }
 
   /**
-   * Compares every cache with the server; what a watch missed is counted and repaired. Of a history that was set back each cache finds out by itself:
+   * Compares every cache with the server; what a watch missed is counted and repaired, and so is counted what each comparison came to. Of a history that was set back each cache finds out by itself:
    * not all types need be in one etcd.
    */
   async audit(signal: AbortSignal): Promise<void> {
@@ -133,7 +134,9 @@ export class Caches {
     for (const { type, reflector } of this.reflectors) {
       if (signal.aborted) return;
       try {
-        const { missed, objects, setBack } = await reflector.audit({ signal });
+        const result = await reflector.audit({ signal });
+        const { missed, objects, setBack } = result;
+        metrics.audited(typeKey(type), outcomeOf(result));
         if (setBack !== undefined)
           logger.warn(
             { type: typeKey(type), ...setBack },
@@ -144,8 +147,9 @@ export class Caches {
         const some = objects.slice(0, MISSED_NAMED);
         logger.error({ type: typeKey(type), missed, some }, 'the watch missed events; the cache has been listed anew');
       } catch (error) {
-        if (!isAborted(signal))
-          logger.warn({ type: typeKey(type), err: error }, 'the cache could not be audited; the next audit will');
+        if (isAborted(signal)) return;
+        metrics.audited(typeKey(type), 'failed');
+        logger.warn({ type: typeKey(type), err: error }, 'the cache could not be audited; the next audit will');
       }
     }
   }
@@ -165,7 +169,8 @@ export class Caches {
   }
 
   private reflected(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
-    const { client } = this.options;
+    const { client, metrics } = this.options;
+    metrics.observeAudits(typeKey(type));
     const cache = new ObjectCache(type, options);
     cache.onChange((event) => this.shapes.follow(event));
     const onError = (error: unknown): void => {
@@ -184,6 +189,11 @@ export class Caches {
     if (error instanceof UndecodableObject) logger.error(fields, 'an object cannot be read and is left out');
     else logger.warn({ ...fields, hint: hint(error) }, 'watching failed; trying again');
   }
+}
+
+function outcomeOf({ missed, conclusive, setBack }: AuditResult): AuditOutcome {
+  if (missed > 0) return 'missed';
+  return conclusive && setBack === undefined ? 'agrees' : 'inconclusive';
 }
 
 /** A call, because the compiler takes a property that it has once read for constant. */

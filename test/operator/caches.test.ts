@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { owned } from '../../constructs/core/owned';
 import type { ResourceType } from '../../constructs/core/resource-type';
@@ -9,6 +10,7 @@ import { runOperator } from '../../operator/src/operator';
 import type { OperatorOptions } from '../../operator/src/operator';
 import { createLogger } from '../../operator/src/runtime/logger';
 import { OperatorMetrics } from '../../operator/src/runtime/metrics';
+import { Metrics } from '../../operator/testing';
 import { eventually } from './support/eventually';
 import { MemoryApiServer } from './support/memory-api-server';
 
@@ -16,11 +18,17 @@ const { Deployment } = owned;
 const ref = { name: 'web', namespace: 'default' };
 const web: KubeObject = { apiVersion: HelloApp.apiVersion, kind: 'HelloApp', metadata: ref, spec: { image: 'i' } };
 
-/** Its watches list, and say nothing more; those of the kind can be down. */
+/** Its watches list, and then withhold every event; those of the kind can be down. */
 class QuietServer extends MemoryApiServer {
   listed = 0;
   /** A watch of the kind fails: once it has listed, or at once. */
   down: 'no' | 'after the list' | 'yes' = 'no';
+  private readonly bookmarks = new EventEmitter();
+
+  /** The watches say how far they have come, as if they had told all that came before. */
+  bookmark(): void {
+    this.bookmarks.emit('bookmark');
+  }
 
   override async *watch(type: ResourceType = Deployment, options?: WatchOptions): AsyncIterable<WatchEvent> {
     const isKind = type.kind === 'HelloApp';
@@ -29,26 +37,30 @@ class QuietServer extends MemoryApiServer {
     if (options?.sendInitialEvents === true) {
       if (isKind) this.listed++;
       for (const object of this.all(type)) yield { type: 'ADDED', object };
-      const annotations = { 'k8s.io/initial-events-end': 'true' };
-      const { apiVersion, kind } = type;
-      const metadata = { name: '', resourceVersion: this.version, annotations };
-      yield { type: 'BOOKMARK', object: { apiVersion, kind, metadata } };
+      yield this.bookmarkOf(type, { 'k8s.io/initial-events-end': 'true' });
     }
     if (isKind && this.down === 'after the list') throw new TransportError('cut', 'WATCH');
-    await new Promise((_resolve, reject) => {
-      const end = (): void => reject(options?.signal.reason as Error);
-      if (options?.signal.aborted === true) end();
-      else options?.signal.addEventListener('abort', end, { once: true });
-    });
+    const signal = options?.signal;
+    for (;;) {
+      await once(this.bookmarks, 'bookmark', signal === undefined ? {} : { signal });
+      yield this.bookmarkOf(type);
+    }
+  }
+
+  private bookmarkOf({ apiVersion, kind }: ResourceType, annotations: Record<string, string> = {}): WatchEvent {
+    const metadata = { name: '', resourceVersion: this.version, annotations };
+    return { type: 'BOOKMARK', object: { apiVersion, kind, metadata } };
   }
 }
 
-/** Its lists are those of a state of long ago. */
+/** So many of its lists are those of a state of long ago. */
 class RestoredServer extends QuietServer {
-  restored = false;
+  old = 0;
 
   override async list(type: ResourceType): Promise<ListPage> {
-    return this.restored ? { items: [], resourceVersion: '1' } : super.list(type);
+    if (this.old === 0) return super.list(type);
+    this.old--;
+    return { items: [], resourceVersion: '1' };
   }
 }
 
@@ -103,26 +115,94 @@ describe('a new leader', () => {
 });
 
 describe('an audit', () => {
-  it('says that the history was set back, lists anew, and counts nothing as missed', async () => {
-    const server = new RestoredServer();
+  const kind = 'apps.anupam.com/v1/HelloApp';
+  const child = 'apps/v1/Deployment';
+  const stop = new AbortController();
+  let server: RestoredServer;
+  let log: Record<string, unknown>[];
+  let caches: Caches;
+  let metrics: OperatorMetrics;
+
+  beforeEach(async () => {
+    server = new RestoredServer();
     await server.create(HelloApp.type, web, { fieldManager: 'kubectl' });
-    const log: Record<string, unknown>[] = [];
+    log = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'info', destination: { write } });
-    const stop = new AbortController();
-    const { client, metrics } = optionsOf(server, stop.signal);
-    const caches = new Caches([HelloApp], { client, metrics, logger });
+    metrics = new OperatorMetrics({ defaults: false });
+    caches = new Caches([HelloApp], { client: server, metrics, logger });
     await caches.start();
+  });
+
+  afterEach(() => caches.stop());
+
+  /** What the audits of a type have come to until now, and how many events were missed. */
+  async function counted(type: string): Promise<Record<string, number>> {
+    const told = Metrics.parse(await metrics.render());
+    const outcomes = ['agrees', 'missed', 'inconclusive', 'failed'];
+    const audits = outcomes.map((outcome) => [outcome, told.sum('kindred_audits_total', { type, outcome })] as const);
+    const events = told.sum('kindred_missed_events_total', { type });
+    return Object.fromEntries([...audits, ['events', events] as const].filter(([, count]) => count > 0));
+  }
+
+  it('counts an event that the watch withheld, says of which object, and makes it good', async () => {
+    await caches.audit(stop.signal);
+    expect([await counted(kind), await counted(child)]).toEqual([{ agrees: 1 }, { agrees: 1 }]);
+    await server.patch(HelloApp.type, ref, { spec: { image: 'new' } }, { type: 'merge', fieldManager: 'kubectl' });
+    server.bookmark();
+    await caches.audit(stop.signal);
+    expect(await counted(kind)).toEqual({ agrees: 1, missed: 1, events: 1 });
+    expect(await counted(child)).toEqual({ agrees: 2 });
+    const msg = expect.stringContaining('the watch missed events') as string;
+    const told = { level: 'error', type: kind, missed: 1, some: ['default/web'], msg };
+    expect(log).toEqual([expect.objectContaining(told)]);
+    expect(caches.of(HelloApp.type).get(ref)?.object).toMatchObject({ spec: { image: 'new' } });
+    await caches.audit(stop.signal);
+    expect(await counted(kind)).toEqual({ agrees: 2, missed: 1, events: 1 });
+  });
+
+  it('counts one that proves nothing as such, not as one that agrees', async () => {
+    server.old = 1;
+    await caches.audit(stop.signal);
+    expect([await counted(kind), await counted(child)]).toEqual([{ inconclusive: 1 }, { agrees: 1 }]);
+    expect(log).toEqual([]);
+  });
+
+  it('counts one that fails as such, says why, and audits the other types', async () => {
+    server.before = ({ verb, type }) => {
+      if (verb === 'LIST' && type.kind === 'HelloApp') throw new TransportError('no route', 'LIST');
+    };
+    await caches.audit(stop.signal);
+    expect([await counted(kind), await counted(child)]).toEqual([{ failed: 1 }, { agrees: 1 }]);
+    const err = expect.objectContaining({ message: expect.stringContaining('no route') as string }) as object;
+    expect(log).toEqual([expect.objectContaining({ level: 'warn', type: kind, err })]);
+  });
+
+  it('counts nothing when the operator stops meanwhile', async () => {
+    const stopping = new AbortController();
+    server.before = ({ verb }) => {
+      if (verb === 'LIST') stopping.abort(new Error('stopping'));
+      stopping.signal.throwIfAborted();
+    };
+    await caches.audit(stopping.signal);
+    expect([await counted(kind), await counted(child)]).toEqual([{}, {}]);
+    expect(log).toEqual([]);
+  });
+
+  it('says that the history was set back, lists anew, and counts nothing as missed', async () => {
     await caches.audit(stop.signal);
     expect(log).toEqual([]);
-    server.restored = true;
-    await caches.audit(stop.signal).finally(() => caches.stop());
+    server.old = Infinity;
+    await caches.audit(stop.signal);
     const saysSo = { level: 'warn', server: '1', msg: expect.stringContaining('were set back') as string };
     expect(log).toEqual([
-      expect.objectContaining({ ...saysSo, type: 'apps.anupam.com/v1/HelloApp' }),
-      expect.objectContaining({ ...saysSo, type: 'apps/v1/Deployment' }),
+      expect.objectContaining({ ...saysSo, type: kind }),
+      expect.objectContaining({ ...saysSo, type: child }),
     ]);
     expect(server.listed).toBe(2);
-    expect(await metrics.registry.metrics()).not.toMatch(/^kindred_missed_events_total\{.*\} [1-9]/m);
+    expect([await counted(kind), await counted(child)]).toEqual([
+      { agrees: 1, inconclusive: 1 },
+      { agrees: 1, inconclusive: 1 },
+    ]);
   });
 });

@@ -26,6 +26,7 @@ export class OperatorMetrics {
   private readonly requests: CounterChildren<'code' | 'method' | 'host'>;
   private readonly leaders: Gauge<'name'>;
   private readonly missed: CounterChildren<'type'>;
+  private readonly audits: CounterChildren<'type' | 'outcome'>;
   private readonly writes: CounterChildren<'verb' | 'type'>;
   private readonly events: CounterChildren<'outcome'>;
   private readonly objectCounts = new Map<string, () => number>();
@@ -52,6 +53,12 @@ export class OperatorMetrics {
       'kindred_missed_events_total',
       ['type'],
       'Objects that the periodic audit found different from the cache. Anything but 0 is a bug.',
+    );
+    this.audits = new CounterChildren(
+      this.registry,
+      'kindred_audits_total',
+      ['type', 'outcome'],
+      'Audits of a cache by what they found: agrees, missed, inconclusive, failed. Without agrees, 0 missed events prove nothing.',
     );
     this.writes = new CounterChildren(
       this.registry,
@@ -92,6 +99,17 @@ export class OperatorMetrics {
     this.leaders.labels(name).set(holds ? 1 : 0);
   }
 
+  /** A cache of this type is audited from now on. Its series begin at 0: Prometheus sees no increase in one that begins above it. */
+  observeAudits(type: string): void {
+    this.missed.of({ type }).inc(0);
+    for (const outcome of auditOutcomes) this.audits.of({ type, outcome }).inc(0);
+  }
+
+  /** What an audit of a cache of this type came to. */
+  audited(type: string, outcome: AuditOutcome): void {
+    this.audits.of({ type, outcome }).inc();
+  }
+
   /** The audit found something that the watch of this type missed. */
   missedEvent(type: string, count = 1): void {
     this.missed.of({ type }).inc(count);
@@ -130,6 +148,14 @@ export class OperatorMetrics {
     });
   }
 }
+
+const auditOutcomes = ['agrees', 'missed', 'inconclusive', 'failed'] as const;
+
+/**
+ * What an audit of a cache can come to. `inconclusive`: it proves nothing, for the cache and the list could not be compared; a history that was
+ * set back counts here too. `failed`: the server could not be asked.
+ */
+export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** What can become of a Kubernetes Event. */
 export type EventOutcome = 'written' | 'failed' | 'dropped_spam' | 'dropped_full' | 'dropped_terminating';

@@ -25,6 +25,7 @@ describe('OperatorMetrics', () => {
         'workqueue_longest_running_processor_seconds',
         'workqueue_retries_total',
         'kindred_missed_events_total',
+        'kindred_audits_total',
         'kindred_writes_total',
         'kindred_objects',
         'kindred_events_total',
@@ -73,6 +74,19 @@ describe('OperatorMetrics', () => {
     expect(text).toContain(`workqueue_longest_running_processor_seconds{${labels}} 0.5`);
     expect(text).toContain(`workqueue_queue_duration_seconds_count{${labels}} 1`);
     expect(text).toContain(`workqueue_queue_duration_seconds_bucket{le="1e-8",${labels}}`);
+  });
+
+  it('has every series of the audits of a type from the start, so that an increase shows', async () => {
+    const metrics = new OperatorMetrics({ defaults: false });
+    metrics.observeAudits('v1/Service');
+    const before = await metrics.render();
+    expect(before).toContain('kindred_missed_events_total{type="v1/Service"} 0');
+    for (const outcome of ['agrees', 'missed', 'inconclusive', 'failed'])
+      expect(before).toContain(`kindred_audits_total{type="v1/Service",outcome="${outcome}"} 0`);
+    metrics.audited('v1/Service', 'inconclusive');
+    const text = await metrics.render();
+    expect(text).toContain('kindred_audits_total{type="v1/Service",outcome="inconclusive"} 1');
+    expect(text).toContain('kindred_audits_total{type="v1/Service",outcome="agrees"} 0');
   });
 
   it('records requests, leadership, writes, missed events, events and objects', async () => {
