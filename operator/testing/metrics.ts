@@ -33,6 +33,12 @@ export class Metrics {
       .reduce((total, { value }) => total + value, 0);
   }
 
+  /** The values that a label has among the series of a metric, each once. */
+  labelled(name: string, label: string): readonly string[] {
+    const values = this.samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label]);
+    return [...new Set(values.filter((value) => value !== undefined))];
+  }
+
   /** Whether there is a series of this name. */
   has(name: string): boolean {
     return this.samples.some((sample) => sample.name === name);

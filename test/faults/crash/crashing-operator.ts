@@ -1,6 +1,7 @@
 import type { OperatorProcess } from '../../../operator/testing';
 import { FaultProxy } from '../proxy/fault-proxy';
 import { expectNothingMissed } from '../support/calm';
+import { ErrorsLogged } from '../support/errors-logged';
 import type { Choice } from './choices';
 import { Crasher } from './crasher';
 import type { Crash } from './crasher';
@@ -23,7 +24,7 @@ export class CrashingOperator {
   readonly crashes: Crash[] = [];
   private readonly crasher: Crasher;
   private current: OperatorProcess | undefined;
-  private readonly logged: string[] = [];
+  private readonly logged = new ErrorsLogged();
   /** How many writes there had been when the operator of the moment was started. */
   private writesBefore = 0;
   /** Settles when the operator of the moment works. */
@@ -77,7 +78,7 @@ export class CrashingOperator {
 
   /** What operators have logged as errors. */
   get errors(): readonly string[] {
-    return [...this.logged, ...errorsOf(this.operator)];
+    return this.logged.all();
   }
 
   enter(stage: string): void {
@@ -129,7 +130,6 @@ export class CrashingOperator {
 
   private async succeed(): Promise<void> {
     await this.kill();
-    this.logged.push(...errorsOf(this.operator));
     this.crasher.release();
     await this.next();
   }
@@ -144,10 +144,7 @@ export class CrashingOperator {
   private async next(): Promise<void> {
     this.writesBefore = this.writes.length;
     this.current = await this.options.begin(this.path);
+    this.logged.follow(this.current);
     await this.current.working();
   }
-}
-
-function errorsOf(operator: OperatorProcess): readonly string[] {
-  return operator.log.errors().map((line) => JSON.stringify(line));
 }

@@ -2,9 +2,10 @@ import { waitFor } from '../../../local/testing';
 import { sentenceOf } from '../proxy/proxied-request';
 import type { FaultProxy } from '../proxy/fault-proxy';
 import type { FaultBench } from '../fault-bench';
-import type { LogLine, OperatorProcess } from '../../../operator/testing';
+import type { LogLine, Metrics, OperatorProcess } from '../../../operator/testing';
 import type { Bench } from '../../e2e/operator/support/bench';
 import { quiet } from '../../e2e/operator/support/quiet';
+import { missedEvents } from './errors-logged';
 
 /** One that finds a difference waits for the next bookmark of the watch, 75 s at most; then come the types after it. */
 const AUDIT_PATIENCE_MS = 120_000;
@@ -50,32 +51,57 @@ export async function expectCalmRestart(bench: FaultBench, { living }: Reconcila
   expect(bench.proxy.writes().slice(before).map(sentenceOf)).toEqual([]);
 }
 
-/** Starts an operator that compares its caches with the server all the time; resolves when it works. */
+/** Has an operator compare its caches with the server all the time, so that what a watch has missed is counted while the test lasts. */
+export const auditing: readonly string[] = ['--audit-seconds=1'];
+
+/** Starts an operator that does so; resolves when it works. */
 export async function startAuditing(bench: FaultBench): Promise<void> {
-  await bench.start(['--audit-seconds=1']);
+  await bench.start(auditing);
   await bench.operator.working();
 }
 
 /**
  * Waits until the operator has compared all its caches with the server once more, and expects that it has never found an event missing. An operator
- * that does not audit, or whose audits fail, does not pass.
+ * that does not audit, or whose audits fail or prove nothing, does not pass.
  *
  * Each cache is compared by a list of its type in all namespaces, one type after the other: when each was listed twice, a whole round lies
- * between.
+ * between. Of two audits of a type that agree, one has begun since.
+ *
+ * @param proxy - which saw the operator open its watches
  */
 export async function expectNothingMissed(proxy: FaultProxy, operator: OperatorProcess): Promise<void> {
   const watched = [...new Set(proxy.requests.filter(({ verb }) => verb === 'watch').map(({ resource }) => resource))];
   // Without a cache every round would be over at once.
   expect(watched).not.toEqual([]);
   const since = Date.now();
+  const before = await operator.metrics();
+  const types = before.labelled(AUDITS, 'type');
+  expect(types).toHaveLength(watched.length);
   const listed = (type: string): number =>
     proxy.requests.filter(({ verb, resource, at }) => verb === 'list' && resource === type && at > since).length;
-  await waitFor(() => watched.every((type) => listed(type) >= 2), {
-    describe: 'every cache to be audited',
+  const agreed = (now: Metrics, type: string): number => grown(now, before, { type, outcome: 'agrees' });
+  const isBad = (now: Metrics): boolean => now.sum(MISSED) > 0 || grown(now, before, { outcome: 'failed' }) > 0;
+  const audited = async (): Promise<Metrics> => {
+    const now = await operator.metrics();
+    const open = [...watched.filter((type) => listed(type) < 2), ...types.filter((type) => agreed(now, type) < 2)];
+    // What is bad stays bad, and is told below.
+    if (open.length > 0 && !isBad(now)) throw new Error(`no result yet for ${open.join(', ')}`);
+    return now;
+  };
+  const after = await waitFor(audited, {
+    describe: 'every cache to be audited, with a result',
     timeout: AUDIT_PATIENCE_MS,
   });
   const told = (begin: string): readonly LogLine[] => operator.log.all.filter(({ msg }) => msg.startsWith(begin));
-  const failed = told('the cache could not be audited').filter(({ time }) => Date.parse(time) > since);
-  const missed = (await operator.metrics()).sum('kindred_missed_events_total');
-  expect({ missed, told: told('the watch missed events'), failed }).toEqual({ missed: 0, told: [], failed: [] });
+  const failures = told('the cache could not be audited').filter(({ time }) => Date.parse(time) > since);
+  const [missed, failed] = [after.sum(MISSED), grown(after, before, { outcome: 'failed' })];
+  const sound = { missed: 0, told: [], failed: 0, failures: [] };
+  expect({ missed, told: told(missedEvents), failed, failures }).toEqual(sound);
+}
+
+const AUDITS = 'kindred_audits_total';
+const MISSED = 'kindred_missed_events_total';
+
+function grown(after: Metrics, before: Metrics, labels: Readonly<Record<string, string>>): number {
+  return after.sum(AUDITS, labels) - before.sum(AUDITS, labels);
 }

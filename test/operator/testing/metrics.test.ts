@@ -18,6 +18,12 @@ test('a metric is summed over the series that bear the labels', () => {
   expect(metrics.sum('requests_total', { code: '404' })).toBe(0);
 });
 
+test('the values of a label are told once each', () => {
+  const metrics = Metrics.parse(text);
+  expect(metrics.labelled('requests_total', 'code')).toEqual(['200', '500']);
+  expect(metrics.labelled('requests_total', 'host')).toEqual([]);
+});
+
 test('one that has no series yet stands at 0, one that does not exist is an error', () => {
   const metrics = Metrics.parse(text);
   expect([metrics.sum('missed_total'), metrics.sum('seconds_count')]).toEqual([0, 0]);
