@@ -18,6 +18,7 @@ import {
   goneInStream,
   internalError,
   loseAnswer,
+  loseEvent,
   pagesOf,
   resetBefore,
   resetMidway,
@@ -264,6 +265,17 @@ test('delayed events: in their order, this much later, while reads and writes go
   expect(texts(watch.seen)).toEqual(['one', 'two']);
   for (const [index, { at: seenAt }] of watch.seen.entries())
     expect(seenAt - (written[index] ?? 0)).toBeGreaterThanOrEqual(295);
+  watch.stop();
+});
+
+test('a lost event: the first that fits, and no other', async () => {
+  const object = await made();
+  const { name } = object.metadata;
+  proxy.fault = loseEvent((event) => event.type === 'MODIFIED' && texts([event])[0] !== 'one');
+  const watch = follow(object);
+  for (const text of ['one', 'two', 'three']) await changed(name, text);
+  await waitFor(() => watch.seen.length === 2, { describe: 'the other events' });
+  expect(texts(watch.seen)).toEqual(['one', 'three']);
   watch.stop();
 });
 

@@ -6,7 +6,7 @@ import { silentWatch } from './watch-faults';
 export { cutAnswer, slow, truncatedAnswer } from './answer-faults';
 export { chance, sometimes } from './sometimes';
 export { pagesOf, stale, staleReads, withoutStreamingLists } from './stale-reads';
-export { cutEvents, delayedEvents, goneInStream, silentFrom, silentWatch } from './watch-faults';
+export { cutEvents, delayedEvents, goneInStream, loseEvent, silentFrom, silentWatch } from './watch-faults';
 
 /** Whether a fault that is about the work may hurt a request: one about a Lease is left alone, else the operator gives up by itself. */
 export function aboutWork({ resource }: ProxiedRequest): boolean {

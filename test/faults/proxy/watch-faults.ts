@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
+import type { WatchEvent } from '../../../operator/src/client/api-client';
 import type { Exchange } from './exchange';
 import type { Fault } from './fault-proxy';
 
@@ -51,6 +52,23 @@ const EXPIRED = {
     message: 'fault: too old resource version',
   },
 };
+
+/** One event of a watch never comes, the first that fits; the next do, as if nothing had been. What is no watch passes. */
+export function loseEvent(fits: (event: WatchEvent) => boolean): Fault {
+  let isLost = false;
+  return async (exchange) => {
+    if (exchange.request.verb !== 'watch') return exchange.pass();
+    const lines = new Lines((line, out) => {
+      if (isLost || !fits(JSON.parse(line.toString('utf8')) as WatchEvent)) {
+        out.push(line);
+        return;
+      }
+      isLost = true;
+      exchange.hurt();
+    });
+    await exchange.relay(await exchange.forward(), lines);
+  };
+}
 
 /** A watch is opened, and no event ever comes; what is no watch passes. */
 export const silentWatch: Fault = async (exchange) => {

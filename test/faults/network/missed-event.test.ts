@@ -1,0 +1,67 @@
+import { owned } from '../../../constructs/core/owned';
+import { HelloApp } from '../../../constructs/kinds';
+import { ready } from '../../e2e/operator/support/conditions';
+import { quiet } from '../../e2e/operator/support/quiet';
+import { useFaultBench } from '../fault-bench';
+import { passing } from '../proxy/fault-proxy';
+import { loseEvent } from '../proxy/faults';
+import { expectNothingMissed, startAuditing } from '../support/calm';
+import { ErrorsLogged, missedEvents } from '../support/errors-logged';
+
+jest.setTimeout(240_000);
+
+const bench = useFaultBench();
+
+const helloApps = { type: 'apps.anupam.com/v1/HelloApp' };
+
+/** Without pods nothing but the operator writes about it, and no later event makes good the one that is lost. */
+const spec = { image: 'nginx:1', size: 0 };
+
+test('an event that a watch never told is found missing, named, and made good', async () => {
+  const namespace = await bench.namespace();
+  const ref = { namespace, name: 'unheard' };
+  const other = { namespace, name: 'other' };
+  bench.proxy.fault = loseEvent(({ object }) => {
+    const { image } = (object['spec'] ?? {}) as { readonly image?: string };
+    return object.kind === 'HelloApp' && object.metadata.name === ref.name && image === 'nginx:2';
+  });
+  await startAuditing(bench);
+  const { operator, proxy } = bench;
+  for (const each of [ref, other]) {
+    await bench.make(HelloApp, each, spec);
+    await bench.until(HelloApp.type, each, 'Ready', ready);
+  }
+  await quiet(bench, operator);
+  await expectNothingMissed(proxy, operator);
+
+  await bench.respec(HelloApp, ref, { image: 'nginx:2' });
+  await bench.eventually('the event to be lost', () => Promise.resolve(proxy.hits().length > 0 ? true : undefined));
+  proxy.fault = passing;
+  let size = 0;
+  const found = await bench.eventually('it to be found missing', async () => {
+    // What the watch tells later, of another object, proves that the event is missing and not late; else a bookmark would, in a minute.
+    await bench.respec(HelloApp, other, { size: (size = 1 - size) });
+    const metrics = await operator.metrics();
+    return metrics.sum('kindred_missed_events_total') > 0 ? metrics : undefined;
+  });
+  expect(proxy.hits().map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([`watch ${HelloApp.crdName}`]);
+  expect(found.sum('kindred_missed_events_total', helloApps)).toBe(1);
+  expect(found.sum('kindred_audits_total', { ...helloApps, outcome: 'missed' })).toBe(1);
+
+  await bench.until(owned.Deployment, ref, 'the new image', (live) => JSON.stringify(live).includes('nginx:2'));
+  await bench.until(HelloApp.type, ref, 'Ready', ready);
+  const told = operator.log.errors().filter(({ msg }) => msg.startsWith(missedEvents));
+  expect(told).toEqual([expect.objectContaining({ ...helloApps, missed: 1, some: [`${namespace}/${ref.name}`] })]);
+  const agreed = found.sum('kindred_audits_total', { ...helloApps, outcome: 'agrees' });
+  const after = await bench.eventually('the cache to agree with the server again', async () => {
+    const metrics = await operator.metrics();
+    return metrics.sum('kindred_audits_total', { ...helloApps, outcome: 'agrees' }) > agreed + 1 ? metrics : undefined;
+  });
+  expect(after.sum('kindred_missed_events_total')).toBe(1);
+
+  // Every other test that looks for missed events would have told.
+  await expect(expectNothingMissed(proxy, operator)).rejects.toThrow(/"missed": 1/);
+  const logged = new ErrorsLogged();
+  logged.follow(operator);
+  expect(() => logged.expectNoBug()).toThrow(missedEvents);
+});
