@@ -13,9 +13,6 @@ const types = [...new Map(operatorKinds.flatMap(childTypes).map((type) => [typeK
 
 /** A namespace at one moment: the objects of our kinds, and everything of the types that their children have. */
 export class ClusterView {
-  /** How many types there are, those of the owners too. */
-  static readonly types = types.length + operatorKinds.length;
-
   private constructor(
     private readonly owners: ReadonlyMap<AnyKind, readonly KubeObject[]>,
     private readonly objects: readonly Found[],

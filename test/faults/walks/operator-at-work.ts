@@ -1,18 +1,46 @@
 import type { OperatorProcess } from '../../../operator/testing';
 import type { FaultBench } from '../fault-bench';
+import { auditing } from '../support/calm';
+import { ErrorsLogged } from '../support/errors-logged';
 
-/** Audits come often, so that what a watch has missed is counted while the walk lasts. */
-const args = ['--audit-seconds=1'];
+/** The operators of a walk, one after the other: what each has found counts, though another has taken its place. */
+export class OperatorAtWork {
+  private readonly logged = new ErrorsLogged();
 
-/** Starts the first operator; it leads. */
-export async function startOperator(bench: FaultBench): Promise<void> {
-  await bench.start(args);
-  await bench.operator.working();
-}
+  /** Takes over the one that works. */
+  constructor(private readonly bench: FaultBench) {
+    this.logged.follow(bench.operator);
+  }
 
-/** Starts another in place of one that is gone, or is killed now; it need not work yet. */
-export async function replaceOperator(bench: FaultBench): Promise<OperatorProcess> {
-  if (bench.operator.running) await bench.operator.kill();
-  await bench.releaseLease();
-  return bench.start(args);
+  /**
+   * Starts another in place of one that has given up, or is killed now; it need not work yet.
+   *
+   * @throws Error when the one that is replaced, or one before it, has logged what is a bug, or has ended by itself
+   */
+  async replace(): Promise<OperatorProcess> {
+    const { bench } = this;
+    if (bench.operator.running) await bench.operator.kill();
+    else this.expectGivenUp();
+    this.expectNoBug();
+    await bench.releaseLease();
+    const next = await bench.start(auditing);
+    this.logged.follow(next);
+    return next;
+  }
+
+  /**
+   * None of them has logged what is a bug.
+   *
+   * @throws Error with what was logged
+   */
+  expectNoBug(): void {
+    this.logged.expectNoBug();
+  }
+
+  /** It gives up only when it has lost its Lease. */
+  private expectGivenUp(): void {
+    const { all } = this.bench.operator.log;
+    if (all.some(({ msg }) => msg === 'lost leadership')) return;
+    throw new Error(`the operator has ended by itself: ${JSON.stringify(all.at(-1))}`);
+  }
 }

@@ -7,10 +7,10 @@ import { quiet } from '../../e2e/operator/support/quiet';
 import { passing } from '../proxy/fault-proxy';
 import type { Fault } from '../proxy/fault-proxy';
 import { sentenceOf } from '../proxy/proxied-request';
-import { ClusterView } from './cluster-view';
+import { expectNothingMissed } from '../support/calm';
+import type { ClusterView } from './cluster-view';
 import { endState } from './end-state';
 import type { EndState } from './end-state';
-import { replaceOperator } from './operator-at-work';
 import type { World } from './world';
 
 /** How long the cluster may take once the faults have stopped: backoffs, which are at most as long as the faults were, and a busy machine. */
@@ -69,48 +69,35 @@ async function still(world: World): Promise<EndState> {
 /**
  * Makes the operator look at every object once more, a new operator too, and expects it to write nothing of which the server keeps anything.
  *
+ * None of the operators of the walk may have missed an event, or failed in a way that nobody foresaw.
+ *
  * @param stood what stands before
- * @throws Error with the writes
+ * @throws Error with the writes, or with what was logged
  */
 export async function expectNoWrites(world: World, stood: ClusterView): Promise<void> {
-  const { bench, ledger } = world;
+  const { bench, ledger, operators } = world;
   const writes: string[] = [];
   bench.proxy.fault = recording(world.namespace, writes);
   const objects = ledger.all();
-  const began = Date.now();
   const before = (await bench.operator.metrics()).sum('controller_runtime_reconcile_total');
   for (const object of objects) await annotate(world, object, RECONCILE_AT_ANNOTATION, new Date().toISOString());
   await quiet(bench, bench.operator, before + objects.length);
-  await expectSound(world, began);
+  await expectNothingMissed(bench.proxy, bench.operator);
   world.note(`looked at everything once more, with ${String(writes.length)} writes`);
-  const next = await replaceOperator(bench);
+  const next = await operators.replace();
   await next.working();
   await quiet(bench, next, objects.length);
+  await expectNothingMissed(bench.proxy, next);
   await delay(stillMs);
   bench.proxy.fault = passing;
   world.note('a new operator has looked at everything');
+  operators.expectNoBug();
   if (writes.length === 0) return;
   const owners = stood
     .allOwners()
     .map(({ kind, metadata: { name }, status }) => `${kind}/${name} ${JSON.stringify(status)}`);
   const lines = ['nothing had changed, and yet it was written:', ...writes, 'There stood:', ...owners];
   throw new Error(lines.join('\n- '));
-}
-
-/** No watch has missed an event, by an audit of every cache that began after `began`, and no reconcile has failed in a way that nobody foresaw. */
-async function expectSound({ bench }: World, began: number): Promise<void> {
-  await bench.eventually('every cache to be audited', () => {
-    // Nothing else lists while the watches stand; the audit of the last type has ended when the next round begins.
-    const lists = bench.proxy.requests.filter(({ verb, at }) => verb === 'list' && at >= began);
-    return Promise.resolve(lists.length > ClusterView.types ? true : undefined);
-  });
-  const missed = (await bench.operator.metrics()).sum('kindred_missed_events_total');
-  if (missed > 0) {
-    const told = bench.operator.log.all.filter(({ msg }) => msg.startsWith('the watch missed events'));
-    throw new Error(`the watches have missed ${String(missed)} events: ${JSON.stringify(told)}`);
-  }
-  const strange = bench.operator.log.errors().find(({ msg }) => msg.startsWith('a reconcile ended unexpectedly'));
-  if (strange !== undefined) throw new Error(`the operator logged: ${JSON.stringify(strange)}`);
 }
 
 /**

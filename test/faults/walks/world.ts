@@ -6,7 +6,7 @@ import { passing } from '../proxy/fault-proxy';
 import { ClusterView } from './cluster-view';
 import { drift } from './drift';
 import { Ledger } from './ledger';
-import { replaceOperator } from './operator-at-work';
+import { OperatorAtWork } from './operator-at-work';
 import { lineOf } from './steps';
 import type { DriftStep, Timed, Walk, WorldStep } from './steps';
 import { User } from './user';
@@ -17,6 +17,7 @@ export class World {
   readonly ledger = new Ledger();
   /** What was done and what came of it, a line each. */
   readonly trace: string[] = [];
+  readonly operators: OperatorAtWork;
   private readonly user: User;
   private readonly began = Date.now();
 
@@ -25,6 +26,7 @@ export class World {
     readonly namespace: string,
     private readonly walk: Walk,
   ) {
+    this.operators = new OperatorAtWork(bench);
     this.user = new User(bench.client, namespace, walk.slots, this.ledger);
   }
 
@@ -36,16 +38,11 @@ export class World {
     }
   }
 
-  /** Starts another operator when the one that ran has given up, as the kubelet does. It gives up only when it has lost its Lease. */
+  /** Starts another operator when the one that ran has given up, as the kubelet does. */
   async revive(): Promise<void> {
-    const { operator } = this.bench;
-    if (operator.running) return;
-    const last = operator.log.all.at(-1);
-    if (!operator.log.all.some(({ msg }) => msg === 'lost leadership')) {
-      throw new Error(`the operator has ended by itself: ${JSON.stringify(last)}`);
-    }
+    if (this.bench.operator.running) return;
+    await this.operators.replace();
     this.note('the operator had lost its Lease, and was started anew');
-    await replaceOperator(this.bench);
   }
 
   note(line: string): void {
@@ -90,7 +87,7 @@ export class World {
     const { bench } = this;
     switch (step.do) {
       case 'crash':
-        await replaceOperator(bench);
+        await this.operators.replace();
         return;
       case 'freeze':
         bench.operator.pause();
