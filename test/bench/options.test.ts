@@ -1,4 +1,4 @@
-import { readOptions } from './operator/options';
+import { argumentsTold, readOptions } from './operator/options';
 
 const defaults = {
   ...{ objects: [1000], scale: 0, rounds: 2, edits: 100, busy: 1000, concurrency: 32, synth: true },
@@ -25,4 +25,10 @@ test.each([
   [['--objects=10', '--edits=31'], '--edits=31: at most one for each of the objects of every round'],
 ])('%p is refused', (argv, message) => {
   expect(() => readOptions(argv)).toThrow(message);
+});
+
+test('with the results it is told what decided them, and no path', () => {
+  const argv = ['--full', '--rounds', '3', '--out=/home/a/b.json', '--bundle', '/home/a/operator.cjs', '--publish'];
+  expect(argumentsTold(argv)).toEqual(['--full', '--rounds=3', '--bundle']);
+  expect(argumentsTold([])).toEqual([]);
 });

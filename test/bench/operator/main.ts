@@ -9,7 +9,7 @@ import { busyRound } from './busy-edits';
 import type { BusyOn } from './busy-edits';
 import { codeIn } from './code';
 import { peerWorkers } from './contestant';
-import { readOptions, usage } from './options';
+import { argumentsTold, readOptions, usage } from './options';
 import type { Options } from './options';
 import { Rounds } from './rounds';
 import { Stage } from './stage';
@@ -145,7 +145,7 @@ async function main(): Promise<void> {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
     process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
   }
-  const results = options.from === '' ? await measured(options, args, stop.signal) : await read(options.from);
+  const results = options.from === '' ? await measured(options, argumentsTold(args), stop.signal) : await read(options.from);
   console.log(report(results));
   if (!options.publish) return;
   await publish(results, join(root, 'docs'));

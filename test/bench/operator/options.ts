@@ -40,6 +40,28 @@ export const usage = `npm run bench -- [options]
   --publish          write the results into docs/benchmarks.md, and charts into docs/benchmarks/
 `;
 
+/** Where files are, and whether they are shown. */
+const UNTOLD: ReadonlySet<string> = new Set(['out', 'from', 'publish']);
+
+const SYNTAX = {
+  tokens: true,
+  options: {
+    full: { type: 'boolean', default: false },
+    objects: { type: 'string' },
+    scale: { type: 'string' },
+    rounds: { type: 'string' },
+    edits: { type: 'string', default: '100' },
+    busy: { type: 'string' },
+    concurrency: { type: 'string', default: '32' },
+    'no-synth': { type: 'boolean', default: false },
+    bundle: { type: 'string', default: '' },
+    out: { type: 'string', default: 'dist/bench.json' },
+    from: { type: 'string', default: '' },
+    publish: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+} as const;
+
 /**
  * Reads the command line.
  *
@@ -47,24 +69,7 @@ export const usage = `npm run bench -- [options]
  * @throws RangeError for a number that is none
  */
 export function readOptions(argv: readonly string[]): Options | 'help' {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      full: { type: 'boolean', default: false },
-      objects: { type: 'string' },
-      scale: { type: 'string' },
-      rounds: { type: 'string' },
-      edits: { type: 'string', default: '100' },
-      busy: { type: 'string' },
-      concurrency: { type: 'string', default: '32' },
-      'no-synth': { type: 'boolean', default: false },
-      bundle: { type: 'string', default: '' },
-      out: { type: 'string', default: 'dist/bench.json' },
-      from: { type: 'string', default: '' },
-      publish: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  });
+  const { values } = parseArgs({ ...SYNTAX, args: [...argv] });
   if (values.help) return 'help';
   const { full } = values;
   const options = {
@@ -87,4 +92,12 @@ function whole(name: string, text: string, least: number): number {
   const number = Number(text);
   if (text !== '' && Number.isInteger(number) && number >= least) return number;
   throw new RangeError(`--${name}=${text}: it must be a whole number, ${String(least)} or more`);
+}
+
+/** What decides what is measured, and how, in one spelling: a path says nothing of it, and would tell of a machine. */
+export function argumentsTold(argv: readonly string[]): readonly string[] {
+  return parseArgs({ ...SYNTAX, args: [...argv] }).tokens.flatMap((token) => {
+    if (token.kind !== 'option' || UNTOLD.has(token.name)) return [];
+    return token.value === undefined || token.name === 'bundle' ? `--${token.name}` : `--${token.name}=${token.value}`;
+  });
 }
