@@ -19,9 +19,6 @@ interface Outcome {
 /** What an operator may grow by in one trouble, in MiB: a heap that is not collected yet is no leak; a soak tells leaks apart. */
 const GROWTH_MIB = 60;
 
-/** Of one object in a round: its spec twice, each child edited and deleted once; what a child becomes is told once more. */
-const CHANGES = 8;
-
 const size = form({
   short: { steady: 1, rounds: 1, paceMs: 150 },
   long: { steady: 4, rounds: 4, paceMs: 1_500 },
@@ -45,7 +42,7 @@ export async function liveThrough(bench: FaultBench, trouble: Trouble): Promise<
     const began = Date.now();
     await trouble(() => load.during());
     await endStateReached(load);
-    const workload = { objects: load.living.length, changes: CHANGES * size.rounds };
+    const { workload } = load;
     const traffic = trafficOf(bench.proxy.requests, began, Date.now());
     expectNoStorm(traffic, workload);
     await expectNothingMissed(bench.proxy, bench.operator);

@@ -8,16 +8,20 @@ import type { Bench } from '../../e2e/operator/support/bench';
 import { cast } from './cast';
 import type { Role } from './cast';
 import { insist } from './insist';
+import type { Workload } from './traffic';
 
 /** How much there is to do. */
 export interface LoadSize {
-  /** Objects of each kind that live from beginning to end. */
+  /** Objects of each of the six kinds that live from beginning to end. */
   readonly steady: number;
   /** How often everything else is done; each time with new objects that come and go. */
   readonly rounds: number;
   /** From one act to the next of a kind, in milliseconds: the work is spread over the fault's time. */
   readonly paceMs: number;
 }
+
+/** Of one object in a round: its spec twice, each child edited and deleted once; what a child becomes is told once more. */
+const CHANGES = 8;
 
 /** An object that is to stand at the end. */
 export interface Living {
@@ -42,6 +46,11 @@ export class Load {
   /** What is to stand at the end, and nothing else of the kinds. */
   get living(): readonly Living[] {
     return [...this.alive.values()];
+  }
+
+  /** What there is to do; once all of it is done. */
+  get workload(): Workload {
+    return { objects: this.alive.size, changes: CHANGES * this.size.rounds };
   }
 
   /** Makes what is there before the trouble begins. */

@@ -5,8 +5,9 @@ const BEGAN = 1_000_000;
 const workload = { objects: 12, changes: 8 };
 const names = Array.from({ length: workload.objects }, (_, i) => `object-${String(i)}`);
 
+const type = { resource: 'deployments.apps', writes: false, beside: false, metadataOnly: false };
 /** Of every write. */
-const what = { resource: 'deployments.apps', namespace: 'ns', writes: true, beside: false, metadataOnly: false };
+const what = { ...type, namespace: 'ns', writes: true };
 const url = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments');
 
 function write(name: string, afterMs: number): Asked {
@@ -21,7 +22,19 @@ function create(name: string, afterMs: number): Asked {
 /** A list as audits take them. */
 function audit(afterMs: number): Asked {
   const all = new URL('https://api-server/apis/apps/v1/deployments?limit=500');
-  return { ...what, verb: 'list', url: all, writes: false, metadataOnly: true, at: BEGAN + afterMs };
+  return { ...type, verb: 'list', url: all, metadataOnly: true, at: BEGAN + afterMs };
+}
+
+/** A watch of one of these types is opened. */
+function watch(resource: string, afterMs: number): Asked {
+  const from = new URL('https://api-server/apis/apps/v1/deployments?watch=true&resourceVersion=7');
+  return { ...type, resource, verb: 'watch', url: from, at: BEGAN + afterMs };
+}
+
+/** The list of one of these types that fills a cache. */
+function cacheList(resource: string, afterMs: number, query = 'limit=500'): Asked {
+  const all = new URL(`https://api-server/apis/apps/v1/deployments?${query}`);
+  return { ...type, resource, verb: 'list', url: all, at: BEGAN + afterMs };
 }
 
 function every(ms: number, untilMs: number, ask: (afterMs: number) => Asked): readonly Asked[] {
@@ -46,6 +59,7 @@ test('a sane run is no storm: one write for each change, and eleven where all of
     rate: (names.length * workload.changes) / 5,
     most: { object: 'deployments.apps ns/object-0', writes: workload.changes },
     densest: { object: 'deployments.apps ns/object-0', writes: workload.changes },
+    opened: { what: 'none', requests: 0 },
   });
   judge(inSeconds(10, sane));
   const failing = names.flatMap((name, i) => backingOff(name, i * 100, 10_000));
@@ -81,6 +95,43 @@ test('a loop without delays is a storm, even if it reads only', () => {
   const reads = writes.map((asked): Asked => ({ ...asked, verb: 'get', writes: false }));
   expect(inSeconds(10, reads)).toMatchObject({ rate: 500, most: { writes: 0 } });
   expect(() => judge(inSeconds(10, reads))).toThrow();
+});
+
+const types = Array.from({ length: 12 }, (_, i) => `type-${String(i)}`);
+
+test('watches that come back after growing delays are no storm, however many types there are', () => {
+  const back = [0, 100, 300, 700, 1_500, 3_100, 6_300];
+  // Each of them after a list, and once more from the beginning.
+  const asked = types.flatMap((type) =>
+    back.flatMap((at) => [watch(type, at), cacheList(type, at), watch(type, at + 5_000)]),
+  );
+  const traffic = inSeconds(15, asked);
+  expect(traffic.opened).toMatchObject({ requests: 7 });
+  judge(traffic);
+});
+
+test.each([
+  ['a watch', (at: number) => watch('type', at)],
+  ['a list', (at: number) => cacheList('type', at)],
+])('%s of one type is a storm when it is asked for after 200 ms again and again', (_what, ask) => {
+  const traffic = inSeconds(10, every(200, 10_000, ask));
+  expect(traffic.opened).toMatchObject({ requests: 25 });
+  expect(() => judge(traffic)).toThrow();
+});
+
+test('further pages are as many as there are objects', () => {
+  const pages = every(20, 5_000, (at) => cacheList('type', at, 'limit=500&continue=token'));
+  expect(inSeconds(5, pages).opened.requests).toBe(0);
+});
+
+test('what looks like an audit is counted when it comes at the pace of the work', () => {
+  const one = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments?fieldSelector=metadata.name%3Dx');
+  const version = new URL('https://api-server/apis/apps/v1/deployments?limit=1');
+  // A look at one object, at many in a namespace, and at the version that the server is at.
+  for (const look of [{ namespace: 'ns', url: one }, { namespace: 'ns' }, { url: version }]) {
+    const looks = every(2, 10_000, (at) => ({ ...audit(at), ...look }));
+    expect(inSeconds(10, looks).rate).toBe(500);
+  }
 });
 
 test('audits, Leases, events and what came at other times are not counted', () => {
