@@ -4,15 +4,16 @@ import { when } from '../proxy/fault-proxy';
 import type { Fault } from '../proxy/fault-proxy';
 import { conflict, internalError, sometimes, tooManyRequests, unavailable } from '../proxy/faults';
 import { seed } from '../support/seed';
-import { testUnderFaults, watches, writes, writesFor } from './under-fault';
+import { testUnderFaults, watchesFor, writes, writesFor } from './under-fault';
 
 jest.setTimeout(form({ short: 240_000, long: 900_000 }));
 
 /** Reads and watches pass, so that the operator knows all that is to be done. */
 const everyWrite = (fault: Fault): Fault => when((request) => request.writes, fault);
 
-/** By then a write that is tried again without growing delays has been sent more often than it may. */
-const forLong = { writes: writesFor(9_000) };
+/** By then a request that is tried again without growing delays has been sent more often than it may. */
+const LONG_MS = 9_000;
+const forLong = { writes: writesFor(LONG_MS) };
 
 testUnderFaults(useFaultBench(), [
   ['half of the requests are too many, 429', sometimes(seed, 0.5, tooManyRequests(1)), { writes }],
@@ -20,9 +21,9 @@ testUnderFaults(useFaultBench(), [
   ['half of the requests are answered 503', sometimes(seed, 0.5, unavailable()), { writes }],
   ['a third of the requests are answered 503 with Retry-After', sometimes(seed, 0.33, unavailable(1)), { writes }],
   ['half of the writes meet a conflict, 409', sometimes(seed, 0.5, conflict), { writes }],
-  ['every write is one too many, 429', everyWrite(tooManyRequests(1)), { writes }],
+  ['every write is one too many, 429', everyWrite(tooManyRequests(1)), forLong],
   ['every write is answered 500', everyWrite(internalError), forLong],
   ['every write is answered 503', everyWrite(unavailable()), forLong],
-  ['every write meets a conflict, 409', conflict, { writes }],
-  ['everything is answered 500', internalError, { watches }],
+  ['every write meets a conflict, 409', conflict, forLong],
+  ['everything is answered 500', internalError, { watches: watchesFor(LONG_MS) }],
 ]);

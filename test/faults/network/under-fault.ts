@@ -20,9 +20,13 @@ export const pages = (hurt: readonly SeenRequest[]): boolean =>
   hurt.some(({ verb, metadataOnly, url }) => verb === 'list' && !metadataOnly && url.searchParams.has('continue'));
 
 /** Writes, from the first to the last of which it is so long, in milliseconds: how often they are tried again shows only in time. */
-export function writesFor(ms: number): (hurt: readonly SeenRequest[]) => boolean {
+export const writesFor = (ms: number): Hits[string] => lasting(isWrite, ms);
+/** The same of watches. */
+export const watchesFor = (ms: number): Hits[string] => lasting(({ verb }) => verb === 'watch', ms);
+
+function lasting(isOne: (request: SeenRequest) => boolean, ms: number): Hits[string] {
   return (hurt) => {
-    const hit = hurt.filter(isWrite);
+    const hit = hurt.filter(isOne);
     return (hit.at(-1)?.at ?? 0) - (hit[0]?.at ?? 0) >= ms;
   };
 }
