@@ -32,10 +32,11 @@ export class LifeCutShort extends Error {
  */
 export async function liveThrough(bench: Bench, life: Life, choice: Choice = nowhere): Promise<LifeStory> {
   const { kind } = life;
+  const { account, env } = bench.platform;
   const scene: Scene = { bench, kind, namespace: await bench.namespace(`crash-${life.name.toLowerCase()}`) };
   const subject = await CrashingOperator.start({
-    kubeconfig: await bench.plane.kubeconfigFor(bench.platform.account),
-    begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene) }),
+    kubeconfig: await bench.plane.kubeconfigFor(account),
+    begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env }),
     choice,
   });
   const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: life.name, ...crash }));

@@ -27,7 +27,8 @@ export class Replica {
     try {
       const kubeconfig = proxy.kubeconfig(await plane.kubeconfigFor(platform.account));
       // Audits come often, so that what a watch has missed is found while a test lasts.
-      operator = await OperatorProcess.start({ kubeconfig, args: [...platform.args, '--audit-seconds=1'] });
+      const { args, env } = platform;
+      operator = await OperatorProcess.start({ kubeconfig, args: [...args, '--audit-seconds=1'], env });
       await operator.log.line('every cache is synced');
       return new Replica(operator, proxy);
     } catch (error) {

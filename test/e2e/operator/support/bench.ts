@@ -9,8 +9,6 @@ import {
 import type { AnyKind, KindObject, KindSpec } from '../../../../constructs/core/kind';
 import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../../constructs/core/resource-type';
-import { nodeOptions } from '../../../../constructs/operator/heap';
-import { operatorDefaults } from '../../../../constructs/operator/operator-props';
 import { kubectl, useControlPlane, waitFor } from '../../../../local/testing';
 import type { KubectlResult, TestControlPlane } from '../../../../local/testing';
 import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
@@ -70,7 +68,7 @@ export class Bench {
     const operator = await OperatorProcess.start({
       kubeconfig,
       args: [...this.platform.args, ...args],
-      env: { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB), ...env },
+      env: { ...this.platform.env, ...env },
     });
     this.started.push(operator);
     this.operator = operator;

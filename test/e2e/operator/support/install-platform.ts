@@ -13,6 +13,8 @@ export interface InstalledPlatform {
   readonly account: { readonly namespace: string; readonly name: string };
   /** The operator's command line, from its Deployment. */
   readonly args: readonly string[];
+  /** The operator's environment, from its Deployment: the size of its heap. */
+  readonly env: Readonly<Record<string, string>>;
   /** All that its account may do, from the roles of the chart. */
   readonly rules: readonly GrantedRule[];
 }
@@ -22,7 +24,10 @@ interface DeploymentObject extends KubeObject {
     readonly template: {
       readonly spec: {
         readonly serviceAccountName: string;
-        readonly containers: readonly { readonly args: readonly string[] }[];
+        readonly containers: readonly {
+          readonly args: readonly string[];
+          readonly env: readonly { readonly name: string; readonly value: string }[];
+        }[];
       };
     };
   };
@@ -42,9 +47,11 @@ export async function installPlatform(plane: TestControlPlane, operator: Platfor
   // The garbage collector looks for new kinds every 30 seconds only.
   await plane.faults.restartControllerManager();
   const { serviceAccountName, containers } = deployment.spec.template.spec;
+  const [container] = containers;
   return {
     account: { namespace: deployment.metadata.namespace ?? '', name: serviceAccountName },
-    args: containers[0]?.args ?? [],
+    args: container?.args ?? [],
+    env: Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value])),
     rules: operatorRulesIn(objects, serviceAccountName),
   };
 }

@@ -34,7 +34,7 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
   const { platform, plane } = world.bench;
   const args = platform.args.filter((arg) => !arg.startsWith('--leader-elect') && !arg.startsWith('--lease-'));
   const own = [`--config-dir=${world.configDir}`, `--key-dir=${world.keyDir}`, '--audit-seconds=1'];
-  const env = { PATH: world.path };
+  const env = { ...platform.env, PATH: world.path };
   const subject = await CrashingOperator.start({
     kubeconfig: await plane.kubeconfigFor(platform.account),
     begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: [...args, ...own], env }),
