@@ -1,7 +1,7 @@
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import { useFaultBench } from '../fault-bench';
 import { form } from '../form';
-import type { Fault } from '../proxy/fault-proxy';
+import type { Fault, SeenRequest } from '../proxy/fault-proxy';
 import {
   cutEvents,
   delayedEvents,
@@ -42,6 +42,7 @@ const forgetful: Fault = (exchange) =>
 const late = delayedEvents(1_500);
 const lost = sometimes(seed, 0.5, loseAnswer);
 const before = fromTheBeginning();
+const olderLists = fromTheBeginning();
 
 /**
  * Answers to creates are lost and events are late, so that what stands under a name already only a get can tell; and that is answered from
@@ -52,6 +53,19 @@ const behind: Fault = (exchange) => {
   if (verb === 'watch') return late(exchange);
   return verb === 'create' ? lost(exchange) : before(exchange);
 };
+
+const isSuccess = (status = 0): boolean => status >= 200 && status < 300;
+const isCacheList = ({ verb, metadataOnly }: SeenRequest): boolean => verb === 'list' && !metadataOnly;
+
+/** A list that fills a cache comes from before a write of the same type, whose answer the operator has got: for the cache time runs backwards. */
+function cachesGoBack(hurt: readonly SeenRequest[]): boolean {
+  // The revision that all reads see is older than the first of them.
+  const seenAt = hurt.find(({ verb }) => verb !== 'watch')?.at ?? Infinity;
+  const written = bench.proxy.requests.filter(({ writes, at, status }) => writes && at > seenAt && isSuccess(status));
+  return hurt
+    .filter(isCacheList)
+    .some((list) => written.some(({ resource, ended = Infinity }) => resource === list.resource && ended < list.at));
+}
 
 testUnderFaults(bench, [
   ['watches are cut in the middle of an event, again and again', cutEvents(3), { watches }],
@@ -65,5 +79,11 @@ testUnderFaults(bench, [
     (exchange) =>
       exchange.request.verb === 'watch' ? withoutStreamingLists(forgetful)(exchange) : pagesOf(2, gone)(exchange),
     { watches, pages },
+  ],
+  [
+    'there are no streaming lists, versions are gone, and lists are answered from an older revision',
+    (exchange) =>
+      exchange.request.verb === 'watch' ? withoutStreamingLists(goneInStream(3))(exchange) : olderLists(exchange),
+    { watches, 'caches by lists from before': cachesGoBack },
   ],
 ]);

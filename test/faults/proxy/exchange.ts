@@ -24,6 +24,10 @@ export interface ExchangeHooks {
   readonly reset: () => void;
   /** The exchange was hurt; called once at most. */
   readonly hurt: () => void;
+  /** The server could not be reached, or went away before it began to answer, while the client still waited. */
+  readonly unanswered: () => void;
+  /** The client is being sent an answer of this HTTP status. */
+  readonly answered: (status: number) => void;
 }
 
 /** What a forwarded request may differ in. */
@@ -86,7 +90,10 @@ export class Exchange {
         agent: this.upstream.agent,
         ...(outlivesClient ? {} : { signal: this.gone }),
       });
-      request.once('error', reject);
+      request.once('error', (error) => {
+        if (!this.gone.aborted) this.hooks.unanswered();
+        reject(error);
+      });
       request.once('response', resolve);
       request.end(body);
     });
@@ -105,13 +112,16 @@ export class Exchange {
     const headers = endToEnd(answer.headers);
     // What passes through a step need not be as long as it was.
     if (steps.length > 0) delete headers['content-length'];
-    this.outgoing.writeHead(answer.statusCode ?? 502, headers);
+    const { statusCode = 502 } = answer;
+    this.hooks.answered(statusCode);
+    this.outgoing.writeHead(statusCode, headers);
     this.outgoing.flushHeaders();
     await pipeline([answer, ...steps, this.outgoing]);
   }
 
   /** Answers with a whole answer. */
   send({ status, headers, body }: WholeAnswer): void {
+    this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     this.outgoing.end(body);
   }
@@ -119,6 +129,7 @@ export class Exchange {
   /** Sends the first bytes of a whole answer, whose headers promise all of them, and cuts the connection. */
   async sendPart({ status, headers, body }: WholeAnswer, bytes: number): Promise<void> {
     this.hurt();
+    this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     // Sent before the connection ends: a reset may overtake what was written.
     await new Promise<void>((resolve) => this.outgoing.write(body.subarray(0, bytes), () => resolve()));

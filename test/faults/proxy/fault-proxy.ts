@@ -29,7 +29,15 @@ export type SeenRequest = ProxiedRequest & {
   readonly metadataOnly: boolean;
   /** Whether a fault has changed anything about it or its answer until now; a watch may stand for long before one does. */
   readonly hurt: boolean;
+  /** When it was over, in milliseconds since 1970. @default it is under way */
+  readonly ended?: number;
+  /** HTTP's status of the answer that the client was sent, whole or not. @default none was sent yet */
+  readonly status?: number;
+  /** Whether the server could not be reached, or went away before it began to answer, while the client still waited. */
+  readonly unanswered: boolean;
 };
+
+type Writable<T> = { -readonly [field in keyof T]: T[field] };
 
 interface KubeconfigFile {
   clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
@@ -117,20 +125,29 @@ export class FaultProxy {
   }
 
   private async take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    let seen: Writable<SeenRequest> | undefined;
     const connection = this.connections.get(incoming.socket.remotePort);
     const reset = (): void => void connection?.resetAndDestroy();
     try {
       const body = await wholeBody(incoming);
       const request = proxiedRequest(incoming.method ?? 'GET', incoming.url ?? '/', body);
       const metadataOnly = incoming.headers.accept?.includes('as=PartialObjectMetadata') === true;
-      const seen = { ...request, metadataOnly, body: Buffer.alloc(0), at: Date.now(), hurt: false };
-      this.requests.push(seen);
-      const hurt = (): void => void (seen.hurt = true);
-      const exchange = new Exchange(request, incoming, outgoing, this.upstream, { reset, hurt });
-      await this.fault(exchange);
+      const came: Writable<SeenRequest> = {
+        ...{ ...request, metadataOnly, body: Buffer.alloc(0), at: Date.now() },
+        ...{ hurt: false, unanswered: false },
+      };
+      seen = came;
+      this.requests.push(came);
+      const hurt = (): void => void (came.hurt = true);
+      const unanswered = (): void => void (came.unanswered = true);
+      const answered = (status: number): void => void (came.status = status);
+      const hooks = { reset, hurt, unanswered, answered };
+      await this.fault(new Exchange(request, incoming, outgoing, this.upstream, hooks));
     } catch {
       // The client has gone, or the server cannot be reached: what is left of the connection is cut, as the network would.
       incoming.socket.destroy();
+    } finally {
+      if (seen !== undefined) seen.ended = Date.now();
     }
   }
 }
