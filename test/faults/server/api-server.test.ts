@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { useFaultBench } from '../fault-bench';
 import { form } from '../form';
 import { alone } from './alone';
+import type { SeenRequest } from '../proxy/fault-proxy';
+import { aboutWork } from '../proxy/faults';
 import { CALM_WITHIN_MS, startAuditing } from '../support/calm';
 import { liveThrough } from '../support/live-through';
 
@@ -11,6 +13,9 @@ const bench = useFaultBench();
 
 /** How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. */
 const [beforeMs, troubleMs] = form({ short: [500, 3_000], long: [5_000, 30_000] });
+
+/** No answer of a server that is well takes as long, in milliseconds. */
+const LONG_WAIT_MS = 1_000;
 
 beforeAll(async () => {
   alone(bench);
@@ -22,11 +27,13 @@ test('the API server is killed in the middle of work, and comes back', async () 
   await liveThrough(bench, async (work) => {
     const working = work();
     await delay(beforeMs);
+    const began = Date.now();
     await bench.outage(async () => {
       await faults.killApiServer();
       await delay(troubleMs);
       await faults.startApiServer();
     });
+    expect(seenSince(began).filter(({ unanswered }) => unanswered)).not.toEqual([]);
     await working;
   });
 });
@@ -38,8 +45,11 @@ test('the API server freezes in the middle of work, and thaws', async () => {
     await delay(beforeMs);
     await bench.outage(async () => {
       faults.pauseApiServer();
+      const from = Date.now();
       await delay(troubleMs);
+      const to = Date.now();
       faults.resumeApiServer();
+      expect(seenSince(0).filter((request) => waitedFor(request, { from, to }) >= LONG_WAIT_MS)).not.toEqual([]);
     });
     await working;
   });
@@ -47,11 +57,20 @@ test('the API server freezes in the middle of work, and thaws', async () => {
 
 test('the operator is frozen while users work and the server forgets the past', async () => {
   await liveThrough(bench, async (work) => {
+    const watched = typesOf(seenSince(0).filter(({ verb }) => verb === 'watch'));
     bench.operator.pause();
     await work();
     await bench.plane.faults.compactEtcd();
     await delay(form({ short: 0, long: 180_000 }));
+    const resumed = Date.now();
     bench.operator.resume();
+    // It comes back with the version that it knew of each type, which is forgotten; a watch that was merely opened again would take no list.
+    await bench.eventually('each type to be watched from a version, and then to be listed', () => {
+      const since = seenSince(resumed);
+      const listed = since.filter((request, i) => isList(request) && since.slice(0, i).some(isResumption(request)));
+      return Promise.resolve(typesOf(listed).length === watched.length ? true : undefined);
+    });
+    expect(watched).not.toEqual([]);
   });
 });
 
@@ -63,3 +82,27 @@ test('the operator is gone while users work and the server forgets the past', as
     await startAuditing(bench);
   });
 });
+
+/** What the operator has asked about its work since a moment (milliseconds since 1970), oldest first. */
+function seenSince(moment: number): readonly SeenRequest[] {
+  return bench.proxy.requests.filter((request) => aboutWork(request) && request.at >= moment);
+}
+
+/** How long a request was under way between two moments, in milliseconds; a watch, which always is, not at all. */
+function waitedFor({ verb, at, ended = Infinity }: SeenRequest, { from, to }: { from: number; to: number }): number {
+  return verb === 'watch' ? 0 : Math.min(ended, to) - Math.max(at, from);
+}
+
+/** Whether it fills a cache: a watch that asks for what there is, or a list. */
+function isList({ verb, metadataOnly, url }: SeenRequest): boolean {
+  return verb === 'watch' ? url.searchParams.has('sendInitialEvents') : verb === 'list' && !metadataOnly;
+}
+
+/** Whether it goes on with the watch of a list's type where that had come to. */
+function isResumption({ resource }: SeenRequest): (request: SeenRequest) => boolean {
+  return (request) => request.verb === 'watch' && request.resource === resource && !isList(request);
+}
+
+function typesOf(requests: readonly SeenRequest[]): readonly string[] {
+  return [...new Set(requests.map(({ resource }) => resource))];
+}
