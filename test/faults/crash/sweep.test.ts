@@ -35,7 +35,7 @@ interface Stories {
     results.forEach((result, i) => stories.set(lives[i] as Life, result));
   }, 900_000);
 
-  test('every kind has its life', () => {
+  test('each of the six kinds has its life', () => {
     expect(new Set(lives.map(({ kind }) => kind))).toEqual(new Set(operatorKinds));
   });
 

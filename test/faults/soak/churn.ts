@@ -18,7 +18,7 @@ interface Churned {
 
 const image = (round: number): string => `example.com/app:${String(round)}`;
 
-/** Every kind, with changes that write all of its children: images, scales, renamed children, autoscalers that come and go. */
+/** The six kinds, with changes that write all of its children: images, scales, renamed children, autoscalers that come and go. */
 const churned: readonly Churned[] = [
   { kind: HelloApp, spec: (_, round) => ({ image: image(round >> 1), size: round % 3 }) },
   { kind: DemoMicroService, spec: (_, round) => ({ image: image(round) }) },
@@ -52,7 +52,7 @@ export interface ChurnOptions {
   readonly namespace: string;
   /** Creations, changes and deletions together. */
   readonly perSecond: number;
-  /** How many objects of each kind stand at once. */
+  /** How many objects of each of the six kinds stand at once. */
   readonly population: number;
   /** After how many changes an object is deleted. */
   readonly rounds: number;
@@ -64,7 +64,7 @@ interface Living {
 }
 
 /**
- * Users at work: creates, changes, scales and deletes objects of every kind at a steady rate. Every object has a name of its own, so that whatever
+ * Users at work: creates, changes, scales and deletes objects of the six kinds at a steady rate. Every object has a name of its own, so that whatever
  * is kept of the deleted ones adds up.
  */
 export class Churn {

@@ -2,7 +2,7 @@ import type { Life } from '../life';
 import { microServiceDeploy, sharedMicroService } from './micro-service-deploy';
 import { cronTab, demoMicroService, foo, helloApp, sampleResource } from './small-kinds';
 
-/** Lives of every kind that the operator runs; the longest first, since they run side by side. */
+/** Lives of the six kinds that the operator runs; the longest first, since they run side by side. */
 export const lives: readonly Life[] = [
   microServiceDeploy,
   sharedMicroService,
