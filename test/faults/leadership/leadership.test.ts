@@ -54,7 +54,7 @@ test('the leader is killed in the middle of work: the other one finishes it', as
   const load = new Load(bench, await bench.namespace('killed'), size);
   await load.before();
   await endStateReached(load);
-  const succession = new Succession(other);
+  const succession = new Succession(leader, other);
   const before = leader.writesSince(0).length;
   const working = load.during();
   await bench.eventually('the leader to be in the middle of it', () =>
@@ -82,7 +82,7 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
     await bench.until(HelloApp.type, at(name), 'Ready', ready);
   }
 
-  const succession = new Succession(other);
+  const succession = new Succession(leader, other);
   const held = new HeldRequests();
   leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
   await bench.respec(HelloApp, at('replaced'), { image: 'nginx:2' });
@@ -150,6 +150,8 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   await succession.expectSound({
     bench,
     living,
+    // Of the one that users change most: two images, a child deleted, and what that child becomes.
+    workload: { objects: living.length, changes: 4 },
     forceReconciles: async () => {
       const annotations = { [RECONCILE_AT_ANNOTATION]: String((forced += 1)) };
       for (const [kind, name] of living) await bench.patch(kind.type, at(name), { metadata: { annotations } });
@@ -169,7 +171,7 @@ test.each(cuts)('a leader that %s has ended its work before the other one begins
   const load = new Load(bench, await bench.namespace('cut'), size);
   await load.before();
   await endStateReached(load);
-  const succession = new Succession(other);
+  const succession = new Succession(leader, other);
   const working = load.during();
   const writes = new WriteTimes();
   const cutAt = Date.now();
