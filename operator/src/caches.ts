@@ -126,8 +126,8 @@ export class Caches {
   }
 
   /**
-   * Compares every cache with the server; what a watch missed is counted and repaired, and so is counted what each comparison came to. Of a history that was set back each cache finds out by itself:
-   * not all types need be in one etcd.
+   * Compares every cache with the server; what a watch missed is counted and repaired, and what each comparison came to is counted. Of a history
+   * that was set back each cache finds out by itself: not all types need be in one etcd.
    */
   async audit(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.options;

@@ -145,7 +145,8 @@ async function main(): Promise<void> {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
     process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
   }
-  const results = options.from === '' ? await measured(options, argumentsTold(args), stop.signal) : await read(options.from);
+  const results =
+    options.from === '' ? await measured(options, argumentsTold(args), stop.signal) : await read(options.from);
   console.log(report(results));
   if (!options.publish) return;
   await publish(results, join(root, 'docs'));

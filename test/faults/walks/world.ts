@@ -17,6 +17,7 @@ export class World {
   readonly ledger = new Ledger();
   /** What was done and what came of it, a line each. */
   readonly trace: string[] = [];
+  /** Those that have worked on it, the one at work included. */
   readonly operators: OperatorAtWork;
   private readonly user: User;
   private readonly began = Date.now();
