@@ -64,7 +64,7 @@ export interface Walk {
 }
 
 const at = fc.nat(11);
-/** A spec for each kind: which one is taken depends on the slot. */
+/** A spec for each of the six kinds: which one is taken depends on the slot. */
 const specs = fc.tuple(...operatorKinds.map(specsOf));
 const propagation = fc.constantFrom<Propagation>('Background', 'Background', 'Foreground', 'Orphan');
 
