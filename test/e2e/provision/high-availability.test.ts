@@ -6,7 +6,8 @@ import { TestCluster, type Wanted } from './cluster';
 import { findOnHost, spellings } from './canaries';
 import { describeOnHosts } from './on-hosts';
 
-jest.setTimeout(170_000);
+// With the five minutes that a rollout may take, see below.
+jest.setTimeout(600_000);
 const folder = temporaryFolder('kindred-ha-');
 
 const secrets: Record<string, string> = {
@@ -124,8 +125,11 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
     const version = 'v1.34.2+rke2r1';
     expect(await nodes()).toEqual(['a1', 'a3', 's1', 's2'].map((name) => `${name} ${version}`));
     expect(await etcdMembers(hosts.get('s1'))).toEqual(['s1', 's2']);
-    const status = await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=120s']);
-    expect(status.stdout).toContain('successfully rolled out');
+    // Where a server went with a creation under way, ReplicaSets wait five minutes for that pod. Source: kubernetes, ExpectationsTimeout in
+    // pkg/controller/controller_utils.go.
+    const status = await kubectl(plane, ['rollout', 'status', 'deployment/web', '--timeout=360s']);
+    // Its stderr tells why not.
+    expect(status).toMatchObject({ stdout: expect.stringContaining('successfully rolled out') as string });
 
     const snapshots = await hosts.get('s1').exec('ls /var/lib/rancher/rke2/server/db/snapshots');
     expect(snapshots).toMatch(/^kindred-s1-\d+\n$/);
