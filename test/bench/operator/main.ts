@@ -58,8 +58,11 @@ async function measure(
       await busyEdits(on, options, (known) => add({ busy: { objects: options.busy, rounds: known } }));
       if (options.synth) await add({ synth: await synthesis(skipped, signal) });
       if (options.scale > 0) {
-        suites.push(await scale(rounds, options.scale));
-        await add({ suites });
+        const at = suites.push({ objects: options.scale, rounds: [] }) - 1;
+        for await (const known of scale(rounds, options)) {
+          suites[at] = known;
+          await add({ suites });
+        }
       }
       return results;
     });
@@ -79,9 +82,14 @@ async function suite(rounds: Rounds, objects: number, first: boolean, options: O
   return { objects, rounds: done };
 }
 
-async function scale(rounds: Rounds, objects: number): Promise<Suite> {
-  tell(`${String(objects)} objects, our operator alone`);
-  return { objects, rounds: [await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: false })] };
+/** Our operator and the bare requests alone, there and back again; told after each round, since one takes minutes. */
+async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options): AsyncGenerator<Suite> {
+  const done: Suite['rounds'][number][] = [];
+  for (let i = 0; i < Math.min(2, most); i += 1) {
+    tell(`${String(objects)} objects, our operator alone, round ${String(i + 1)} of ${String(Math.min(2, most))}`);
+    done.push(await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: i % 2 === 1 }));
+    yield { objects, rounds: [...done] };
+  }
 }
 
 /** All rounds of edits while operators are busy, told after each. */

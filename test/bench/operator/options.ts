@@ -26,9 +26,9 @@ export interface Options {
 /** What `--help` prints. */
 export const usage = `npm run bench -- [options]
 
-  --full             5,000 objects too, 20,000 for our operator alone, four rounds (some 50 minutes)
+  --full             5,000 objects too, 20,000 for our operator alone, four rounds (an hour)
   --objects=N,M      objects of each suite (default: 1000)
-  --scale=N          one more round of our operator and the bare requests alone with N objects (default: none)
+  --scale=N          our operator and the bare requests alone with N objects, two rounds at most (default: none)
   --rounds=N         default: 2
   --edits=N          objects edited in the first suite, 0 for none (default: 100)
   --busy=N           objects brought about while edits are measured, 0 for none (default: 1000)
