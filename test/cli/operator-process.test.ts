@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +9,7 @@ import { untilServing } from '../../cli/start/serving';
 import { GuardedProcess } from '../../local/plane/guarded-process';
 import type * as portsModule from '../../local/plane/ports';
 import { PORT_IN_USE } from '../../operator/src/runtime/health-server';
+import { untilPidIn } from '../support/pid-file';
 import { temporaryFolder } from '../support/temporary-folder';
 
 /** What the bundle is here, and the ports that are said to be free before it is looked. */
@@ -95,11 +96,11 @@ describe('the operator of a start', () => {
     bundle(`require('node:fs').writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000)`);
     const interruption = new AbortController();
     const starting = start({ signal: interruption.signal }).catch((error: unknown) => error);
-    while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 20));
+    const pid = await untilPidIn(pidFile);
     interruption.abort(new Interrupted('SIGINT'));
     // The command itself tells the interruption from its consequences.
     expect(await starting).toMatchObject({ name: expect.stringMatching(/^(Interrupted|AbortError)$/) as unknown });
-    expect(() => process.kill(Number(readFileSync(pidFile, 'utf8')), 0)).toThrow('ESRCH');
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 });
 

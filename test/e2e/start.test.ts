@@ -220,7 +220,8 @@ describe('an interruption', () => {
       const start = new Start();
       await start.says('The control plane stays until Ctrl-C');
       const operator = processesOf(start).find((line) => line.includes('operator.cjs'));
-      process.kill(Number.parseInt(operator ?? '', 10), 'SIGKILL');
+      expect(operator).toMatch(/^ *[1-9]/);
+      process.kill(Number.parseInt(operator!, 10), 'SIGKILL');
       const { code, stderr } = await start.ended;
       expect(code).toBe(1);
       expect(stderr).toMatch(/^kindred: the operator was ended by SIGKILL\. The last lines of \S+operator\.log:\n\{/);

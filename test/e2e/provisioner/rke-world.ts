@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import type { Hosts, TestHost } from '../../support/hosts';
+import { pidIn } from '../../support/pid-file';
 import { installRke, type RkeStandIn } from '../../support/rke';
 import { waitFor } from '../../../local/testing';
 import type { KindSpec } from '../../../constructs/core/kind';
@@ -71,7 +72,7 @@ export class Rke {
   /** Kills what a provisioner that was killed has left, as the end of its pod does. */
   killOrphans(cluster: string): void {
     for (const file of ['pid', 'rke.pid']) {
-      process.kill(Number(readFileSync(`/dev/shm/kindred-rke-0-${cluster}/${file}`, 'utf8')), 'SIGKILL');
+      process.kill(pidIn(`/dev/shm/kindred-rke-0-${cluster}/${file}`), 'SIGKILL');
     }
   }
 }

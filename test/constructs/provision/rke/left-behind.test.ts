@@ -1,6 +1,7 @@
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_UP, rkeTasks } from '../../../../constructs/provision/rke/tasks';
+import { untilPidIn } from '../../../support/pid-file';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import type { Lab } from './run';
 import { startLab } from './run';
@@ -26,10 +27,9 @@ async function killedUp(machines: number): Promise<string> {
   const task = rkeTasks(lab.input(machines)).find(({ id }) => id === RKE_UP)!;
   lab.rke.control({ fail: 'hang' });
   const running = lab.start(task, task.apply);
-  const pid = join(lab.rke.folder, 'pid');
-  while (!existsSync(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+  const rke = await untilPidIn(join(lab.rke.folder, 'pid'));
   process.kill(running.pid, 'SIGKILL');
-  process.kill(Number(readFileSync(pid, 'utf8')), 'SIGKILL');
+  process.kill(rke, 'SIGKILL');
   await running.done;
   const { name } = lab.input(machines);
   const left = readdirSync('/dev/shm').find((entry) => entry.startsWith('kindred-rke-') && entry.endsWith(name));

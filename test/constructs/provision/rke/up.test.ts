@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_CONVERGED, RKE_UP, rkeKubeconfig, rkeTasks } from '../../../../constructs/provision/rke/tasks';
+import { untilPidIn } from '../../../support/pid-file';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import type { Lab, Running } from './run';
 import { startLab } from './run';
@@ -37,16 +38,9 @@ const upCalls = (): string[] =>
 const stateOf = (task: string): { currentState: { rkeConfig?: { nodes: { address: string }[] } } } =>
   JSON.parse(lab.outputs.get(`${task}/state`)!) as never;
 
-/** Waits until the stand-in hangs in the middle of its work. */
-function untilHanging(): Promise<void> {
-  const file = join(lab.rke.folder, 'pid');
-  return new Promise((resolve) => {
-    const watcher = watch(lab.rke.folder, () => {
-      if (!existsSync(file) || readFileSync(file, 'utf8') === '') return;
-      watcher.close();
-      resolve();
-    });
-  });
+/** Waits until the stand-in hangs in the middle of its work. @returns its process */
+function untilHanging(): Promise<number> {
+  return untilPidIn(join(lab.rke.folder, 'pid'));
 }
 
 /** Until the kernel has ended it; whether it has been buried depends on this machine's first process. */
@@ -58,10 +52,12 @@ function isAtWork(pid: number): boolean {
   }
 }
 
-async function killed(running: Running): Promise<void> {
-  await untilHanging();
+/** @returns the process of the stand-in, which hangs on */
+async function killed(running: Running): Promise<number> {
+  const rke = await untilHanging();
   process.kill(running.pid, 'SIGKILL');
   await running.done.catch(() => undefined);
+  return rke;
 }
 
 describe('rke up', () => {
@@ -125,8 +121,7 @@ describe('rke up', () => {
     const input = lab.input(1);
     const task = rkeTasks(input).find(({ id }) => id === RKE_UP)!;
     lab.rke.control({ fail: 'hang', nodes: 1 });
-    await killed(lab.start(task, task.apply));
-    const rke = Number(readFileSync(join(lab.rke.folder, 'pid'), 'utf8'));
+    const rke = await killed(lab.start(task, task.apply));
     expect(runFolders(input.name)).toHaveLength(1);
     await expect(lab.apply(input, RKE_UP)).resolves.toMatchObject({
       ok: false,
@@ -144,9 +139,9 @@ describe('rke up', () => {
     const task = rkeTasks(input).find(({ id }) => id === RKE_UP)!;
     lab.rke.control({ fail: 'hang' });
     const running = lab.start(task, task.apply);
-    await untilHanging();
+    const rke = await untilHanging();
     process.kill(running.pid, 'SIGTERM');
-    process.kill(Number(readFileSync(join(lab.rke.folder, 'pid'), 'utf8')), 'SIGKILL');
+    process.kill(rke, 'SIGKILL');
     const { stdout, code } = await running.done;
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({

@@ -7,6 +7,7 @@ import { script } from '../../../../constructs/provision/shell/script';
 import type { ScriptProps } from '../../../../constructs/provision/shell/script';
 import { BROKEN, WAIT } from '../../../../constructs/provision/shell/wait';
 import type { StdinValue } from '../../../../constructs/provision/task';
+import { untilPidIn } from '../../../support/pid-file';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import { missingShells, runScript, shells, startScript } from '../shells';
 
@@ -223,7 +224,7 @@ describe.each(shells)('%s', (_, shell) => {
       process.kill(-child.pid!, 'SIGKILL');
     });
 
-    test('a service that is left behind holds neither lock nor connection', () => {
+    test('a service that is left behind holds neither lock nor connection', async () => {
       const state = fresh();
       const begins = script(props(state, { lockSeconds: 0 }), [
         `detached sh -c 'sleep 50 & echo $! >"$0"' "$state/pid"`,
@@ -232,7 +233,7 @@ describe.each(shells)('%s', (_, shell) => {
       expect(runScript(shell, begins).answer.ok).toBe(true);
       expect(runScript(shell, script(props(state, { lockSeconds: 0 }), ['finish'])).answer.ok).toBe(true);
       // Neither has waited for its end: there it still is.
-      expect(process.kill(Number(readFileSync(`${state}/one/pid`, 'utf8')), 'SIGKILL')).toBe(true);
+      expect(process.kill(await untilPidIn(`${state}/one/pid`), 'SIGKILL')).toBe(true);
     });
   });
 
