@@ -32,22 +32,28 @@ export function readyTask(input: ServerInput, node: Node, after: readonly string
   };
 }
 
-/** `<address>/member`: another server than the node itself can take it out of the cluster. */
-export function memberTask(input: ServerInput, node: Node, on: Node, after: readonly string[]): Task {
+/**
+ * `<address>/member`: a server with the API sees the admin's node, so both are in one cluster.
+ *
+ * Its removal does nothing. It is there because the removal of that name, in plans of earlier versions, took the machine out of the
+ * cluster from another server: for a machine that stays, this one replaces it before anything is removed.
+ */
+export function memberTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+  const { admin } = layoutOf(input);
   const id = `${node.address}/member`;
-  const props = { cluster: input.name, id, doing: `looking for ${node.address} in the cluster` };
+  const props = { cluster: input.name, id, doing: `looking for ${admin.address} in the cluster` };
   const body = `if ! wait_for 120 api_answers; then broken NoApi "the API on this machine does not answer"; fi
 find_node
-if [ -z "$node" ]; then die Failed ${sh(`${node.address} is no node of this cluster, though it is ready there`)}; fi
+if [ -z "$node" ]; then die Failed ${sh(`${admin.address} is not a node of the cluster that ${node.address} is in, though it is ready in its own`)}; fi
 finish`;
   return {
     id,
-    description: `Looks from ${on.address} that ${node.address} is in the same cluster`,
-    machine: machineOf(input, on),
+    description: `Looks from ${node.address} that ${admin.address} is in the same cluster`,
+    machine: machineOf(input, node),
     after,
-    apply: script(props, [BROKEN, WAIT, kubectl(input), findNode(node), body]),
-    remove: leaveScript(input, node, id),
-    timeoutSeconds: Math.max(300, 2 * leaveSeconds(input)),
+    apply: script(props, [BROKEN, WAIT, kubectl(input), findNode(admin), body]),
+    remove: script(props, ['finish']),
+    timeoutSeconds: 300,
   };
 }
 

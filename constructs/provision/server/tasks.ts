@@ -7,6 +7,7 @@ import { kubeconfigTask } from './kubeconfig';
 import { datastoreOf, layoutOf } from './layout';
 import type { Layout } from './layout';
 import { hostnamesTask, preflightTask } from './preflight';
+import { membersTask } from './members';
 import { memberTask, readyTask } from './ready';
 import { snapshotTask } from './snapshot';
 import { tokenTask } from './token';
@@ -34,7 +35,11 @@ export function serverBasedTasks(input: ServerInput): readonly Task[] {
   });
   const preflights = input.nodes.map((node) => preflightTask(input, node, changeValue(node, [...brought, ...joined])));
   const kubeconfig = kubeconfigTask(input, [`${admin.address}/ready`]);
-  return [...preflights, ...hostnames, token, ...snapshot, ...brought, kubeconfig, ...joined];
+  const members = membersTask(
+    input,
+    idsOf([...brought, ...joined]).filter((id) => id.endsWith('/ready') || id.endsWith('/member')),
+  );
+  return [...preflights, ...hostnames, token, ...snapshot, ...brought, kubeconfig, ...joined, members];
 }
 
 const idsOf = (tasks: readonly Task[]): readonly string[] => tasks.map(({ id }) => id);
@@ -54,18 +59,15 @@ function bringUpServers(input: ServerInput, { admin, servers }: Layout, start: r
   const adminAt = servers.indexOf(admin);
   const tasks: Task[] = [];
   const waiting: Task[] = [];
-  const second = servers.find((other) => other !== admin && other.roles.includes('controlplane'));
-  const member = second === undefined ? [] : [{ at: servers.indexOf(second), id: `${admin.address}/member` }];
   servers.forEach((node, i) => {
-    // When all goes, the later servers leave before the second one takes the admin out.
-    const behindMember = member.filter(({ at }) => at < i).map(({ id }) => id);
-    const drain = drainTask(input, node, i === 0 ? start : [...turn(input, servers, i, adminAt), ...behindMember]);
+    const drain = drainTask(input, node, i === 0 ? start : turn(input, servers, i, adminAt));
     const install = installTask(input, node, [drain.id]);
     const ready = readyTask(input, node, i < adminAt ? [install.id, `${admin.address}/install`] : [install.id]);
     tasks.push(drain, install);
     if (i < adminAt) waiting.push(ready);
     else tasks.push(...(i === adminAt ? waiting : []), ready);
-    if (node === second) tasks.push(memberTask(input, admin, node, [`${admin.address}/ready`, ready.id]));
+    if (node.roles.includes('controlplane'))
+      tasks.push(memberTask(input, node, [...new Set([`${admin.address}/ready`, ready.id])]));
   });
   return tasks;
 }

@@ -5,7 +5,9 @@ import { BROKEN } from '../shell/wait';
 import { SERVICE } from '../shell/service';
 import { factsOf } from './facts';
 import type { ServerInput } from './facts';
+import { kubectl } from './kubectl';
 import { isServer } from './layout';
+import { leaveFirst } from './members';
 
 /** How long an uninstaller may take, in seconds. */
 const UNINSTALL_SECONDS = 600;
@@ -26,6 +28,7 @@ export function uninstallScript(input: ServerInput, node: Node): string {
   return script(props, [
     BROKEN,
     SERVICE,
+    kubectl(input),
     `program=${program}
 unit=${service[kind]}
 if [ ! -f "$state/installation" ]; then
@@ -33,8 +36,9 @@ if [ ! -f "$state/installation" ]; then
   rm -rf "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn"
   finish
 fi
-changed=true
-for uninstaller in ${uninstallers[kind].join(' ')}; do
+changed=true`,
+    leaveFirst(input, node),
+    `for uninstaller in ${uninstallers[kind].join(' ')}; do
   if have "$uninstaller"; then
     # It may end with an error because half of what it takes away is gone already; what counts is what is left.
     run timeout ${UNINSTALL_SECONDS} env ${dataVariable}=${sh(dataFolder)} "$uninstaller" || note "$uninstaller ended with an error"

@@ -15,10 +15,11 @@ export const input = (given: GivenInput = {}): K3sInput =>
   inputOf({ distribution: 'k3s', nodes: [node(ADDRESS)], ...given }) as K3sInput;
 
 /** What is done for a node; `leave` takes back what `ready` did, `uninstall` what `install` did. */
-type Step = 'drain' | 'install' | 'ready' | 'snapshot' | 'leave' | 'uninstall';
+type Step = 'drain' | 'install' | 'ready' | 'snapshot' | 'members' | 'leave' | 'uninstall';
 
 const STEPS: Readonly<Partial<Record<Step, { readonly applied?: Step; readonly id?: string }>>> = {
   snapshot: { id: 'snapshot' },
+  members: { id: 'members' },
   leave: { applied: 'ready' },
   uninstall: { applied: 'install' },
 };
@@ -81,6 +82,8 @@ shift 3 # kubectl --kubeconfig FILE
 echo "$*" >>asked
 if [ -e fails ]; then case "$*" in *"$(cat fails)"*) echo 'the server is currently unable to handle the request' >&2; exit 1 ;; esac; fi
 case "$*" in
+  'get nodes -l kindred.dev/node -o '*) cat nodelist ;;
+  'delete node '*) grep -v "^$3|" nodelist >left || :; mv left nodelist ;;
   'get nodes -l '*) printf n1 ;;
   'get nodes -o '*) cat nodes 2>/dev/null || printf n1 ;;
   *status.conditions*) printf 'True it is ready' ;;
