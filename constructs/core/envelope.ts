@@ -32,6 +32,12 @@ export const ADOPT_ANNOTATION = `${PREFIX}adopt`;
 /** Drops a kind's finalizer though what its effects did was not taken away. */
 export const FORCE_REMOVE_ANNOTATION = `${PREFIX}force-remove`;
 
+/**
+ * Addresses, separated by commas, of machines of a Cluster that are gone for good: what would have to be removed there is not.
+ * They must not be in its spec any more.
+ */
+export const LOST_MACHINES_ANNOTATION = `${PREFIX}lost-machines`;
+
 /** What the operator adds to a rendered child, and nothing else. */
 export interface Envelope {
   readonly ownerReferences: readonly OwnerReference[];

@@ -1,4 +1,5 @@
 import type { Effect, InputReader } from '../core/effects';
+import { LOST_MACHINES_ANNOTATION } from '../core/envelope';
 import type { TypedObject } from '../core/kind';
 import { owned } from '../core/owned';
 import type { ObjectKeyRef, Read } from '../core/reads';
@@ -45,6 +46,12 @@ export const clusterReads: readonly Read<Self>[] = [
   { name: 'ssh-key', type: owned.Secret, refs: ({ spec }) => sshKeys(spec) },
   { name: 'credentials', type: owned.Secret, refs: ({ spec }) => credentials(spec) },
 ];
+
+/** Machines that a person says are gone for good. No field when there are none, so that inputs are as they were without it. */
+function lostMachines({ metadata }: Self): { readonly lost?: readonly string[] } {
+  const lost = (metadata.annotations?.[LOST_MACHINES_ANNOTATION] ?? '').split(/[\s,]+/).filter((word) => word !== '');
+  return lost.length === 0 ? {} : { lost: [...new Set(lost)].sort() };
+}
 
 /** A way to say what the cluster is, with the plans that serve it. */
 interface Source {
@@ -101,11 +108,12 @@ const provision = (source: Source): Effect<Self> => ({
   phase: 'apply',
   plan: source.plans.up,
   when: ({ spec }) => source.given(spec),
-  input: ({ spec, metadata }, read) => ({
-    cluster: metadata.name,
-    ...source.what(spec),
-    sshKey: spec.sshKeySecretRef,
-    digests: source.digests(spec, read),
+  input: (self, read) => ({
+    cluster: self.metadata.name,
+    ...source.what(self.spec),
+    sshKey: self.spec.sshKeySecretRef,
+    digests: source.digests(self.spec, read),
+    ...lostMachines(self),
   }),
   ...(source.files === undefined ? {} : { files: ({ spec }: Self) => source.files?.(spec) ?? [] }),
   timeoutSeconds: 4 * HOUR_SECONDS,
@@ -119,7 +127,12 @@ const remove = (source: Source): Effect<Self> => ({
   phase: 'remove',
   plan: source.plans.remove,
   when: ({ spec }) => source.given(spec) && spec.deletionPolicy === 'Delete',
-  input: ({ spec, metadata }) => ({ cluster: metadata.name, ...source.what(spec), sshKey: spec.sshKeySecretRef }),
+  input: (self) => ({
+    cluster: self.metadata.name,
+    ...source.what(self.spec),
+    sshKey: self.spec.sshKeySecretRef,
+    ...lostMachines(self),
+  }),
   timeoutSeconds: HOUR_SECONDS,
   maxAttempts: ({ spec }) => spec.maxAttempts,
 });

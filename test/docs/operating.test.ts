@@ -71,9 +71,11 @@ test('every annotation is documented, and the table holds those for people', () 
   );
   expect(own.length).toBeGreaterThan(5);
   expect(own.filter((annotation) => !mentioned(annotation))).toEqual([]);
-  const { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION, FORCE_REMOVE_ANNOTATION } = envelope;
+  const { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION } = envelope;
+  const { FORCE_REMOVE_ANNOTATION, LOST_MACHINES_ANNOTATION } = envelope;
+  const forPeople = [PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION];
   expect(documented('## Annotations for people')).toEqual(
-    sorted([PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, ADOPT_ANNOTATION, FORCE_REMOVE_ANNOTATION]),
+    sorted([...forPeople, FORCE_REMOVE_ANNOTATION, LOST_MACHINES_ANNOTATION]),
   );
 });
 

@@ -2,11 +2,12 @@ import type { Node } from '../cluster-input';
 import { command } from '../shell/quote';
 import { script } from '../shell/script';
 import { BROKEN, WAIT } from '../shell/wait';
-import type { Task } from '../task';
+import type { StdinValue, Task } from '../task';
 import { nodeGeneration } from './config';
 import type { ServerInput } from './facts';
 import { findNode, kubectl } from './kubectl';
 import { layoutOf, machineOf } from './layout';
+import { preflightId, turnOfOthers } from './turn';
 
 type Drain = NonNullable<NonNullable<ServerInput['options']['upgradeStrategy']>['drain']>;
 
@@ -20,6 +21,19 @@ export const drainSeconds = (input: ServerInput): number => input.options.upgrad
 export const APPLIED = 'kindred.dev/applied';
 /** The annotation on a node that we cordoned, and may uncordon. */
 export const CORDONED = 'kindred.dev/cordoned';
+
+/**
+ * What draining says about the node: `yes` or `no`, and `unknown` where there is no cluster yet or no answer. A service that runs on a machine
+ * whose node was deleted registers it only when it is started again.
+ */
+const NODE_KNOWN = 'node';
+
+/** What installing reads of it. It is no reason to run again. */
+export const nodeKnown = ({ address }: Node): StdinValue => ({
+  name: NODE_KNOWN,
+  from: { output: { task: `${address}/drain`, name: NODE_KNOWN } },
+  volatile: true,
+});
 
 /** Uncordons a node that we cordoned, and no other. */
 export const UNCORDON = `ours=$(annotation cordoned)
@@ -37,8 +51,11 @@ export function drainTask(input: ServerInput, node: Node, after: readonly string
     id: `${node.address}/drain`,
     description: `Cordons ${node.address} before it changes`,
     machine: machineOf(input, admin),
-    after,
+    after: [...after, preflightId(node)],
     apply: applyScript(input, node, admin, seconds),
+    // So that it runs whenever installing does, which reads what it gives.
+    stdin: [turnOfOthers(node)],
+    outputs: [NODE_KNOWN],
     timeoutSeconds: 2 * seconds,
   };
 }
@@ -53,7 +70,7 @@ function applyScript(input: ServerInput, node: Node, admin: Node, lockSeconds: n
   };
   const noAnswer =
     node === admin
-      ? 'note "the API does not answer, so this server was not cordoned"\n  finish'
+      ? 'note "the API does not answer, so this server was not cordoned"\n  give node unknown\n  finish'
       : `die NoApi ${JSON.stringify(`the API on ${admin.address} does not answer, so ${node.address} is left alone. Bring that server back first`)}`;
   const drain = input.options.upgradeStrategy?.drain;
   return script(props, [
@@ -64,13 +81,18 @@ function applyScript(input: ServerInput, node: Node, admin: Node, lockSeconds: n
     `wanted=${nodeGeneration(input, node)}
 if ! has_cluster; then
   note "there is no cluster yet"
+  give node unknown
   finish
 fi
 if ! wait_for 30 api_answers; then
   ${noAnswer}
 fi
 find_node
-if [ -z "$node" ]; then finish; fi
+if [ -z "$node" ]; then
+  give node no
+  finish
+fi
+give node yes
 applied=$(annotation applied)
 # A node that was never ready has nothing to drain.
 if [ -z "$applied" ]; then finish; fi

@@ -5,10 +5,12 @@ import { SERVICE } from '../shell/service';
 import { BROKEN, WAIT } from '../shell/wait';
 import type { StdinValue, Task } from '../task';
 import { configText, nodeGeneration } from './config';
+import { nodeKnown } from './drain';
 import { factsOf } from './facts';
 import type { ServerInput } from './facts';
 import { isServer, machineOf } from './layout';
 import { kubectl } from './kubectl';
+import { joinAnew } from './members';
 import { secretFiles, tokenValue } from './secrets';
 import { preflightId, turnValue } from './turn';
 import { noteUnchangeable } from './unchangeable';
@@ -30,9 +32,9 @@ export function installTask(input: ServerInput, node: Node, after: readonly stri
     machine: machineOf(input, node),
     // The removal reads the turn too, so it must come before what the preflight gave is forgotten.
     after: [...after, preflightId(node)],
-    apply: applyScript(input, node, stdin),
+    apply: applyScript(input, node, [...stdin, nodeKnown(node)]),
     remove: uninstallScript(input, node),
-    stdin: [...stdin, turnValue(node)],
+    stdin: [...stdin, nodeKnown(node), turnValue(node)],
     removeReadsStdin: false,
     timeoutSeconds: 2 * MACHINE_LOCK_SECONDS,
   };
@@ -62,7 +64,8 @@ function applyScript(input: ServerInput, node: Node, stdin: readonly StdinValue[
     `if [ -f "$state/installation" ] && [ "$(cat "$state/installation")" != "$program $kind" ]; then
   die RoleChanged "this machine runs $(cat "$state/installation"), and is to run $program $kind. Remove the node from the cluster, then add it again"
 fi
-if marked && in_place && is_up; then finish; fi
+${joinAnew(input, node)}
+if [ "$node" != no ] && marked && in_place && is_up; then finish; fi
 changed=true
 printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
     ...(kind === 'server' ? ['printf \'%s\' "$token" | put "$state/token" 600'] : []),

@@ -45,6 +45,7 @@ export function memberTask(input: ServerInput, node: Node, after: readonly strin
   const body = `if ! wait_for 120 api_answers; then broken NoApi "the API on this machine does not answer"; fi
 find_node
 if [ -z "$node" ]; then die Failed ${sh(`${admin.address} is not a node of the cluster that ${node.address} is in, though it is ready in its own`)}; fi
+: >"$state/joined"
 finish`;
   return {
     id,

@@ -36,12 +36,18 @@ export const turnValue = (node: Node): StdinValue => ({
   from: { output: { task: preflightId(node), name: TURN } },
 });
 
+/** What a task reads that runs with the steps of a node, and whose own change is no change of the node. */
+export const turnOfOthers = (node: Node): StdinValue => ({ ...turnValue(node), name: 'with' });
+
 /** What the preflight of a node reads: a hash of the steps that read its turn. Their secrets are not in it. */
 export function changeValue(node: Node, tasks: readonly Task[]): StdinValue {
-  const steps = tasks.filter(({ stdin = [] }) => stdin.some(({ from }) => isTurnOf(from, preflightId(node))));
+  const steps = tasks.filter((task) => isStepOf(task, preflightId(node)));
   return { name: CHANGE, from: { text: sha256(steps.map(({ apply }) => apply).join('\n')) } };
 }
 
-/** Whether that is where the turn comes from that a preflight gives. */
-export const isTurnOf = (from: StdinValue['from'], preflight: string): boolean =>
-  'output' in from && from.output.task === preflight && from.output.name === TURN;
+/** Whether a task is one of the steps that a preflight gives their turn: one whose change is a change of the node. */
+export const isStepOf = ({ stdin = [] }: Task, preflight: string): boolean =>
+  stdin.some(
+    ({ name, from }) =>
+      name === TURN && 'output' in from && from.output.task === preflight && from.output.name === TURN,
+  );

@@ -7,7 +7,7 @@ import { factsOf } from './facts';
 import type { ServerInput } from './facts';
 import { kubectl } from './kubectl';
 import { isServer } from './layout';
-import { leaveFirst } from './members';
+import { leaveFirst, removalFacts } from './members';
 
 /** How long an uninstaller may take, in seconds. */
 const UNINSTALL_SECONDS = 600;
@@ -23,6 +23,7 @@ export function uninstallScript(input: ServerInput, node: Node): string {
     cluster: input.name,
     id: `${node.address}/install`,
     doing: `removing ${label} from ${node.address}`,
+    stdin: removalFacts,
     lockSeconds: UNINSTALL_SECONDS + 60,
   };
   return script(props, [
@@ -33,7 +34,7 @@ export function uninstallScript(input: ServerInput, node: Node): string {
 unit=${service[kind]}
 if [ ! -f "$state/installation" ]; then
   note "nothing of the cluster is installed on this machine"
-  rm -rf "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn"
+  rm -rf "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn" "$state/joined" "$state/standing"
   finish
 fi
 changed=true`,
@@ -55,7 +56,7 @@ for left in ${['/usr/local/bin', '/usr/bin', '/opt/rke2/bin'].map((folder) => `$
 log=/dev/null
 exec >/dev/null 2>&1
 # The lock stays: someone may be waiting for it.
-rm -rf "$state/log" "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn"
+rm -rf "$state/log" "$state/marker" "$state/token" "$state/installer" "$state/unchangeable" "$state/installing" "$state/turn" "$state/joined" "$state/standing"
 rm -f "$state/installation"
 finish`,
   ]);

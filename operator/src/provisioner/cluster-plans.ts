@@ -1,9 +1,12 @@
+import { LOST_MACHINES_ANNOTATION } from '../../../constructs/core/envelope';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { apiServers, stillMembers } from '../../../constructs/provision';
+import type { ClusterInput, RemovalFacts } from '../../../constructs/provision';
 import type { ApiClient } from '../client/api-client';
 import { PlanError, RunInterrupted } from '../effects/plan-runner';
 import type { PlanEnd, PlanRun } from '../effects/plan-runner';
 import { LocalTransport, MachineTransport, SshTransport, carryOut } from '../tasks';
-import type { CarriedOut, TaskEvent, TaskRecord, Transport } from '../tasks';
+import type { CarriedOut, TaskError, TaskEvent, TaskRecord, Transport } from '../tasks';
 import { ClusterNodes } from './cluster-nodes';
 import type { NodeStatus } from './cluster-nodes';
 import { wantedCluster } from './cluster-source';
@@ -37,13 +40,14 @@ export function isRetained({ spec }: KubeObject): boolean {
  */
 export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
   const state = new ClusterState(run.values);
-  const wanted = await wantedCluster(run, state.applied, options.configDir);
+  const wanted = await wantedCluster(run, standing(state), options.configDir);
   const nodes = new ClusterNodes(wanted.nodes, nodesOf(run.object));
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
   // Before anything is begun: the removal needs them, and their source may be gone by then.
   await state.putTexts(wanted.texts);
-  const { records, changed } = await carry(run, options, state, wanted.plan, wanted.texts, nodes);
+  const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : factsOf(wanted.input);
+  const { records, changed } = await carry(run, options, state, { ...wanted, facts }, nodes);
   if (wanted.input !== undefined) await state.putApplied(wanted.input);
   const text = kubeconfigText(records, wanted);
   const { namespace } = options;
@@ -67,23 +71,51 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
 export async function clusterRemove(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
   const state = new ClusterState(run.values);
   const nodes = new ClusterNodes([], nodesOf(run.object));
-  const { changed } = await carry(run, options, state, [], state.texts, nodes);
+  const wanted = { plan: [], texts: state.texts, nodes: [], facts: { whole: 'yes' } };
+  const { changed } = await carry(run, options, state, wanted, nodes);
   await state.putApplied(undefined);
   await state.putTexts({});
   return { message: `${changed.length} tasks took something away.`, status: { nodes: [] } };
+}
+
+/** What was applied last, with the machines that are surely members of it still. */
+function standing({ applied, records }: ClusterState): ClusterInput | undefined {
+  const members = records.find(({ task }) => task.id === 'members')?.task;
+  return applied === undefined ? undefined : { ...applied, nodes: stillMembers(applied.nodes, members) };
+}
+
+const factsOf = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({
+  servers: apiServers(input).join(' '),
+});
+
+/** Machines that a person says are gone for good. @throws PlanError when one of them is still wanted */
+function lostMachines({ object, run }: PlanRun, wanted: readonly { readonly address: string }[]): ReadonlySet<string> {
+  const lost = new Set((run.input['lost'] as readonly string[] | undefined) ?? []);
+  const both = wanted.filter(({ address }) => lost.has(address)).map(({ address }) => address);
+  if (both.length === 0) return lost;
+  const message =
+    `the annotation ${LOST_MACHINES_ANNOTATION} of Cluster ${object.metadata.name} says that ${both.join(', ')} is gone for good, ` +
+    'but the spec has it. Take it out of one of the two';
+  throw new PlanError('ErrInvalidConfig', message, { hopeless: true });
 }
 
 async function carry(
   run: PlanRun,
   options: ClusterPlanOptions,
   state: ClusterState,
-  plan: WantedCluster['plan'],
-  texts: WantedCluster['texts'],
+  {
+    plan,
+    texts,
+    nodes: wanted,
+    facts,
+  }: Pick<WantedCluster, 'plan' | 'texts' | 'nodes'> & { readonly facts: RemovalFacts },
   nodes: ClusterNodes,
 ): Promise<CarriedOut> {
+  const lost = lostMachines(run, wanted);
   const onEvent = (event: TaskEvent): void => {
     nodes.happened(event);
     const { task, action, phase, message } = event;
+    if (phase === 'skipped') run.warn({ reason: 'MachineLost', message: `${task.id}: ${message ?? ''}` });
     const what = action === 'remove' ? `taking away: ${task.description}` : task.description;
     const text = phase === 'failed' ? `${task.id} failed: ${message ?? ''}` : `${task.id}: ${what}`;
     run.report({ message: text, status: { nodes: nodes.list() }, event: phase === 'started' });
@@ -102,16 +134,35 @@ async function carry(
       run.mayGoOn();
     },
     signal: run.stop,
+    removalValues: Object.entries(facts).map(([name, value]) => ({ name, value: String(value) })),
+    isLost: ({ address }) => lost.has(address),
     onEvent,
   });
   nodes.keepOnly(end.records);
   const [first, ...others] = end.errors;
   if (first !== undefined) {
-    const message = [first, ...others].map((error) => error.message).join('; ');
+    const message = [first, ...others]
+      .map((error) => `${error.message}${adviceFor(error, plan, run, state)}`)
+      .join('; ');
     throw new PlanError(first.reason, message, { status: { nodes: nodes.list() }, cause: first });
   }
   if (!end.complete) throw new RunInterrupted('The operator stopped; the run goes on where it was.');
   return end;
+}
+
+/** A machine that has left the spec and cannot be reached may be gone for good; only a person can know. */
+function adviceFor(
+  { task, reason }: TaskError,
+  plan: WantedCluster['plan'],
+  { object }: PlanRun,
+  { records }: ClusterState,
+): string {
+  const machine = records.find((record) => record.task.id === task)?.task.machine;
+  if (machine === undefined || reason !== 'Unreachable' || plan.some(({ id }) => id === task)) return '';
+  return (
+    `. It is no longer in the spec. If it is gone for good, say so: kubectl annotate cluster ${object.metadata.name} ` +
+    `${LOST_MACHINES_ANNOTATION}=${machine.address}`
+  );
 }
 
 function transportOf(run: PlanRun, options: ClusterPlanOptions, state: ClusterState): Transport {

@@ -5,7 +5,8 @@ import { TaskRecords, type TaskRecord } from './task-record';
 import type { TaskError } from './task-error';
 import type { ValueLookup } from './task-input';
 import type { Transport } from './transport';
-import type { Task } from '../../../constructs/provision/task';
+import type { NamedValue } from '../../../constructs/provision/stdin';
+import type { Machine, Task } from '../../../constructs/provision/task';
 
 /** What to carry out, and with what. */
 export interface CarryOutOptions {
@@ -24,6 +25,13 @@ export interface CarryOutOptions {
   readonly concurrency?: number;
   /** Ends the carrying out: what is under way comes to its end, nothing else starts. */
   readonly signal?: AbortSignal;
+  /** What each removal reads besides what its record names. @default nothing */
+  readonly removalValues?: readonly NamedValue[];
+  /**
+   * Whether a machine is gone for good. What would have to be removed there is forgotten instead, with an event `skipped`.
+   * @default none is
+   */
+  readonly isLost?: (machine: Machine) => boolean;
   readonly onEvent?: (event: TaskEvent) => void;
 }
 
@@ -31,7 +39,7 @@ export interface CarryOutOptions {
 export interface TaskEvent {
   readonly task: Pick<Task, 'id' | 'description'>;
   readonly action: 'apply' | 'remove';
-  readonly phase: 'started' | 'succeeded' | 'failed';
+  readonly phase: 'started' | 'succeeded' | 'failed' | 'skipped';
   /** Whether anything was done on the machine; once it succeeded. */
   readonly changed?: boolean;
   /** Why it failed, or what its script says. */
@@ -77,12 +85,15 @@ export async function carryOut(options: CarryOutOptions): Promise<CarriedOut> {
   const save = oneAtATime(() => options.save(known.list()));
   const context: CarryOutContext = { ...options, save, known, ran: [], changed: [] };
   requireOrder(plan);
+  const wanted = new Set(plan.map(({ id }) => id));
+  // What leaves the plan may be undone by any of its tasks: should it come back, it is not known to stand.
+  for (const { task, outputs } of known.list().filter(({ task: { id } }) => !wanted.has(id)))
+    known.set({ task, outputs });
   const applying = await runInOrder({
     steps: plan.map((task) => ({ id: task.id, after: task.after, run: () => applyTask(task, context) })),
     concurrency,
     signal,
   });
-  const wanted = new Set(plan.map(({ id }) => id));
   const gone = known.list().filter(({ task }) => !wanted.has(task.id));
   const removing = applying.complete
     ? await runInOrder({ steps: removals(gone, context), concurrency, signal })

@@ -3,10 +3,10 @@ import * as command from '@pulumi/command';
 import * as pulumi from '@pulumi/pulumi';
 import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constructs/provision';
 import type { LeafSource, Machine, OutputRef, StdinValue, Task } from '../../../constructs/provision';
-import { CHANGE, TURN, isTurnOf } from '../../../constructs/provision/server/turn';
+import { CHANGE, TURN, isStepOf } from '../../../constructs/provision/server/turn';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import type { PlannedTask } from './plan';
-import { removalsTogether } from './removal-order';
+import { removalStdin, removalsTogether } from './removal-order';
 import { launcher, launcherStdin } from './wire';
 
 /** How the tasks are carried out. */
@@ -43,11 +43,7 @@ interface Part {
 }
 
 const APPLY: Part = { script: ({ apply }) => apply, values: ({ stdin = [] }) => stdin };
-/** Nothing of what is taken away depends on how often it was changed before. */
-const REMOVE: Part = {
-  script: ({ remove = '' }) => remove,
-  values: ({ stdin = [] }) => stdin.filter(({ name }) => name !== TURN),
-};
+const REMOVE: Part = { script: ({ remove = '' }) => remove, values: removalStdin };
 
 /**
  * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
@@ -100,7 +96,7 @@ export class TaskCommands {
     const own = [task, ...(this.together.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
     const pointless = isPointless(task) || isOutOfReach(task);
     // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
-    if (pointless && (task.outputs ?? []).length === 0) return;
+    if (pointless && !this.isNeeded(task)) return;
     const line = this.line(planned, task.id, APPLY);
     this.applied.set(
       task.id,
@@ -109,6 +105,15 @@ export class TaskCommands {
         ...(pointless ? { ignoreChanges: [...INPUTS] } : {}),
       }),
     );
+  }
+
+  /** Whether the outputs of a task are read by one that is carried out, or by the component itself. */
+  private isNeeded({ id, outputs = [] }: Task): boolean {
+    const readers = [...this.planned.values()].filter(({ task: { stdin } }) =>
+      leavesIn(stdin).some((leaf) => 'output' in leaf && leaf.output.task === id),
+    );
+    const isDone = ({ task }: PlannedTask) => !this.options.isPointless(task) && !this.options.isOutOfReach(task);
+    return outputs.length > 0 && (readers.length === 0 || readers.some(isDone));
   }
 
   /** Once, whether with an earlier task of its machine or with its own. */
@@ -187,9 +192,7 @@ export class TaskCommands {
    */
   private stepsAfter({ id, outputs = [] }: Task): readonly PlannedTask[] {
     if (!outputs.includes(TURN)) return [];
-    return [...this.planned.values()].filter(({ task: { stdin = [] } }) =>
-      stdin.some(({ from }) => isTurnOf(from, id)),
-    );
+    return [...this.planned.values()].filter(({ task }) => isStepOf(task, id));
   }
 
   private valueOf(leaf: LeafSource): pulumi.Input<string> {

@@ -1,4 +1,10 @@
-import type { Source, Task } from '../../../constructs/provision';
+import type { Source, StdinValue, Task } from '../../../constructs/provision';
+import { TURN } from '../../../constructs/provision/server/turn';
+
+/** What a removal reads. Nothing of what is taken away depends on how often it was changed before. */
+export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): readonly StdinValue[] {
+  return removeReadsStdin ? stdin.filter(({ name }) => name !== TURN) : [];
+}
 
 /**
  * Which removals must be registered together: by the task before which that happens, the later tasks of the same machine, in the order of the plan.
@@ -30,7 +36,7 @@ export function removalsTogether(
     const known = before.get(first.id) ?? new Set();
     const byId = new Map(tasks.map((each) => [each.id, each]));
     const own = [...(before.get(task.id) ?? [])].filter((id) => !known.has(id));
-    const reads = (task.stdin ?? []).flatMap(({ from }) => tasksRead(from));
+    const reads = removalStdin(task).flatMap(({ from }) => tasksRead(from));
     return (
       own.every((id) => serves(byId.get(id) ?? task) === serves(task)) &&
       reads.every((id) => known.has(id) && id !== task.id)

@@ -64,7 +64,7 @@ describe('the envelope', () => {
       .sort()
       .filter(([name]) => name.endsWith('_ANNOTATION'));
     expect(annotations.map(([, value]) => value)).toEqual(
-      ['adopt', 'force-remove', 'hash', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map(
+      ['adopt', 'force-remove', 'hash', 'lost-machines', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map(
         (name) => `${PREFIX}${name}`,
       ),
     );

@@ -23,14 +23,20 @@ export class StandInMachines {
   /** Begins a step. @param stdin - what it reads, without the script */
   begin(id: string, script: string, stdin: string): Said {
     this.#begun.push(id);
-    const lines = stdin.split('\n').filter((line) => !line.startsWith('turn '));
+    const lines = stdin.split('\n').filter((line) => !/^(turn|with) /.test(line));
     this.made.set(
       id,
       createHash('sha256')
         .update([script, ...lines].join('\n'))
         .digest('hex'),
     );
-    const outputs = { token: 'token', kubeconfig: 'kubeconfig', hostname: id, turn: this.#turn(id, stdin) };
+    const outputs = {
+      token: 'token',
+      kubeconfig: 'kubeconfig',
+      hostname: id,
+      node: 'yes',
+      turn: this.#turn(id, stdin),
+    };
     const ok = id !== this.failing;
     const coded = Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, base64(value)]));
     const answer = { ok, changed: true, ...(ok ? {} : { reason: 'Failed', message: 'it fails' }), outputs: coded };

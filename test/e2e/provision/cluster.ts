@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clusterInput, clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOf } from '../../../constructs/provision';
-import type { ClusterInput, Task } from '../../../constructs/provision';
+import { apiServers, clusterInput, clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOf } from '../../../constructs/provision';
+import type { ClusterInput, NamedValue, Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import { k3sOptions } from '../../../constructs/provision/config/cluster-k3s';
 import { nodes as nodesSchema } from '../../../constructs/provision/config/cluster-node';
@@ -67,7 +67,7 @@ export class TestCluster {
   /** Brings the machines to what is wanted; nothing wanted = all of it is taken away. */
   async carryOut(
     wanted: Wanted | undefined,
-    more: { transport?: Transport; signal?: AbortSignal } = {},
+    more: { transport?: Transport; signal?: AbortSignal; lost?: readonly TestHost[] } = {},
   ): Promise<CarriedOut> {
     return carryOut({
       plan: wanted === undefined ? [] : this.plan(wanted),
@@ -84,6 +84,8 @@ export class TestCluster {
       },
       onEvent: (event) => this.events.push(event),
       ...(more.signal && { signal: more.signal }),
+      removalValues: [wanted === undefined ? { name: 'whole', value: 'yes' } : this.#servers(wanted)],
+      isLost: ({ address }) => more.lost?.some((host) => host.address === address) === true,
     });
   }
 
@@ -102,6 +104,12 @@ export class TestCluster {
     const file = join(this.folder, `${this.name}.kubeconfig`);
     writeFileSync(file, Buffer.from(record?.outputs[KUBECONFIG_OUTPUT] ?? '', 'base64'), { mode: 0o600 });
     return file;
+  }
+
+  /** What the provisioner tells removals of the servers that stay. */
+  #servers(wanted: Wanted): NamedValue {
+    const input = this.input(wanted);
+    return { name: 'servers', value: input.distribution === 'rke' ? '' : apiServers(input).join(' ') };
   }
 
   #secret({ name, key }: ObjectKeyRef): string {

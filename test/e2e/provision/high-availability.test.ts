@@ -1,4 +1,5 @@
 import { kubectl } from '../../../local/testing';
+import { MachineError, type Transport } from '../../../operator/src/tasks';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -162,6 +163,53 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
     expect(await etcdMembers(hosts.get(names[0]!))).toEqual(members);
     for (const host of hosts.all) if (!names.includes(host.name)) expect(await leftovers(host)).toBe('');
     expect((await cluster.carryOut(next)).ran).toEqual([]);
+  });
+
+  test('a server that was removed, and not uninstalled, joins anew', async () => {
+    const three = wanted('v1.34.2+rke2r1', ['s3', 's1', 's2', 'a1']);
+    expect(await cluster.carryOut(three)).toMatchObject({ complete: true, errors: [] });
+    const stop = new AbortController();
+    const transport: Transport = {
+      run: async (request) => {
+        const result = await cluster.transport().run(request);
+        if (request.script.startsWith('# members of')) stop.abort();
+        return result;
+      },
+    };
+    const one = wanted('v1.34.2+rke2r1', ['s3', 'a1']);
+    expect(await cluster.carryOut(one, { transport, signal: stop.signal })).toMatchObject({
+      complete: false,
+      errors: [],
+    });
+    expect(await etcdMembers(hosts.get('s3'))).toEqual(['s3']);
+    expect(await leftovers(hosts.get('s1'))).toContain('/usr/local/bin/rke2');
+    expect(await cluster.carryOut(three)).toMatchObject({ complete: true, errors: [] });
+    plane = { adminKubeconfig: cluster.kubeconfig(three), dataDir: folder };
+    expect(await nodes()).toEqual(['a1', 's1', 's2', 's3'].map((name) => `${name} v1.34.2+rke2r1`));
+    expect(await etcdMembers(hosts.get('s3'))).toEqual(['s1', 's2', 's3']);
+  });
+
+  test('a machine that is gone for good leaves through one that stays', async () => {
+    const dead = hosts.get('s3');
+    await dead.exec('systemctl stop rke2-server');
+    const transport: Transport = {
+      run: (request) =>
+        request.machine?.address === dead.address
+          ? Promise.reject(new MachineError('Unreachable', `${dead.address} cannot be reached`))
+          : cluster.transport().run(request),
+    };
+    const without = wanted('v1.34.2+rke2r1', ['s1', 's2', 'a1']);
+    const unreachable = await cluster.carryOut(without, { transport });
+    expect(unreachable.errors.map(({ reason }) => reason)).toEqual(['Unreachable']);
+    // It has left the cluster all the same: only its software could not be removed.
+    plane = { adminKubeconfig: cluster.kubeconfig(without), dataDir: folder };
+    expect(await etcdMembers(hosts.get('s1'))).toEqual(['s1', 's2']);
+    cluster.events.length = 0;
+    expect(await cluster.carryOut(without, { transport, lost: [dead] })).toMatchObject({ complete: true, errors: [] });
+    const skipped = cluster.events.filter(({ phase }) => phase === 'skipped').map(({ task }) => task.id);
+    expect(skipped).toContain(`${dead.address}/install`);
+    expect(await nodes()).toEqual(['a1', 's1', 's2'].map((name) => `${name} v1.34.2+rke2r1`));
+    await dead.exec('rke2-uninstall.sh; rm -rf /var/lib/kindred');
   });
 
   test('is taken away', async () => {

@@ -147,7 +147,7 @@ describe('carryOut', () => {
     ]);
     expect(log()).toEqual(['apply old', 'apply a', 'apply b']);
     expect(saved.map(({ task: { id }, inputHash, outputs }) => [id, inputHash !== undefined, outputs])).toEqual([
-      ['old', true, {}],
+      ['old', false, {}],
       ['a', true, {}],
       ['b', false, { half: 'eA==' }],
     ]);

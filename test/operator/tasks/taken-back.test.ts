@@ -63,7 +63,7 @@ test('one machine that is tried again does not have the others begin again', asy
   machines.failing = '10.0.0.2/install';
   expect(await act({})).toMatchObject({ complete: false });
   machines.failing = undefined;
-  expect((await act({})).ran).toEqual(['10.0.0.2/install', '10.0.0.2/ready']);
+  expect((await act({})).ran).toEqual(['10.0.0.2/install', '10.0.0.2/ready', 'members']);
 });
 
 test('what its removal reads of a machine is there until the machine is gone', async () => {
@@ -71,5 +71,5 @@ test('what its removal reads of a machine is there until the machine is gone', a
   expect(await act({ nodes: NODES.slice(0, 1) })).toMatchObject({ complete: true, errors: [] });
   expect(removed).toEqual(['10.0.0.2/ready', '10.0.0.2/install']);
   expect(await act(undefined)).toMatchObject({ complete: true, errors: [] });
-  expect(removed.slice(2)).toEqual(['10.0.0.1/ready', '10.0.0.1/install']);
+  expect(removed.slice(2)).toEqual(['members', '10.0.0.1/member', '10.0.0.1/ready', '10.0.0.1/install']);
 });

@@ -17,7 +17,8 @@ describe.each(shells)('nodes that left the plan, in %s', (_, shell) => {
   function run(wanted: readonly number[], nodes: readonly string[]) {
     server.set('nodelist', `${nodes.join('\n')}\n`);
     const machines = wanted.map((n) => node(`10.0.0.${n}`, { roles: ['controlplane', 'etcd', 'worker'] }));
-    const { answer } = server.run(input({ nodes: machines }), 'members');
+    const staying = ` ${wanted.map((n) => `10.0.0.${n}`).join(' ')} `;
+    const { answer } = server.run(input({ nodes: machines }), 'members', { staying });
     const asked = server.get('asked').split('\n');
     const deleted = asked.flatMap((words) => /^delete node (\S+)/.exec(words)?.[1] ?? []);
     const drained = asked.flatMap((words) => /^drain (\S+)/.exec(words)?.[1] ?? []);

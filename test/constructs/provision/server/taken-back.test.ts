@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { outputText } from '../../../../constructs/provision';
+import { base64, outputText } from '../../../../constructs/provision';
 import { nodeGeneration } from '../../../../constructs/provision/server/config';
 import { GIVE_TURN } from '../../../../constructs/provision/server/turn';
 import { preflightStart } from '../../../../constructs/provision/shell/preflight';
@@ -16,13 +16,15 @@ if (missingShells.length > 0) console.warn(`not tested, because not installed: $
 const [OLD, NEW] = [input(), input({ version: 'v1.34.9+k3s1' })];
 const BAD = input({ options: { extraArgs: { kubelet: { 'no-such-flag': 'x' } } } });
 
-const TOKEN = { token: 't'.repeat(64), secret_config: 'token: "t"\n' };
+/** What draining answers about a node that the cluster knows. */
+const known = (changed: boolean) => ({ ok: true, changed, outputs: { node: base64('yes') } });
+const GIVEN = { node: 'yes', token: 't'.repeat(64), secret_config: 'token: "t"\n' };
 
 describe.each(shells)('%s', (_, shell) => {
   test('drain takes back a cordon of ours', () => {
     const machine = new StandInServer(shell);
     machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
-    expect(machine.run(NEW, 'drain').answer).toEqual({ ok: true, changed: true });
+    expect(machine.run(NEW, 'drain').answer).toEqual(known(true));
     expect([machine.get('unschedulable'), machine.get('cordoned')]).toEqual([
       'true',
       expect.stringMatching(/^\w{16}$/),
@@ -31,9 +33,9 @@ describe.each(shells)('%s', (_, shell) => {
     expect(machine.run(OLD, 'drain').answer).toMatchObject({ ok: false, reason: 'UncordonFailed' });
     expect(machine.get('cordoned')).not.toBe('');
     machine.unset('refuses');
-    expect(machine.run(OLD, 'drain').answer).toEqual({ ok: true, changed: true });
+    expect(machine.run(OLD, 'drain').answer).toEqual(known(true));
     expect([machine.get('unschedulable'), machine.get('cordoned')]).toEqual(['', '']);
-    expect(machine.run(OLD, 'drain').answer).toEqual({ ok: true, changed: false });
+    expect(machine.run(OLD, 'drain').answer).toEqual(known(false));
   });
 
   test("drain leaves somebody else's cordon alone", () => {
@@ -41,7 +43,7 @@ describe.each(shells)('%s', (_, shell) => {
     machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
     machine.set('unschedulable', 'true');
     for (const wanted of [NEW, OLD]) {
-      expect(machine.run(wanted, 'drain').answer).toEqual({ ok: true, changed: false });
+      expect(machine.run(wanted, 'drain').answer).toEqual(known(false));
       expect([machine.get('unschedulable'), machine.get('cordoned')]).toEqual(['true', '']);
     }
   });
@@ -49,13 +51,13 @@ describe.each(shells)('%s', (_, shell) => {
   test('install writes again what was there before, even though the service came up late', () => {
     const machine = new StandInServer(shell);
     const config = (): string => readFileSync(machine.path('etc/k3s/config.yaml'), 'utf8');
-    expect(machine.run(OLD, 'install', TOKEN).answer).toEqual({ ok: true, changed: true });
+    expect(machine.run(OLD, 'install', GIVEN).answer).toEqual({ ok: true, changed: true });
     const before = config();
-    expect(machine.run(OLD, 'install', { ...TOKEN, turn: 'another' }).answer).toEqual({ ok: true, changed: false });
-    expect(machine.run(BAD, 'install', TOKEN).answer).toMatchObject({ ok: false, reason: 'NotUp' });
+    expect(machine.run(OLD, 'install', { ...GIVEN, turn: 'another' }).answer).toEqual({ ok: true, changed: false });
+    expect(machine.run(BAD, 'install', GIVEN).answer).toMatchObject({ ok: false, reason: 'NotUp' });
     expect(config()).not.toBe(before);
     machine.set('active', '');
-    expect(machine.run(OLD, 'install', TOKEN).answer).toEqual({ ok: true, changed: true });
+    expect(machine.run(OLD, 'install', GIVEN).answer).toEqual({ ok: true, changed: true });
     expect(config()).toBe(before);
     expect(machine.get('calls')).toBe('start\n'.repeat(3));
   });

@@ -48,7 +48,8 @@ async function begin(settings: Settings): Promise<{ readonly bootstrap: Bootstra
 
 /** A member that was promoted once needs nobody's word any more. */
 async function untilMember(settings: Settings): Promise<void> {
-  const mark = join(settings.data, 'server', 'promoted');
+  // With the data: a member that joins anew is promoted anew.
+  const mark = join(settings.data, 'server', 'db', 'etcd', 'promoted');
   if (existsSync(mark)) return;
   await until('being taken into etcd', 120, () => promote(settings));
   writeFileSync(mark, '');

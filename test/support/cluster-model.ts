@@ -1,0 +1,334 @@
+import type { Answer } from '../../constructs/provision';
+
+/** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */
+export interface ModelRun {
+  /** Id of the task. */
+  readonly id: string;
+  readonly action: 'apply' | 'remove';
+  /** Address of the machine. */
+  readonly on: string;
+  readonly script: string;
+  readonly values: Readonly<Record<string, string>>;
+  /** The run is cut in its middle: of what it does, the first half happens. */
+  readonly cut?: boolean;
+}
+
+/** A machine, as far as its part in a cluster goes. */
+interface MachineState {
+  installed: boolean;
+  joined: boolean;
+  standing: boolean;
+  token: string | undefined;
+  /** Roles that are processes: `controlplane,etcd`, `controlplane`, `etcd`, or nothing for an agent. */
+  roles: string;
+  /** The cluster that it was joined to. */
+  cluster: ClusterState | undefined;
+  /** Its service registered the node when it was started; it does not do so again by itself. */
+  registered: boolean;
+  /** Data of a member of etcd are on its disk. */
+  data: boolean;
+}
+
+/** A cluster: members of etcd, and the list of nodes, by address. */
+interface ClusterState {
+  readonly number: number;
+  readonly members: Set<string>;
+  readonly nodes: Set<string>;
+  /** It was complete once. */
+  stood: boolean;
+}
+
+class Refused extends Error {
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+const hosts = (text: string): readonly string[] =>
+  [...text.matchAll(/https:\/\/([0-9.]+):6443/g)].map(([, host]) => host ?? '');
+
+/**
+ * A model of etcd's members, the list of nodes and the machines of K3s clusters, on which plans are carried out without shells. It does what
+ * the scripts do, with the values that stand in their text: so a script that was recorded long ago does what it was recorded for.
+ *
+ * What must never happen is written down in `violations`.
+ */
+export class ClusterModel {
+  readonly machines = new Map<string, MachineState>();
+  readonly clusters: ClusterState[] = [];
+  readonly dead = new Set<string>();
+  readonly violations: string[] = [];
+  /** Machines of the plan that is being carried out; empty while the whole cluster is removed. */
+  wanted: ReadonlySet<string> = new Set();
+
+  machine(address: string): MachineState {
+    const found = this.machines.get(address);
+    if (found !== undefined) return found;
+    const made: MachineState = {
+      ...{
+        installed: false,
+        joined: false,
+        standing: false,
+        token: undefined,
+        roles: '',
+        registered: false,
+        cluster: undefined,
+        data: false,
+      },
+    };
+    this.machines.set(address, made);
+    return made;
+  }
+
+  /** Clusters of which something is left. */
+  get standing(): readonly ClusterState[] {
+    return this.clusters.filter(({ members }) => [...members].some((address) => this.machine(address).installed));
+  }
+
+  run(run: ModelRun): Answer {
+    const before = new Map(this.clusters.map((cluster) => [cluster, this.#hasQuorum(cluster)]));
+    const end = this.#end(run);
+    for (const [cluster, had] of before) {
+      const ended = ![...cluster.members].some((address) => this.machine(address).installed);
+      const allowed = this.wanted.size === 0 || (ended && !cluster.stood);
+      if (had && !this.#hasQuorum(cluster) && !allowed) {
+        this.violations.push(`${run.action} ${run.id} on ${run.on} cost cluster ${cluster.number} its quorum`);
+      }
+    }
+    return end;
+  }
+
+  #end(run: ModelRun): Answer {
+    try {
+      const outputs = this.#do(run);
+      const coded = Object.entries(outputs).map(
+        ([name, text]) => [name, Buffer.from(text).toString('base64')] as const,
+      );
+      return { ok: true, changed: true, ...(coded.length > 0 && { outputs: Object.fromEntries(coded) }) };
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return { ok: false, changed: false, reason: error.reason, message: error.reason };
+    }
+  }
+
+  #do(run: ModelRun): Readonly<Record<string, string>> {
+    const { id, action, on } = run;
+    const at = id.lastIndexOf('/');
+    const [address, what] = at < 0 ? ['', id] : [id.slice(0, at), id.slice(at + 1)];
+    switch (`${action} ${what}`) {
+      case 'apply preflight':
+        this.#preflight(run);
+        return { hostname: `host-${on}`, turn: 'x' };
+      case 'apply token':
+        return { token: this.#token(run) };
+      case 'apply drain':
+        if (address !== on && this.machine(on).cluster !== undefined && !this.#answers(on)) throw new Refused('NoApi');
+        return { node: this.#nodeKnown(address, on) };
+      case 'apply install':
+        this.#install(run);
+        return {};
+      case 'apply ready':
+        this.#ready(address, on);
+        return {};
+      case 'apply member':
+        if (!this.#answers(on)) throw new Refused('NoApi');
+        this.machine(on).joined = true;
+        return {};
+      case 'apply members':
+        this.#members(run);
+        return {};
+      case 'remove members':
+        this.machine(on).standing = false;
+        return {};
+      case 'remove ready':
+        this.#leave(address, on);
+        return {};
+      case 'remove install':
+        this.#uninstall(run);
+        return {};
+      case 'apply kubeconfig':
+        return { kubeconfig: 'text' };
+      default:
+        return {};
+    }
+  }
+
+  #preflight({ on, script }: ModelRun): void {
+    const machine = this.machine(on);
+    const roles = /^roles=(.*)$/m.exec(script)?.[1] ?? '';
+    if (machine.installed && machine.cluster !== undefined && machine.roles !== roles)
+      throw new Refused('PreflightFailed');
+  }
+
+  #token({ on, script }: ModelRun): string {
+    const machine = this.machine(on);
+    const asked = [...script.matchAll(/https:\/\/([0-9.]+):\d+\/ping/g)].map(([, host]) => host ?? '');
+    if (machine.token === undefined && asked.some((other) => this.#isUp(other))) throw new Refused('ClusterExists');
+    machine.token ??= `token of ${on}`;
+    return machine.token;
+  }
+
+  #install({ on, script, values, cut = false }: ModelRun): void {
+    const machine = this.machine(on);
+    const isServer = /^kind=server$/m.test(script);
+    const first = script.includes('cluster-init: true');
+    const roles = [
+      ...(isServer && !script.includes('disable-apiserver: true') ? ['controlplane'] : []),
+      ...(isServer && !script.includes('disable-etcd: true') ? ['etcd'] : []),
+    ];
+    if (machine.installed && machine.roles !== roles.join()) throw new Refused('RoleChanged');
+    machine.installed = true;
+    machine.roles = roles.join();
+    if (script.includes("answered=''") && machine.joined && machine.data && !this.#isUp(on))
+      this.#joinAnew(on, first, script);
+    if (this.#isUp(on)) {
+      if (values['node'] === 'no') machine.registered = true;
+      return;
+    }
+    if (roles.includes('etcd')) {
+      // A member that was removed does not start with its old data.
+      if (machine.data && machine.cluster?.members.has(on) !== true) throw new Refused('NotUp');
+      if (!machine.data) {
+        const cluster = first ? this.#begin() : this.#toJoin(on);
+        cluster.members.add(on);
+        machine.cluster = cluster;
+        machine.data = true;
+      }
+    } else machine.cluster = this.#toJoin(on);
+    if (cut) return;
+    if (isServer) machine.token ??= 'token';
+    if (machine.cluster === undefined || !this.#hasQuorum(machine.cluster)) throw new Refused('NotUp');
+    machine.registered = true;
+  }
+
+  #nodeKnown(address: string, on: string): string {
+    if (!this.#answers(on)) return 'unknown';
+    return this.machine(on).cluster?.nodes.has(address) === true ? 'yes' : 'no';
+  }
+
+  #joinAnew(on: string, first: boolean, script: string): void {
+    const machine = this.machine(on);
+    const line = /for server in (.*); do/.exec(script.slice(script.indexOf("answered=''")))?.[1] ?? '';
+    const server = hosts(line).find((other) => this.#answersTo(on, other));
+    if (server === undefined || this.machine(server).cluster?.nodes.has(on) === true) return;
+    if (first) throw new Refused('ClusterExists');
+    machine.data = false;
+    machine.joined = false;
+  }
+
+  #begin(): ClusterState {
+    if (this.standing.some(({ stood }) => stood) && this.wanted.size > 0) {
+      const kept = this.standing.flatMap(({ nodes }) => [...nodes]).filter((address) => this.wanted.has(address));
+      if (kept.length > 0) this.violations.push(`a second cluster was begun though ${kept.join()} are in one`);
+    }
+    const cluster: ClusterState = {
+      number: this.clusters.length + 1,
+      members: new Set(),
+      nodes: new Set(),
+      stood: false,
+    };
+    this.clusters.push(cluster);
+    return cluster;
+  }
+
+  /** The cluster behind the fixed address: that of the servers of the plan. */
+  #toJoin(on: string): ClusterState {
+    const servers = [...this.wanted].filter((address) => address !== on && this.machine(address).roles !== '');
+    const found = servers
+      .map((address) => this.machine(address).cluster)
+      .find((cluster) => cluster !== undefined && this.#hasQuorum(cluster));
+    if (found === undefined) throw new Refused('NotUp');
+    return found;
+  }
+
+  #ready(address: string, on: string): void {
+    const { cluster, installed, registered } = this.machine(address);
+    if (!this.#answers(on) || !installed || !registered || cluster !== this.machine(on).cluster || !this.#isUp(address))
+      throw new Refused('NotReady');
+    cluster?.nodes.add(address);
+  }
+
+  #members({ on, values, cut = false }: ModelRun): void {
+    const machine = this.machine(on);
+    const { cluster } = machine;
+    if (cluster === undefined || !this.#answers(on) || !cluster.nodes.has(on)) throw new Refused('NoApi');
+    machine.standing = true;
+    cluster.stood = true;
+    const staying = values['staying'] ?? '';
+    for (const address of staying.trim().split(' ')) if (!cluster.nodes.has(address)) throw new Refused('NotANode');
+    for (;;) {
+      const leaving = [...cluster.nodes].filter((address) => !staying.includes(` ${address} `));
+      const next = leaving.find((address) => !this.#isAlive(address)) ?? leaving[0];
+      if (next === undefined) return;
+      const rest = [...cluster.members].filter((address) => address !== next && cluster.nodes.has(address));
+      const ready = rest.filter((address) => this.#isAlive(address)).length;
+      if (cluster.members.has(next) && ready < Math.floor(rest.length / 2) + 1) throw new Refused('QuorumAtRisk');
+      this.#removeNode(next, cluster);
+      if (cut) return;
+    }
+  }
+
+  /** The removal of `ready`, on the server that was the admin when it was recorded. */
+  #leave(address: string, on: string): void {
+    const { cluster } = this.machine(on);
+    if (cluster === undefined || !this.#answers(on) || !cluster.nodes.has(address) || cluster.nodes.size === 1) return;
+    this.#removeNode(address, cluster);
+  }
+
+  #removeNode(address: string, cluster: ClusterState): void {
+    if (this.wanted.has(address))
+      this.violations.push(`${address} was removed from cluster ${cluster.number}, though it stays`);
+    if (!this.#hasQuorum(cluster)) throw new Refused('LeaveFailed');
+    cluster.nodes.delete(address);
+    this.machine(address).registered = false;
+    cluster.members.delete(address);
+  }
+
+  #uninstall({ on, script, values }: ModelRun): void {
+    const machine = this.machine(on);
+    if (this.wanted.has(on)) this.violations.push(`${on} was uninstalled, though it stays`);
+    const at = script.indexOf("answered=''");
+    if (machine.installed && at >= 0) {
+      const line = /for server in (.*); do/.exec(script.slice(at))?.[1] ?? '';
+      const server = [...hosts(values['servers'] ?? ''), ...hosts(line)].find((other) => this.#answersTo(on, other));
+      const cluster = server === undefined ? undefined : this.machine(server).cluster;
+      if (cluster?.nodes.has(on) === true) this.#removeNode(on, cluster);
+      if (server === undefined && values['whole'] !== 'yes' && machine.data) {
+        if (!script.includes('LastServer')) throw new Refused('LeaveFailed');
+        if (machine.standing) throw new Refused('LastServer');
+      }
+    }
+    const { cluster } = machine;
+    const others = [...(cluster?.members ?? [])].filter((address) => address !== on && this.machine(address).installed);
+    if (this.wanted.size > 0 && cluster?.members.has(on) === true && (others.length > 0 || cluster.stood)) {
+      this.violations.push(`${on} was uninstalled, though it is a member of etcd`);
+    }
+    this.machines.delete(on);
+  }
+
+  #isAlive(address: string): boolean {
+    return !this.dead.has(address) && this.machine(address).installed;
+  }
+
+  #hasQuorum({ members }: ClusterState): boolean {
+    const alive = [...members].filter((address) => this.#isAlive(address)).length;
+    return alive >= Math.floor(members.size / 2) + 1;
+  }
+
+  /** Whether the service of a machine works. */
+  #isUp(address: string): boolean {
+    const { cluster, roles } = this.machine(address);
+    if (cluster === undefined || !this.#isAlive(address) || !this.#hasQuorum(cluster)) return false;
+    return !roles.includes('etcd') || cluster.members.has(address);
+  }
+
+  #answers(address: string): boolean {
+    return this.machine(address).roles.includes('controlplane') && this.#isUp(address);
+  }
+
+  /** With the credentials of a machine's own cluster. */
+  #answersTo(asking: string, address: string): boolean {
+    const { cluster } = this.machine(asking);
+    return cluster !== undefined && this.machine(address).cluster === cluster && this.#answers(address);
+  }
+}
