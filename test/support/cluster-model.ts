@@ -1,4 +1,5 @@
 import type { Answer } from '../../constructs/provision';
+import type { WhatStands } from './cluster-specs';
 
 /** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */
 export interface ModelRun {
@@ -78,6 +79,20 @@ export class ClusterModel {
     };
     this.machines.set(address, made);
     return made;
+  }
+
+  get state(): WhatStands {
+    const [cluster, ...others] = this.standing;
+    return {
+      clusters: (cluster === undefined ? 0 : 1) + others.length,
+      nodes: [...(cluster?.nodes ?? [])].sort(),
+      members: [...(cluster?.members ?? [])].sort(),
+      installed: [...this.machines]
+        .filter(([, { installed }]) => installed)
+        .map(([address]) => address)
+        .sort(),
+      violations: this.violations,
+    };
   }
 
   /** Clusters of which something is left. */

@@ -4,22 +4,12 @@ import type { ClusterInput } from '../../../constructs/provision';
 import { MachineError, carryOut } from '../../../operator/src/tasks';
 import type { CarriedOut, TaskRecord } from '../../../operator/src/tasks';
 import { ClusterModel } from '../../support/cluster-model';
+import { ROLES, addressOf, servers, valuesIn, wantedState } from '../../support/cluster-specs';
+import type { Role, Spec } from '../../support/cluster-specs';
 import { inputOf, node } from '../../constructs/provision/inputs';
 
 /** From any cluster to any other, cut anywhere on the way: what stays is never removed, and etcd never loses its quorum by our doing. */
 
-const ROLES = {
-  all: ['controlplane', 'etcd', 'worker'],
-  etcd: ['etcd'],
-  api: ['controlplane'],
-  agent: ['worker'],
-} as const;
-type Role = keyof typeof ROLES;
-
-/** Machines in the order of the spec, by their last number, with what they do. */
-type Spec = readonly (readonly [number: number, role: Role])[];
-
-const addressOf = (number: number): string => `10.0.0.${number}`;
 const inputFrom = (spec: Spec): ClusterInput =>
   inputOf({
     distribution: 'k3s',
@@ -99,48 +89,10 @@ class Provisioner {
     });
   }
 
-  /** What stands: nodes, members of etcd, and machines with software. */
   get state() {
-    const [cluster, ...others] = this.model.standing;
-    return {
-      clusters: (cluster === undefined ? 0 : 1) + others.length,
-      nodes: [...(cluster?.nodes ?? [])].sort(),
-      members: [...(cluster?.members ?? [])].sort(),
-      installed: [...this.model.machines]
-        .filter(([, { installed }]) => installed)
-        .map(([address]) => address)
-        .sort(),
-      violations: this.model.violations,
-    };
+    return this.model.state;
   }
 }
-
-const valuesIn = (stdin: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    stdin
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => [
-        line.slice(0, line.indexOf(' ')),
-        Buffer.from(line.slice(line.indexOf(' ') + 1), 'base64').toString(),
-      ]),
-  );
-
-const wantedState = (spec: Spec, left: readonly number[] = []) => {
-  const addresses = spec.map(([number]) => addressOf(number)).sort();
-  return {
-    clusters: 1,
-    nodes: addresses,
-    members: spec
-      .filter(([, role]) => role === 'all' || role === 'etcd')
-      .map(([number]) => addressOf(number))
-      .sort(),
-    installed: [...addresses, ...left.map(addressOf)].sort(),
-    violations: [],
-  };
-};
-
-const servers = (...numbers: number[]): Spec => numbers.map((number) => [number, 'all'] as const);
 
 describe('transitions that lost a cluster once', () => {
   test.each([

@@ -42,7 +42,7 @@ head -c 1000000 /dev/zero >"/var/lib/rancher/$program/data/runtime"
 
 uninstaller=/usr/local/bin/$program-uninstall.sh
 if [ "$unit" = k3s-agent ]; then uninstaller=/usr/local/bin/k3s-agent-uninstall.sh; fi
-sed -e "s|@PROGRAM@|$program|" -e "s|@UNIT@|$unit|" -e "s|@SELF@|$uninstaller|" "$here/uninstall.sh" >"$uninstaller"
+sed -e "s|@PROGRAM@|$program|g" -e "s|@UNIT@|$unit|" -e "s|@SELF@|$uninstaller|" "$here/uninstall.sh" >"$uninstaller"
 chmod 755 "$uninstaller"
 
 cat >"/etc/systemd/system/$unit.service" <<END

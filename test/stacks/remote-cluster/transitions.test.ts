@@ -1,0 +1,164 @@
+import * as pulumi from '@pulumi/pulumi';
+import fc from 'fast-check';
+import { RemoteCluster } from '../../../stacks/components/remote-cluster';
+import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { ClusterModel } from '../../support/cluster-model';
+import { ROLES, addressOf, servers, valuesIn, wantedState } from '../../support/cluster-specs';
+import type { Spec } from '../../support/cluster-specs';
+import { Engine, InterruptedError, commandProvider, plain } from '../../support/pulumi-engine';
+import type { ProviderPackage, RunOptions, Values } from '../../support/pulumi-engine';
+import { server } from './clusters';
+
+/** From one cluster to another with Pulumi, where what is deleted carries what was recorded, and goes after all updates. */
+jest.setTimeout(300_000);
+
+const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
+
+/** The script in the first line of a Command's stdin. */
+const scriptIn = (line: string): string => decoded(/printf %s ([A-Za-z0-9+/=]+)/.exec(decoded(line))?.[1] ?? '');
+
+class Stack {
+  readonly model = new ClusterModel();
+  readonly engine: Engine;
+  #errors: string[] = [];
+
+  constructor() {
+    const commands: ProviderPackage = {
+      name: 'command',
+      configure: async () => ({
+        ...(await commandProvider().configure({})),
+        create: ({ inputs, name }) => Promise.resolve({ id: name, outputs: this.#ran(name, inputs, 'create') }),
+        update: ({ inputs, name }) => Promise.resolve({ outputs: this.#ran(name, inputs, 'update') }),
+        delete: ({ inputs, name }) => {
+          this.#ran(name, inputs, 'delete');
+          return Promise.resolve();
+        },
+      }),
+    };
+    this.engine = new Engine({ providers: [commands] });
+  }
+
+  /** @returns why it failed, or nothing */
+  async up(spec: Spec, options: RunOptions & { readonly lost?: readonly number[] } = {}): Promise<readonly string[]> {
+    this.model.wanted = new Set(spec.map(([number]) => addressOf(number)));
+    const { lost = [], ...run } = options;
+    return this.#run(() => this.engine.up(programOf(spec, lost), run));
+  }
+
+  async destroy(options: RunOptions = {}): Promise<readonly string[]> {
+    this.model.wanted = new Set();
+    return this.#run(() => this.engine.destroy(options));
+  }
+
+  async #run(work: () => Promise<unknown>): Promise<readonly string[]> {
+    this.#errors = [];
+    try {
+      await work();
+      return [];
+    } catch (error) {
+      if (this.#errors.length > 0) return this.#errors;
+      if (error instanceof InterruptedError) return ['Interrupted'];
+      throw error;
+    }
+  }
+
+  #ran(name: string, inputs: Values, line: 'create' | 'update' | 'delete'): Values {
+    const nothing = { ...inputs, stdout: '', stderr: '' };
+    if (inputs[line] === undefined) return nothing;
+    const [script = '', ...values] = (plain(inputs['stdin']!) as string).split('\n');
+    const { host = '' } = plain(inputs['connection'] ?? {}) as { host?: string };
+    const answer = this.model.dead.has(host)
+      ? { ok: false, reason: 'Unreachable' }
+      : this.model.run({
+          id: name.replace(/^prod\//, '').replace(/\/removal$/, ''),
+          action: line === 'delete' ? 'remove' : 'apply',
+          on: host,
+          script: scriptIn(script),
+          values: valuesIn(values.join('\n')),
+        });
+    if (answer.ok) return { ...nothing, stdout: `${JSON.stringify(answer)}\n` };
+    this.#errors.push(answer.reason ?? '');
+    throw new Error(answer.reason);
+  }
+}
+
+const programOf = (spec: Spec, lost: readonly number[]) => (): void => {
+  const args: RemoteClusterArgs = {
+    ...{ distribution: 'k3s', version: 'v1.30.4+k3s1', sshKey: pulumi.secret('key'), protect: false },
+    nodes: spec.map(([number, role]) => server(number, { roles: [...ROLES[role]] })),
+    options: { registrationAddress: 'k8s.example.com' },
+    lost: lost.map(addressOf),
+  };
+  new RemoteCluster('prod', args);
+};
+
+let stack: Stack;
+beforeEach(() => {
+  stack = new Stack();
+});
+
+test.each<[string, Spec, Spec]>([
+  ['fewer servers', servers(1, 2, 3), servers(1)],
+  ['another order', servers(1, 2, 3), servers(2, 1, 3)],
+  ['only the last stays', servers(1, 2, 3), servers(3)],
+  ['the first two go', servers(1, 2, 3, 4, 5), servers(3, 4, 5)],
+  ['all but one are replaced', servers(1, 2, 3), servers(3, 4, 5)],
+])('%s, and destroyed', async (_, one, other) => {
+  expect(await stack.up(one)).toEqual([]);
+  expect(stack.model.state).toEqual(wantedState(one));
+  expect(await stack.up(other)).toEqual([]);
+  expect(stack.model.state).toEqual(wantedState(other));
+  expect((await stack.engine.preview(programOf(other, []))).summary).toEqual([]);
+  expect(await stack.destroy()).toEqual([]);
+  expect(stack.model.state).toMatchObject({ clusters: 0, installed: [], violations: [] });
+});
+
+test.each<[string, Spec, Spec]>([
+  ['one server becomes three, and the first stays', servers(1), servers(1, 2, 3)],
+  ['three become one, and are three again', servers(1, 2, 3), servers(1)],
+])('%s, there and back', async (_, one, other) => {
+  for (const spec of [one, other, one]) {
+    expect(await stack.up(spec)).toEqual([]);
+    expect(stack.model.state).toEqual(wantedState(spec));
+  }
+});
+
+test('the last server of a cluster is not uninstalled because the program has another one', async () => {
+  await stack.up(servers(1));
+  expect(await stack.up(servers(2))).toEqual(['LastServer']);
+  expect(stack.model.machine(addressOf(1)).installed).toBe(true);
+  expect(stack.model.violations).toEqual([]);
+});
+
+test.each([1, 2, 3])('server %d of three is gone for good', async (gone) => {
+  await stack.up(servers(1, 2, 3));
+  stack.model.dead.add(addressOf(gone));
+  const kept = [1, 2, 3].filter((number) => number !== gone);
+  // With another in its place, as etcd's members are to be odd in number.
+  expect(await stack.up(servers(...kept, gone), { lost: [gone] })).toEqual([]);
+  expect(await stack.up(servers(...kept, 4))).toEqual([]);
+  expect(stack.model.state).toEqual(wantedState(servers(...kept, 4), [gone]));
+});
+
+test('from one spec to another, interrupted anywhere, and finished; then destroyed', async () => {
+  const numbers = fc.shuffledSubarray([1, 2, 3, 4, 5], { minLength: 1 }).filter(({ length }) => length % 2 === 1);
+  const cut = fc.record({
+    at: fc.integer({ min: 1, max: 60 }),
+    when: fc.constantFrom('before' as const, 'after' as const),
+  });
+  await fc.assert(
+    fc.asyncProperty(numbers, numbers, cut, async (one, other, interrupt) => {
+      // Put in front of a cluster that stands, a machine would begin another.
+      fc.pre(one.includes(other[0]!));
+      const given = new Stack();
+      expect(await given.up(servers(...one))).toEqual([]);
+      await given.up(servers(...other), { interrupt });
+      expect(given.model.violations).toEqual([]);
+      expect(await given.up(servers(...other))).toEqual([]);
+      expect(given.model.state).toEqual(wantedState(servers(...other)));
+      expect(await given.destroy()).toEqual([]);
+      expect(given.model.state).toMatchObject({ clusters: 0, installed: [], violations: [] });
+    }),
+    { numRuns: 10 },
+  );
+});
