@@ -147,6 +147,24 @@ describe('transitions that lost a cluster once', () => {
   });
 });
 
+test.each([
+  ['fewer servers', servers(1, 2, 3), servers(1)],
+  ['only the last stays', servers(1, 2, 3), servers(3)],
+])('%s, cut at each step, and then the ones before again', async (_, one, other) => {
+  let at = 0;
+  for (let complete = false; !complete; at++) {
+    for (const when of ['before', 'middle', 'after'] as const) {
+      const provisioner = new Provisioner();
+      await provisioner.up(one);
+      complete = (await provisioner.up(other, { cut: { at, when } }))?.complete === true;
+      const back = [...other, ...one.filter((each) => !other.some(([number]) => number === each[0]))];
+      const errors = (await provisioner.up(back))?.errors;
+      expect({ at, when, errors, ...provisioner.state }).toEqual({ at, when, errors: [], ...wantedState(back) });
+    }
+  }
+  expect(at).toBeGreaterThan(10);
+});
+
 const spec = fc
   .tuple(
     fc.shuffledSubarray([1, 2, 3, 4, 5], { minLength: 1 }),
