@@ -70,7 +70,10 @@ export class PartCache {
     }
     const modified = Math.floor(found.mtimeMs);
     if (!thorough && modified === seal.modified) return { state: 'valid', file };
-    if ((await sha256Of(file)) !== seal.sha256) return { state: 'broken', reason: 'its sha256 has changed' };
+    const sha256 = await sha256Of(file);
+    if (sha256 !== seal.sha256) {
+      return { state: 'broken', reason: `it has sha256 ${sha256}, not the ${seal.sha256} it was stored with` };
+    }
     if (modified !== seal.modified) await this.#writeSeal(file, { ...seal, modified });
     return { state: 'valid', file };
   }

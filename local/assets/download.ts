@@ -21,6 +21,11 @@ export class HostUnreachableError extends LocalControlPlaneError {
   override readonly name = 'HostUnreachableError';
 }
 
+/** A download whose sha256 is not the published one: somebody or something changed it, so nothing else is tried unasked. */
+export class ChecksumMismatchError extends LocalControlPlaneError {
+  override readonly name = 'ChecksumMismatchError';
+}
+
 /**
  * Downloads releases and verifies their checksums. Remembers hosts that could not be reached, so that a machine without
  * internet pays for finding out once and not for each part. Honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
@@ -42,7 +47,8 @@ export class Downloader {
    * Writes a verified download to `file`.
    *
    * @throws HostUnreachableError when a host it needs does not answer
-   * @throws LocalControlPlaneError when the server refuses, or the checksum is not the published one
+   * @throws ChecksumMismatchError when its sha256 is not the published one
+   * @throws LocalControlPlaneError when the server refuses, or publishes no sha256
    */
   async fetchTo(download: Download, file: string, signal?: AbortSignal): Promise<void> {
     // The checksum first: it is small, and without it the download is of no use.
@@ -52,9 +58,10 @@ export class Downloader {
       await this.#save(download.url, target, signal);
       const actual = await sha256Of(target);
       if (actual !== expected) {
-        throw new LocalControlPlaneError(
+        throw new ChecksumMismatchError(
           `checksum mismatch: ${download.url} has sha256 ${actual}, but ${download.checksum.url} says ${expected}. ` +
-            `The download was thrown away; something on the way (a proxy, a mirror) changes it.`,
+            `The download was thrown away and nothing was built in its place, because something on the way (a proxy, ` +
+            `a mirror) changes it. Find out what does, or set KINDRED_DOWNLOADS=off to build from source.`,
         );
       }
       if (download.member !== undefined) await extractMember(target, download.member, file);

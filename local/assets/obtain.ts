@@ -5,7 +5,7 @@ import { codeOf, LocalControlPlaneError, messageOf } from '../errors';
 import { duration, progressToStderr, size, type Progress } from '../progress';
 import { cacheFolder, PartCache } from './cache';
 import { freeSpace, requireSpace, type FreeSpace } from './disk';
-import { Downloader, HostUnreachableError, type DownloadTimeouts } from './download';
+import { ChecksumMismatchError, Downloader, HostUnreachableError, type DownloadTimeouts } from './download';
 import { buildPart, GoMissingError } from './go-build';
 import { withLock } from './lock';
 import { hostPlatform, officialHosts, parts, type DownloadHosts, type Part, type PartName } from './parts';
@@ -55,6 +55,7 @@ export class PartSource {
   /**
    * The path of a part.
    *
+   * @throws ChecksumMismatchError when a download is not what its publisher says; nothing is built in its place
    * @throws LocalControlPlaneError when no source has it, with what was tried and what to do
    */
   async get(name: PartName): Promise<string> {
@@ -167,8 +168,9 @@ export class PartSource {
   }
 }
 
-/** A full disk or an abort ends the search; anything else a download can throw leaves the build to try. */
+/** A wrong checksum, a full disk or an abort ends the search; anything else a download can throw leaves the build to try. */
 function canFallThrough(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (error instanceof ChecksumMismatchError) return false;
   return signal?.aborted !== true && codeOf(error) !== 'ENOSPC' && codeOf(error) !== 'EDQUOT';
 }
 

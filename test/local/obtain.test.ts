@@ -144,12 +144,18 @@ describe('the order of sources', () => {
 });
 
 describe('checksums', () => {
-  test('a download that does not match is thrown away', async () => {
-    releases.kubernetes('kubectl', 'something else', sha256(Buffer.from('the release')));
-    await expect(get('kubectl')).rejects.toThrow(/checksum mismatch: .*\/kubectl has sha256/);
-    expect(existsSync(path.join(folder, 'cache/parts/kubectl', versions.kubernetes, `${os}-${arch}`, 'kubectl'))).toBe(
-      false,
+  test('a download that does not match is an error that names both sums, and nothing is built in its place', async () => {
+    const [published, served] = ['the release', 'something else'].map((content) => sha256(Buffer.from(content)));
+    releases.kubernetes('kubectl', 'something else', published);
+    const getting = get('kubectl', { env: { PATH: `${pathWithGo(goThatBuilds)}:/usr/bin:/bin` } });
+    const file = `${url}/release/${versions.kubernetes}/bin/${os}/${arch}/kubectl`;
+    await expect(getting).rejects.toThrow(
+      `checksum mismatch: ${file} has sha256 ${served}, but ${file}.sha256 says ${published}. `,
     );
+    await expect(getting).rejects.toThrow('KINDRED_DOWNLOADS=off');
+    expect(lines).not.toContainEqual(expect.stringContaining('building'));
+    const entry = path.join(folder, 'cache/parts/kubectl', versions.kubernetes, `${os}-${arch}`);
+    expect(readdirSync(entry).filter((name) => name.startsWith('kubectl'))).toEqual([]);
   });
 
   test('a checksum that is none is not taken for one', async () => {
