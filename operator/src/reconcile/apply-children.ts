@@ -6,6 +6,7 @@ import { describeObject } from '../../../constructs/core/validate';
 import { claimOf } from './claim';
 import type { ReconcileContext } from './context';
 import { refOf } from './object-ref';
+import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall, Shortfalls } from './shortfall';
 import { lookAt, refuseUnheardEnd } from './unheard-end';
@@ -20,26 +21,36 @@ export interface Applied extends Shortfalls {
 
 /**
  * Applies the children of an object, one after the other; a child that fails does not hold back the others. The children that make
- * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then.
+ * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then. ServiceAccounts come
+ * first: what uses one that could not be had waits for it.
  *
+ * @param missing ServiceAccounts that the object shares and that are not there
  * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away); NotLeaderError
  */
 export async function applyChildren(
   context: ReconcileContext,
   owner: KubeObject,
   children: readonly RenderedChild[],
+  missing: readonly string[] = [],
 ): Promise<Applied> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
   const shortfalls: Shortfall[] = [];
   let wrote = false;
-  const ordered =
-    writers.size === 0 ? children : [...children.filter((c) => !isWriter(c)), ...children.filter(isWriter)];
-  for (const child of ordered) {
-    if (isWriter(child) && shortfalls.length > 0) break;
+  const apply = async (child: RenderedChild): Promise<void> => {
     const outcome = await applyChild(context, owner, child);
     if ('verdict' in outcome) shortfalls.push(outcome);
     else wrote ||= outcome.result !== 'unchanged';
+  };
+  const { accounts, others } = splitAccounts(children);
+  for (const account of accounts) await apply(account);
+  const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
+  const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
+  for (const child of ordered) {
+    if (isWriter(child) && shortfalls.length > 0) break;
+    const held = heldByAccount(child, lacking);
+    if (held === undefined) await apply(child);
+    else shortfalls.push(held);
   }
   return { ...sumUp(shortfalls), wrote };
 }

@@ -87,7 +87,8 @@ async function bring(context: ReconcileContext, found: KubeObject, first: Render
   const { uid = '' } = object.metadata;
   context.contests.wanted(uid, () => rendered.children.map(({ type, manifest }) => addressOf(type, manifest)));
   const withdrawn = await withdrawWriters(context, object, rendered.children);
-  const applied = await applyChildren(context, object, withdrawn.free);
+  const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
+  const applied = await applyChildren(context, object, withdrawn.free, missing);
   const shortfalls = [...withdrawn.shortfalls];
   if (applied.verdict === undefined && shortfalls.length === 0)
     shortfalls.push(...(await prune(context, object, rendered.children)).shortfalls);

@@ -12,6 +12,7 @@ import { errorMessage } from '../client/transport-failure';
 import type { Claim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from './object-ref';
+import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
 import { failureOf, shortfallOf, sumUp } from './shortfall';
 import type { Shortfall } from './shortfall';
 import { sharedId } from './shared-states';
@@ -76,12 +77,16 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   }
   const failures: Shortfall[] = [];
   const joining = new Joining(context, living);
-  for (const child of children) {
-    const failure = await apply(context, target, child, joining);
-    if (failure !== undefined) failures.push(failure);
+  const { accounts, others } = splitAccounts(children);
+  for (const account of accounts) failures.push(...(await apply(context, target, account, joining)));
+  const missing = missingAccounts(context, accounts, (live) => sharedClaim(context.kind, live, false) === 'ours');
+  for (const child of others) {
+    const held = heldByAccount(child, missing);
+    failures.push(...(held === undefined ? await apply(context, target, child, joining) : [held]));
   }
   const { verdict, ...rest } = sumUp(failures);
-  return { state: verdict === undefined ? { state: 'applied' } : { state: 'failed', verdict }, ...rest };
+  if (verdict === undefined) return { state: { state: 'applied' }, ...rest };
+  return { state: { state: 'failed', verdict, ...(missing.length > 0 && { missingAccounts: missing }) }, ...rest };
 }
 
 function cannotRender(error: unknown): SharedResult {
@@ -94,7 +99,7 @@ async function apply(
   target: SharedTarget,
   child: RenderedChild,
   joining: Joining,
-): Promise<Shortfall | undefined> {
+): Promise<readonly Shortfall[]> {
   const { kind } = context;
   const { living } = joining;
   const { type, manifest } = child;
@@ -124,9 +129,9 @@ async function apply(
       const owner = `${kind.kind} ${target.group} "${target.key}"`;
       context.onWrite({ owner, type, ref, action: outcome.result, because });
     }
-    return shortfall;
+    return shortfall === undefined ? [] : [shortfall];
   } catch (error) {
-    return failureOf(child, error);
+    return [failureOf(child, error)];
   }
 }
 

@@ -4,7 +4,12 @@ import type { Verdict } from './conditions';
 export type SharedState =
   | { readonly state: 'applied' }
   /** Not applied: what the objects that share them show in `Ready`. */
-  | { readonly state: 'failed'; readonly verdict: Verdict };
+  | {
+      readonly state: 'failed';
+      readonly verdict: Verdict;
+      /** ServiceAccounts of the key that do not exist or are somebody else's: nothing may run under them. @default none */
+      readonly missingAccounts?: readonly string[];
+    };
 
 /** The states of shared keys, by {@link sharedId}. Undefined before the first reconcile of a key. */
 export interface SharedStates {
