@@ -235,6 +235,12 @@ describe('Pulumi.yaml', () => {
   });
 });
 
+test("the stacks' own files, which hold the configuration and the salt of its secrets, are not ignored", () => {
+  const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n');
+  expect(ignored).toContain('node_modules/');
+  expect(ignored.filter((line) => /pulumi/i.test(line))).toEqual([]);
+});
+
 describe('reading what Pulumi hands over', () => {
   test('takes the keys of its namespace, whatever the project is called', () => {
     pulumi.runtime.setAllConfig({ 'kindred:context': 'a', 'kindred:replicas': '3', 'aws:region': 'x' });
