@@ -16,7 +16,7 @@ export class KindDefinitionError extends Error {
   constructor(
     readonly kind: string,
     readonly problems: readonly Problem[],
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(lines(`kind ${kind} cannot be defined:`, problems), options);
   }
@@ -29,7 +29,7 @@ export class InvalidObjectError extends Error {
     /** Kind and name of the object, for example `HelloApp default/web`. */
     readonly object: string,
     readonly problems: readonly Problem[],
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(lines(`${object} is invalid:`, problems), options);
   }
@@ -44,7 +44,7 @@ export class ConversionError extends Error {
     /** The `apiVersion` that was asked for. */
     readonly desiredApiVersion: string,
     readonly problems: readonly Problem[],
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(lines(`${object} cannot be converted to ${desiredApiVersion}:`, problems), options);
   }
@@ -56,7 +56,7 @@ export class RenderError extends Error {
   constructor(
     readonly object: string,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(`${object}: ${message}`, options);
   }

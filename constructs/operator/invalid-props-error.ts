@@ -7,7 +7,7 @@ export class InvalidPropsError extends Error {
     /** The construct's class and path, for example `Platform kindred`. */
     readonly construct: string,
     readonly problems: readonly Problem[],
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     const lines = problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`);
     super([`${construct} has invalid props:`, ...lines].join('\n'), options);

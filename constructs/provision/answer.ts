@@ -3,7 +3,7 @@ import type { Answer } from './task';
 /** A script ended without a readable answer. The message holds nothing of what the script wrote. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
-  constructor(why: string, options?: ErrorOptions) {
+  constructor(why: string, options?: { readonly cause?: unknown }) {
     super(
       `the machine gave no answer: ${why}. The connection was cut, the login shell refuses commands, or the script was killed; ` +
         'running it again is safe',

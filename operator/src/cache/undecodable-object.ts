@@ -9,7 +9,7 @@ export class UndecodableObject extends Error {
     /** `namespace/name`, as far as it is known. */
     readonly object: string,
     why: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(`${type.kind} ${object} was left out of the cache: ${why}`, options);
   }

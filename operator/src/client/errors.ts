@@ -16,7 +16,7 @@ export class ApiError extends Error {
     readonly status: ApiStatus,
     /** For example `PATCH /apis/apps/v1/namespaces/a/deployments/b`; never a query with secrets. */
     readonly request: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(status.message, options);
   }
@@ -38,7 +38,7 @@ export class TransportError extends Error {
   constructor(
     message: string,
     readonly request: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
   }

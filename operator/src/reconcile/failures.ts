@@ -9,7 +9,7 @@ export class TerminalError extends Error {
     /** CamelCase, for the condition. */
     readonly reason: string,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
   }

@@ -11,7 +11,7 @@ export class TaskError extends Error {
     readonly task: string,
     readonly reason: TaskFailure,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(`${task}: ${message}`, options);
   }

@@ -64,7 +64,7 @@ export class MachineError extends Error {
   constructor(
     readonly reason: MachineFailure,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
   }

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Consumer } from './consumer';
 
 jest.setTimeout(300_000);
@@ -63,6 +65,20 @@ test('a foreign stack compiles with the package and registers the same, as Commo
   expect(ran.seen.filter((one) => one.includes('MicroServiceDeploy'))).toEqual([]);
   // The secret arrives where it was put: in the ConfigMap of the children, and in the Secret.
   expect(JSON.stringify(ran.inputs).split(TOKEN).length - 1).toBe(2);
+});
+
+test("a compiler with its own defaults, which also looks into declarations, finds nothing wrong in the package's", async () => {
+  const program = `
+    import * as constructs from 'kindred/constructs';
+    import * as operator from 'kindred/operator';
+    import * as stacks from 'kindred/stacks';
+    export const names: number = [constructs, operator, stacks].map((all) => Object.keys(all));
+  `;
+  writeFileSync(join(app.folder, 'plain.ts'), program);
+  const said = await app.tsc('--noEmit', 'plain.ts').catch((error: unknown) => (error as Error).message);
+  // What other packages declare is theirs to mend; the program's own mistake shows that the compiler got this far.
+  const errors = said.split('\n').filter((line) => /^(plain\.ts|node_modules\/kindred\/).*: error TS/.test(line));
+  expect(errors).toEqual([expect.stringMatching(/^plain\.ts\(5,\d+\): error TS2322: /)]);
 });
 
 test('every export of kindred/stacks can be imported by name', async () => {
