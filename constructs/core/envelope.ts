@@ -28,6 +28,7 @@ export const STATE_FINALIZER = `${PREFIX}state`;
 /** Annotations that people set on their objects. */
 export const PAUSED_ANNOTATION = `${PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${PREFIX}reconcile-at`;
+/** On an object under a child's name: lets the operator take it over. It means nothing on the object whose child it would become. */
 export const ADOPT_ANNOTATION = `${PREFIX}adopt`;
 /** Drops a kind's finalizer though what its effects did was not taken away. */
 export const FORCE_REMOVE_ANNOTATION = `${PREFIX}force-remove`;

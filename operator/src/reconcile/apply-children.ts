@@ -76,7 +76,7 @@ async function applyChild(
       shapes: context.shapes,
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf(context.kind.kind, child, outcome, (reason) => {
+    const shortfall = shortfallOf({ kind: context.kind, owners: [owner] }, child, outcome, (reason) => {
       context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
     });
     if (shortfall !== undefined) return shortfall;

@@ -1,15 +1,10 @@
-import {
-  ADOPT_ANNOTATION,
-  ownerReference,
-  PAUSED_ANNOTATION,
-  SHARED_KEY_ANNOTATION,
-} from '../../../constructs/core/envelope';
+import { ownerReference, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind, Reason } from '../../../constructs/core/kind';
 import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
 import { renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
 import { errorMessage } from '../client/transport-failure';
-import type { Claim } from './claim';
+import { holdersOf, sharedClaim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
@@ -79,7 +74,7 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   const joining = new Joining(context, living);
   const { accounts, others } = splitAccounts(children);
   for (const account of accounts) failures.push(...(await apply(context, target, account, joining)));
-  const missing = missingAccounts(context, accounts, (live) => sharedClaim(context.kind, live, false) === 'ours');
+  const missing = missingAccounts(context, accounts, (live) => sharedClaim(context.kind, live) === 'ours');
   for (const child of others) {
     const held = heldByAccount(child, missing);
     failures.push(...(held === undefined ? await apply(context, target, child, joining) : [held]));
@@ -106,7 +101,6 @@ async function apply(
   const ref = refOf(manifest);
   const ownerReferences = living.map(ownerReference);
   const wanted = new Set(ownerReferences.map(({ uid }) => uid));
-  const adopt = living.some(({ metadata }) => metadata.annotations?.[ADOPT_ANNOTATION] === 'true');
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -117,12 +111,12 @@ async function apply(
       contests: context.contests,
       holder: holderOf(target),
       shapes: context.shapes,
-      claim: (live) => sharedClaim(kind, live, adopt),
+      claim: (live) => sharedClaim(kind, live),
       beforeOwning: (live) => joining.refuseIfGoing(live),
-      strayOwners: (live) => holders(kind, live).some(({ uid }) => !wanted.has(uid)),
+      strayOwners: (live) => holdersOf(kind, live).some(({ uid }) => !wanted.has(uid)),
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf(kind.kind, child, outcome, (reason) => {
+    const shortfall = shortfallOf({ kind, owners: living }, child, outcome, (reason) => {
       for (const object of living) context.record(object, { type: 'Warning', action: 'Apply', ...reason });
     });
     if (outcome.result === 'created' || outcome.result === 'applied') {
@@ -176,7 +170,7 @@ function undecided(
   const known = new Set(named.map(({ metadata }) => metadata.uid));
   const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
   const others = held.flatMap((live) =>
-    holders(kind, live)
+    holdersOf(kind, live)
       .filter(({ uid }) => !known.has(uid))
       .map(({ uid, name }) => ({ uid, ref: { ...refOf(live), name } })),
   );
@@ -207,20 +201,6 @@ function byName({ metadata: a }: KubeObject, { metadata: b }: KubeObject): numbe
   return a.name < b.name ? -1 : 1;
 }
 
-/** The owner references to objects of the kind that stand in a shared child. */
-function holders(kind: AnyKind, live: KubeObject): readonly OwnerReference[] {
-  const group = `${kind.group}/`;
-  return (live.metadata.ownerReferences ?? []).filter(
-    (reference) => reference.kind === kind.kind && reference.apiVersion.startsWith(group),
-  );
-}
-
-function sharedClaim(kind: AnyKind, live: KubeObject, adopt: boolean): Claim {
-  const controlled = live.metadata.ownerReferences?.some(({ controller }) => controller === true) === true;
-  if (controlled) return 'foreign';
-  return holders(kind, live).length > 0 || adopt ? 'ours' : 'foreign';
-}
-
 /** Only what bears the annotation was made under a key: an object that a person has tied to ours is written over, but never deleted. */
 function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
   return metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined && metadata.deletionTimestamp === undefined;
@@ -235,10 +215,10 @@ async function removeAll(
   const { kind } = context;
   const standing = children.flatMap(({ type, manifest }) => {
     const live = context.children(type).get(refOf(manifest))?.object;
-    if (live === undefined || sharedClaim(kind, live, false) !== 'ours' || !isRemovable(kind, live)) return [];
+    if (live === undefined || sharedClaim(kind, live) !== 'ours' || !isRemovable(kind, live)) return [];
     return [{ type, live }];
   });
-  const references = standing.flatMap(({ live }) => holders(kind, live));
+  const references = standing.flatMap(({ live }) => holdersOf(kind, live));
   await refuseIfHeldUnheard(context, target, references);
   for (const { type, live } of standing) {
     const ref = refOf(live);

@@ -1,4 +1,5 @@
-import type { Reason } from '../../../constructs/core/kind';
+import type { AnyKind, Reason } from '../../../constructs/core/kind';
+import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { RenderedChild } from '../../../constructs/core/render';
 import { describeObject } from '../../../constructs/core/validate';
 import { refusal } from './claim';
@@ -42,14 +43,20 @@ export function sumUp(shortfalls: readonly Shortfall[]): Shortfalls {
   };
 }
 
+/** Whose child is written: one object's, or of all objects that share it. */
+export interface Ownership {
+  readonly kind: AnyKind;
+  readonly owners: readonly KubeObject[];
+}
+
 /**
  * What an outcome leaves to be desired; undefined when the child stands.
  *
- * @param ownerKind the kind whose child it is to be
+ * @param ownership Whose child it is to be
  * @param warn told what a person has to know
  */
 export function shortfallOf(
-  ownerKind: string,
+  { kind, owners }: Ownership,
   { type, manifest }: RenderedChild,
   outcome: ChildOutcome,
   warn: (reason: Reason) => void,
@@ -57,7 +64,7 @@ export function shortfallOf(
   const ref = refOf(manifest);
   switch (outcome.result) {
     case 'refused': {
-      const message = `${describeObject(outcome.live)}: ${refusal(outcome.live, ownerKind)}`;
+      const message = `${describeObject(outcome.live)}: ${refusal(type, outcome.live, kind, owners)}`;
       const reason = { reason: 'ErrResourceExists', message };
       warn(reason);
       return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref }, ...again(outcome) };

@@ -38,13 +38,13 @@ export function ownershipTests(bench: Bench): void {
     const { metadata } = await bench.get(owned.Deployment, ref);
     expect(metadata.ownerReferences).toBeUndefined();
 
-    await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    await bench.patch(owned.Deployment, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
     const adopted = await bench.until(HelloApp.type, ref, 'Ready', ready);
     await childrenStand(bench, HelloApp, adopted);
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(metadata.uid);
   });
 
-  test("a person may have somebody else's object adopted", async () => {
+  test("somebody else's object is taken over when it bears the consent, by the command that the status names", async () => {
     const ref = { namespace, name: 'adopted' };
     const labels = { app: ref.name };
     const containers = [{ name: 'helloapp', image: 'theirs:1' }];
@@ -53,6 +53,15 @@ export function ownershipTests(bench: Bench): void {
     await bench.make(HelloApp, ref, { image: 'nginx:1', size: 1 });
     await stalled(ref.name);
     await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    const asking = await bench.until(
+      HelloApp.type,
+      ref,
+      'told where consent must stand',
+      (object) => condition(object, 'Ready')?.message.includes('kubectl annotate ') === true,
+    );
+    expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
+    const [, command = ''] = condition(asking, 'Ready')?.message.split('kubectl ') ?? [];
+    expect(await bench.kubectl(command.split(' '))).toMatchObject({ code: 0 });
     await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
   });
 

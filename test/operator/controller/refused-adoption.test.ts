@@ -8,6 +8,7 @@ import { refusalOf } from '../support/memory-requests';
 import { RunningController } from './running-controller';
 
 const { Deployment, Service } = owned;
+const CONSENT = { 'kindred.dev/adopt': 'true' };
 const immutable = refusalOf(422, 'Invalid', 'Deployment.apps "taken" is invalid: spec.selector: field is immutable');
 
 describe("somebody else's object that was to be adopted, and that the server would not have changed", () => {
@@ -30,9 +31,10 @@ describe("somebody else's object that was to be adopted, and that the server wou
 
   it('wakes with its deletion who waits for its name', async () => {
     const template = { metadata: { labels: { x: 'y' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
-    const stranger = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: ref('taken'), spec: { template } };
+    const metadata = { ...ref('taken'), annotations: CONSENT };
+    const stranger = { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { template } };
     await run(Foo, Deployment, stranger);
-    await running.add('foo', { deploymentName: 'taken' }, { annotations: { 'kindred.dev/adopt': 'true' } });
+    await running.add('foo', { deploymentName: 'taken' });
     await running.settle();
     expect(running.conditions('foo')).toEqual(['Ready=False ErrInvalidChild', 'Stalled=True ErrInvalidChild']);
     running.server.remove(Deployment, ref('taken'));
@@ -45,14 +47,34 @@ describe("somebody else's object that was to be adopted, and that the server wou
     await run(MicroServiceDeploy, Service, {
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: ref('shop'),
+      metadata: { ...ref('shop'), annotations: CONSENT },
       spec: { selector: { app: 'other' } },
     });
-    await running.add('a', instance, { annotations: { 'kindred.dev/adopt': 'true' } });
+    await running.add('a', instance);
     await running.settle();
     expect(running.conditions('a')[0]).toBe('Ready=False ErrInvalidChild');
     running.server.remove(Service, ref('shop'));
     await running.settle();
     expect(running.live(Service, 'shop').metadata.ownerReferences).toMatchObject([{ name: 'a' }]);
+  });
+});
+
+describe("somebody else's object", () => {
+  it('is taken over at once when whoever may edit it agrees', async () => {
+    const running = new RunningController(Foo);
+    running.start();
+    const template = { metadata: { labels: { x: 'y' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const stranger = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: ref('taken'), spec: { template } };
+    await running.server.create(Deployment, stranger, { fieldManager: 'kubectl' });
+    await running.add('foo', { deploymentName: 'taken' }, { annotations: CONSENT });
+    await running.settle();
+    expect(running.conditions('foo')[0]).toBe('Ready=False ErrResourceExists');
+    running.server.edit(Deployment, ref('taken'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations: CONSENT },
+    }));
+    await running.settle();
+    expect(running.live(Deployment, 'taken').metadata.ownerReferences).toMatchObject([{ name: 'foo' }]);
+    expect(await running.stop()).toEqual({ abandoned: [] });
   });
 });

@@ -1,7 +1,10 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
-import { claimOf, refusal } from '../../../operator/src/reconcile/claim';
+import { owned } from '../../../constructs/core/owned';
+import { Foo, HelloApp } from '../../../constructs/kinds';
+import { claimOf, refusal, sharedClaim } from '../../../operator/src/reconcile/claim';
 import type { Claim } from '../../../operator/src/reconcile/claim';
 
+const { Deployment, Service } = owned;
 const OURS = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'me', controller: true };
 const BY_UID = { 'kindred.dev/owner-uid': 'me' };
 
@@ -17,7 +20,11 @@ function owner(annotations?: Record<string, string>): KubeObject {
   };
 }
 
-const adopting = owner({ 'kindred.dev/adopt': 'true' });
+const CONSENT = { 'kindred.dev/adopt': 'true' };
+
+function agreed(metadata: Partial<ObjectMeta>): KubeObject {
+  return live({ ...metadata, annotations: { ...metadata.annotations, ...CONSENT } });
+}
 
 describe('claimOf', () => {
   it.each<[string, Partial<ObjectMeta>, Claim, Claim]>([
@@ -66,14 +73,14 @@ describe('claimOf', () => {
     ['the uid of one who is gone', { annotations: { 'kindred.dev/owner-uid': 'old' } }, 'foreign', 'ours'],
     ['our label alone', { labels: { 'app.kubernetes.io/managed-by': 'kindred' } }, 'foreign', 'ours'],
     ['nothing of ours', {}, 'foreign', 'ours'],
-  ])('%s', (_, metadata, plain, adopted) => {
+  ])('%s', (_, metadata, plain, consented) => {
     expect(claimOf(live(metadata), owner())).toBe(plain);
-    expect(claimOf(live(metadata), adopting)).toBe(adopted);
+    expect(claimOf(agreed(metadata), owner())).toBe(consented);
+    expect(claimOf(live(metadata), owner(CONSENT))).toBe(plain);
   });
 
-  it('adopts for "true" alone', () => {
-    expect(claimOf(live({}), owner({ 'kindred.dev/adopt': 'yes' }))).toBe('foreign');
-    expect(claimOf(live({ annotations: { 'kindred.dev/adopt': 'true' } }), owner())).toBe('foreign');
+  it('takes over for "true" alone', () => {
+    expect(claimOf(live({ annotations: { 'kindred.dev/adopt': 'yes' } }), owner())).toBe('foreign');
   });
 
   it('never takes an object without a uid for ours', () => {
@@ -82,6 +89,44 @@ describe('claimOf', () => {
   });
 });
 
-test('a refusal names the resource and the kind', () => {
-  expect(refusal(live({}), 'Foo')).toBe('Resource "web" already exists and is not managed by Foo');
+describe('sharedClaim', () => {
+  const HOLDER = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'a', uid: 'a' };
+
+  it.each<[string, Partial<ObjectMeta>, Claim, Claim]>([
+    ['an object of the kind holds it', { ownerReferences: [HOLDER] }, 'ours', 'ours'],
+    ['nobody holds it', {}, 'foreign', 'ours'],
+    ['another kind holds it', { ownerReferences: [{ ...HOLDER, kind: 'Foo' }] }, 'foreign', 'ours'],
+    ['an object controls it', { ownerReferences: [{ ...HOLDER, controller: true }] }, 'foreign', 'foreign'],
+  ])('%s', (_, metadata, plain, consented) => {
+    expect(sharedClaim(HelloApp, live(metadata))).toBe(plain);
+    expect(sharedClaim(HelloApp, agreed(metadata))).toBe(consented);
+  });
+});
+
+describe('a refusal', () => {
+  const namespaced = live({ namespace: 'shop' });
+  const vain =
+    'Resource "web" already exists and is not managed by HelloApp. The annotation kindred.dev/adopt on HelloApp "web" does nothing';
+
+  it('names the resource and the kind', () => {
+    const words = 'Resource "web" already exists and is not managed by Foo';
+    expect(refusal(Deployment, namespaced, Foo, [owner()])).toBe(words);
+  });
+
+  it('says to whose owner asked for the object where consent must stand, with the command', () => {
+    const said = refusal(Deployment, namespaced, HelloApp, [owner(), owner(CONSENT)]);
+    expect(said).toBe(
+      `${vain}: it must stand on the Deployment. Whoever may edit that can agree with: ` +
+        'kubectl annotate deployments.apps web --namespace=shop kindred.dev/adopt=true',
+    );
+    const core = refusal(Service, live({}), HelloApp, [owner(CONSENT)]);
+    expect(core).toContain('with: kubectl annotate services web kindred.dev/adopt=true');
+  });
+
+  it('says that what is controlled stays with its controller', () => {
+    const controlled = live({ ownerReferences: [{ ...OURS, uid: 'x', name: 'b' }] });
+    expect(refusal(Deployment, controlled, HelloApp, [owner(CONSENT)])).toBe(
+      `${vain}, and Deployment "web" is controlled by HelloApp "b", which nobody takes it from`,
+    );
+  });
 });

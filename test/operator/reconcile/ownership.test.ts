@@ -84,8 +84,28 @@ describe('a name that is taken', () => {
     ]);
   });
 
-  it('is taken over when a person says so, and only of what no other controls', async () => {
+  function agree(name: string): void {
+    harness.server.edit(Deployment, ref(name), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations: { 'kindred.dev/adopt': 'true' } },
+    }));
+  }
+
+  it('is not taken over because the owner asks for it; the status says who can agree, and how', async () => {
     harness.annotate('foo', { 'kindred.dev/adopt': 'true' });
+    const before = harness.live(Deployment, 'taken');
+    expect((await harness.reconcile('foo')).writes).toEqual(['APPLY Foo foo/status (kindred)']);
+    expect(harness.live(Deployment, 'taken')).toEqual(before);
+    expect(harness.conditions('foo')).toEqual(['Ready=False ErrResourceExists', 'Stalled=True ErrResourceExists']);
+    expect(harness.message('foo')).toContain(
+      'kubectl annotate deployments.apps taken --namespace=default kindred.dev/adopt=true',
+    );
+    harness.server.remove(Foo.type, ref('foo'));
+    expect(harness.live(Deployment, 'taken')).toEqual(before);
+  });
+
+  it('is taken over when it bears the consent itself, and only if nobody controls it', async () => {
+    agree('taken');
     expect((await harness.reconcile('foo')).writes[0]).toBe('APPLY Deployment taken (kindred)');
     expect(harness.live(Deployment, 'taken')).toMatchObject({
       metadata: { ownerReferences: [{ kind: 'Foo', name: 'foo', controller: true }] },
@@ -93,10 +113,39 @@ describe('a name that is taken', () => {
     });
     const controller = { apiVersion: 'example.com/v1', kind: 'Other', name: 'other', uid: 'u', controller: true };
     await strangers(harness, 'controlled', { ownerReferences: [controller] });
+    agree('controlled');
     harness.respec('foo', { deploymentName: 'controlled' });
     await harness.reconcile('foo');
     expect(harness.conditions('foo')[0]).toBe('Ready=False ErrResourceExists');
     expect(harness.live(Deployment, 'taken')).toBeDefined();
+  });
+
+  it('stays whose it was when the consent is taken back before it is used', async () => {
+    agree('taken');
+    harness.server.delivery = 'held';
+    harness.server.edit(Deployment, ref('taken'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations: {} },
+    }));
+    await expect(harness.reconcile('foo')).rejects.toMatchObject({ reason: 'Conflict' });
+    expect(harness.live(Deployment, 'taken').metadata.ownerReferences).toBeUndefined();
+  });
+
+  it('that was taken over while the consent stood on the owner stays owned, with and without that annotation', async () => {
+    const { uid = '' } = harness.object('foo').metadata;
+    const { apiVersion, kind } = Foo;
+    const reference = { apiVersion, kind, name: 'foo', uid, controller: true, blockOwnerDeletion: true };
+    harness.server.edit(Deployment, ref('taken'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, ownerReferences: [reference], annotations: { 'kindred.dev/owner-uid': uid } },
+    }));
+    for (const annotations of [{ 'kindred.dev/adopt': 'true' }, {}]) {
+      harness.annotate('foo', annotations as Record<string, string>);
+      await harness.reconcile('foo');
+      expect(harness.conditions('foo')[0]).toBe('Ready=False Progressing');
+      expect(harness.live(Deployment, 'taken').metadata.ownerReferences).toEqual([reference]);
+    }
+    expect((await harness.reconcile('foo')).writes).toEqual([]);
   });
 });
 

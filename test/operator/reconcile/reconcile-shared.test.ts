@@ -24,6 +24,14 @@ describe('reconcileShared', () => {
     return (harness.live(Service, 'shop').metadata.ownerReferences ?? []).map(({ name }) => name);
   }
 
+  /** A person who may edit the Service lets it be taken over. */
+  function agree(): void {
+    harness.server.edit(Service, ref('shop'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations: { 'kindred.dev/adopt': 'true' } },
+    }));
+  }
+
   beforeEach(async () => {
     harness = new Harness(MicroServiceDeploy);
     await harness.add('a', { ...spec, fullName: 'shop-a' });
@@ -113,8 +121,31 @@ describe('reconcileShared', () => {
       'b ErrResourceExists',
     ]);
     harness.annotate('b', { 'kindred.dev/adopt': 'true' });
+    expect((await harness.reconcileShared('shop')).result.state).toMatchObject({
+      state: 'failed',
+      verdict: { message: expect.stringContaining('kubectl annotate services shop --namespace=default') as string },
+    });
+    expect(owners()).toEqual([]);
+    agree();
     expect((await harness.reconcileShared('shop')).result.state).toEqual({ state: 'applied' });
     expect(owners()).toEqual(['a', 'b']);
+  });
+
+  it('goes on holding what was taken over while the consent stood on an object, and deletes it with the last', async () => {
+    await harness.server.create(Service, stranger('shop'), { fieldManager: 'kubectl' });
+    agree();
+    await harness.reconcileShared('shop');
+    harness.server.edit(Service, ref('shop'), (live) => ({
+      ...live,
+      metadata: { ...live.metadata, annotations: { ...live.metadata.annotations, 'kindred.dev/adopt': 'false' } },
+    }));
+    harness.annotate('a', { 'kindred.dev/adopt': 'true' });
+    expect((await harness.reconcileShared('shop')).result.state).toEqual({ state: 'applied' });
+    harness.annotate('a', {});
+    expect((await harness.reconcileShared('shop')).writes).toEqual([]);
+    expect(owners()).toEqual(['a']);
+    harness.server.remove(MicroServiceDeploy.type, ref('a'));
+    expect((await harness.reconcileShared('shop')).writes).toContain('DELETE Service shop (Background)');
   });
 
   it('does not take what an object controls, and never deletes a stranger', async () => {

@@ -79,8 +79,7 @@ describe('a child whose owner reference was stripped', () => {
   });
 
   it('is not adopted either by an owner that goes', async () => {
-    harness.annotate('web', { 'kindred.dev/adopt': 'true' });
-    strip({ annotations: {} });
+    strip({ annotations: { 'kindred.dev/adopt': 'true' } });
     unheard(() => harness.server.remove(HelloApp.type, ref('web'), 'Orphan'));
     await expectStale('is being deleted');
   });
