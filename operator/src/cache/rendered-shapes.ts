@@ -7,8 +7,20 @@ import type { CacheEntry } from './projection';
 /** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
 type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
 
-/** Besides what is rendered, and metadata and status: what the state of a workload is judged by. */
-const ALWAYS: Shape = { metadata: 'all', status: 'all', spec: { replicas: 'all' } };
+/** Besides what is rendered, and metadata and status: what the state of a child is judged by, see `childState`. */
+const ALWAYS: Shape = {
+  metadata: 'all',
+  status: 'all',
+  spec: {
+    replicas: 'all',
+    progressDeadlineSeconds: 'all',
+    updateStrategy: 'all',
+    type: 'all',
+    clusterIP: 'all',
+    completions: 'all',
+    parallelism: 'all',
+  },
+};
 
 /** Shapes that are shared. One that is dropped stays with the children that have it, and is made again for others. */
 const MOST_STRUCTURES = 1_000;

@@ -6,6 +6,7 @@ import { typeKey } from '../../../constructs/core/resource-type';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import { worstOf } from './shortfall';
 import { childState } from './child-status';
+import type { ChildState } from './child-status';
 import { claimOf } from './claim';
 import type { Verdict } from './conditions';
 import type { ReconcileContext } from './context';
@@ -17,6 +18,8 @@ export interface Observed {
   readonly worst: Verdict | undefined;
   /** The kind's own status fields. */
   readonly observed: Readonly<Record<string, unknown>>;
+  /** A child's state changes by time alone: look again after so many milliseconds. */
+  readonly afterMs?: number;
 }
 
 /** An object with all that it renders. */
@@ -44,7 +47,14 @@ export function observe(context: ReconcileContext, rendered: Rendered): Observed
   const unseen = own.filter(({ live }) => live.length === 0).map(({ child }) => child);
   const live = [...own.flatMap((one) => one.live), ...shared.flatMap(standing)];
   const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
-  return { worst: worstOf([...live.flatMap(verdictOf), ...unseen.map(unseenVerdict)]), observed };
+  const now = Date.parse(context.now());
+  const states = live.map((object) => ({ object, state: childState(object, now) }));
+  const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
+  return {
+    worst: worstOf([...states.flatMap(verdictOf), ...unseen.map(unseenVerdict)]),
+    observed,
+    ...(times.length > 0 && { afterMs: Math.min(...times) }),
+  };
 }
 
 /**
@@ -56,11 +66,10 @@ function unseenVerdict({ type, manifest }: RenderedChild): Verdict {
   return { state: 'progressing', reason: 'Progressing', message };
 }
 
-function verdictOf(child: KubeObject): readonly Verdict[] {
-  const current = childState(child);
-  if (current.state === 'Current') return [];
-  const message = `${child.kind} "${child.metadata.name}": ${current.message}`;
-  if (current.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
+function verdictOf({ object, state }: { readonly object: KubeObject; readonly state: ChildState }): readonly Verdict[] {
+  if (state.state === 'Current') return [];
+  const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
+  if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
   return [{ state: 'progressing', reason: 'Progressing', message }];
 }
 

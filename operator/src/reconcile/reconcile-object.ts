@@ -93,14 +93,14 @@ async function bring(context: ReconcileContext, found: KubeObject, first: Render
   if (applied.verdict === undefined && shortfalls.length === 0)
     shortfalls.push(...(await prune(context, object, rendered.children)).shortfalls);
   const open = sumUp(shortfalls);
-  const { worst, observed } = observe(context, rendered);
+  const { worst, observed, afterMs: seenAfterMs } = observe(context, rendered);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.verdict] : []));
   const wrong = worstOf([applied.verdict ?? [], open.verdict ?? [], effects?.verdict ?? [], failures].flat());
   const verdict = wrong ?? worst ?? readyVerdict(context, rendered);
   if (open.verdict === undefined) announceSync(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const times = [applied.afterMs, open.afterMs, effects?.afterMs].filter((ms) => ms !== undefined);
+  const times = [applied.afterMs, open.afterMs, effects?.afterMs, seenAfterMs].filter((ms) => ms !== undefined);
   const afterMs = times.length === 0 ? undefined : Math.min(...times);
   const next = await report(context, object, { verdict, ...status, retry: applied.retry, afterMs });
   return { ...next, awaited: applied.awaited };

@@ -24,6 +24,7 @@ describe('what is kept of a child', () => {
     spec: {
       replicas: 3,
       progressDeadlineSeconds: 600,
+      minReadySeconds: 1,
       template: {
         spec: {
           dnsPolicy: 'ClusterFirst',
@@ -37,13 +38,14 @@ describe('what is kept of a child', () => {
     status: { readyReplicas: 2 },
   });
 
-  test('is what is rendered, the number of replicas, the status, and the keys of lists', () => {
+  test('is what is rendered, what its state is judged by, the status, and the keys of lists', () => {
     const shapes = new RenderedShapes();
     expect(shapes.remember(HASH, rendered)).toBe(true);
     expect(shapes.prune(live)).toEqual(
       child({
         spec: {
           replicas: 3,
+          progressDeadlineSeconds: 600,
           template: {
             spec: {
               containers: [

@@ -150,5 +150,9 @@ export function rolledOut(replicas: number, observedGeneration = 1): object {
     updatedReplicas: replicas,
     readyReplicas: replicas,
     availableReplicas: replicas,
+    conditions: [
+      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'It is available.' },
+      { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable', message: 'It has progressed.' },
+    ],
   };
 }
