@@ -8,7 +8,7 @@ export class BridgeError extends Error {
     readonly tree: string,
     /** All that is wrong; a path is that of a construct, followed by `#` and a path within its object where one is meant. */
     readonly problems: readonly Problem[],
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(
       [`${tree} cannot be turned into Pulumi resources:`, ...problems.map((problem) => `  ${lineOf(problem)}`)].join(

@@ -1,6 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { AnyKind } from '../../../constructs/core/kind';
+import { isObject } from '../../../constructs/core/is-object';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { renderChildren, renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
 import type { RenderedChild } from '../../../constructs/core/render';
@@ -68,7 +69,18 @@ export function addChild(scope: Construct, { type, manifest, seeds }: RenderedCh
   resourceOptions(child, {
     // The kind says it of the types that it owns; of other than Kubernetes' own, nobody else would know.
     scope: type.scope,
+    ...(isInternalService(manifest) ? { await: { skip: true } } : {}),
     ...(seeds.length === 0 ? {} : { ignoreChanges: seeds.map(({ path }) => propertyPath(path)) }),
   });
   return child;
+}
+
+/**
+ * A Service that gets no address from outside the cluster. Pulumi waits until it has a ready pod and 10 seconds longer, and fails where there are to be
+ * no pods; the workload behind it is awaited by itself.
+ * Source: pulumi-kubernetes, the awaiter of Services.
+ */
+function isInternalService({ apiVersion, kind, ...fields }: KubeObject): boolean {
+  const { spec } = fields;
+  return apiVersion === 'v1' && kind === 'Service' && !(isObject(spec) && spec['type'] === 'LoadBalancer');
 }

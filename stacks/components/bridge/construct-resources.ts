@@ -74,7 +74,7 @@ export class ConstructResources extends pulumi.ComponentResource {
     const { dependsOn: before, retainOnDelete } = tree;
     const { construct, path, options, inputs } = object;
     const after = object.after.flatMap((other) => this.parents.get(other) ?? []);
-    const check = object.open ? checkOf(construct, path, inputs) : undefined;
+    const check = object.open ? checkOf(construct, this.nameOf(path), inputs) : undefined;
     const resource = new KubernetesObject(this.nameOf(path), object, inputs, {
       // Pulumi hands `protect` and providers on by itself.
       ...(retainOnDelete === undefined ? {} : { retainOnDelete }),

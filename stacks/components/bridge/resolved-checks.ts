@@ -17,10 +17,12 @@ export function onceResolved(construct: ApiObject, check: ResolvedCheck): void {
 /**
  * What the registration of an object is to wait for so that it was checked: fails with what is wrong, and is otherwise nothing to depend on.
  * Undefined where there is nothing to check.
+ *
+ * @param resource name of the object's resource, for errors: the object's own name may be a secret
  */
 export function checkOf(
   construct: ApiObject,
-  path: string,
+  resource: string,
   inputs: pulumi.Inputs,
 ): pulumi.Output<pulumi.Resource[]> | undefined {
   const check = checks.get(construct);
@@ -31,7 +33,7 @@ export function checkOf(
     const problems = check(manifest as Manifest);
     if (problems.length === 0) return [];
     const shown = (await secret) ? problems.map(({ path: at }) => ({ path: at, message: HIDDEN })) : problems;
-    throw new InvalidObjectError(`${construct.kind} at ${path}`, shown);
+    throw new InvalidObjectError(`${construct.kind} ${resource}`, shown);
   });
 }
 

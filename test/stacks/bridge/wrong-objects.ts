@@ -1,5 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import { HelloApp } from '../../../constructs';
+import { KindComponent } from '../../../stacks/components';
 import { ConstructResources, KindResource } from '../../../stacks/components/bridge';
 import { run } from './engine';
 
@@ -7,18 +8,12 @@ import { run } from './engine';
  * A program of its own, since an error in an Output ends one: as JSON, what was registered of objects whose Outputs turn out wrong or
  * right, and the error that Pulumi would end with.
  */
-async function attempt(size: pulumi.Output<number>): Promise<{ registered: readonly string[]; error: string | null }> {
+async function attempt(program: () => unknown): Promise<{ registered: readonly string[]; error: string | null }> {
   let failed: string | null = null;
   const onFailure = (error: unknown): void => {
     failed ??= error instanceof Error ? error.message : String(error);
   };
   process.on('unhandledRejection', onFailure);
-  const program = (): unknown =>
-    new ConstructResources('tree', {
-      namespace: 'apps',
-      build: (chart) =>
-        new KindResource(chart, 'app', { kind: HelloApp, metadata: { name: 'web' }, spec: { image: 'nginx', size } }),
-    });
   const registrations = await run(program).catch((error: unknown) => {
     onFailure(error);
     return [];
@@ -28,10 +23,23 @@ async function attempt(size: pulumi.Output<number>): Promise<{ registered: reado
   return { registered: registrations.map(({ name }) => name), error: failed };
 }
 
+const inTree = (size: pulumi.Output<number>) => () =>
+  new ConstructResources('tree', {
+    namespace: 'apps',
+    build: (chart) =>
+      new KindResource(chart, 'app', { kind: HelloApp, metadata: { name: 'web' }, spec: { image: 'nginx', size } }),
+  });
+
+const alone = (size: pulumi.Output<number>) => () => {
+  const metadata = { name: 'hello', namespace: 'apps' };
+  return new KindComponent('web', { kind: HelloApp, metadata, spec: { image: 'nginx', size } });
+};
+
 async function main(): Promise<void> {
-  const attempts = [pulumi.output(-1), pulumi.secret(-1), pulumi.output(1)];
+  const wrong = [inTree(pulumi.output(-1)), inTree(pulumi.secret(-1)), alone(pulumi.output(-1))];
+  const programs = [...wrong, inTree(pulumi.output(1))];
   const results = [];
-  for (const size of attempts) results.push(await attempt(size));
+  for (const program of programs) results.push(await attempt(program));
   process.stdout.write(JSON.stringify(results));
 }
 
