@@ -70,6 +70,7 @@ function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | un
     namespace: config.namespace,
     operators: operators(config),
     guardedNamespaces: config.guardedNamespaces,
+    timeoutSeconds: config.timeoutSeconds,
     protect: config.protect,
     ...(watchNamespaces === undefined ? {} : { watchNamespaces }),
     ...(monitoringLabels === undefined ? {} : { monitoring: { labels: monitoringLabels } }),
@@ -94,7 +95,7 @@ function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
 }
 
 /** Of the operator's kinds only: a sample of a Cluster would make one. */
-function addSamples({ samplesNamespace, kinds }: StackConfig, platform: PlatformComponent): void {
+function addSamples({ samplesNamespace, kinds, timeoutSeconds }: StackConfig, platform: PlatformComponent): void {
   if (samplesNamespace === undefined) return;
   for (const kind of kinds) {
     for (const { name, labels, spec } of kind.samples) {
@@ -108,6 +109,7 @@ function addSamples({ samplesNamespace, kinds }: StackConfig, platform: Platform
             ...(labels === undefined ? {} : { labels }),
           },
           ...(spec === undefined ? {} : { spec }),
+          timeoutSeconds,
         },
         { parent: platform },
       );

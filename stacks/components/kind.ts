@@ -99,7 +99,9 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
         ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
       },
     });
-    return new ConstructResources(name, { constructs }, tree).resources;
+    const { resources } = new ConstructResources(name, { constructs }, tree);
+    if (args.waitUntilReady !== false) sayWhereToLook(this, args, tree.dependsOn, [...resources.values()]);
+    return resources;
   }
 
   private children(
@@ -127,6 +129,38 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     };
     return new ConstructResources(name, { build }, { ...tree, dependsOn: [...dependsOn, ...shared] }).resources;
   }
+}
+
+/** After how long a person is told why Pulumi may still be waiting, in seconds. */
+const PATIENCE_SECONDS = 60;
+
+/**
+ * Warns while an object that nobody makes ready is waited for: the provider's own message, when its time is over, knows nothing of operators.
+ *
+ * @param after what the object waits for itself
+ */
+function sayWhereToLook(
+  component: pulumi.Resource,
+  { kind, metadata, timeoutSeconds = 600 }: AnyArgs,
+  after: pulumi.Input<pulumi.Resource>[],
+  objects: readonly KubernetesObject[],
+): void {
+  if (pulumi.runtime.isDryRun()) return;
+  const { name, namespace } = metadata;
+  const inNamespace =
+    namespace === undefined ? '' : typeof namespace === 'string' ? ` -n ${namespace}` : ' -n NAMESPACE';
+  const seconds = Math.min(PATIENCE_SECONDS, timeoutSeconds / 2);
+  const message =
+    `${kind.kind} ${name} is not Ready after ${seconds} s; Pulumi waits ${timeoutSeconds} s in all. Its conditions say why: ` +
+    `kubectl describe${inNamespace} ${kind.crdName} ${name}. If it has none, its operator does not run: ` +
+    'kubectl get pods -A -l app.kubernetes.io/part-of=kindred';
+  const begun = pulumi.output(after).apply((resources) => pulumi.all(resources.map(({ urn }) => urn)));
+  begun.apply(() => {
+    // What could not be logged fails the run by itself.
+    const timer = setTimeout(() => void pulumi.log.warn(message, component), seconds * 1000);
+    timer.unref();
+    for (const { urn } of objects) urn.apply(() => clearTimeout(timer));
+  });
 }
 
 /** Options of the tree of a component. */

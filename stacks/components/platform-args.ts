@@ -38,6 +38,8 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> 
    * @default `provider`, or made from `kubeconfig` and `context`
    */
   readonly namespaceProvider?: pulumi.ProviderResource;
+  /** How long to wait until each operator is available, or gone, in seconds. @default 600, which is Pulumi's */
+  readonly timeoutSeconds?: number;
   /** Refuse to delete CRDs. Destroying the stack then fails until it is false. @default false: they stay in the cluster anyway */
   readonly protect?: boolean;
 }

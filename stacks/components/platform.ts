@@ -5,8 +5,7 @@ import type { AnyKind } from '../../constructs/core/kind';
 import { PLATFORM_MANAGED_BY } from '../../constructs/operator';
 import { Platform } from '../../constructs/platform';
 import type { PlatformProps } from '../../constructs/platform';
-import { ConstructResources, outputs, resourceOptions } from './bridge';
-import type { KubernetesObject } from './bridge';
+import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
 import { platformProviders } from './platform-providers';
 import type { PlatformProviders } from './platform-providers';
 import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
@@ -23,7 +22,7 @@ const ESTABLISHED_SECONDS = 120;
  * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
  *   namespaces that were created, and the operators' namespace if one of them keeps its state there, as a provisioner does. A later `up` takes
  *   them over again.
- * - A preview needs no cluster.
+ * - A preview needs no cluster; with `monitoring`, it reads the CRDs of the Prometheus operator, and fails without them.
  *
  * Caveats: an operator that keeps state and is taken out of the platform takes that hold off its namespace. Destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
  *
@@ -49,7 +48,8 @@ export class PlatformComponent extends pulumi.ComponentResource {
     const providers = platformProviders(name, args, opts, keepsNamespace);
     super('kindred:platform:PlatformComponent', name, {}, { ...opts, provider: providers.main });
     this.provider = providers.main;
-    setOptions(platform, providers, { keepsNamespace, protect: args.protect });
+    setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
+    requirePrometheusOperator(name, platform, this, opts);
     const { dependsOn, retainOnDelete } = opts;
     const resources = new ConstructResources(
       name,
@@ -92,6 +92,7 @@ const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
   'crdProvider',
   'namespaceProvider',
   'protect',
+  'timeoutSeconds',
 ];
 
 function platformOf(name: string, args: PlatformComponentArgs): Platform {
@@ -114,9 +115,11 @@ function keepsState({ extraRules }: PlatformOperatorArgs, namespace: string): bo
 interface Settings {
   readonly keepsNamespace: boolean;
   readonly protect: boolean | undefined;
+  readonly timeoutSeconds: number | undefined;
 }
 
-function setOptions(platform: Platform, providers: PlatformProviders, { keepsNamespace, protect }: Settings): void {
+function setOptions(platform: Platform, providers: PlatformProviders, settings: Settings): void {
+  const { keepsNamespace, protect, timeoutSeconds } = settings;
   const { retained } = providers;
   for (const crd of platform.customResourceDefinitions) {
     keep(crd, retained);
@@ -133,6 +136,38 @@ function setOptions(platform: Platform, providers: PlatformProviders, { keepsNam
     }
     // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
     if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });
+    if (object.kind === 'Deployment' && timeoutSeconds !== undefined) {
+      resourceOptions(object, { await: { timeoutSeconds } });
+    }
+  }
+}
+
+const PROMETHEUS_OPERATOR = 'monitoring.coreos.com';
+
+/**
+ * Reads the CRDs of the Prometheus operator where the platform has objects of its kinds: Pulumi says at once which of them the cluster does not have,
+ * while it would try to create the objects for more than a minute. What the platform depends on may be what installs them: a preview does not look then.
+ */
+function requirePrometheusOperator(
+  name: string,
+  platform: Platform,
+  parent: PlatformComponent,
+  { dependsOn }: pulumi.ComponentResourceOptions,
+): void {
+  if (dependsOn !== undefined && pulumi.runtime.isDryRun()) return;
+  const known = new Map<string, KubernetesObject>();
+  for (const object of objectsBelow(platform)) {
+    if (!object.apiVersion.startsWith(`${PROMETHEUS_OPERATOR}/`)) continue;
+    const crdName = `${object.kind.toLowerCase()}s.${PROMETHEUS_OPERATOR}`;
+    const type = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+    const crd =
+      known.get(crdName) ??
+      new KubernetesObject(`${name}/needs-the-prometheus-operator/${crdName}`, type, type, {
+        ...{ parent, id: crdName },
+        ...(dependsOn === undefined ? {} : { dependsOn }),
+      });
+    known.set(crdName, crd);
+    resourceOptions(object, { dependsOn: [crd] });
   }
 }
 

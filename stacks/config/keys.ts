@@ -203,6 +203,14 @@ export const configKeys = {
     example: "--path 'monitoringLabels.release' prometheus",
     schema: z.record(z.string(), z.string()),
   }),
+  timeoutSeconds: key({
+    type: 'integer',
+    description:
+      'How long to wait until an operator is available and a sample is Ready, and until they are gone, in seconds. 1 to 86400.',
+    default: 600,
+    example: 'timeoutSeconds 600',
+    schema: z.int().min(1).max(86_400),
+  }),
   protect: key({
     type: 'boolean',
     description: 'Refuse to delete the CRDs: destroy then fails until it is false. They stay in the cluster anyway.',

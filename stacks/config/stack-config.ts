@@ -43,6 +43,8 @@ export interface StackConfig {
   readonly samplesNamespace: string | undefined;
   /** Labels of the Prometheus operator's objects; undefined: none of them. */
   readonly monitoringLabels: Readonly<Record<string, string>> | undefined;
+  /** How long to wait for an operator or a sample, in seconds. */
+  readonly timeoutSeconds: number;
   /** Refuse to delete CRDs. */
   readonly protect: boolean;
   /** Refuse to take anything off machines. */
@@ -76,6 +78,7 @@ export function stackConfig(values: ConfigValues, cluster: ClusterConfig | undef
     guardedNamespaces: guarded(values),
     samplesNamespace: samples ? samplesNamespace : undefined,
     monitoringLabels: monitoring ? values.monitoringLabels : undefined,
+    timeoutSeconds: values.timeoutSeconds,
     protect: values.protect,
     protectMachines: values.protectMachines,
   };

@@ -71,3 +71,15 @@ test('a namespace that the stack did not make is not taken over where no state i
   await expect(engine.up(platform(operator))).rejects.toThrow(/kindred\/namespace: .*already exists/);
   expect(await run('get', ...namespace, '--show-labels')).not.toContain('pod-security');
 });
+
+test('monitoring on a cluster without the Prometheus operator fails in the preview', async () => {
+  const engine = new Engine({ providers: [kubernetesProvider()] });
+  const monitored = () => {
+    const kubeconfig = readFileSync(plane.adminKubeconfig, 'utf8');
+    new PlatformComponent('kindred', { kubeconfig, operators: [operator], monitoring: {} });
+    return {};
+  };
+  await expect(engine.preview(monitored)).rejects.toThrow(
+    /needs-the-prometheus-operator\/podmonitors\.monitoring\.coreos\.com/,
+  );
+});

@@ -33,6 +33,7 @@ describe('the configuration', () => {
       guardedNamespaces: [],
       samplesNamespace: undefined,
       monitoringLabels: undefined,
+      timeoutSeconds: 600,
       protect: false,
       protectMachines: true,
     });
@@ -117,6 +118,7 @@ describe('what is wrong', () => {
   test.each([
     [{ replicas: 11 }, /^replicas: .*10/],
     [{ replicas: -1 }, /^replicas: /],
+    [{ timeoutSeconds: 0 }, /^timeoutSeconds: /],
     [{ replicas: 1.5 }, /^replicas: "1.5" must be a whole number$/],
     [{ operatorImage: 'two words' }, /^operatorImage: it is no image/],
     [{ operatorImage: '' }, /^operatorImage: it is no image/],

@@ -89,7 +89,9 @@ describe('on an existing cluster', () => {
   });
 
   test('samples come after the operator, in a namespace of their own', async () => {
-    const { registrations } = await runStack({ context: 'a', samples: true, samplesNamespace: 'demo' });
+    const { registrations } = await runStack({
+      ...{ context: 'a', samples: true, samplesNamespace: 'demo', timeoutSeconds: 90 },
+    });
     const samples = objects(registrations).filter(({ name }) => name.startsWith('sample-'));
     expect(samples.map(({ type }) => type.replace(/^.*:/, '')).sort()).toEqual(
       kinds.flatMap(({ kind, samples: own }) => own.map(() => kind)).sort(),
@@ -98,7 +100,9 @@ describe('on an existing cluster', () => {
     for (const sample of samples) {
       expect(sample.dependencies).toContain(deployment?.urn);
       expect(sample.object['metadata']).toMatchObject({ namespace: 'demo' });
+      expect(sample.timeouts).toEqual(['90s', '90s', '90s']);
     }
+    expect(deployment?.timeouts).toEqual(['90s', '90s', '90s']);
     expect(named(registrations, 'kindred/guardrails/demo/namespace').retainOnDelete).toBe(true);
   });
 

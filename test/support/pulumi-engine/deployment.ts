@@ -96,7 +96,9 @@ export class Deployment {
       const reference = await this.reference(reading.type, reading.provider, reading.version);
       const provider = await this.run.providers.get(reference);
       const request = { ...requestFor(this.run, urn), id: reading.id, inputs: reading.inputs };
-      const look = async (): Promise<Values | undefined> => (await provider?.read?.(request))?.outputs;
+      // A preview does not ask a provider whose configuration is not known yet.
+      const look = async (): Promise<Values | undefined> =>
+        provider === undefined ? {} : (await provider.read?.(request))?.outputs;
       const outputs = await perform(this.run, { op: 'read', urn }, look, look);
       if (outputs === undefined) throw new Error(`there is no ${reading.type} with the ID ${reading.id}`);
       const state = { ...this.bare(urn, reading), custom: true, external: true, id: reading.id, provider: reference };

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HelloApp } from '../../../constructs';
+import { KindComponent, PlatformComponent } from '../../../stacks/components';
+import type { PlatformComponentArgs } from '../../../stacks/components';
+import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
+import type { Provider, ProviderPackage } from '../../support/pulumi-engine';
+import { named, run } from '../bridge/engine';
+
+/** A cluster in memory, with some CRDs of others. What it was asked to make is in `made`. */
+function clusterWith(crds: readonly string[], slow: (name: string) => Promise<void> = () => Promise.resolve()) {
+  const made: string[] = [];
+  const provider: Provider = {
+    create: async ({ name, inputs }) => {
+      made.push(name);
+      await slow(name);
+      return { id: name, outputs: inputs };
+    },
+    update: ({ inputs }) => Promise.resolve({ outputs: inputs }),
+    delete: () => Promise.resolve(),
+    read: ({ id, inputs }) => Promise.resolve(crds.includes(id) ? { inputs, outputs: inputs } : undefined),
+  };
+  const kubernetes: ProviderPackage = { ...kubernetesProvider(), configure: () => provider };
+  return { made, engine: new Engine({ providers: [kubernetes] }) };
+}
+
+const KUBECONFIG = 'apiVersion: v1\nkind: Config\n';
+const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
+const platform =
+  (args: Partial<PlatformComponentArgs> = {}) =>
+  () => {
+    new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators, ...args });
+    return {};
+  };
+
+describe('monitoring without the Prometheus operator', () => {
+  const both = ['podmonitors.monitoring.coreos.com', 'prometheusrules.monitoring.coreos.com'];
+
+  test.each(['preview', 'up'] as const)('fails at once in %s, and names the CRD', async (way) => {
+    const { engine, made } = clusterWith([both[0]!]);
+    await expect(engine[way](platform({ monitoring: {} }))).rejects.toThrow(
+      /kindred\/needs-the-prometheus-operator\/prometheusrules\.monitoring\.coreos\.com/,
+    );
+    expect(made.filter((name) => name.includes('monitor'))).toEqual([]);
+  });
+
+  test('is switched on and off where it stands; only what is used is asked for', async () => {
+    const { engine, made } = clusterWith(both);
+    await engine.up(platform());
+    const on = await engine.up(platform({ monitoring: {} }));
+    expect(on.summary).toHaveLength(2);
+    expect(made).toEqual(expect.arrayContaining(['kindred/operators/operator/monitoring/pod-monitor']));
+    expect((await engine.up(platform({ monitoring: {} }))).summary).toEqual([]);
+    const off = await engine.up(platform());
+    expect(off.summary.map((line) => line.replace(/ .*\//, ' '))).toEqual([
+      'delete pod-monitor',
+      'delete prometheus-rule',
+    ]);
+    expect((await engine.up(platform())).summary).toEqual([]);
+
+    const { engine: other } = clusterWith([both[0]!]);
+    await other.up(platform({ monitoring: { prometheusRule: false } }));
+  });
+
+  test('is not looked for in a preview while what the platform depends on is still to be made', async () => {
+    const { engine } = clusterWith([]);
+    const after = () => {
+      const first = new PlatformComponent('first', { kubeconfig: KUBECONFIG, operators });
+      new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators, monitoring: {} }, { dependsOn: [first] });
+      return {};
+    };
+    await engine.preview(after);
+    await expect(engine.up(after)).rejects.toThrow(/needs-the-prometheus-operator/);
+  });
+});
+
+describe('how long is waited', () => {
+  test('for an operator is said once, in seconds', async () => {
+    const registrations = await run(platform({ timeoutSeconds: 90 }));
+    const { timeouts } = named(registrations, 'kindred/operators/operator/deployment');
+    expect(timeouts).toEqual(['90s', '90s', '90s']);
+  });
+
+  const web = (timeoutSeconds: number) => () => {
+    const metadata = { name: 'web', namespace: 'shop' };
+    new KindComponent('web', { kind: HelloApp, metadata, spec: { image: 'nginx:1' }, timeoutSeconds });
+    return {};
+  };
+
+  test('halfway to the end of its time, it is said where to look', async () => {
+    const { engine } = clusterWith([], () => sleep(1000));
+    expect((await engine.preview(web(1))).log).toEqual([]);
+    const { log } = await engine.up(web(1));
+    expect(log.filter(({ severity }) => severity === 'warning')).toEqual([
+      {
+        severity: 'warning',
+        urn: expect.stringMatching(/kindred:kinds:KindComponent::web$/) as string,
+        message:
+          'HelloApp web is not Ready after 0.5 s; Pulumi waits 1 s in all. Its conditions say why: ' +
+          'kubectl describe -n shop helloapps.apps.anupam.com web. If it has none, its operator does not run: ' +
+          'kubectl get pods -A -l app.kubernetes.io/part-of=kindred',
+      },
+    ]);
+  });
+
+  test('nothing is said of what becomes Ready in time', async () => {
+    const { engine } = clusterWith([]);
+    expect((await engine.up(web(1))).log).toEqual([]);
+    await sleep(600);
+    expect((await engine.up(web(1))).log).toEqual([]);
+  });
+});
