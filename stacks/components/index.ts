@@ -6,6 +6,7 @@ export {
   ConstructResources,
   KubernetesObject,
   addKindChildren,
+  mutableContent,
   outputs,
   propertyPath,
   resourceOptions,

@@ -1,6 +1,7 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import type { ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
+import { mutableContent } from './bridge';
 import type { PlatformComponentArgs } from './platform-args';
 
 /** The ways to the cluster. */
@@ -22,8 +23,13 @@ type TargetArgs = Pick<
 >;
 
 /** What a provider is made of besides the cluster: the same options are set on both, whatever the environment says. */
-const careful = { upsertExistingObjects: false };
-const takesOver = { upsertExistingObjects: true, enablePatchForce: true, enableServerSideApply: true };
+const careful = { upsertExistingObjects: false, ...mutableContent };
+const takesOver = {
+  upsertExistingObjects: true,
+  enablePatchForce: true,
+  enableServerSideApply: true,
+  ...mutableContent,
+};
 
 /**
  * The providers of a platform: made from the kubeconfig, or those that were given.

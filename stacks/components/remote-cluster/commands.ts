@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import * as command from '@pulumi/command';
+import type * as command from '@pulumi/command';
 import * as pulumi from '@pulumi/pulumi';
 import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constructs/provision';
 import type { LeafSource, Machine, OutputRef, StdinValue, Task } from '../../../constructs/provision';
 import { CHANGE, TURN, isStepOf } from '../../../constructs/provision/server/turn';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { commandPackage } from './command-package';
 import type { PlannedTask } from './plan';
 import { removalStdin, removalsTogether } from './removal-order';
 import { launcher, launcherStdin } from './wire';
@@ -157,11 +158,12 @@ export class TaskCommands {
       customTimeouts: { create: limit, update: limit, delete: limit },
       ...opts,
     };
+    const { local, remote } = commandPackage();
     if (machine === undefined) {
-      return new command.local.Command(`${name}/${label}`, { ...common, logging: 'none' }, options);
+      return new local.Command(`${name}/${label}`, { ...common, logging: 'none' }, options);
     }
     const connection = this.connection(planned, lines.delete === undefined);
-    return new command.remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
+    return new remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
   }
 
   private stdin({ task, actual }: PlannedTask, { script, values }: Part): pulumi.Output<string> {

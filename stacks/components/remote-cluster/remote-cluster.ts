@@ -2,7 +2,9 @@ import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import type { Task } from '../../../constructs/provision';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { mutableContent } from '../bridge';
 import type { RemoteClusterArgs } from './args';
+import { commandPackage } from './command-package';
 import { TaskCommands } from './commands';
 import { SSH_KEY, bastionKey, invalid, labelOf } from './description';
 import { servedLabel } from './labels';
@@ -56,6 +58,8 @@ export class RemoteCluster extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     const plan = checkedOutline(clusterName, args);
+    // Before anything is registered.
+    commandPackage();
     super('kindred:cluster:RemoteCluster', clusterName, {}, opts);
     warnOfUnpinned(args, this);
     this.commands = new TaskCommands(completed(clusterName, args, plan), {
@@ -85,6 +89,7 @@ export class RemoteCluster extends pulumi.ComponentResource {
         // compares it with nothing but what this provider had before; with the names of project and stack in it, so would
         // `pulumi stack rename`.
         clusterIdentifier: this.clusterName,
+        ...mutableContent,
       },
       { parent: this, dependsOn: [...this.commands.resources] },
     );

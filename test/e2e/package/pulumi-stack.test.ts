@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Consumer } from './consumer';
 
@@ -91,4 +91,34 @@ test('every export of kindred/stacks can be imported by name', async () => {
   for (const name of ['ConstructResources', 'KindComponent', 'PlatformComponent', 'RemoteCluster']) {
     expect(required.trim().split(',')).toContain(name);
   }
+});
+
+test('without @pulumi/command all but a RemoteCluster works, and that says what to install', async () => {
+  rmSync(join(app.folder, 'node_modules', '@pulumi', 'command'), { recursive: true });
+  const program = `
+    const pulumi = require('@pulumi/pulumi');
+    (async () => {
+      const seen = [];
+      await pulumi.runtime.setMocks({
+        newResource: ({ name, inputs }) => { seen.push(name); return { id: name, state: inputs }; },
+        call: () => ({}),
+      });
+      const { ConstructResources, RemoteCluster } = require('kindred/stacks');
+      new ConstructResources('tree', { build: () => undefined });
+      const nodes = [{ address: '10.0.0.1', user: 'root', roles: ['controlplane', 'etcd'], hostKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0' }];
+      let failure;
+      try {
+        new RemoteCluster('prod', { distribution: 'k3s', version: 'v1.30.4+k3s1', sshKey: 'key', nodes });
+      } catch (error) { failure = error; }
+      await pulumi.runtime.disconnect();
+      console.log(JSON.stringify({ seen, message: failure?.message, isForPeople: pulumi.RunError.isInstance(failure) }));
+    })();`;
+  expect(JSON.parse(await app.node('-e', program))).toEqual({
+    seen: ['tree'],
+    message: expect.stringMatching(/needs the package @pulumi\/command, .* npm install @pulumi\/command$/) as string,
+    isForPeople: true,
+  });
+  writeFileSync(join(app.folder, 'plain.ts'), "import 'kindred/stacks';");
+  const said = await app.tsc('--noEmit', 'plain.ts').catch((error: unknown) => (error as Error).message);
+  expect(said.split('\n').filter((line) => line.startsWith('node_modules/kindred/'))).toEqual([]);
 });

@@ -2,28 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HelloApp } from '../../../constructs';
 import { KindComponent, PlatformComponent } from '../../../stacks/components';
 import type { PlatformComponentArgs } from '../../../stacks/components';
-import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
-import type { Provider, ProviderPackage } from '../../support/pulumi-engine';
 import { named, run } from '../bridge/engine';
+import { KUBECONFIG, MemoryCluster } from '../memory-cluster';
 
-/** A cluster in memory, with some CRDs of others. What it was asked to make is in `made`. */
-function clusterWith(crds: readonly string[], slow: (name: string) => Promise<void> = () => Promise.resolve()) {
-  const made: string[] = [];
-  const provider: Provider = {
-    create: async ({ name, inputs }) => {
-      made.push(name);
-      await slow(name);
-      return { id: name, outputs: inputs };
-    },
-    update: ({ inputs }) => Promise.resolve({ outputs: inputs }),
-    delete: () => Promise.resolve(),
-    read: ({ id, inputs }) => Promise.resolve(crds.includes(id) ? { inputs, outputs: inputs } : undefined),
-  };
-  const kubernetes: ProviderPackage = { ...kubernetesProvider(), configure: () => provider };
-  return { made, engine: new Engine({ providers: [kubernetes] }) };
-}
-
-const KUBECONFIG = 'apiVersion: v1\nkind: Config\n';
 const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
 const platform =
   (args: Partial<PlatformComponentArgs> = {}) =>
@@ -36,19 +17,19 @@ describe('monitoring without the Prometheus operator', () => {
   const both = ['podmonitors.monitoring.coreos.com', 'prometheusrules.monitoring.coreos.com'];
 
   test.each(['preview', 'up'] as const)('fails at once in %s, and names the CRD', async (way) => {
-    const { engine, made } = clusterWith([both[0]!]);
+    const { engine, done } = new MemoryCluster({ crds: [both[0]!] });
     await expect(engine[way](platform({ monitoring: {} }))).rejects.toThrow(
       /kindred\/needs-the-prometheus-operator\/prometheusrules\.monitoring\.coreos\.com/,
     );
-    expect(made.filter((name) => name.includes('monitor'))).toEqual([]);
+    expect(done.filter((name) => name.includes('monitor'))).toEqual([]);
   });
 
   test('is switched on and off where it stands; only what is used is asked for', async () => {
-    const { engine, made } = clusterWith(both);
+    const { engine, done } = new MemoryCluster({ crds: both });
     await engine.up(platform());
     const on = await engine.up(platform({ monitoring: {} }));
     expect(on.summary).toHaveLength(2);
-    expect(made).toEqual(expect.arrayContaining(['kindred/operators/operator/monitoring/pod-monitor']));
+    expect(done).toEqual(expect.arrayContaining(['create kindred/operators/operator/monitoring/pod-monitor']));
     expect((await engine.up(platform({ monitoring: {} }))).summary).toEqual([]);
     const off = await engine.up(platform());
     expect(off.summary.map((line) => line.replace(/ .*\//, ' '))).toEqual([
@@ -57,12 +38,12 @@ describe('monitoring without the Prometheus operator', () => {
     ]);
     expect((await engine.up(platform())).summary).toEqual([]);
 
-    const { engine: other } = clusterWith([both[0]!]);
+    const { engine: other } = new MemoryCluster({ crds: [both[0]!] });
     await other.up(platform({ monitoring: { prometheusRule: false } }));
   });
 
   test('is not looked for in a preview while what the platform depends on is still to be made', async () => {
-    const { engine } = clusterWith([]);
+    const { engine } = new MemoryCluster();
     const after = () => {
       const first = new PlatformComponent('first', { kubeconfig: KUBECONFIG, operators });
       new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators, monitoring: {} }, { dependsOn: [first] });
@@ -87,7 +68,7 @@ describe('how long is waited', () => {
   };
 
   test('halfway to the end of its time, it is said where to look', async () => {
-    const { engine } = clusterWith([], () => sleep(1000));
+    const { engine } = new MemoryCluster({ slow: () => sleep(1000) });
     expect((await engine.preview(web(1))).log).toEqual([]);
     const { log } = await engine.up(web(1));
     expect(log.filter(({ severity }) => severity === 'warning')).toEqual([
@@ -103,7 +84,7 @@ describe('how long is waited', () => {
   });
 
   test('nothing is said of what becomes Ready in time', async () => {
-    const { engine } = clusterWith([]);
+    const { engine } = new MemoryCluster();
     expect((await engine.up(web(1))).log).toEqual([]);
     await sleep(600);
     expect((await engine.up(web(1))).log).toEqual([]);
