@@ -1,10 +1,11 @@
 import { effectRun, effectsOf } from '../../../constructs/core/effects';
 import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
-import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { withDefaults } from '../../../constructs/core/render';
 import type { Verdict } from '../reconcile/conditions';
+import { isPaused, isToBeOrphaned } from '../reconcile/intentions';
 import { uidOf } from '../reconcile/object-ref';
 import { CleanupAttempts } from './cleanup-attempts';
 import type { CleanupFailure } from './cleanup-attempts';
@@ -13,7 +14,7 @@ import type { Memory } from './effect-memory';
 import { countedFor, due, inputHash } from './effect-record';
 import type { EffectRecord } from './effect-record';
 import type { RunRequest, RunView } from './effect-runs';
-import { MENDED_AFTER_MS, PlanError } from './plan-runner';
+import { MENDED_AFTER_MS, PlanError, RunInterrupted } from './plan-runner';
 import type { StatusFields } from './plan-runner';
 import type { EffectDeskOptions, EffectsFound } from './effect-desk-options';
 import { judge, ownConditions, reasonOf, standing } from './effect-verdicts';
@@ -96,6 +97,40 @@ export class EffectDesk {
     // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
     this.options.assertMayRun();
     await this.options.store.release(object);
+  }
+
+  /**
+   * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
+   * its part, which may be before anybody looks; then its state does.
+   *
+   * @throws ApiError, TransportError when the state cannot be had
+   */
+  async isOrphaned(object: KubeObject): Promise<boolean> {
+    return isToBeOrphaned(object) || this.options.store.isOrphaned(object);
+  }
+
+  /**
+   * Lets what the object did stay when it goes: its state has no owner any more. A run under way comes to its end first, so that the state tells
+   * of all that was done.
+   *
+   * @returns why the object cannot go yet, if so
+   * @throws ApiError, TransportError when the state cannot be cut off
+   */
+  async orphan(object: KubeObject): Promise<Verdict | undefined> {
+    const { runs, store } = this.options;
+    runs.withdraw(uidOf(object));
+    const run = runs.of(uidOf(object));
+    if (run !== undefined) {
+      const message = `It goes once ${run.effect} has ended, and what it did stays.`;
+      return { state: 'progressing', reason: 'Orphaning', message };
+    }
+    const memory = await this.memories.of(object);
+    if (memory.unsaved) await this.memories.save(object, memory);
+    const kept = await store.orphan(object);
+    const what = kept.length === 0 ? '' : ` So do ${kept.map((name) => `Secret ${name}`).join(' and ')}.`;
+    const message = `It was deleted with --cascade=orphan: nothing is taken away, what it did stays.${what}`;
+    this.options.record(object, { type: 'Normal', action: 'Delete', reason: 'Orphaned', message });
+    return undefined;
   }
 
   /** The object is gone. */
@@ -224,6 +259,10 @@ export class EffectDesk {
         ...this.options,
         ...{ object: now, run, attempt, report },
         state: () => memory.state,
+        assertMayRun: () => {
+          this.options.assertMayRun();
+          if (run.phase === 'remove') assertStillRemoved(current(object));
+        },
         save: async (state) => {
           memory.state = state;
           memory.unsaved = true;
@@ -288,9 +327,15 @@ export class EffectDesk {
 /** Whether a run may still begin that was asked for when the object was `then`: while it waited, people may have changed their minds. */
 function isAsked(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
   if (now === undefined) return false;
-  const { uid, generation, deletionTimestamp, annotations } = now.metadata;
-  if (uid !== then.metadata.uid || generation !== then.metadata.generation) return false;
-  return phase === 'remove' || (deletionTimestamp === undefined && annotations?.[PAUSED_ANNOTATION] !== 'true');
+  const { uid, generation, deletionTimestamp } = now.metadata;
+  if (uid !== then.metadata.uid || generation !== then.metadata.generation || isPaused(now)) return false;
+  return phase === 'remove' ? !isToBeOrphaned(now) : deletionTimestamp === undefined;
+}
+
+/** @throws RunInterrupted when a person has changed their mind about taking away what the object did */
+function assertStillRemoved(now: KubeObject | undefined): void {
+  if (now === undefined || !(isPaused(now) || isToBeOrphaned(now))) return;
+  throw new RunInterrupted('The removal was called off: nothing more is taken away.');
 }
 
 const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;

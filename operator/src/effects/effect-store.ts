@@ -19,6 +19,13 @@ export interface EffectStore {
   readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
   /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
   readonly claim: (owner: KubeObject) => Promise<void>;
+  /**
+   * Whether its owner, which is being deleted, was deleted with `--cascade=orphan`, as far as the state can tell: the garbage collector has cut it
+   * off its owner. @throws ApiError, TransportError
+   */
+  readonly isOrphaned: (owner: KubeObject) => Promise<boolean>;
+  /** Cuts it off its owner, which goes: it stays. @returns what stays, as `namespace/name` @throws ApiError, TransportError */
+  readonly orphan: (owner: KubeObject) => Promise<readonly string[]>;
   /** Its owner is about to go, and needs it no more: whoever deletes it may have it. @throws ApiError, TransportError */
   readonly release: (owner: KubeObject) => Promise<void>;
   /**
@@ -33,6 +40,8 @@ export const noStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
   claim: () => Promise.resolve(),
+  isOrphaned: () => Promise.resolve(false),
+  orphan: () => Promise.resolve([]),
   release: () => Promise.resolve(),
   forget: () => Promise.resolve(),
 };

@@ -20,6 +20,7 @@ export interface RunOptions {
   readonly reads: EffectReads;
   readonly clock: Clock;
   readonly stop: AbortSignal;
+  /** Called before each step. @throws RunInterrupted saying why nothing more may be begun; anything else: another process leads */
   readonly assertMayRun: () => void;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   readonly report: (progress: RunProgress) => void;
@@ -112,6 +113,7 @@ function assertGoesOn({ stop, assertMayRun }: RunOptions): void {
   try {
     assertMayRun();
   } catch (cause) {
+    if (cause instanceof RunInterrupted) throw cause;
     throw new RunInterrupted('The Lease was lost; another replica goes on.', { cause });
   }
 }

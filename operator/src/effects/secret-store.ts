@@ -6,15 +6,19 @@ import {
   STATE_FINALIZER,
   ownerReference,
 } from '../../../constructs/core/envelope';
+import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { uidOf } from '../reconcile/object-ref';
+import { lookAt } from '../reconcile/unheard-end';
 import type { EffectRecord } from './effect-record';
 import { EMPTY_STATE } from './effect-store';
 import type { EffectState, EffectStore } from './effect-store';
 import { PlanError } from './plan-runner';
+import { RETAINED_ANNOTATION, isCutOff, isOf, merged, ownedBy, ownerless, refersTo, retained } from './secret-owner';
+import type { Secret } from './secret-owner';
 
 /** Key of the records within the Secret. */
 const RECORDS = 'effects.json';
@@ -32,13 +36,11 @@ const FIELD_MANAGER = 'kindred-state';
 /** How often a write is tried where others keep changing labels and the like in between. */
 const MAX_TRIES = 5;
 
-interface Secret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 /** What a {@link SecretStore} is made of. */
 export interface SecretStoreOptions {
   readonly client: ApiClient;
+  /** The owners' kind. */
+  readonly kind: AnyKind;
   /** Where the Secrets are. */
   readonly namespace: string;
   /** The name of an object's Secret. */
@@ -56,7 +58,7 @@ export interface SecretStoreOptions {
  *
  * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
  * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. Labels, annotations and finalizers of
- * others stay, and stand in no write's way. A finalizer holds the Secret until
+ * others stay, and stand in no write's way. A save leaves owner references as they are: one that the garbage collector has taken off stays off. A finalizer holds the Secret until
  * `release`: one that somebody, or a foreground deletion of its owner, deletes before is being deleted until then, and is read and written as
  * ever. One that is gone all the same is made again.
  *
@@ -88,28 +90,44 @@ export class SecretStore implements EffectStore {
   async save(owner: KubeObject, state: EffectState): Promise<void> {
     const body = this.bodyOf(owner, state);
     const before = this.standing.get(uidOf(owner));
-    const updated = before === undefined ? undefined : await this.update(before, body);
+    const updated = before === undefined ? undefined : await this.update(before, (secret) => merged(secret, body));
     // Where somebody deleted it, what is known here is all that is left of it.
     this.standing.set(uidOf(owner), updated ?? (await this.create(owner, body)));
   }
 
   async claim(owner: KubeObject): Promise<void> {
-    const { client, namespace, nameOf, retain, besides } = this.options;
+    const { retain } = this.options;
     const stays = retain(owner);
     if (this.claimed.get(uidOf(owner)) === stays) return;
-    const name = nameOf(owner);
-    const names = [name, ...(besides?.(owner) ?? [])];
-    for (const each of names) {
-      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: each });
-      if (secret === undefined || !isOf(owner, secret)) continue;
-      const wanted = this.claimedBy(owner, secret, each === name);
-      if (wanted === secret) continue;
-      const written = await this.update(secret, wanted);
+    const [state, ...others] = await this.secretsOf(owner);
+    // Asked once at most, and only where it matters.
+    let mayOwn: boolean | undefined;
+    for (const secret of [state, ...others]) {
+      if (secret === undefined) continue;
+      const isState = secret === state;
+      if (this.claimedBy(owner, secret, { isState, mayOwn: true }) === secret) continue;
+      mayOwn ??= stays || (await this.mayOwn(owner, state));
+      const claim = { isState, mayOwn };
+      const written = await this.update(secret, (now) => this.claimedBy(owner, now, claim));
       // Only what was loaded: another process's data must be met by the next save as another's.
       const isKnown = isDeepStrictEqual(written?.data, this.standing.get(uidOf(owner))?.data);
-      if (each === name && written !== undefined && isKnown) this.standing.set(uidOf(owner), written);
+      if (isState && written !== undefined && isKnown) this.standing.set(uidOf(owner), written);
     }
     this.claimed.set(uidOf(owner), stays);
+  }
+
+  async isOrphaned(owner: KubeObject): Promise<boolean> {
+    const { client, namespace, nameOf, retain } = this.options;
+    if (retain(owner)) return false;
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
+    return secret !== undefined && isOf(owner, secret) && isCutOff(owner, secret);
+  }
+
+  async orphan(owner: KubeObject): Promise<readonly string[]> {
+    const secrets = (await this.secretsOf(owner)).filter((secret) => secret !== undefined);
+    for (const secret of secrets)
+      if (refersTo(owner, secret)) await this.update(secret, (now) => ownerless(owner, now));
+    return secrets.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
   }
 
   async release(owner: KubeObject): Promise<void> {
@@ -140,18 +158,39 @@ export class SecretStore implements EffectStore {
     }
   }
 
+  /** The Secrets of an owner that stand: that of its state first, undefined when there is none. */
+  private async secretsOf(owner: KubeObject): Promise<readonly (Secret | undefined)[]> {
+    const { client, namespace, nameOf, besides } = this.options;
+    const found: (Secret | undefined)[] = [];
+    for (const name of [nameOf(owner), ...(besides?.(owner) ?? [])]) {
+      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+      found.push(secret !== undefined && isOf(owner, secret) ? secret : undefined);
+    }
+    return found;
+  }
+
+  /**
+   * Whether Secrets may be given their owner: not when the garbage collector has just taken it off, as the owner goes with `--cascade=orphan`.
+   * What is known of the owner may be older than that, so the server is asked.
+   */
+  private async mayOwn(owner: KubeObject, state: Secret | undefined): Promise<boolean> {
+    if (state !== undefined && !isCutOff(owner, state)) return true;
+    const live = await lookAt(this.options, owner);
+    return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
+  }
+
   /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */
-  private claimedBy(owner: KubeObject, secret: Secret, isState: boolean): Secret {
-    const { ownerReferences = [], finalizers = [], deletionTimestamp } = secret.metadata;
-    const isOwned = ownerReferences.length > 0;
+  private claimedBy(
+    owner: KubeObject,
+    secret: Secret,
+    { isState, mayOwn }: { readonly isState: boolean; readonly mayOwn: boolean },
+  ): Secret {
+    const owned = this.options.retain(owner) ? retained(owner, secret) : mayOwn ? ownedBy(owner, secret) : secret;
+    const { finalizers = [], deletionTimestamp } = owned.metadata;
     const isHeld = finalizers.includes(STATE_FINALIZER);
     // Of an owner that goes it may have been released already; and what is being deleted gets no finalizer any more.
     const hold = isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
-    const retained = this.options.retain(owner);
-    if (isOwned !== retained && !hold) return secret;
-    const owners = isOwned !== retained ? ownerReferences : retained ? [] : [ownerReference(owner)];
-    const metadata = { ...secret.metadata, ownerReferences: owners, finalizers };
-    return { ...secret, metadata: hold ? { ...metadata, finalizers: [...finalizers, STATE_FINALIZER] } : metadata };
+    return hold ? { ...owned, metadata: { ...owned.metadata, finalizers: [...finalizers, STATE_FINALIZER] } } : owned;
   }
 
   /**
@@ -160,9 +199,13 @@ export class SecretStore implements EffectStore {
    * @returns undefined when it is gone
    * @throws ApiError a Conflict (409) when the data has changed since, or the Secret is another one; TransportError
    */
-  private async update(before: Secret, body: Secret, tries = MAX_TRIES): Promise<Secret | undefined> {
+  private async update(
+    before: Secret,
+    change: (secret: Secret) => Secret,
+    tries = MAX_TRIES,
+  ): Promise<Secret | undefined> {
     try {
-      return await this.put(merged(before, body));
+      return await this.put(change(before));
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return undefined;
       if (!(error instanceof ApiError) || error.code !== 409) throw error;
@@ -171,7 +214,7 @@ export class SecretStore implements EffectStore {
       // Deleted while the server was looking: to it, what is gone has another UID than the one that was sent.
       if (now === undefined) return undefined;
       if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
-      return this.update(now, body, tries - 1);
+      return this.update(now, change, tries - 1);
     }
   }
 
@@ -214,9 +257,11 @@ export class SecretStore implements EffectStore {
       metadata: {
         ...{ namespace, name },
         labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
-        annotations: { [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '' },
+        annotations: {
+          [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '',
+          ...(retain(owner) ? { [RETAINED_ANNOTATION]: 'true' } : {}),
+        },
         finalizers: [STATE_FINALIZER],
-        // Not a controller's: nothing renders it, so nothing may prune it.
         ...(retain(owner) ? {} : { ownerReferences: [ownerReference(owner)] }),
       },
       type: 'Opaque',
@@ -240,24 +285,6 @@ export class SecretStore implements EffectStore {
       { hopeless: true },
     );
   }
-}
-
-/** A body over what stands: labels, annotations and finalizers of others stay. */
-function merged(before: Secret, body: Secret): Secret {
-  const { uid, resourceVersion, labels, annotations, finalizers = [], deletionTimestamp } = before.metadata;
-  // The server refuses new finalizers on what is being deleted.
-  const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
-  const metadata = {
-    ...{ ...body.metadata, uid, resourceVersion },
-    labels: { ...labels, ...body.metadata.labels },
-    annotations: { ...annotations, ...body.metadata.annotations },
-    finalizers: [...new Set([...finalizers, ...more])],
-  };
-  return { ...body, metadata };
-}
-
-function isOf(owner: KubeObject, secret: KubeObject): boolean {
-  return secret.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
 }
 
 function decode({ data = {} }: Secret): EffectState {

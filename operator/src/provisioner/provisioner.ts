@@ -63,7 +63,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
 
 function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretStore {
   return new SecretStore({
-    ...{ client, namespace, retain: isRetained },
+    ...{ client, namespace, retain: isRetained, kind: Cluster },
     onWarning: (message) => logger.warn(message),
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     besides: (owner) => [kubeconfigName(owner)],

@@ -1,4 +1,4 @@
-import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
+import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
 import { InvalidObjectError } from '../../../constructs/core/errors';
 import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
@@ -12,6 +12,7 @@ import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
 import { heldBack, withHeldStatus } from './held-back';
 import type { HeldBack } from './held-back';
+import { isForced, isPaused, isToBeOrphaned } from './intentions';
 import { controlledChildren, deleteChildren } from './prune';
 import { sumUp } from './shortfall';
 import { refOf } from './object-ref';
@@ -20,8 +21,12 @@ import type { StatusWrite } from './write-status';
 
 const TRY_AGAIN = `Change the annotation ${RECONCILE_AT_ANNOTATION} to try again.`;
 
-/** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
-const ORPHAN = 'orphan';
+/** A deletion that waits for its object to be unpaused. */
+const PAUSED_DELETION: Verdict = {
+  state: 'paused',
+  reason: 'Paused',
+  message: `The deletion is paused, and nothing is taken away: remove the annotation ${PAUSED_ANNOTATION} to go on with it.`,
+};
 
 /** What came of looking for a finalizer. */
 export type Ensured = { readonly object: KubeObject } | { readonly held: HeldBack };
@@ -52,7 +57,7 @@ export async function ensureFinalizer(context: ReconcileContext, object: KubeObj
 /**
  * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
  * clean-up that fails keeps the finalizer and says why in `Ready`. Where a kind has effects, the clean-up is spaced like their attempts, and given
- * up once it was refused too often.
+ * up once it was refused too often; and nothing is done while the object is paused.
  *
  * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written; NotLeaderError
  */
@@ -71,15 +76,20 @@ export async function finalize(context: ReconcileContext, object: KubeObject): P
 
 async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer: Finalizer): Promise<Next> {
   const { finalizers = [] } = object.metadata;
+  const { effects } = context;
+  const isOrphaned = isToBeOrphaned(object) || (!isForced(object) && (await effects?.isOrphaned(object)) === true);
+  // Children alone are no reason to wait: without a finalizer, the garbage collector would not either.
+  if (effects !== undefined && isPaused(object) && !isForced(object) && !isOrphaned)
+    return pausedDeletion(context, object);
   // With --cascade=orphan the children are to stay.
-  if (!finalizers.includes(ORPHAN)) {
+  if (!isOrphaned) {
     const children = controlledChildren(context, object);
     const { shortfalls } = await deleteChildren(context, object, children, finalizer.propagation);
     const { verdict, afterMs } = sumUp(shortfalls);
     if (verdict !== undefined) return reportOpen(context, { object, verdict, observed: {} }, afterMs);
     if (children.length > 0) return { next: 'wait' };
   }
-  const open = await takeAway(context, object);
+  const open = isOrphaned ? await orphan(context, object) : await takeAway(context, object);
   if (open !== undefined) return open;
   await letStateGo(context, object);
   await setFinalizers(
@@ -88,6 +98,21 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
     finalizers.filter((name) => name !== finalizer.name),
   );
   return { next: 'wait' };
+}
+
+async function pausedDeletion(context: ReconcileContext, object: KubeObject): Promise<Next> {
+  const { reason, message } = PAUSED_DELETION;
+  const { conditions = [] } = (object.status ?? {}) as CommonStatus;
+  const isTold = conditions.some((condition) => condition.type === 'Ready' && condition.message === message);
+  if (!isTold) context.record(object, { type: 'Normal', action: 'Delete', reason, message });
+  return reportOpen(context, { object, verdict: PAUSED_DELETION, observed: {} }, undefined);
+}
+
+/** Lets what the kind's effects did stay. @returns what comes next while a run is under way */
+async function orphan(context: ReconcileContext, object: KubeObject): Promise<Next | undefined> {
+  if (isForced(object)) return undefined;
+  const verdict = await context.effects?.orphan(object);
+  return verdict === undefined ? undefined : reportOpen(context, { object, verdict, observed: {} }, undefined);
 }
 
 /**
@@ -111,10 +136,6 @@ async function letStateGo({ effects }: ReconcileContext, object: KubeObject): Pr
     // Who is to go as he is goes, whatever the server says of his state.
     if (!isForced(object) || !(error instanceof ApiError) || error.code === 409) throw error;
   }
-}
-
-function isForced({ metadata: { annotations } }: KubeObject): boolean {
-  return annotations?.[FORCE_REMOVE_ANNOTATION] === 'true';
 }
 
 /** Says why an object does not go yet. */

@@ -14,6 +14,7 @@ import { classify } from './failures';
 import { ensureFinalizer, finalize } from './finalize';
 import { withHeldStatus } from './held-back';
 import type { HeldBack } from './held-back';
+import { isPaused } from './intentions';
 import { addressOf } from './object-ref';
 import { observe } from './observe';
 import type { Rendered } from './observe';
@@ -48,8 +49,7 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   const object = context.objects.get(ref)?.object;
   if (object === undefined) return { next: 'wait' };
   if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
-  if (object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')
-    return report(context, object, pausedFound(context, object));
+  if (isPaused(object)) return report(context, object, pausedFound(context, object));
 
   let rendered: Rendered;
   try {

@@ -222,6 +222,61 @@ describeOnHosts('a Cluster of RKE', () => {
     expect(rke.count('remove') - removals).toBe(2);
   });
 
+  test('that is paused is not taken down when it is deleted, by another provisioner either, until it is unpaused', async () => {
+    rke.control();
+    const removals = rke.count('remove');
+    const name = names('paused');
+    await world.bench.make(Cluster, { name }, rkeSpec(hosts, ['n1']));
+    await world.ready(Cluster, name);
+    await world.annotate(Cluster, name, { 'kindred.dev/paused': 'true' });
+    await world.bench.client.delete(Cluster.type, { name });
+    await world.until(Cluster, name, 'told of', (object) =>
+      (conditionOf(object, 'Ready')?.message ?? '').startsWith('The deletion is paused'),
+    );
+    await world.bench.operator.stop();
+    await restart();
+    await world.looked(Cluster, 1);
+    expect(rke.count('remove')).toBe(removals);
+    expect(rke.standIn.machines()).toContain(address('n1'));
+    await world.bench.patch(Cluster.type, { name }, { metadata: { annotations: { 'kindred.dev/paused': null } } });
+    await world.gone(Cluster.type, name);
+    expect(rke.count('remove')).toBe(removals + 1);
+  });
+
+  test.each([
+    ['at once', () => Promise.resolve(), () => Promise.resolve()],
+    // The garbage collector has done its part by then, so that the Cluster itself does not tell any more.
+    ['after it was away', () => world.bench.operator.stop(), () => restart()],
+  ])(
+    'that is deleted with --cascade=orphan goes, its machines and Secrets stay: seen %s',
+    async (when, before, after) => {
+      const removals = rke.count('remove');
+      const name = names(when.replaceAll(' ', '-'));
+      await world.bench.make(Cluster, { name }, rkeSpec(hosts, ['n1']));
+      await world.ready(Cluster, name);
+      await world.ready(Kubeconfig, name);
+      await before();
+      await world.bench.client.delete(Cluster.type, { name }, { propagation: 'Orphan' });
+      await world.bench.eventually('the end of the orphaning', async () => {
+        const { finalizers = [] } = (await world.bench.client.get(Cluster.type, { name }))?.metadata ?? {};
+        return finalizers.includes('orphan') ? undefined : true;
+      });
+      await after();
+      await world.gone(Cluster.type, name);
+      for (const secret of [`${name}-state`, `${name}-kubeconfig`]) {
+        const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE, name: secret });
+        expect([metadata.ownerReferences ?? [], metadata.finalizers ?? [], metadata.deletionTimestamp]).toEqual([
+          [],
+          [],
+          undefined,
+        ]);
+      }
+      await world.ready(Kubeconfig, name);
+      expect(rke.count('remove')).toBe(removals);
+      expect(rke.standIn.machines()).toContain(address('n1'));
+    },
+  );
+
   test('asked for no more than it may', async () => {
     expect((await world.bench.audit()).refusals()).toEqual([]);
   });

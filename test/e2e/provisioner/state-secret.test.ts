@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
+import { Cluster } from '../../../constructs/kinds';
 import { useControlPlane } from '../../../local/testing';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { createApiClient } from '../../../operator/src/client/http-api-client';
@@ -19,7 +20,13 @@ const owner: KubeObject = {
 const ref = { namespace, name: 'a-state' };
 const state = (value: string) => ({ records: {}, values: { value } });
 const store = (): SecretStore =>
-  new SecretStore({ client, namespace, nameOf: ({ metadata }) => `${metadata.name}-state`, retain: () => false });
+  new SecretStore({
+    client,
+    kind: Cluster,
+    namespace,
+    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    retain: () => false,
+  });
 const patch = (metadata: object): Promise<KubeObject> =>
   client.patch(owned.Secret, ref, { metadata }, { type: 'merge', fieldManager: 'kubectl' });
 

@@ -5,6 +5,7 @@ import { PlanError } from '../../../operator/src/effects/plan-runner';
 import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';
 import { MemoryApiServer } from '../support/memory-api-server';
 import { conflict } from '../support/memory-requests';
+import { Thing } from './world';
 
 const namespace = 'system';
 const owner = (uid = 'u-1'): KubeObject => ({
@@ -19,6 +20,7 @@ let warnings: string[];
 const store = (): SecretStore =>
   new SecretStore({
     client: server,
+    kind: Thing,
     namespace,
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     retain: () => retained,

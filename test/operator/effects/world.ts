@@ -136,6 +136,7 @@ export class World {
         store ??
         new SecretStore({
           client: server,
+          kind: Thing,
           namespace: NAMESPACE,
           nameOf: ({ metadata }) => `${metadata.name}-state`,
           retain: () => false,
