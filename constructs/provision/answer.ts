@@ -1,3 +1,4 @@
+import { printable } from './printable';
 import type { Answer } from './task';
 
 /** A script ended without a readable answer. The message holds nothing of what the script wrote. */
@@ -12,8 +13,15 @@ export class NoAnswerError extends Error {
   }
 }
 
+/** The longest text that an answer may give, in characters: some 30 lines, for a machine where much is to be changed. */
+const MAX_MESSAGE = 4096;
+/** A reason is one word, as that of a condition. Source: `metav1.Condition`, which takes more. */
+const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+
 /**
- * The answer of a script: the last line of its stdout that is not empty. What stands before it (a login banner, for example) is ignored.
+ * The answer of a script: the last line of its stdout that is not empty. What stands before it (a login banner, for example) is ignored. Its text is
+ * cut to what people can read, and a reason that is none is left out: whoever has the machine could else write anything into the records, events
+ * and status that are made of it.
  *
  * @throws NoAnswerError when that line is none
  */
@@ -23,7 +31,16 @@ export function parseAnswer(stdout: string): Answer {
   const value = parsed(line);
   const problem = answerProblem(value);
   if (problem !== undefined) throw new NoAnswerError(`the last line of its stdout ${problem}`);
-  return value as Answer;
+  return readable(value as Answer);
+}
+
+function readable({ ok, changed, reason, message, outputs }: Answer): Answer {
+  return {
+    ...{ ok, changed },
+    ...(reason !== undefined && REASON.test(reason) && { reason }),
+    ...(message !== undefined && { message: printable(message, MAX_MESSAGE) }),
+    ...(outputs !== undefined && { outputs }),
+  };
 }
 
 function parsed(line: string): unknown {

@@ -1,3 +1,4 @@
+import { printable } from '../../../constructs/provision/printable';
 import { clusterAccessFromText } from '../client/kubeconfig';
 import { createApiClient } from '../client/http-api-client';
 import type { ApiClient } from '../client/api-client';
@@ -5,7 +6,6 @@ import { ApiError, TransportError } from '../client/errors';
 import type { ObjectKeyRef } from '../../../constructs/core/reads';
 import { PlanError } from '../effects/plan-runner';
 import type { PlanEnd, PlanRun } from '../effects/plan-runner';
-import { beginningOf } from '../runtime/beginning-of';
 import { readKubeconfig } from './kubeconfig-file';
 
 /** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */
@@ -76,15 +76,18 @@ async function askVersion(
     };
     // Whoever answers there need not be Kubernetes.
     return typeof version.gitVersion === 'string'
-      ? beginningOf(version.gitVersion, MAX_VERSION)
+      ? printable(version.gitVersion, MAX_VERSION)
       : 'of an unknown version';
   } catch (cause) {
     if (cause instanceof ApiError) {
       const reason = cause.code === 401 || cause.code === 403 ? 'ErrUnauthorized' : 'ErrUnreachable';
-      const said = beginningOf(cause.message, MAX_WORDS);
+      const said = printable(cause.message, MAX_WORDS);
       throw new PlanError(reason, `The API answers ${cause.code}: ${said}`, { status, cause });
     }
-    if (cause instanceof TransportError) throw new PlanError('ErrUnreachable', cause.message, { status, cause });
+    if (cause instanceof TransportError) {
+      // What TLS says quotes the names in the server's certificate.
+      throw new PlanError('ErrUnreachable', printable(cause.message, MAX_WORDS), { status, cause });
+    }
     throw unusable(source, status, cause);
   } finally {
     await client.close();

@@ -23,7 +23,7 @@ export async function applyTask(task: Task, context: CarryOutContext): Promise<v
   const answer = await reported(task, 'apply', context, () =>
     runTask({ task, script: task.apply, stdin: input.stdin, transport: context.transport }),
   );
-  const all = { ...outputs, ...answer.outputs };
+  const all = { ...outputs, ...declared(task, answer) };
   const done = answer.ok && hasAll(task, all);
   known.set({ task: recordable(task), outputs: all, ...(done && { inputHash: input.hash }) });
   await save(known.list());
@@ -71,6 +71,11 @@ export async function reported(
   } finally {
     ran.push(task.id);
   }
+}
+
+/** What a machine gives besides is nobody's, and would only fill the state. */
+function declared({ outputs = [] }: Task, answer: Answer): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(answer.outputs ?? {}).filter(([name]) => outputs.includes(name)));
 }
 
 function hasAll({ outputs = [] }: Task, given: Readonly<Record<string, string>>): boolean {

@@ -1,9 +1,13 @@
 import type { Machine } from '../../../constructs/provision/task';
+import { printable } from '../../../constructs/provision/printable';
 import { BASTION, endpointOf } from './ssh-config';
 import { MachineError, type MachineFailure } from './transport';
 
 /** The exit code of the ssh client for its own failures. Source: ssh(1), EXIT STATUS. */
 export const CLIENT_FAILED = 255;
+
+/** The longest quotation of the client, in characters. */
+const MAX_QUOTE = 200;
 
 interface Rule {
   readonly pattern: RegExp;
@@ -102,6 +106,5 @@ function findRule(messages: string): Rule | undefined {
 }
 
 function lastLine(messages: string): string {
-  const line = messages.trim().split(/\r?\n/).at(-1) ?? '';
-  return line.length > 200 ? `${line.slice(0, 200)}...` : line;
+  return printable(messages.trim().split(/\r?\n/).at(-1) ?? '', MAX_QUOTE);
 }

@@ -14,6 +14,24 @@ test('outputs are bytes of UTF-8', () => {
   expect(outputText({ ok: true, changed: false, outputs }, 'config')).toBe(text);
 });
 
+test('its text is cut to what can be read, and nothing else of it counts', () => {
+  const line = {
+    ok: false,
+    changed: false,
+    reason: 'ServiceFailed',
+    message: `\u001b[1mno\u0000w${'x'.repeat(9000)}`,
+    more: 1,
+  };
+  const answer = parseAnswer(JSON.stringify(line));
+  expect(answer).toEqual({ ok: false, changed: false, reason: 'ServiceFailed', message: expect.any(String) as string });
+  expect(answer.message).toMatch(/^no wx+\.\.\.$/);
+  expect(answer.message).toHaveLength(4096);
+});
+
+test.each(['', 'two words', 'a'.repeat(65), 'A\n', '\u001b[1mA'])('%j is no reason', (reason) => {
+  expect(parseAnswer(JSON.stringify({ ok: false, changed: false, reason }))).toEqual({ ok: false, changed: false });
+});
+
 test.each([
   ['', 'empty'],
   ['\n \n', 'empty'],

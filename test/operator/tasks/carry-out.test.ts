@@ -138,6 +138,7 @@ describe('carryOut', () => {
     await act([task('old')]);
     const failing = task('b', {
       after: ['a'],
+      outputs: ['half'],
       does: fails({ reason: 'DiskFull', message: 'no room', outputs: { half: 'eA==' } }),
     });
     const done = await act([task('a'), failing, task('c', { after: ['b'] })]);
