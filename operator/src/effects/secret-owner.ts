@@ -7,6 +7,12 @@ import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-o
  */
 export const RETAINED_ANNOTATION = `${PREFIX}retained`;
 
+/**
+ * On the Secret of an owner that goes with `--cascade=orphan`: it was let go, so what the owner did stays, although neither of the two tells of
+ * that any more.
+ */
+const ORPHANED_ANNOTATION = `${PREFIX}orphaned`;
+
 /** A Secret as the API has it. */
 export interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -56,6 +62,19 @@ export function ownerless(owner: KubeObject, secret: Secret): Secret {
   const { ownerReferences = [] } = secret.metadata;
   const others = ownerReferences.filter((reference) => !isReferenceTo(owner, reference));
   return { ...secret, metadata: { ...secret.metadata, ownerReferences: others } };
+}
+
+/** Without this owner, and marked as what stays of it; itself when it is so already. */
+export function orphaned(owner: KubeObject, secret: Secret): Secret {
+  if (wasOrphaned(secret)) return ownerless(owner, secret);
+  const { metadata } = ownerless(owner, secret);
+  const annotations = { ...metadata.annotations, [ORPHANED_ANNOTATION]: 'true' };
+  return { ...secret, metadata: { ...metadata, annotations } };
+}
+
+/** Whether {@link orphaned} marked it. */
+export function wasOrphaned({ metadata: { annotations } }: KubeObject): boolean {
+  return annotations?.[ORPHANED_ANNOTATION] === 'true';
 }
 
 /** Whether it has this owner, in whichever life. */

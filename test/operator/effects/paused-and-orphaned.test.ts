@@ -154,6 +154,23 @@ describe('an object that is deleted with --cascade=orphan', () => {
     expectLetGo();
   });
 
+  test('does so too where the garbage collector comes between its state and its finalizer', async () => {
+    const { server } = world.harness;
+    let between = true;
+    server.before = ({ verb, type }) => {
+      if (!between || type !== Thing.type || verb === 'GET') return;
+      between = false;
+      server.collect();
+      throw refusalOf(409, 'Conflict', 'the object has been modified');
+    };
+    remove('Orphan');
+    await expect(world.reconcile()).rejects.toThrow('modified');
+    expect([between, exists()]).toEqual([false, true]);
+    world.restart();
+    await world.reconcile();
+    expectLetGo();
+  });
+
   test('goes though it is paused, as nothing is taken away', async () => {
     world.harness.annotate('a', PAUSED);
     remove('Orphan');
