@@ -1,15 +1,13 @@
 import * as pulumi from '@pulumi/pulumi';
-import { ConfigError } from './config/config-error';
 import { parseConfig } from './config/parse';
-import type { RawConfig } from './config/parse';
-import type { StackConfig } from './config/stack-config';
+import type { RawConfig, StackConfig } from './config/parse';
+import { ConfigError } from './config/problems';
 
-export { ConfigError } from './config/config-error';
-export type { ConfigProblem } from './config/config-error';
 export { configKeys } from './config/keys';
 export { parseConfig } from './config/parse';
-export type { RawConfig } from './config/parse';
-export type { StackConfig } from './config/stack-config';
+export type { RawConfig, StackConfig } from './config/parse';
+export { ConfigError } from './config/problems';
+export type { ConfigProblem } from './config/problems';
 
 /** The namespace of all keys, whatever the project is called. */
 const NAMESPACE = 'kindred:';

@@ -18,4 +18,7 @@ function run(): ProgramOutputs {
   }
 }
 
-export const { kubeconfig, namespace, installedKinds, crdVersions, operatorImages } = run();
+const stackOutputs = run();
+
+// As a whole: which outputs there are depends on the configuration.
+export = stackOutputs;

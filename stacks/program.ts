@@ -9,8 +9,8 @@ import type { StackConfig } from './config';
 
 /** What a next stack needs of this one. */
 export interface ProgramOutputs {
-  /** Of the cluster, where this stack knows it: a secret. Undefined with a context of somebody's own file. */
-  readonly kubeconfig: pulumi.Output<string> | undefined;
+  /** Of the cluster, where this stack knows it: a secret. Absent with a context of somebody's own file: Pulumi warns of an output that is undefined. */
+  readonly kubeconfig?: pulumi.Output<string>;
   readonly namespace: pulumi.Output<string>;
   readonly installedKinds: pulumi.Output<readonly string[]>;
   readonly crdVersions: pulumi.Output<Readonly<Record<string, readonly string[]>>>;
@@ -31,7 +31,7 @@ export function program(config: StackConfig): ProgramOutputs {
   );
   addSamples(config, platform);
   return {
-    kubeconfig: kubeconfig === undefined ? undefined : pulumi.secret(kubeconfig),
+    ...(kubeconfig === undefined ? {} : { kubeconfig: pulumi.secret(kubeconfig) }),
     namespace: platform.namespace,
     installedKinds: platform.installedKinds,
     crdVersions: platform.crdVersions,

@@ -1,19 +1,16 @@
 import { InvalidObjectError } from '../../constructs/core/errors';
 import type { Problem } from '../../constructs/core/errors';
-import { isObject } from '../../constructs/core/is-object';
 import { unknownFields } from '../../constructs/core/unknown-fields';
 import { validateObject } from '../../constructs/core/validate';
 import { Cluster } from '../../constructs/kinds';
 import { clusterInput, clusterProblems } from '../../constructs/provision';
 import type { RemoteClusterArgs } from '../components/remote-cluster/args';
-import { SSH_KEY } from '../components/remote-cluster/description';
+import { SSH_KEY, ownPaths } from '../components/remote-cluster/description';
 import { lookupProblems, outlined } from '../components/remote-cluster/plan';
-import { ownProblems } from '../components/remote-cluster/preflight';
-import { checkedFields, withoutNulls } from './cluster-fields';
-import type { ClusterFields, ClusterProblem } from './cluster-fields';
-import { removalRemedy, secretRemedy, valueRemedy } from './config-error';
-import type { ConfigProblem } from './config-error';
-import type { ConfigValues } from './keys';
+import { ownProblems, unpinned } from '../components/remote-cluster/preflight';
+import type { ClusterFields, ConfigValues } from './keys';
+import { removalRemedy, secretRemedy, valueRemedy } from './problems';
+import type { ConfigProblem } from './problems';
 
 /** A cluster to make before the platform is installed on it: what a RemoteCluster is told, without its secrets. */
 export interface ClusterConfig {
@@ -23,7 +20,6 @@ export interface ClusterConfig {
 }
 
 type SecretArgs = 'sshKey' | 'sshKeyPassphrase' | 'secrets' | 'hostKeyChecking' | 'protect' | 'clusterName';
-
 type Plain<T> = T extends unknown ? Omit<T, SecretArgs> : never;
 
 /** The arguments of a RemoteCluster that stand in the configuration under `cluster`. */
@@ -34,55 +30,33 @@ interface Checked {
   readonly problems: readonly ConfigProblem[];
 }
 
-type Values = Pick<ConfigValues, 'cluster' | 'clusterSecrets' | 'hostKeyChecking' | 'sshKeyPassphrase'>;
-
 /** The cluster that the configuration speaks of, checked as the API server, the static preflight and the component itself would. */
-export function clusterConfig(values: Values): Checked {
-  if (Object.keys(values.cluster).length === 0) return { config: undefined, problems: [] };
-  const checked = checkedFields(withoutNulls(values.cluster));
-  if ('problems' in checked) {
-    return { config: undefined, problems: checked.problems.map(configProblem) };
-  }
-  const { name, ...rest } = checked.fields;
+export function clusterConfig(values: ConfigValues): Checked {
+  const { cluster, hostKeyChecking, sshKeyPassphrase } = values;
+  if (cluster === undefined) return { config: undefined, problems: [] };
+  const { name, ...rest } = cluster;
   // The checks below are of the schemas that the type is inferred from.
   const args = rest as unknown as PlainClusterArgs;
-  const told: RemoteClusterArgs = { ...args, ...toldBesides(values) };
+  const told: RemoteClusterArgs = {
+    ...args,
+    sshKey: '',
+    ...(sshKeyPassphrase === undefined ? {} : { sshKeyPassphrase }),
+    hostKeyChecking: hostKeyChecking ? 'pinned' : 'skip-insecure',
+  };
   const found = [
-    ...(values.hostKeyChecking ? hostKeyProblems(checked.fields) : []),
+    ...(hostKeyChecking ? hostKeyProblems(cluster) : []),
     ...ownProblems(told).map(ownProblem),
-    ...specProblems(checked.fields),
+    ...specProblems(cluster),
   ];
   const problems = found.length > 0 ? found : secretProblems(name, told, values);
   return { config: problems.length === 0 ? { name, args } : undefined, problems };
 }
 
-/** What the component is told besides `cluster`, as far as it is checked here. */
-function toldBesides({ sshKeyPassphrase, hostKeyChecking }: Values) {
-  return {
-    sshKey: '',
-    ...(sshKeyPassphrase === '' ? {} : { sshKeyPassphrase }),
-    hostKeyChecking: hostKeyChecking ? ('pinned' as const) : ('skip-insecure' as const),
-  };
-}
+/** A path below `cluster` as the configuration has it. */
+const under = (path: string): string => (path === '' ? 'cluster' : `cluster.${path}`);
 
-/** What would be found while connecting, said before. */
-function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
-  return nodes.flatMap((node, i): readonly ConfigProblem[] => {
-    const bastion = isObject(node['bastion']) ? node['bastion'] : undefined;
-    const machines: readonly (readonly [string, Login, string])[] = [
-      [`nodes[${i}].hostKey`, node, bastion === undefined ? '' : `ssh ${portOf(bastion)}${userAt(bastion)} `],
-      ...(bastion === undefined ? [] : [[`nodes[${i}].bastion.hostKey`, bastion, ''] as const]),
-    ];
-    return machines
-      .filter(([, { hostKey }]) => hostKey === undefined)
-      .map(([path, machine, through]) => ({
-        key: `cluster.${path}`,
-        message:
-          'is required: without it, whoever sits in between can take the machine over. Compare it with what the machine itself ' +
-          'says; kindred:hostKeyChecking false does without',
-        remedy: `pulumi config set --path 'kindred:cluster.${path}' "$(${through}ssh-keyscan -t ed25519 ${portOf(machine)}${hostOf(machine)} | cut -d' ' -f2-)"`,
-      }));
-  });
+function problem({ path, message }: Problem, remedy: (key: string) => string = valueRemedy): ConfigProblem {
+  return { key: under(path), message, remedy: remedy(under(path)) };
 }
 
 /** How a machine is reached, not checked yet. */
@@ -90,31 +64,50 @@ type Login = Readonly<Record<string, unknown>>;
 
 const portOf = ({ port }: Login): string => (typeof port !== 'number' || port === 22 ? '' : `-p ${port} `);
 const hostOf = ({ address }: Login): string => (typeof address === 'string' ? address : 'ADDRESS');
-const userAt = (machine: Login): string =>
-  `${typeof machine['user'] === 'string' ? machine['user'] : 'USER'}@${hostOf(machine)}`;
+const userOf = ({ user }: Login): string => (typeof user === 'string' ? user : 'USER');
+
+/** What would be found while connecting, said before, with the command that asks the machine where it listens. */
+function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
+  const message =
+    'is required: without it, whoever sits in between can take the machine over. Compare it with what the machine itself says; ' +
+    'kindred:hostKeyChecking false does without';
+  return unpinned({ nodes: nodes as unknown as RemoteClusterArgs['nodes'] }).map(({ path }) => {
+    const node: Login = nodes[Number(/\d+/.exec(path)?.[0])] ?? {};
+    const bastion = node['bastion'] as Login | undefined;
+    const isOfBastion = bastion !== undefined && path.includes('bastion');
+    const through =
+      bastion === undefined || isOfBastion ? '' : `ssh ${portOf(bastion)}${userOf(bastion)}@${hostOf(bastion)} `;
+    const machine = isOfBastion ? bastion : node;
+    const scan = `${through}ssh-keyscan -t ed25519 ${portOf(machine)}${hostOf(machine)} | cut -d' ' -f2-`;
+    return problem({ path, message }, (key) => `pulumi config set --path 'kindred:${key}' "$(${scan})"`);
+  });
+}
 
 /** A problem that the component sees in its own arguments, by the key that sets it. */
-function ownProblem({ path, message }: Problem): ConfigProblem {
+function ownProblem(found: Problem): ConfigProblem {
+  const { path, message } = found;
   if (path === 'sshKeyPassphrase') return { key: path, message, remedy: 'pulumi config rm kindred:sshKeyPassphrase' };
-  const isMachine = /^(lost|removable)\[/.test(path);
-  return configProblem({ kind: isMachine ? 'unknown-machine' : 'wrong-value', path, message });
+  return problem(found, /^(lost|removable)\[/.test(path) ? removalRemedy : valueRemedy);
 }
 
 function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
   const { name, distribution, version, nodes, options, installer } = fields;
   const spec = {
-    ...{ distribution, version, nodes: nodes.map(withoutName), sshKeySecretRef: SSH_KEY },
+    // A node's name is for Pulumi's state, not for the cluster.
+    ...{ distribution, version, nodes: nodes.map((node) => ({ ...node, name: undefined })), sshKeySecretRef: SSH_KEY },
     ...(options === undefined ? {} : { [distribution]: options }),
     // A misspelled field would be left out, and the public script run as root with nothing to check it by.
     ...(installer === undefined ? {} : { installer }),
   };
-  const beyond = new Set(unknownFields(Cluster.schema.spec, spec, 'spec').map(({ path }) => path));
-  return problemsOfSpec(name, spec).map(({ path, message }) =>
-    configProblem({
-      kind: beyond.has(path) ? 'unknown-field' : 'wrong-value',
-      path: pathIn(path, distribution),
-      message,
-    }),
+  const plain = JSON.parse(JSON.stringify(spec)) as typeof spec;
+  const beyond = new Set(unknownFields(Cluster.schema.spec, plain, 'spec').map(({ path }) => path));
+  return problemsOfSpec(name, plain).flatMap((found) =>
+    ownPaths([found], distribution).map(({ path, message }) =>
+      problem(
+        { path: path === 'clusterName' ? 'name' : path, message },
+        beyond.has(found.path) ? removalRemedy : valueRemedy,
+      ),
+    ),
   );
 }
 
@@ -130,43 +123,16 @@ function problemsOfSpec(name: string, spec: object): readonly Problem[] {
   }
 }
 
-/** The name is for Pulumi's state, not for the cluster. */
-function withoutName(node: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(node).filter(([field]) => field !== 'name'));
-}
-
 /** What the options refer to and `clusterSecrets` does not have. Only a plan tells which values are read. */
-function secretProblems(name: string, args: RemoteClusterArgs, { clusterSecrets }: Values): readonly ConfigProblem[] {
+function secretProblems(name: string, args: RemoteClusterArgs, values: ConfigValues): readonly ConfigProblem[] {
   const planned = outlined(name, args);
-  if ('problems' in planned) {
-    return planned.problems.map((problem) => configProblem({ ...problem, kind: 'wrong-value' }));
-  }
+  if ('problems' in planned) return planned.problems.map((found) => problem(found));
   const isGiven: Parameters<typeof lookupProblems>[1] = ({ namespace = '', name: secret, key }) =>
     (namespace === SSH_KEY.namespace && secret === SSH_KEY.name) ||
-    clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
+    values.clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
   return lookupProblems(planned.outline, isGiven).map(({ path, message }) => {
     // The component has under `secrets` what the configuration keeps apart from `cluster`, encrypted.
     const key = path.replace(/^secrets(?=\[)/, 'clusterSecrets');
     return { key, message, remedy: secretRemedy(key) };
   });
 }
-
-/** A path in the object that was checked, as the configuration has it. */
-function pathIn(path: string, distribution: string): string {
-  if (path === 'metadata.name') return 'name';
-  const inner = path.replace(/^spec\.?/, '');
-  return inner === distribution || /^[.[]/.test(inner.slice(distribution.length))
-    ? inner.replace(distribution, 'options')
-    : inner;
-}
-
-function configProblem({ kind, path, message }: ClusterProblem): ConfigProblem {
-  const key = path === '' ? 'cluster' : `cluster.${path}`;
-  return { key, message, remedy: remedies[kind](key) };
-}
-
-const remedies: Readonly<Record<ClusterProblem['kind'], (key: string) => string>> = {
-  'unknown-field': removalRemedy,
-  'unknown-machine': removalRemedy,
-  'wrong-value': valueRemedy,
-};

@@ -1,42 +1,66 @@
 import { z } from 'zod';
+import { isObject } from '../../constructs/core/is-object';
 import { nameProblem } from '../../constructs/core/names';
 import type { NameRule } from '../../constructs/core/names';
+import { guardrailProblems } from '../../constructs/guardrails';
 import { kinds } from '../../constructs/kinds';
 import { configFilesProblems } from '../../constructs/operator';
+import type { GuardedNamespace } from '../../constructs/platform';
 import { version } from '../../package.json';
-import { kindName } from './kinds';
 
-/** The types that `config` of a Pulumi.yaml knows. */
-export type ConfigType = 'string' | 'integer' | 'boolean' | 'array' | 'object';
-
-/** One key of the configuration. */
-export interface ConfigKey<T = unknown> {
-  readonly type: ConfigType;
-  /** What it means, as `pulumi config` shows it. */
-  readonly description: string;
+/** One key of the configuration: all that Pulumi.yaml, the documentation and the program know of it. */
+export interface ConfigKey<S extends z.ZodType = z.ZodType> {
+  /** What a value is, with its article: `a whole number from 0 to 10`. */
+  readonly shape: string;
+  /** What it is for. */
+  readonly meaning: string;
   /** What it is when nobody sets it. An empty text, list or object stands for "not set". */
   readonly default: string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
-  /** Holds what nobody may read: refused in plain text, and never quoted in an error. @default false */
-  readonly secret?: boolean;
-  /** A list of more than one type, which a Pulumi.yaml cannot express: it declares no type then. @default false */
-  readonly mixed?: boolean;
-  /** What to write after `pulumi config set`, for people whose value is wrong. */
+  /** What to write after `pulumi config set`, for people whose value is wrong. The first mention of the key is the key. */
   readonly example: string;
-  /** The checks of the value alone. */
-  readonly schema: z.ZodType<T>;
+  /** Holds what nobody may read: refused in plain text. @default false */
+  readonly secret?: boolean;
+  /** From a value as Pulumi hands it over to one that the program uses, with all checks of the value alone. */
+  readonly schema: S;
 }
 
-const named = (rule: NameRule): z.ZodString =>
-  z.string().superRefine((value, context) => {
-    const message = nameProblem(value, rule);
+const key = <S extends z.ZodType>(definition: ConfigKey<S>): ConfigKey<S> => definition;
+
+const text = z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'it must be a text') });
+
+function checked<T extends z.ZodType<string>>(schema: T, problem: (value: string) => string | undefined) {
+  return schema.superRefine((value, context) => {
+    const message = problem(value);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
+}
 
-const image = z.string().regex(/^\S+$/, { error: 'it is no image: give one such as registry/name@sha256:...' });
+const label = checked(text, (value) => nameProblem(value, { format: 'dns-label' } satisfies NameRule));
+const image = text.regex(/^\S+$/, { error: 'it is no image: give one such as registry/name@sha256:...' });
+const orNothing = (value: string): string | undefined => (value === '' ? undefined : value);
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 
-const configFiles = z.record(z.string(), z.string()).superRefine((files, context) => {
-  for (const { message } of configFilesProblems('', files)) context.addIssue({ code: 'custom', message });
-});
+const list = <T extends z.ZodType>(items: T) =>
+  z.array(items).refine((values) => new Set(values.map((value) => JSON.stringify(value))).size === values.length, {
+    error: 'an entry stands in it twice',
+  });
+
+/** An object of these fields and no others. */
+const fields = <T extends z.ZodRawShape>(shape: T, error: string) =>
+  z.strictObject(shape, {
+    error: ({ code, input }) => {
+      if (code === 'unrecognized_keys') return `is no field of it; it has ${Object.keys(shape).join(', ')}`;
+      return input === undefined ? 'is required' : error;
+    },
+  });
+
+/** A kind by the name of its CRD, or by its own: whichever a person finds at hand. */
+const findKind = (name: string) => kinds.find(({ kind, crdName }) => name === kind || name === crdName);
+const kindName = checked(text, (name) =>
+  findKind(name) === undefined
+    ? `"${name}" is no kind of the operator; there are ${kinds.map(({ kind }) => kind).join(', ')}`
+    : undefined,
+);
 
 /** YAML reads 8 as a number, and so does `pulumi config set --path`. Whether it is a quantity is for the guardrails to see. */
 const quantity = z
@@ -45,244 +69,286 @@ const quantity = z
     z.string({ error: 'it must be a quantity, such as 2, 400m or 8Gi' }),
   )
   .optional();
-
-const quantities = z.strictObject({ cpu: quantity, memory: quantity });
-
-const guardedNamespace = z.strictObject({
-  name: named({ format: 'dns-label' }),
-  create: z.boolean().optional(),
-  quota: z
-    .strictObject({
-      'requests.cpu': quantity,
-      'limits.cpu': quantity,
-      'requests.memory': quantity,
-      'limits.memory': quantity,
-    })
-    .optional(),
-  containers: z
-    .strictObject({ default: quantities.optional(), defaultRequest: quantities.optional(), max: quantities.optional() })
-    .optional(),
+const quantities = fields({ cpu: quantity, memory: quantity }, 'it must be an object of cpu and memory').optional();
+const quota = {
+  'requests.cpu': quantity,
+  'limits.cpu': quantity,
+  'requests.memory': quantity,
+  'limits.memory': quantity,
+};
+const containers = { default: quantities, defaultRequest: quantities, max: quantities };
+const guardedObject = fields(
+  {
+    name: label,
+    create: z.boolean({ error: 'it must be true or false' }).optional(),
+    quota: fields(quota, 'it must be an object of quantities').optional(),
+    containers: fields(containers, 'it must be an object of quantities').optional(),
+  },
+  'it must be a name, or an object with a name',
+).transform((entry, context) => {
+  // What was left out is absent, not undefined.
+  const guarded = JSON.parse(JSON.stringify(entry)) as GuardedNamespace;
+  for (const { path, message } of guardrailProblems(guarded)) {
+    // A quota's resources have dots in their names.
+    const steps = path.startsWith('quota.') ? ['quota', path.slice('quota.'.length)] : path.split('.');
+    context.addIssue({ code: 'custom', message, path: steps });
+  }
+  return guarded;
 });
 
-const list = <T extends z.ZodType>(items: T) =>
-  z.array(items).refine((values) => new Set(values.map((value) => JSON.stringify(value))).size === values.length, {
-    error: 'an entry stands in it twice',
-  });
+const configFiles = z.record(z.string(), text).superRefine((files, context) => {
+  for (const { message } of configFilesProblems('', files)) context.addIssue({ code: 'custom', message });
+});
 
-function key<T>(definition: ConfigKey<T>): ConfigKey<T> {
-  return definition;
+const machines = z
+  .array(z.string({ error: 'it must be the name or the address of a node' }), {
+    error: 'it must be a list of names or addresses of nodes',
+  })
+  .optional();
+const attempts = { error: 'it must be a whole number of at least 1' };
+const object = (error: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? 'is required' : error),
+});
+
+/** Of what a Cluster's spec has too, only what everything else here relies on: the rest is for its own schema to see. */
+const cluster = fields(
+  {
+    name: text,
+    distribution: text,
+    version: text,
+    nodes: z.array(
+      z.looseObject(
+        { name: z.string({ error: 'it must be a text' }).optional() },
+        object('it must be an object with address and roles'),
+      ),
+      object('it must be a list of objects with address and roles'),
+    ),
+    options: z.unknown().optional(),
+    installer: z
+      .looseObject(
+        {},
+        { error: 'it must be an object with url or path, sha256 and artifacts, as far as they are needed' },
+      )
+      .optional(),
+    dialAttempts: z.int(attempts).min(1, attempts).optional(),
+    removable: machines,
+    lost: machines,
+  },
+  'it must be an object with name, distribution, version and nodes',
+);
+
+/** Fields of a cluster of the right types, whose values are still to be checked. */
+export type ClusterFields = z.output<typeof cluster>;
+
+/** A field that is null is a key with nothing behind it, which is as good as none: a `hostKey:` of that kind must not count as given. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const given = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(given.map(([name, field]) => [name, withoutNulls(field)]));
 }
 
-/** Every key of the stack's configuration, without its namespace `kindred:`. Pulumi.yaml says the same; a test holds them together. */
+const flag = (meaning: string, name: string, fallback: boolean) =>
+  key({ shape: 'true or false', meaning, default: fallback, example: `${name} true`, schema: z.boolean() });
+
+const namespaces = (meaning: string, name: string, example: string) =>
+  key({
+    shape: 'a list of namespaces',
+    meaning,
+    default: [],
+    example: `--path '${name}[0]' ${example}`,
+    schema: list(label),
+  });
+
+const whole = (from: number, to: number, rest: Pick<ConfigKey, 'meaning' | 'default' | 'example'>) =>
+  key({ shape: `a whole number from ${from} to ${to}`, ...rest, schema: z.int().min(from).max(to) });
+
+/** Every key of the stack's configuration, without its namespace `kindred:`. `npm run config` writes Pulumi.yaml and the documentation from it. */
 export const configKeys = {
   kubeconfig: key({
-    type: 'string',
-    secret: true,
-    description: 'Text of the kubeconfig of the cluster to install on. Set it with --secret.',
+    shape: 'the text of a kubeconfig, set with --secret',
+    meaning: 'The cluster to install on.',
     default: '',
+    secret: true,
     example: '--secret kubeconfig < ~/.kube/config',
-    schema: z.string().refine((text) => text === '' || /[\n{]/.test(text), {
-      error: 'it looks like the path of a file: give the text in it',
-    }),
+    schema: text
+      .refine((value) => value === '' || /[\n{]/.test(value), {
+        error: 'it looks like the path of a file: give the text in it',
+      })
+      .transform(orNothing),
   }),
   context: key({
-    type: 'string',
-    description: 'Context to use: of kubeconfig, or without one of the kubeconfig file of whoever runs pulumi.',
+    shape: 'the name of a context',
+    meaning:
+      'Of kubeconfig, or without one of the kubeconfig file of whoever runs pulumi. One of the two, or cluster, must be set.',
     default: '',
     example: 'context prod',
-    schema: z.string(),
+    schema: text.transform(orNothing),
   }),
   namespace: key({
-    type: 'string',
-    description: 'Namespace of the operator. Created with the stack, and deleted with it.',
+    shape: 'a DNS label',
+    meaning:
+      'Namespace of the operator. It is created, and deleted with the stack unless the provisioner keeps its state there.',
     default: 'kindred-system',
     example: 'namespace kindred-system',
-    schema: named({ format: 'dns-label' }),
+    schema: label,
   }),
   operatorImage: key({
-    type: 'string',
-    description: "The operator's image. Prefer a digest.",
+    shape: 'an image',
+    meaning: "The operator's image. Prefer a digest.",
     default: `kindred-operator:${version}`,
     example: 'operatorImage registry.example.com/kindred-operator@sha256:...',
     schema: image,
   }),
-  provisioner: key({
-    type: 'boolean',
-    description: 'Install the provisioner too, which makes clusters for the kinds Cluster and Kubeconfig.',
-    default: false,
-    example: 'provisioner true',
-    schema: z.boolean(),
-  }),
+  provisioner: flag(
+    'Install the provisioner too, which makes clusters for the kinds Cluster and Kubeconfig.',
+    'provisioner',
+    false,
+  ),
   provisionerImage: key({
-    type: 'string',
-    description: "The provisioner's image. Prefer a digest.",
+    shape: 'an image',
+    meaning: "The provisioner's image. Prefer a digest.",
     default: `kindred-provisioner:${version}`,
     example: 'provisionerImage registry.example.com/kindred-provisioner@sha256:...',
     schema: image,
   }),
-  provisionerSecretNamespaces: key({
-    type: 'array',
-    description:
-      "Further namespaces whose Secrets a Cluster may name, besides the operator's own. They must stand already.",
-    default: [],
-    example: "--path 'provisionerSecretNamespaces[0]' machines",
-    schema: list(named({ format: 'dns-label' })),
-  }),
+  provisionerSecretNamespaces: namespaces(
+    "Further namespaces whose Secrets a Cluster may name, besides the operator's own. They must stand already.",
+    'provisionerSecretNamespaces',
+    'machines',
+  ),
   provisionerConfigSecret: key({
-    type: 'string',
-    description:
-      "Secret in the operator's namespace with the files that `configPath` of a Cluster may name. Empty: none.",
+    shape: 'the name of a Secret',
+    meaning: "Secret in the operator's namespace with the files that `configPath` of a Cluster may name. Empty: none.",
     default: '',
     example: 'provisionerConfigSecret cluster-files',
-    schema: z.union([z.literal(''), named({ format: 'dns-subdomain' })]),
+    schema: checked(text, (value) =>
+      value === '' ? undefined : nameProblem(value, { format: 'dns-subdomain' }),
+    ).transform(orNothing),
   }),
   provisionerConfigFiles: key({
-    type: 'object',
-    description:
+    shape: 'an object of texts',
+    meaning:
       'The files of provisionerConfigSecret by their paths, each with its key there. Empty: a file for each key, under its name.',
     default: {},
     example: `--path 'provisionerConfigFiles["clusters/aws.yml"]' aws.yml`,
-    schema: configFiles,
+    schema: configFiles.transform((files) => (isEmpty(files) ? undefined : files)),
   }),
-  replicas: key({
-    type: 'integer',
-    description: 'Pods of each operator: one leads, the others stand by. 0 to 10.',
+  replicas: whole(0, 10, {
+    meaning: 'Pods of each operator: one leads, the others stand by.',
     default: 2,
     example: 'replicas 2',
-    schema: z.int().min(0).max(10),
   }),
   kinds: key({
-    type: 'array',
-    description:
-      'The kinds to install, such as HelloApp or helloapps.apps.anupam.com. Empty: all that the operator runs.',
+    shape: 'a list of kinds',
+    meaning: 'The kinds to install, such as HelloApp or helloapps.apps.anupam.com. Empty: all that the operator runs.',
     default: [],
     example: "--path 'kinds[0]' HelloApp",
-    schema: list(kindName(kinds)),
+    schema: list(kindName).transform((names) =>
+      names.length === 0 ? kinds : kinds.filter((kind) => names.map(findKind).includes(kind)),
+    ),
   }),
   watchNamespaces: key({
-    type: 'array',
-    description: 'The namespaces that the operators are confined to, their permissions too. Empty: the whole cluster.',
-    default: [],
-    example: "--path 'watchNamespaces[0]' shop",
-    schema: list(named({ format: 'dns-label' })),
+    ...namespaces(
+      'The namespaces that the operators are confined to, their permissions too. Empty: the whole cluster.',
+      'watchNamespaces',
+      'shop',
+    ),
+    schema: list(label).transform((names) => (names.length === 0 ? undefined : names)),
   }),
   guardedNamespaces: key({
-    type: 'array',
-    mixed: true,
-    description: 'Namespaces with a quota and limits: names, or objects {name, create, quota, containers}.',
+    shape: 'a list of names, or of objects {name, create, quota, containers}',
+    meaning: 'Namespaces with a quota and limits.',
     default: [],
     example: "--path 'guardedNamespaces[0]' shop",
-    schema: list(z.union([named({ format: 'dns-label' }), guardedNamespace])),
+    schema: list(z.union([label, guardedObject])),
   }),
-  samples: key({
-    type: 'boolean',
-    description: 'Create one sample of each kind.',
-    default: false,
-    example: 'samples true',
-    schema: z.boolean(),
-  }),
+  samples: flag('Create one sample of each kind.', 'samples', false),
   samplesNamespace: key({
-    type: 'string',
-    description: 'Namespace of the samples. Created with guardrails when samples is true.',
+    shape: 'a DNS label',
+    meaning: 'Namespace of the samples. Created with guardrails when samples is true.',
     default: 'kindred-samples',
     example: 'samplesNamespace kindred-samples',
-    schema: named({ format: 'dns-label' }),
+    schema: label,
   }),
-  monitoring: key({
-    type: 'boolean',
-    description:
-      'Create a PodMonitor and a PrometheusRule. The CRDs of the Prometheus operator must stand in the cluster.',
-    default: false,
-    example: 'monitoring true',
-    schema: z.boolean(),
-  }),
+  monitoring: flag(
+    'Create a PodMonitor and a PrometheusRule. The cluster must have the CRDs of the Prometheus operator: a preview fails and names the one that is missing.',
+    'monitoring',
+    false,
+  ),
   monitoringLabels: key({
-    type: 'object',
-    description: 'Labels by which a Prometheus selects its monitors and rules, such as {release: prometheus}.',
+    shape: 'an object of texts',
+    meaning: 'Labels by which a Prometheus selects its monitors and rules, such as {release: prometheus}.',
     default: {},
     example: "--path 'monitoringLabels.release' prometheus",
-    schema: z.record(z.string(), z.string()),
+    schema: z.record(z.string(), text),
   }),
-  timeoutSeconds: key({
-    type: 'integer',
-    description:
-      'How long to wait until an operator is available and a sample is Ready, and until they are gone, in seconds. 1 to 86400.',
+  timeoutSeconds: whole(1, 86_400, {
+    meaning: 'How many seconds to wait until an operator is available and a sample is Ready, and until they are gone.',
     default: 600,
     example: 'timeoutSeconds 600',
-    schema: z.int().min(1).max(86_400),
   }),
-  protect: key({
-    type: 'boolean',
-    description: 'Refuse to delete the CRDs: destroy then fails until it is false. They stay in the cluster anyway.',
-    default: false,
-    example: 'protect true',
-    schema: z.boolean(),
-  }),
-  protectMachines: key({
-    type: 'boolean',
-    description: 'Refuse to take anything off the machines of cluster: destroy then fails until it is false.',
-    default: true,
-    example: 'protectMachines true',
-    schema: z.boolean(),
-  }),
+  protect: flag(
+    'Refuse to delete the CRDs: destroy then fails until it is false. They stay in the cluster anyway.',
+    'protect',
+    false,
+  ),
+  protectMachines: flag(
+    'Refuse to take anything off the machines of cluster: destroy then fails until it is false.',
+    'protectMachines',
+    true,
+  ),
   cluster: key({
-    type: 'object',
-    description:
-      'A cluster to make first: {name, distribution: rke | rke2 | k3s, version, nodes: [{address, roles, ...}], options}.',
+    shape: 'an object {name, distribution: rke | rke2 | k3s, version, nodes: [{address, roles, ...}], options}',
+    meaning: 'A cluster to make first.',
     default: {},
     example: "--path 'cluster.distribution' k3s",
-    schema: z.record(z.string(), z.unknown()),
+    schema: z.preprocess(
+      (value) => (isObject(value) && isEmpty(value) ? undefined : withoutNulls(value)),
+      cluster.optional(),
+    ),
   }),
   sshKey: key({
-    type: 'string',
-    secret: true,
-    description: 'Private SSH key for the machines of cluster, in PEM. Set it with --secret.',
+    shape: 'a private key in PEM, set with --secret',
+    meaning: 'Private SSH key for the machines of cluster.',
     default: '',
+    secret: true,
     example: '--secret sshKey < ~/.ssh/id_ed25519',
-    schema: z.string().refine((text) => text === '' || /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text), {
-      error: 'it is no private key in PEM: give the text of the file, not its path, and not that of the .pub',
-    }),
+    schema: text
+      .refine((value) => value === '' || /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(value), {
+        error: 'it is no private key in PEM: give the text of the file, not its path, and not that of the .pub',
+      })
+      // `pulumi config set` takes the last line break away, without which OpenSSH reads no key.
+      .transform((value) => (value.trim() === '' ? undefined : `${value.trimEnd()}\n`)),
   }),
   sshKeyPassphrase: key({
-    type: 'string',
-    secret: true,
-    description: 'Passphrase of sshKey. Set it with --secret.',
+    shape: 'a text, set with --secret',
+    meaning: 'Passphrase of sshKey.',
     default: '',
+    secret: true,
     example: '--secret sshKeyPassphrase',
-    schema: z.string(),
+    schema: text.transform(orNothing),
   }),
   clusterSecrets: key({
-    type: 'object',
-    secret: true,
-    description:
-      'What the refs in the options of cluster mean: {<namespace>/<name>: {<key>: <text>}}. Set it with --secret.',
+    shape: 'an object {<namespace>/<name>: {<key>: <text>}}, set with --secret',
+    meaning: 'What the refs in the options of cluster mean.',
     default: {},
+    secret: true,
     example: `--secret --path 'clusterSecrets["backups/s3"].secretKey'`,
     schema: z.record(
       z.string().regex(/^[a-z0-9.-]+\/[a-z0-9.-]+$/, { error: 'each key must be <namespace>/<name> of a ref' }),
-      z.record(z.string(), z.string()),
+      z.record(z.string(), text, { error: 'it must be an object of texts' }),
     ),
   }),
-  hostKeyChecking: key({
-    type: 'boolean',
-    description: 'Refuse machines whose host key is not in cluster. false trusts whatever answers, with a warning.',
-    default: true,
-    example: 'hostKeyChecking true',
-    schema: z.boolean(),
-  }),
+  hostKeyChecking: flag(
+    'Refuse machines whose host key is not in cluster. false trusts whatever answers, with a warning.',
+    'hostKeyChecking',
+    true,
+  ),
 } as const;
 
 /** Name of a key. */
 export type ConfigKeyName = keyof typeof configKeys;
 
 /** The values of all keys, before the rules that span several. */
-export type ConfigValues = {
-  readonly [K in ConfigKeyName]: (typeof configKeys)[K] extends ConfigKey<infer T> ? T : never;
-};
-
-/** The command that mends a key. */
-export function remedyOf(name: ConfigKeyName): { readonly remedy: string } {
-  const { example } = configKeys[name];
-  // The first mention is the key; after it comes the value.
-  return { remedy: `pulumi config set ${example.replace(new RegExp(`\\b${name}\\b`), `kindred:${name}`)}` };
-}
+export type ConfigValues = { readonly [K in ConfigKeyName]: z.output<(typeof configKeys)[K]['schema']> };

@@ -1,12 +1,12 @@
-import type { z } from 'zod';
 import { clusterConfig } from './cluster';
-import { ConfigError } from './config-error';
-import type { ConfigProblem } from './config-error';
-import { configKeys, remedyOf } from './keys';
+import type { ClusterConfig } from './cluster';
+import { configKeys } from './keys';
 import type { ConfigKey, ConfigKeyName, ConfigValues } from './keys';
+import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret } from './problems';
+import type { ConfigProblem } from './problems';
 import { spanningProblems } from './rules';
-import { stackConfig } from './stack-config';
-import type { StackConfig } from './stack-config';
+import { provisionerKinds } from '../../constructs/kinds';
+import type { AnyKind } from '../../constructs/core/kind';
 
 /** The configuration as Pulumi hands it to a program. */
 export interface RawConfig {
@@ -16,113 +16,100 @@ export interface RawConfig {
   readonly secretKeys: ReadonlySet<string>;
 }
 
+type Switched =
+  'cluster' | 'monitoring' | 'monitoringLabels' | 'provisioner' | 'provisionerImage' | 'samples' | 'samplesNamespace';
+
+/** The configuration of the stack, checked and with defaults filled in: what {@link configKeys} says, and undefined for what is not set. */
+export interface StackConfig extends Omit<ConfigValues, Switched> {
+  /** The cluster to make first. */
+  readonly cluster: ClusterConfig | undefined;
+  /** Undefined: without the provisioner. */
+  readonly provisionerImage: string | undefined;
+  /** The provisioner's kinds; none without it. */
+  readonly provisionerKinds: readonly AnyKind[];
+  /** Namespace of the samples, which is among the guarded ones; undefined: no samples. */
+  readonly samplesNamespace: string | undefined;
+  /** Labels of the Prometheus operator's objects; undefined: none of them. */
+  readonly monitoringLabels: Readonly<Record<string, string>> | undefined;
+}
+
 /**
  * The configuration of the stack, checked. Pure: reads nothing but its argument.
  *
  * @throws ConfigError with everything that is wrong, and the command that mends it; it quotes no secret
  */
 export function parseConfig(raw: RawConfig): StackConfig {
-  const problems: ConfigProblem[] = unknownKeys(raw);
+  const problems: ConfigProblem[] = [...unknownKeys(raw)];
   const entries = Object.entries<ConfigKey>(configKeys).map(([name, key]) => {
-    const [value, found] = valueOf(name, key, raw);
-    problems.push(...found);
-    return [name, found.length === 0 ? value : key.default] as const;
+    const read = valueOf(name, key, raw);
+    problems.push(...read.problems);
+    return [name, read.value] as const;
   });
-  // Each value has passed the schema of its key, or is the default.
+  // Each value is what the schema of its key gave.
   const values = Object.fromEntries(entries) as unknown as ConfigValues;
-  const wrong = new Set(problems.map(({ key }) => key));
-  const cluster = clusterConfig(values);
+  const wrong = new Set(problems.map(({ key }) => rootOf(key)));
+  const { config, problems: ofCluster } = clusterConfig(values);
   // Nothing more is said of secrets that are wrong by themselves, and so not known here.
-  const ofCluster = cluster.problems.filter(
-    ({ key }) => !(key.startsWith('clusterSecrets[') && wrong.has('clusterSecrets')),
-  );
-  problems.push(...ofCluster, ...spanningProblems(values, wrong));
-  if (problems.length > 0) throw new ConfigError(problems);
-  return stackConfig(values, cluster.config);
+  problems.push(...ofCluster.filter(({ key }) => !(rootOf(key) === 'clusterSecrets' && wrong.has('clusterSecrets'))));
+  problems.push(...spanningProblems(values, new Set([...wrong, ...ofCluster.map(({ key }) => rootOf(key))])));
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => shown(problem, raw)));
+  return stackConfig(values, config);
 }
 
-function unknownKeys({ values }: RawConfig): ConfigProblem[] {
+function unknownKeys({ values }: RawConfig): readonly ConfigProblem[] {
   const known = Object.keys(configKeys);
-  return Object.keys(values)
-    .filter((key) => !known.includes(key))
-    .sort()
-    .map((key) => ({
-      key,
-      message: `there is no such key; there are ${known.join(', ')}`,
-      remedy: `pulumi config rm kindred:${key}`,
-    }));
+  const message = `there is no such key; there are ${known.join(', ')}`;
+  const unknown = Object.keys(values).filter((name) => !known.includes(name));
+  return unknown.sort().map((name) => ({ key: name, message, remedy: `pulumi config rm kindred:${name}` }));
 }
 
-function valueOf(name: string, key: ConfigKey, raw: RawConfig): readonly [unknown, readonly ConfigProblem[]] {
-  const text = raw.values[name];
-  if (text === undefined) return [key.default, []];
-  const problem = (message: string): ConfigProblem => ({ key: name, message, ...remedyOf(name as ConfigKeyName) });
-  const value = decode(key, text);
-  // What somebody keeps encrypted is a secret, be it under the wrong key.
-  const secret = key.secret === true || raw.secretKeys.has(name);
-  if (value === undefined) return [undefined, [problem(typeMessage(key.type, secret ? undefined : text))]];
-  if (key.secret === true && !raw.secretKeys.has(name) && !isEmpty(value)) {
-    return [value, [problem('it stands in plain text in the configuration file of the stack; keep it encrypted')]];
+function valueOf(name: string, key: ConfigKey, { values, secretKeys }: RawConfig) {
+  const fallback = key.schema.parse(key.default);
+  const text = values[name];
+  if (text === undefined) return { value: fallback, problems: [] };
+  const decoded = typeof key.default === 'string' ? text : decode(text);
+  const parsed = key.schema.safeParse(decoded);
+  if (!parsed.success) {
+    return { value: fallback, problems: parsed.error.issues.flatMap((issue) => problemsOf(name, key, text, issue)) };
   }
-  const parsed = key.schema.safeParse(value);
-  if (parsed.success) return [parsed.data, []];
-  return [undefined, parsed.error.issues.flatMap((issue) => issueLines(issue)).map(problem)];
+  const isOpen =
+    key.secret === true && !secretKeys.has(name) && JSON.stringify(decoded) !== JSON.stringify(key.default);
+  const message = 'it stands in plain text in the configuration file of the stack; keep it encrypted';
+  const { shape } = key;
+  return { value: parsed.data, problems: isOpen ? [{ key: name, message, shape, remedy: keyRemedy(name, key) }] : [] };
 }
 
-/** The value that a text stands for; undefined when it is not of the key's type. */
-function decode({ type }: ConfigKey, text: string): unknown {
-  if (type === 'string') return text;
+function decode(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isOfType(type, value) ? value : undefined;
+    return JSON.parse(text) as unknown;
   } catch {
-    // The caller says what is wrong with it, without its text where it is a secret.
-    return undefined;
+    // What is no JSON is a text, which the schema of the key refuses.
+    return text;
   }
 }
 
-function isOfType(type: ConfigKey['type'], value: unknown): boolean {
-  switch (type) {
-    case 'string':
-      return typeof value === 'string';
-    case 'integer':
-      return Number.isInteger(value);
-    case 'boolean':
-      return typeof value === 'boolean';
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
-  }
+/** What somebody keeps encrypted is a secret, be it under the wrong key. */
+function shown(problem: ConfigProblem, { values, secretKeys }: RawConfig): ConfigProblem {
+  const root = rootOf(problem.key);
+  const key = Object.hasOwn(configKeys, root) ? configKeys[root as ConfigKeyName] : undefined;
+  const isSecret = secretKeys.has(root) || key?.secret === true;
+  return isSecret ? withoutSecret(problem, values[root] ?? '') : problem;
 }
 
-const typeNames = {
-  string: 'a text',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-} as const;
-
-function typeMessage(type: ConfigKey['type'], text: string | undefined): string {
-  return `${text === undefined ? 'it' : `"${text}"`} must be ${typeNames[type]}`;
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
-}
-
-/** What zod found, one line each; of a union, what the closest of its members says. */
-function issueLines(issue: z.core.$ZodIssue): readonly string[] {
-  const at = pathOf(issue.path);
-  if (issue.code !== 'invalid_union') return [`${at}${issue.message}`];
-  const members = issue.errors.filter(([first]) => first?.code !== 'invalid_type' || first.path.length > 0);
-  const [closest] = members;
-  if (closest === undefined) return [`${at}it must be a name, or an object with a name`];
-  return closest.flatMap(issueLines).map((line) => `${at}${line}`);
-}
-
-function pathOf(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return '';
-  return `${path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')}: `;
+function stackConfig(values: ConfigValues, cluster: ClusterConfig | undefined): StackConfig {
+  const { samples, samplesNamespace, provisioner, provisionerImage, monitoring, monitoringLabels, ...rest } = values;
+  const { guardedNamespaces } = values;
+  const isNamed = guardedNamespaces.some(
+    (entry) => (typeof entry === 'string' ? entry : entry.name) === samplesNamespace,
+  );
+  return {
+    ...rest,
+    cluster,
+    provisionerImage: provisioner ? provisionerImage : undefined,
+    provisionerKinds: provisioner ? provisionerKinds : [],
+    guardedNamespaces:
+      samples && !isNamed ? [...guardedNamespaces, { name: samplesNamespace, create: true }] : guardedNamespaces,
+    samplesNamespace: samples ? samplesNamespace : undefined,
+    monitoringLabels: monitoring ? monitoringLabels : undefined,
+  };
 }

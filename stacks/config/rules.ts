@@ -1,7 +1,12 @@
-import type { ConfigProblem } from './config-error';
-import { quantityProblems } from './guarded';
-import { remedyOf } from './keys';
+import { configKeys } from './keys';
 import type { ConfigKeyName, ConfigValues } from './keys';
+import { keyRemedy } from './problems';
+import type { ConfigProblem } from './problems';
+
+interface SpanningProblem extends ConfigProblem {
+  /** The keys that it follows from. */
+  readonly about: readonly ConfigKeyName[];
+}
 
 /**
  * What is wrong with several keys together.
@@ -9,106 +14,78 @@ import type { ConfigKeyName, ConfigValues } from './keys';
  * @param wrong the keys that are wrong by themselves: nothing more is said of them
  */
 export function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): readonly ConfigProblem[] {
-  const spanning = [
-    ...targetProblems(values),
-    ...namespaceProblems(values),
-    ...filesProblems(values),
-    ...secretProblems(values),
-  ];
-  const standing = spanning.filter(({ about }) => !about.some((name) => wrong.has(name) || wrongInside(name, wrong)));
-  return [...standing.map(({ key, message, remedy }) => ({ key, message, remedy })), ...quantityProblems(values)];
+  return [...targetProblems(values), ...namespaceProblems(values), ...filesProblems(values), ...secretProblems(values)]
+    .filter(({ about }) => !about.some((name) => wrong.has(name)))
+    .map(({ key, message, remedy }) => ({ key, message, remedy }));
 }
 
-interface SpanningProblem extends ConfigProblem {
-  /** The keys that it follows from. */
-  readonly about: readonly string[];
-}
-
-function wrongInside(name: string, wrong: ReadonlySet<string>): boolean {
-  return [...wrong].some((key) => key.startsWith(`${name}.`));
-}
-
-const hasFields = (value: object): boolean => Object.keys(value).length > 0;
-const hasCluster = ({ cluster }: ConfigValues): boolean => hasFields(cluster);
+const remove = (path: string): string =>
+  `pulumi config rm ${path.includes('[') ? `--path 'kindred:${path}'` : `kindred:${path}`}`;
+const set = (name: ConfigKeyName): string => keyRemedy(name, configKeys[name]);
 
 /** Which cluster the platform goes to must be said once, and be said: the current context of a shell changes. */
-function targetProblems(values: ConfigValues): readonly SpanningProblem[] {
-  const { kubeconfig, context } = values;
-  const about: readonly ConfigKeyName[] = ['kubeconfig', 'context', 'cluster'];
-  if (hasCluster(values)) {
-    return (['kubeconfig', 'context'] as const)
-      .filter((key) => values[key] !== '')
-      .map((key) => ({
-        ...{ key, about, message: 'the platform goes to the cluster that kindred:cluster makes; set only one of them' },
-        remedy: `pulumi config rm kindred:${key}`,
-      }));
+function targetProblems({ kubeconfig, context, cluster }: ConfigValues): readonly SpanningProblem[] {
+  const about = ['kubeconfig', 'context', 'cluster'] as const;
+  const given = Object.entries({ kubeconfig, context }).filter(([, value]) => value !== undefined);
+  if (cluster !== undefined) {
+    const message = 'the platform goes to the cluster that kindred:cluster makes; set only one of them';
+    return given.map(([key]) => ({ key, about, message, remedy: remove(key) }));
   }
-  if (kubeconfig !== '' || context !== '') return [];
-  return [
-    {
-      ...{ key: 'context', about, message: 'no cluster is named: set kubeconfig or context, or cluster to make one' },
-      remedy: 'pulumi config set kindred:context "$(kubectl config current-context)"',
-    },
-  ];
+  if (given.length > 0) return [];
+  const message = 'no cluster is named: set kubeconfig or context, or cluster to make one';
+  const remedy = 'pulumi config set kindred:context "$(kubectl config current-context)"';
+  return [{ key: 'context', about, message, remedy }];
 }
 
 function filesProblems({ provisionerConfigFiles, provisionerConfigSecret }: ConfigValues): readonly SpanningProblem[] {
-  if (!hasFields(provisionerConfigFiles) || provisionerConfigSecret !== '') return [];
-  return [
-    {
-      key: 'provisionerConfigFiles',
-      about: ['provisionerConfigFiles', 'provisionerConfigSecret'],
-      message: 'no Secret is named that these files are in',
-      ...remedyOf('provisionerConfigSecret'),
-    },
-  ];
+  if (provisionerConfigFiles === undefined || provisionerConfigSecret !== undefined) return [];
+  const about = ['provisionerConfigFiles', 'provisionerConfigSecret'] as const;
+  const message = 'no Secret is named that these files are in';
+  return [{ key: 'provisionerConfigFiles', about, message, remedy: set('provisionerConfigSecret') }];
 }
 
-function namespaceProblems({ namespace, samples, samplesNamespace, guardedNamespaces, watchNamespaces }: ConfigValues) {
+function namespaceProblems(values: ConfigValues): readonly SpanningProblem[] {
+  const { namespace, samples, samplesNamespace, guardedNamespaces, watchNamespaces } = values;
   const problems: SpanningProblem[] = [];
-  const about = ['namespace', 'samples', 'samplesNamespace', 'guardedNamespaces', 'watchNamespaces'];
+  const about = ['namespace', 'samples', 'samplesNamespace', 'guardedNamespaces', 'watchNamespaces'] as const;
+  const add = (key: string, message: string, remedy: string) => problems.push({ key, about, message, remedy });
   const names = guardedNamespaces.map((entry) => (typeof entry === 'string' ? entry : entry.name));
-  const key = 'guardedNamespaces';
-  names.forEach((name, i) => {
-    if (names.indexOf(name) !== i) {
-      const message = `"${name}" stands twice; its guardrails are one set`;
-      problems.push({ key, about, message, remedy: `pulumi config rm --path 'kindred:${key}[${i}]'` });
-    }
-    const entry = guardedNamespaces[i];
+  guardedNamespaces.forEach((entry, i) => {
+    const [key, name] = [`guardedNamespaces[${i}]`, names[i] ?? ''];
+    if (names.indexOf(name) !== i) add(key, `"${name}" stands twice; its guardrails are one set`, remove(key));
     if (typeof entry === 'object' && entry.create === true && name === namespace) {
-      const message = `"${name}" is created as the operators' namespace; leave create out`;
-      problems.push({ key, about, message, remedy: `pulumi config rm --path 'kindred:${key}[${i}].create'` });
+      add(
+        `${key}.create`,
+        `"${name}" is created as the operators' namespace; leave create out`,
+        remove(`${key}.create`),
+      );
     }
   });
   if (!samples) return problems;
-  const other = 'pulumi config set kindred:samplesNamespace kindred-samples';
   if (samplesNamespace === namespace) {
-    const message = "it is the operators' namespace; samples need one of their own";
-    problems.push({ key: 'samplesNamespace', about, message, remedy: other });
+    add('samplesNamespace', "it is the operators' namespace; samples need one of their own", set('samplesNamespace'));
   }
-  if (watchNamespaces.length > 0 && !watchNamespaces.includes(samplesNamespace)) {
+  if (watchNamespaces?.includes(samplesNamespace) === false) {
     const message = `no operator watches "${samplesNamespace}": name it in watchNamespaces, or do without samples`;
-    problems.push({ key: 'samplesNamespace', about, message, remedy: 'pulumi config set kindred:samples false' });
+    add('samplesNamespace', message, 'pulumi config set kindred:samples false');
   }
   return problems;
 }
 
-function secretProblems(values: ConfigValues): readonly SpanningProblem[] {
-  const { sshKey, sshKeyPassphrase, clusterSecrets } = values;
-  if (hasCluster(values)) {
-    const about = ['sshKey'];
+function secretProblems({
+  cluster,
+  sshKey,
+  sshKeyPassphrase,
+  clusterSecrets,
+}: ConfigValues): readonly SpanningProblem[] {
+  if (cluster !== undefined) {
     const message = 'is required: the machines of kindred:cluster are reached with it';
-    return sshKey === '' ? [{ key: 'sshKey', about, message, ...remedyOf('sshKey') }] : [];
+    return sshKey === undefined ? [{ key: 'sshKey', about: ['sshKey'], message, remedy: set('sshKey') }] : [];
   }
-  const given = {
-    sshKey: sshKey !== '',
-    sshKeyPassphrase: sshKeyPassphrase !== '',
-    clusterSecrets: hasFields(clusterSecrets),
-  };
-  return Object.entries(given)
-    .filter(([, isGiven]) => isGiven)
-    .map(([key]) => ({
-      ...{ key, about: ['cluster', key], message: 'there is no kindred:cluster that it could be for' },
-      remedy: `pulumi config rm kindred:${key}`,
-    }));
+  const secrets = Object.keys(clusterSecrets).length === 0 ? undefined : clusterSecrets;
+  const given = Object.entries({ sshKey, sshKeyPassphrase, clusterSecrets: secrets });
+  const message = 'there is no kindred:cluster that it could be for';
+  return given
+    .filter(([, value]) => value !== undefined)
+    .map(([key]) => ({ key, about: ['cluster', key as ConfigKeyName], message, remedy: remove(key) }));
 }

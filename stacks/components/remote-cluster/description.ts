@@ -74,7 +74,7 @@ export function checkedInput(name: string, args: RemoteClusterArgs, { nodes, opt
 }
 
 /** Problems with paths into a Cluster, as ones into the component's arguments. */
-function ownPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
+export function ownPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
   const options = new RegExp(`^${distribution}(?=$|[.[])`);
   return problems.map(({ path, message }) => ({
     path: path === 'metadata.name' ? 'clusterName' : path.replace(/^spec\.?/, '').replace(options, 'options'),

@@ -115,7 +115,9 @@ describe('what is wrong with a cluster', () => {
       expect(problems(values({ 'a/b': { username: 'u', password: 'p' } }), ['sshKey'])).toEqual([
         expect.stringMatching(/^clusterSecrets: it stands in plain text/),
       ]);
-      expect(problems(values({ 'a/b': 'text' }), keys)).toEqual([expect.stringMatching(/^clusterSecrets: /)]);
+      expect(problems(values({ 'a/b': 'CANARY' }), keys)).toEqual([
+        'clusterSecrets["a/b"]: it must be an object of texts',
+      ]);
     });
   });
 

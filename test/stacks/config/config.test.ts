@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
 import { configKeys, readConfig } from '../../../stacks/config';
 import type { ConfigError } from '../../../stacks/config';
+import { configDocuments } from '../../../stacks/config/documents';
 import { SSH_KEY, cluster, config, problems } from './parsed';
 
 const root = join(__dirname, '..', '..', '..');
@@ -103,11 +104,13 @@ describe('what is wrong', () => {
       expect.stringMatching(/^ {2}kindred:replica: there is no such key; there are kubeconfig, context, .*replicas/),
       '    try: pulumi config rm kindred:replica',
       '  kindred:namespace: "Big" must be at most 63 characters: lower-case letters, digits and "-", starting and ending with a letter or digit',
+      '    kindred:namespace is a DNS label',
       '    try: pulumi config set kindred:namespace kindred-system',
-      '  kindred:replicas: "two" must be a whole number',
+      '  kindred:replicas: "two" must be a whole number from 0 to 10',
       '    try: pulumi config set kindred:replicas 2',
-      expect.stringMatching(/^ {2}kindred:kinds: \[0\]: "Hello" is no kind of the operator; there are HelloApp, /),
-      "    try: pulumi config set --path 'kindred:kinds[0]' HelloApp",
+      expect.stringMatching(/^ {2}kindred:kinds\[0\]: "Hello" is no kind of the operator; there are HelloApp, /),
+      '    kindred:kinds is a list of kinds',
+      "    try: pulumi config set --path 'kindred:kinds[0]' VALUE",
       '  kindred:samples: "yes" must be true or false',
       '    try: pulumi config set kindred:samples true',
       '  kindred:context: no cluster is named: set kubeconfig or context, or cluster to make one',
@@ -119,18 +122,24 @@ describe('what is wrong', () => {
     [{ replicas: 11 }, /^replicas: .*10/],
     [{ replicas: -1 }, /^replicas: /],
     [{ timeoutSeconds: 0 }, /^timeoutSeconds: /],
-    [{ replicas: 1.5 }, /^replicas: "1.5" must be a whole number$/],
+    [{ replicas: 1.5 }, /^replicas: "1.5" must be a whole number from 0 to 10$/],
     [{ operatorImage: 'two words' }, /^operatorImage: it is no image/],
     [{ operatorImage: '' }, /^operatorImage: it is no image/],
-    [{ kinds: 'HelloApp' }, /^kinds: "HelloApp" must be a list$/],
+    [{ kinds: 'HelloApp' }, /^kinds: "HelloApp" must be a list of kinds$/],
     [{ kinds: ['Foo', 'Foo'] }, /^kinds: an entry stands in it twice$/],
-    [{ kinds: ['Cluster'] }, /^kinds: \[0\]: "Cluster" is no kind of the operator/],
-    [{ watchNamespaces: ['a_b'] }, /^watchNamespaces: \[0\]: "a_b" must be/],
-    [{ guardedNamespaces: ['shop', { name: 'shop' }] }, /^guardedNamespaces: "shop" stands twice/],
-    [{ guardedNamespaces: [{ create: true }] }, /^guardedNamespaces: \[0\]: .*name/],
-    [{ guardedNamespaces: [7] }, /^guardedNamespaces: \[0\]: it must be a name, or an object with a name$/],
-    [{ guardedNamespaces: [{ name: 'a', qouta: {} }] }, /^guardedNamespaces: \[0\]: .*qouta/],
-    [{ guardedNamespaces: [{ name: 'kindred-system', create: true }] }, /^guardedNamespaces: .*leave create out/],
+    [{ kinds: ['Cluster'] }, /^kinds\[0\]: "Cluster" is no kind of the operator/],
+    [{ watchNamespaces: ['a_b'] }, /^watchNamespaces\[0\]: "a_b" must be/],
+    [{ guardedNamespaces: ['shop', { name: 'shop' }] }, /^guardedNamespaces\[1\]: "shop" stands twice/],
+    [{ guardedNamespaces: [{ create: true }] }, /^guardedNamespaces\[0\]\.name: is required$/],
+    [{ guardedNamespaces: [7] }, /^guardedNamespaces\[0\]: it must be a name, or an object with a name$/],
+    [
+      { guardedNamespaces: [{ name: 'a', qouta: {} }] },
+      /^guardedNamespaces\[0\]\.qouta: is no field of it; it has name, create, quota, containers$/,
+    ],
+    [
+      { guardedNamespaces: [{ name: 'kindred-system', create: true }] },
+      /^guardedNamespaces\[0\]\.create: .*leave create out/,
+    ],
     [
       { guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': 'many' } }] },
       /^guardedNamespaces\[0\]\.quota\["limits\.cpu"\]: "many" is no quantity/,
@@ -138,7 +147,7 @@ describe('what is wrong', () => {
     [{ guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': -1 } }] }, /^guardedNamespaces.*: "-1" is no quantity/],
     [
       { guardedNamespaces: [{ name: 'a', quota: { 'limits.cpu': true } }] },
-      /^guardedNamespaces: \[0\]: \.quota\.limits\.cpu: it must be a quantity/,
+      /^guardedNamespaces\[0\]\.quota\["limits\.cpu"\]: it must be a quantity/,
     ],
     [{ samples: true, samplesNamespace: 'kindred-system' }, /^samplesNamespace: it is the operators' namespace/],
     [{ provisionerConfigSecret: 'a_b' }, /^provisionerConfigSecret: /],
@@ -148,7 +157,7 @@ describe('what is wrong', () => {
       /^provisionerConfigFiles: "\/etc\/b\.yml" must be a path within the directory/,
     ],
     [{ samples: true, watchNamespaces: ['shop'] }, /^samplesNamespace: no operator watches "kindred-samples"/],
-    [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object$/],
+    [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object of texts$/],
   ])('%j', (values, problem) => {
     expect(problems({ context: 'a', ...values })).toEqual([expect.stringMatching(problem)]);
   });
@@ -196,45 +205,43 @@ describe('secrets', () => {
   });
 
   test('that were set under the key of something else do not stand in an error either', () => {
-    expect(problems({ cluster: canary }, ['cluster'])).toEqual(['cluster: it must be an object']);
+    expect(problems({ cluster: canary }, ['cluster'])).toEqual([
+      expect.stringMatching(/^cluster: it must be an object \{name, .*; more is not said, since it is kept encrypted$/),
+    ]);
+    expect(problems({ context: 'a', namespace: canary }, ['namespace'])).toEqual([
+      'namespace: it must be a DNS label; more is not said, since it is kept encrypted',
+    ]);
+    expect(problems({ cluster: { ...cluster, lost: [canary] }, sshKey: SSH_KEY }, ['cluster', 'sshKey'])).toEqual([
+      'cluster.lost[0]: is not valid; more is not said, since it is kept encrypted',
+    ]);
   });
 });
 
 describe('Pulumi.yaml', () => {
-  interface Declared {
-    readonly type?: string;
-    readonly description: string;
-    readonly default: unknown;
-  }
-  const project = parse(readFileSync(join(root, 'Pulumi.yaml'), 'utf8')) as {
-    readonly main: string;
-    readonly config: Readonly<Record<string, Declared>>;
+  const { config: declared } = parse(readFileSync(join(root, 'Pulumi.yaml'), 'utf8')) as {
+    readonly config: Readonly<Record<string, { readonly default: unknown }>>;
   };
 
-  test('declares every key as the program reads it', () => {
-    const expected = Object.entries(configKeys).map(([name, key]) => [
-      `kindred:${name}`,
-      {
-        // A list of more than one type cannot be declared.
-        ...('mixed' in key && key.mixed === true
-          ? {}
-          : { type: key.type, ...(key.type === 'array' ? { items: { type: 'string' } } : {}) }),
-        description: key.description,
-        default: key.default,
-      },
-    ]);
-    expect(project.config).toEqual(Object.fromEntries(expected));
+  test.each(configDocuments)('and what else is generated from the keys is up to date: $path', ({ path, render }) => {
+    const text = readFileSync(join(root, path), 'utf8');
+    expect(render(text)).toBe(text);
+    expect(text).toContain('kindred:timeoutSeconds');
+  });
+
+  test('declares every key and no type: Pulumi would refuse the first wrong value itself, without a remedy', () => {
+    expect(Object.keys(declared)).toEqual(Object.keys(configKeys).map((name) => `kindred:${name}`));
+    for (const key of Object.values(declared)) expect(Object.keys(key)).toEqual(['description', 'default']);
   });
 
   test('its defaults and a context are a valid configuration', () => {
-    const defaults = Object.entries(project.config).map(([key, { default: value }]) => [key.slice(8), value]);
-    const { operatorImage } = config({ ...(Object.fromEntries(defaults) as object), context: 'a' });
-    expect(operatorImage).toBe(configKeys.operatorImage.default);
+    const defaults = Object.entries(declared).map(([key, { default: value }]) => [key.slice(8), value]);
+    expect(config({ ...(Object.fromEntries(defaults) as object), context: 'a' })).toEqual(config({ context: 'a' }));
   });
+});
 
-  test.each(Object.entries(configKeys))('the default of %s passes its own checks', (_, { schema, default: value }) => {
-    expect(schema.safeParse(value).success).toBe(true);
-  });
+test.each(Object.entries(configKeys))('%s has an example of itself, and says no to a value of no type', (name, key) => {
+  expect(key.example.replace(/^(--secret )?(--path ')?/, '')).toMatch(new RegExp(`^${name}\\b`));
+  expect(key.schema.safeParse(null).success).toBe(false);
 });
 
 test("the stacks' own files, which hold the configuration and the salt of its secrets, are not ignored", () => {
