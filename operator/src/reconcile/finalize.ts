@@ -14,6 +14,7 @@ import { heldBack, withHeldStatus } from './held-back';
 import type { HeldBack } from './held-back';
 import { isForced, isPaused, isToBeOrphaned } from './intentions';
 import { controlledChildren, deleteChildren } from './prune';
+import type { LiveChild } from './prune';
 import { sumUp } from './shortfall';
 import { refOf } from './object-ref';
 import { ownStatus, writeStatus } from './write-status';
@@ -27,6 +28,9 @@ const PAUSED_DELETION: Verdict = {
   reason: 'Paused',
   message: `The deletion is paused, and nothing is taken away: remove the annotation ${PAUSED_ANNOTATION} to go on with it.`,
 };
+
+/** That of `--cascade=foreground`. Source: `metav1.FinalizerDeleteDependents`. */
+const FOREGROUND = 'foregroundDeletion';
 
 /** What came of looking for a finalizer. */
 export type Ensured = { readonly object: KubeObject } | { readonly held: HeldBack };
@@ -56,15 +60,16 @@ export async function ensureFinalizer(context: ReconcileContext, object: KubeObj
 
 /**
  * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
- * clean-up that fails keeps the finalizer and says why in `Ready`. Where a kind has effects, the clean-up is spaced like their attempts, and given
- * up once it was refused too often; and nothing is done while the object is paused.
+ * clean-up that fails keeps the finalizer and says why in `Ready`, which also tells what an object waits for that is not gone yet. Where a kind has
+ * effects, the clean-up is spaced like their attempts, and given up once it was refused too often; and nothing is done while the object is paused.
  *
  * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written; NotLeaderError
  */
 export async function finalize(context: ReconcileContext, object: KubeObject): Promise<Next> {
   const { finalizer } = context.kind;
   const { finalizers = [] } = object.metadata;
-  if (finalizer === undefined || !finalizers.includes(finalizer.name)) return { next: 'wait' };
+  if (finalizer === undefined || !finalizers.includes(finalizer.name))
+    return reportTerminating(context, object, awaitedByCollector(context, object));
   try {
     const next = await cleanUp(context, object, finalizer);
     context.effects?.cleanupWentOn(object);
@@ -87,6 +92,9 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
     const { shortfalls } = await deleteChildren(context, object, children, finalizer.propagation);
     const { verdict, afterMs } = sumUp(shortfalls);
     if (verdict !== undefined) return reportOpen(context, { object, verdict, observed: {} }, afterMs);
+    // Those that were just deleted may be gone the next moment.
+    const going = children.filter(({ live }) => live.metadata.deletionTimestamp !== undefined);
+    if (going.length > 0) return reportTerminating(context, object, going);
     if (children.length > 0) return { next: 'wait' };
   }
   const open = isOrphaned ? await orphan(context, object) : await takeAway(context, object);
@@ -136,6 +144,46 @@ async function letStateGo({ effects }: ReconcileContext, object: KubeObject): Pr
     // Who is to go as he is goes, whatever the server says of his state.
     if (!isForced(object) || !(error instanceof ApiError) || error.code === 409) throw error;
   }
+}
+
+/** The children that the garbage collector deletes before the object, if that was asked for. */
+function awaitedByCollector(context: ReconcileContext, object: KubeObject): readonly LiveChild[] {
+  return object.metadata.finalizers?.includes(FOREGROUND) === true ? controlledChildren(context, object) : [];
+}
+
+/**
+ * Says that an object is being deleted, which of its children still exist, and whose finalizers they and the object bear. With `--cascade=orphan` it
+ * says nothing: the garbage collector is done at once.
+ */
+async function reportTerminating(
+  context: ReconcileContext,
+  object: KubeObject,
+  children: readonly LiveChild[],
+): Promise<Next> {
+  const { finalizers = [] } = object.metadata;
+  if (isToBeOrphaned(object)) return { next: 'wait' };
+  // Ours is dropped when the children are gone, and so is the garbage collector's.
+  const waiting = children.length === 0 ? [] : [context.kind.finalizer?.name, FOREGROUND];
+  const others = finalizers.filter((name) => !waiting.includes(name));
+  const reasons = [
+    ...children.map(({ type, live: { metadata } }) => `${type.kind} "${metadata.name}"${held(metadata.finalizers)}`),
+    ...(others.length > 0 ? [`its own finalizers: ${others.map(explained).join(', ')}`] : []),
+  ];
+  if (reasons.length === 0) return { next: 'wait' };
+  const message = `It is being deleted and waits for ${reasons.join('; ')}.`;
+  return reportOpen(
+    context,
+    { object, verdict: { state: 'progressing', reason: 'Terminating', message }, observed: {} },
+    undefined,
+  );
+}
+
+function held(finalizers: readonly string[] = []): string {
+  return finalizers.length === 0 ? '' : `, which its finalizers hold: ${finalizers.map(explained).join(', ')}`;
+}
+
+function explained(finalizer: string): string {
+  return finalizer === FOREGROUND ? `${finalizer} (the garbage collector's: what it owns goes first)` : finalizer;
 }
 
 /** Says why an object does not go yet. */

@@ -3,7 +3,7 @@ import type { CommonStatus } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { ResourceType } from '../../../constructs/core/resource-type';
-import { CronTab, HelloApp } from '../../../constructs/kinds';
+import { CronTab, DemoMicroService, HelloApp } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';
 import { eventAbout } from './support/events';
@@ -49,6 +49,25 @@ export function peopleTests(bench: Bench): void {
     await bench.eventually('one more reconcile', async () => ((await reconciles()) > before ? true : undefined));
     await quiet(bench, bench.operator);
     expect((await bench.audit()).writes().slice(writes)).toEqual([]);
+  });
+
+  test.each([
+    [DemoMicroService, 'background'],
+    [HelloApp, 'foreground'],
+  ] as const)('a $kind that is being deleted says for whose finalizer it waits (%#)', async (kind, cascade) => {
+    const ref = { namespace, name: `going-${cascade}` };
+    await bench.make(kind, ref, { image: 'nginx:1' });
+    await bench.until(kind.type, ref, 'Ready', ready);
+    await bench.patch(owned.Deployment, ref, { metadata: { finalizers: ['example.com/hold'] } });
+    const deletion = ['delete', `${kind.plural}.${kind.group}/${ref.name}`, '-n', namespace, '--wait=false'];
+    expect(await bench.kubectl([...deletion, `--cascade=${cascade}`])).toMatchObject({ code: 0 });
+    const waits = `Deployment "${ref.name}", which its finalizers hold: example.com/hold`;
+    const going = await bench.until(kind.type, ref, 'waiting', (object) =>
+      (condition(object, 'Ready')?.message ?? '').includes(waits),
+    );
+    expect(condition(going, 'Ready')).toMatchObject({ status: 'False', reason: 'Terminating' });
+    await bench.patch(owned.Deployment, ref, { metadata: { finalizers: null } });
+    await bench.gone(kind.type, ref);
   });
 
   test("a child that the server refuses shows the server's words, until the spec is mended", async () => {

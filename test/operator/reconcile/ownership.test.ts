@@ -272,11 +272,14 @@ describe('a DemoMicroService', () => {
     harness.server.remove(DemoMicroService.type, ref('dms'));
     expect((await harness.reconcile('dms')).writes).toEqual(['DELETE Deployment dms (Foreground)']);
     expect(harness.server.requests[0]?.options).toMatchObject({ uid });
+    const [status] = (await harness.reconcile('dms')).writes;
+    expect(status).toBe('APPLY DemoMicroService dms/status (kindred)');
     expect((await harness.reconcile('dms')).writes).toEqual([]);
     expect(harness.object('dms').metadata.finalizers).toContain(FINALIZER);
     harness.server.collect();
     expect((await harness.reconcile('dms')).writes).toEqual(['PATCH DemoMicroService dms (kindred-finalizer)']);
     expect(harness.object('dms').metadata.finalizers).toEqual(['example.com/other']);
+    expect((await harness.reconcile('dms')).writes).toEqual([status]);
     expect((await harness.reconcile('dms')).writes).toEqual([]);
   });
 

@@ -161,6 +161,7 @@ describe('reconcileObject of a HelloApp', () => {
     await harness.reconcile('web');
     harness.server.remove(HelloApp.type, ref('web'));
     harness.server.remove(Deployment, ref('web'));
+    expect((await harness.reconcile('web')).writes).toEqual(['APPLY HelloApp web/status (kindred)']);
     expect(await harness.reconcile('web')).toEqual({ next: { next: 'wait' }, writes: [] });
     expect(await harness.reconcile('nobody')).toEqual({ next: { next: 'wait' }, writes: [] });
   });
