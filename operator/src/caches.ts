@@ -11,6 +11,7 @@ import type { ObjectCacheOptions } from './cache/object-cache';
 import { Reflector } from './cache/reflector';
 import { RenderedShapes } from './cache/rendered-shapes';
 import { UndecodableObject } from './cache/undecodable-object';
+import { isTypeMissing } from './cache/watch-failures';
 import { catchUp } from './catch-up';
 import type { ApiClient } from './client/api-client';
 import { ApiError } from './client/errors';
@@ -44,12 +45,17 @@ interface Reflected {
   readonly reflector: Reflector;
   /** When the first list was taken over, on the monotonic clock, if nothing has failed since. */
   listedAt: number;
+  /** Resolves when the first list has been taken over, or the server turns out not to have the type. */
+  readonly settled: Promise<void>;
 }
 
 /** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
 export class Caches {
   private readonly views = new Map<string, CacheView>();
   private readonly reflectors: Reflected[] = [];
+  /** The types that the server does not have, by their keys. */
+  private readonly missing = new Set<string>();
+  private readonly typeHandlers: ((type: ResourceType) => void)[] = [];
   /** Those of the kinds themselves. */
   private readonly ofKinds: readonly Reflected[];
   /** The shapes of the children, for the caches and for those who render. */
@@ -78,15 +84,20 @@ export class Caches {
     return view;
   }
 
-  /** Starts all reflectors; resolves when every first list has been taken over. */
+  /** Whether the server does not have a type, so that there is no object of it; false before the first answer. */
+  isMissing(type: ResourceType): boolean {
+    return this.missing.has(typeKey(type));
+  }
+
+  /** Calls `handler` when a type turns out to be missing, and when it is installed and its objects are in the cache. */
+  onTypeChange(handler: (type: ResourceType) => void): void {
+    this.typeHandlers.push(handler);
+  }
+
+  /** Starts all reflectors; resolves when every first list has been taken over, save those of types that the server does not have. */
   async start(): Promise<void> {
     for (const { reflector } of this.reflectors) reflector.start();
-    await Promise.all(
-      this.reflectors.map(async (reflected) => {
-        await reflected.reflector.synced();
-        reflected.listedAt = performance.now();
-      }),
-    );
+    await Promise.all(this.reflectors.map(({ settled }) => settled));
   }
 
   /**
@@ -107,17 +118,25 @@ export class Caches {
 
   private async catchUpOne(reflected: Reflected, signal: AbortSignal): Promise<void> {
     const { type, namespace, reflector, listedAt } = reflected;
+    // What is installed later is listed then.
+    if (reflector.state().missing) return;
     if (reflector.state().watching && performance.now() - listedAt < JUST_LISTED_MS) return;
     const { client, logger } = this.options;
-    const listed = await catchUp({ client, type, namespace, reflector, signal });
+    let listed: boolean;
+    try {
+      listed = await catchUp({ client, type, namespace, reflector, signal });
+    } catch (error) {
+      if (isTypeMissing(error)) return;
+      throw error;
+    }
     if (listed) logger.info({ type: typeKey(type), namespace }, 'listed anew, to be as far as the leader before');
   }
 
-  /** Why the caches cannot be relied upon, or undefined when they can. */
+  /** Why the caches cannot be relied upon, or undefined when they can. A missing type is no reason: what needs it says so itself. */
   problem(): string | undefined {
     const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
-      const { synced, watching, lastError } = reflector.state();
-      if (synced && watching) return [];
+      const { synced, watching, missing, lastError } = reflector.state();
+      if (missing || (synced && watching)) return [];
       const why = lastError === undefined ? '' : `: ${describe(lastError.error)}`;
       const where = namespace === undefined ? '' : ` in ${namespace}`;
       return [`${typeKey(type)}${where} ${synced ? 'is not being watched' : 'has not been listed yet'}${why}`];
@@ -133,6 +152,8 @@ export class Caches {
     const { logger, metrics } = this.options;
     for (const { type, reflector } of this.reflectors) {
       if (signal.aborted) return;
+      const { missing, synced } = reflector.state();
+      if (missing || !synced) continue;
       try {
         const result = await reflector.audit({ signal });
         const { missed, objects, setBack } = result;
@@ -173,14 +194,42 @@ export class Caches {
     metrics.observeAudits(typeKey(type));
     const cache = new ObjectCache(type, options);
     cache.onChange((event) => this.shapes.follow(event));
+    let settle: () => void = () => undefined;
+    const settled = new Promise<void>((resolve) => (settle = resolve));
     const onError = (error: unknown): void => {
       if (!(error instanceof UndecodableObject)) reflected.listedAt = -Infinity;
-      this.report(type, error);
+      // That it is missing has been said, and is asked every few seconds.
+      if (!isTypeMissing(error) || !reflector.state().missing) this.report(type, error);
     };
-    const reflector = new Reflector({ client, type, cache, namespace, onError });
-    const reflected: Reflected = { type, namespace, reflector, listedAt: -Infinity };
+    const onMissing = (): void => {
+      this.followType(type);
+      settle();
+    };
+    const reflector = new Reflector({ client, type, cache, namespace, onError, onMissing });
+    const reflected: Reflected = { type, namespace, reflector, listedAt: -Infinity, settled };
+    reflector.synced().then(
+      () => {
+        reflected.listedAt = performance.now();
+        settle();
+      },
+      // It was stopped before: nobody waits any more.
+      () => undefined,
+    );
     this.reflectors.push(reflected);
     return cache;
+  }
+
+  /** A reflector has found out whether the server has its type; a type of several namespaces has several. */
+  private followType(type: ResourceType): void {
+    const key = typeKey(type);
+    const isMissing = this.reflectors.some((one) => typeKey(one.type) === key && one.reflector.state().missing);
+    if (isMissing === this.missing.has(key)) return;
+    if (isMissing) this.missing.add(key);
+    else {
+      this.missing.delete(key);
+      this.options.logger.info({ type: key }, 'the type has been installed, and its objects have been listed');
+    }
+    for (const handler of this.typeHandlers) handler(type);
   }
 
   private report(type: ResourceType, error: unknown): void {
@@ -208,7 +257,8 @@ function describe(error: unknown): string {
 /** What a person can do about a watch that fails. */
 function hint(error: unknown): string | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  if (error.code === 404) return 'the CRD is not installed; apply crds/ first';
+  if (error.code === 404)
+    return 'the type is not installed: apply its CRD. Only objects with children of it wait; no restart is needed';
   if (error.code === 403)
     return "the operator's ServiceAccount lacks this permission; install the RBAC of the platform";
   if (error.code === 401) return 'the credentials have expired or are not valid for this cluster';

@@ -74,7 +74,7 @@ export interface OperatorOptions {
 /**
  * Runs the controllers of some kinds until `signal` aborts.
  *
- * Guarantees: nothing is written before every cache is synced and, with a Lease, before this process leads and knows all objects of its kinds as
+ * Guarantees: nothing is written before every cache is synced, save those of types that the server does not have, and, with a Lease, before this process leads and knows all objects of its kinds as
  * they were then: as a standby, its watch may long have been down; after `signal` aborts what is
  * under way ends, events are written out and the Lease is released. Conversions are served from before the caches are filled until the end,
  * whoever leads.
@@ -97,6 +97,9 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
   });
   const runs = new EffectRuns({ limit: options.effects?.limit ?? 1, stop: signal });
   const controllers = makeControllers(options, caches, recorder, elector, runs);
+  caches.onTypeChange((type) => {
+    for (const controller of controllers) controller.typeChanged(type);
+  });
   const servers = await startServers(options, caches);
   let idle = true;
   try {
@@ -187,6 +190,7 @@ function makeControllers(
       client,
       objects: caches.of(kind.type),
       children: (type) => caches.of(type),
+      isMissing: (type) => caches.isMissing(type),
       shapes: caches.shapes,
       record,
       ...deskOf(kind, { effects, stop: options.signal, client, runs, record, wake, current, assertMayRun }),

@@ -5,7 +5,7 @@ import type { ResourceType } from '../../constructs/core/resource-type';
 import { HelloApp } from '../../constructs/kinds';
 import { Caches } from '../../operator/src/caches';
 import type { ListPage, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
-import { TransportError } from '../../operator/src/client/errors';
+import { ApiError, TransportError } from '../../operator/src/client/errors';
 import { runOperator } from '../../operator/src/operator';
 import type { OperatorOptions } from '../../operator/src/operator';
 import { createLogger } from '../../operator/src/runtime/logger';
@@ -61,6 +61,36 @@ class RestoredServer extends QuietServer {
     if (this.old === 0) return super.list(type);
     this.old--;
     return { items: [], resourceVersion: '1' };
+  }
+}
+
+/** It lacks a type, and can end the watches of one. */
+class PartialServer extends QuietServer {
+  lacks: string | undefined;
+  refused = 0;
+  private readonly ends = new EventEmitter();
+
+  endWatches(kind: string): void {
+    this.ends.emit(kind);
+  }
+
+  override async *watch(type: ResourceType = Deployment, options?: WatchOptions): AsyncIterable<WatchEvent> {
+    if (this.lacks === type.kind) throw this.notFound(type);
+    const ended = new AbortController();
+    this.ends.once(type.kind, () => ended.abort(this.notFound(type)));
+    const signal = AbortSignal.any([ended.signal, ...(options?.signal === undefined ? [] : [options.signal])]);
+    yield* super.watch(type, { timeoutSeconds: 300, idleTimeoutMs: 70_000, ...options, signal });
+  }
+
+  override async list(type: ResourceType, ...rest: readonly unknown[]): Promise<ListPage> {
+    if (this.lacks === type.kind) throw this.notFound(type);
+    return super.list(type, ...(rest as []));
+  }
+
+  private notFound({ plural }: ResourceType): ApiError {
+    this.refused++;
+    const message = 'the server could not find the requested resource';
+    return new ApiError({ code: 404, reason: 'NotFound', message, causes: [] }, `LIST ${plural}`);
   }
 }
 
@@ -204,5 +234,76 @@ describe('an audit', () => {
       { agrees: 1, inconclusive: 1 },
       { agrees: 1, inconclusive: 1 },
     ]);
+  });
+});
+
+describe('a type that the server does not have', () => {
+  const key = 'apps/v1/Deployment';
+  const stop = new AbortController();
+  let server: PartialServer;
+  let log: Record<string, unknown>[];
+  let caches: Caches;
+  let changes: string[];
+  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: ref, spec: { template } };
+
+  beforeEach(() => {
+    server = new PartialServer();
+    log = [];
+    changes = [];
+    const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
+    const logger = createLogger({ level: 'info', destination: { write } });
+    caches = new Caches([HelloApp], { client: server, metrics: new OperatorMetrics({ defaults: false }), logger });
+    caches.onTypeChange((type) => changes.push(`${type.kind} ${caches.isMissing(type) ? 'missing' : 'there'}`));
+  });
+  afterEach(() => caches.stop());
+
+  it('holds back neither the start, nor the readiness, nor a new leader, nor the audits of the others', async () => {
+    server.lacks = 'Deployment';
+    await caches.start();
+    expect([caches.isMissing(Deployment), caches.isMissing(HelloApp.type)]).toEqual([true, false]);
+    expect(caches.problem()).toBeUndefined();
+    await caches.catchUp(stop.signal, 1_000);
+    await caches.audit(stop.signal);
+    expect(log.filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({ type: key, hint: expect.stringContaining('apply its CRD') as string }),
+    ]);
+  });
+
+  it('is said once, however often it is asked for', async () => {
+    server.lacks = 'Deployment';
+    await caches.start();
+    await eventually(() => expect(server.refused).toBeGreaterThan(2));
+    expect(log.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('is listed when it is installed, and told of then', async () => {
+    server.lacks = 'Deployment';
+    await caches.start();
+    await server.create(Deployment, deployment, { fieldManager: 'kubectl' });
+    server.lacks = undefined;
+    await eventually(() => expect(changes).toEqual(['Deployment missing', 'Deployment there']));
+    expect(caches.of(Deployment).get(ref)).toBeDefined();
+    expect(caches.problem()).toBeUndefined();
+  });
+
+  it('may be removed later, and listed anew when it is installed again', async () => {
+    await caches.start();
+    expect(changes).toEqual([]);
+    server.lacks = 'Deployment';
+    server.endWatches('Deployment');
+    await eventually(() => expect(changes).toEqual(['Deployment missing']));
+    expect(caches.problem()).toBeUndefined();
+    await server.create(Deployment, deployment, { fieldManager: 'kubectl' });
+    server.lacks = undefined;
+    await eventually(() => expect(changes).toEqual(['Deployment missing', 'Deployment there']));
+    expect(caches.of(Deployment).get(ref)).toBeDefined();
+  });
+
+  it('does not keep a new leader from leading when its kind itself is missing', async () => {
+    server.lacks = 'HelloApp';
+    await caches.start();
+    await caches.catchUp(stop.signal, 1_000);
+    expect(caches.isMissing(HelloApp.type)).toBe(true);
   });
 });

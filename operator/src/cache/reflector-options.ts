@@ -17,6 +17,8 @@ export interface ReflectorOptions {
    * out. For logs and metrics; it must not throw.
    */
   readonly onError?: (error: unknown) => void;
+  /** Called when the server turns out not to have the type, and when it has been listed after that. It must not throw. */
+  readonly onMissing?: (isMissing: boolean) => void;
   /** List in pages even where the server could stream the list. @default false */
   readonly pagedList?: boolean;
   /** Objects a page. @default 500 */
@@ -51,6 +53,8 @@ export interface ReflectorState {
   readonly resourceVersion: string;
   /** How many lists have been taken over. */
   readonly lists: number;
+  /** The server does not have the type (404), for example because its CRD is not installed. The cache stays as it was until the next list. */
+  readonly missing: boolean;
   /** What went wrong last, until a request succeeds again. */
   readonly lastError?: { readonly error: unknown; readonly at: number };
 }

@@ -19,6 +19,7 @@ import {
   isSilence,
   isStreamBroken,
   isStreamingRefused,
+  isTypeMissing,
   ShortWatch,
   StreamingListUnknown,
 } from './watch-failures';
@@ -34,6 +35,9 @@ const RELIST = new Error('a new list is wanted');
 /** After so many streaming lists that failed, the next is taken in pages. */
 const BROKEN_STREAMS = 2;
 
+/** Somebody may install a missing type at any time and waits for what needs it: the server is asked at least this often, in milliseconds. */
+const MISSING_RETRY_MS = 5_000;
+
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (reason: Error) => void;
@@ -45,6 +49,7 @@ interface Waiter {
  *
  * Guarantees:
  * - Any failure is got over: where the server still knows the version reached, by watching on from it; else (410) by a new list.
+ * - A type that the server does not have (404) is asked for until it is there, and then listed anew.
  * - Watches that go silent, that end at once again and again, or that are cut are noticed; delays follow failures, never a planned end.
  * - An object that cannot be decoded is left out and reported; the others are not affected.
  *
@@ -65,6 +70,7 @@ export class Reflector {
   /** The version up to which the stream was followed; empty when a list is needed. */
   private position = '';
   private isSynced = false;
+  private isMissing = false;
   private watching = false;
   private lastActivity = 0;
   private lists = 0;
@@ -98,10 +104,11 @@ export class Reflector {
   }
 
   state(): ReflectorState {
-    const { isSynced: synced, watching, lastActivity, position, lists, lastError } = this;
+    const { isSynced: synced, isMissing: missing, watching, lastActivity, position, lists, lastError } = this;
     const resourceVersion = position === '' ? this.options.cache.resourceVersion : position;
     return {
       synced,
+      missing,
       watching,
       lastActivity,
       resourceVersion,
@@ -122,7 +129,7 @@ export class Reflector {
 
   /**
    * Takes a new list now; resolves when it is in the cache.
-   * @throws ReflectorStopped when `stop` comes first.
+   * @throws ReflectorStopped when `stop` comes first; ApiError 404 when the server does not have the type.
    */
   relist(): Promise<void> {
     const done = this.wait(this.listWaiters);
@@ -261,6 +268,20 @@ export class Reflector {
     this.lists++;
     this.isSynced = true;
     for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.resolve();
+    this.setMissing(false);
+  }
+
+  private lostType(error: ApiError): void {
+    // When it is installed again it has other objects, whose events no watch has sent.
+    this.position = '';
+    for (const waiter of this.listWaiters.splice(0)) waiter.reject(error);
+    this.setMissing(true);
+  }
+
+  private setMissing(isMissing: boolean): void {
+    if (this.isMissing === isMissing) return;
+    this.isMissing = isMissing;
+    this.options.onMissing?.(isMissing);
   }
 
   private apply({ type, object }: WatchEvent): void {
@@ -336,7 +357,9 @@ export class Reflector {
     const expired = isExpired(error);
     if (expired || error instanceof HistorySetBack) this.position = '';
     if (error instanceof StreamingListUnknown) this.paged = true;
-    const wait = this.backoff.next();
+    const isGone = error instanceof ApiError && isTypeMissing(error);
+    if (isGone) this.lostType(error);
+    const wait = isGone ? Math.min(this.backoff.next(), MISSING_RETRY_MS) : this.backoff.next();
     // The first 410 is no failure of the server's: the version was left behind while we were away.
     if (expired && this.backoff.count === 1) return;
     const asked = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1000 : 0;

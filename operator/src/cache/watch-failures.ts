@@ -32,6 +32,11 @@ export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
 }
 
+/** The server does not have the type. A namespace that does not exist is no such case: it is listed as empty. */
+export function isTypeMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 404;
+}
+
 /** Servers without the feature refuse its parameters as invalid; some proxies as not implemented. */
 export function isStreamingRefused(error: unknown): boolean {
   return error instanceof ApiError && [400, 405, 406, 422, 501].includes(error.code);

@@ -1,6 +1,7 @@
 import { childTypes } from '../../../constructs/core/kind';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { typeKey } from '../../../constructs/core/resource-type';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import type { CacheEvent, CacheHandler } from '../cache/cache-event';
 import type { CacheView } from '../cache/cache-view';
@@ -88,6 +89,12 @@ export class Controller {
       onError: (key, error) =>
         this.options.logger.error({ key, err: error }, 'a reconcile ended unexpectedly; it is tried again'),
     });
+  }
+
+  /** The server has turned out not to have a type, or has it again: all objects are looked at anew, if it concerns this kind. */
+  typeChanged(type: ResourceType): void {
+    const concerns = [this.kind.type, ...childTypes(this.kind)].some((own) => typeKey(own) === typeKey(type));
+    if (this.running && concerns) this.addFirstRound();
   }
 
   /** For how many objects and children is known what was last done to them; those that are gone are not among them. */
@@ -211,6 +218,8 @@ export class Controller {
   }
 
   private async reconcile(target: Target): Promise<Next> {
+    // There are no objects then; those in the cache are gone.
+    if (this.context.isMissing(this.kind.type)) return { next: 'wait' };
     if (target.what === 'shared') return this.reconcileSharedKey(target);
     await this.doubts.settle(target.ref);
     const { objects } = this.context;

@@ -1,4 +1,5 @@
 import { controllerReference } from '../../../constructs/core/envelope';
+import type { Reason } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { RenderedChild } from '../../../constructs/core/render';
 import { typeKey } from '../../../constructs/core/resource-type';
@@ -7,7 +8,7 @@ import { claimOf } from './claim';
 import type { ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
-import { failureOf, shortfallOf, sumUp } from './shortfall';
+import { failureOf, shortfallOf, sumUp, typeMissing } from './shortfall';
 import type { Shortfall, Shortfalls } from './shortfall';
 import { lookAt, refuseUnheardEnd } from './unheard-end';
 import { writeChild } from './write-child';
@@ -62,6 +63,8 @@ async function applyChild(
 ): Promise<ChildOutcome | Shortfall> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
+  const warn = (reason: Reason): void => context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
+  if (context.isMissing(type)) return typeMissing(child, warn);
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -76,9 +79,7 @@ async function applyChild(
       shapes: context.shapes,
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf({ kind: context.kind, owners: [owner] }, child, outcome, (reason) => {
-      context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
-    });
+    const shortfall = shortfallOf({ kind: context.kind, owners: [owner] }, child, outcome, warn);
     if (shortfall !== undefined) return shortfall;
     if (outcome.result === 'created' || outcome.result === 'applied') {
       context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
@@ -87,7 +88,7 @@ async function applyChild(
   } catch (error) {
     const shortfall = failureOf(child, error);
     const { reason, message } = shortfall.verdict;
-    context.record(owner, { type: 'Warning', action: 'Apply', reason, message });
+    warn({ reason, message });
     return shortfall;
   }
 }

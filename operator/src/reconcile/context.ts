@@ -23,6 +23,8 @@ export interface ReconcileContext {
   readonly objects: CacheView;
   /** The cache of a child type. */
   readonly children: (type: ResourceType) => CacheView;
+  /** Whether the server does not have a type. What its cache holds is what there was before. */
+  readonly isMissing: (type: ResourceType) => boolean;
   readonly shared: SharedStates;
   /** Records an event; never blocks and never fails. */
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;

@@ -37,7 +37,7 @@ export function observe(context: ReconcileContext, rendered: Rendered): Observed
   const { namespace } = self.metadata;
   const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
   const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
-    const cached = context.children(type).get(refOf(manifest));
+    const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];
   };
   const own = rendered.children.map((child) => ({

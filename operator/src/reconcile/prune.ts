@@ -35,7 +35,8 @@ export function controlledChildren(
 ): readonly LiveChild[] {
   const { uid } = owner.metadata;
   if (uid === undefined) return [];
-  return types.flatMap((type) =>
+  const existing = types.filter((type) => !context.isMissing(type));
+  return existing.flatMap((type) =>
     context
       .children(type)
       .byOwner(uid)

@@ -8,7 +8,7 @@ import { holdersOf, sharedClaim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
-import { failureOf, shortfallOf, sumUp } from './shortfall';
+import { failureOf, shortfallOf, sumUp, typeMissing } from './shortfall';
 import type { Shortfall } from './shortfall';
 import { sharedId } from './shared-states';
 import type { SharedState } from './shared-states';
@@ -101,6 +101,10 @@ async function apply(
   const ref = refOf(manifest);
   const ownerReferences = living.map(ownerReference);
   const wanted = new Set(ownerReferences.map(({ uid }) => uid));
+  const warn = (reason: Reason): void => {
+    for (const object of living) context.record(object, { type: 'Warning', action: 'Apply', ...reason });
+  };
+  if (context.isMissing(type)) return [typeMissing(child, warn)];
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -116,9 +120,7 @@ async function apply(
       strayOwners: (live) => holdersOf(kind, live).some(({ uid }) => !wanted.has(uid)),
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf({ kind, owners: living }, child, outcome, (reason) => {
-      for (const object of living) context.record(object, { type: 'Warning', action: 'Apply', ...reason });
-    });
+    const shortfall = shortfallOf({ kind, owners: living }, child, outcome, warn);
     if (outcome.result === 'created' || outcome.result === 'applied') {
       const owner = `${kind.kind} ${target.group} "${target.key}"`;
       context.onWrite({ owner, type, ref, action: outcome.result, because });
@@ -214,7 +216,7 @@ async function removeAll(
 ): Promise<void> {
   const { kind } = context;
   const standing = children.flatMap(({ type, manifest }) => {
-    const live = context.children(type).get(refOf(manifest))?.object;
+    const live = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest))?.object;
     if (live === undefined || sharedClaim(kind, live) !== 'ours' || !isRemovable(kind, live)) return [];
     return [{ type, live }];
   });

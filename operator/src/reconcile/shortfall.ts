@@ -1,6 +1,7 @@
 import type { AnyKind, Reason } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import type { RenderedChild } from '../../../constructs/core/render';
+import { groupOf, typeKey } from '../../../constructs/core/resource-type';
 import { describeObject } from '../../../constructs/core/validate';
 import { refusal } from './claim';
 import type { Verdict } from './conditions';
@@ -97,6 +98,15 @@ function contested(outcome: Extract<ChildOutcome, { result: 'contested' | 'delet
     return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
   const seconds = String(Math.round(outcome.delayMs / 1000));
   return `something else deletes it as often as it is created; it is created again ${seconds} s after the last time`;
+}
+
+/** What the lack of its type leaves to be desired of a child: nothing can be done for it before somebody installs the type. */
+export function typeMissing({ type, manifest }: RenderedChild, warn: (reason: Reason) => void): Shortfall {
+  const name = `${type.plural}.${groupOf(type)}`;
+  const message = `${type.kind} "${manifest.metadata.name}": the server has no type ${typeKey(type)}; install it (the CRD ${name}), and this object goes on by itself`;
+  const reason = { reason: 'ErrTypeMissing', message };
+  warn(reason);
+  return { verdict: { state: 'failing', ...reason }, retry: false };
 }
 
 /**

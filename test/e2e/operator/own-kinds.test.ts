@@ -53,6 +53,49 @@ const Backup = defineKind({
   },
 });
 
+const Widget: ResourceType = {
+  apiVersion: 'widgets.example.com/v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  scope: 'Namespaced',
+};
+
+/** Owns a ConfigMap, and a Widget where one is asked for. */
+const Panel = defineKind({
+  group: 'e2e.example.com',
+  version: 'v1',
+  kind: 'Panel',
+  plural: 'panels',
+  scope: 'Namespaced',
+  description: 'A panel.',
+  spec: z.object({ widget: z.boolean().default(true).describe('Make a Widget too.') }),
+  owns: [owned.ConfigMap, Widget],
+  finalizer: { name: 'panels.e2e.example.com', propagation: 'Background' },
+  children(scope, { metadata: { name }, spec: { widget } }) {
+    new ApiObject(scope, 'map', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+    if (widget) new ApiObject(scope, 'widget', { ...typeOf(Widget), metadata: { name } });
+  },
+});
+
+/** A kind whose CRD is installed late, beside one that needs nothing else. */
+const Note = defineKind({
+  group: 'e2e.example.com',
+  version: 'v1',
+  kind: 'Note',
+  plural: 'notes',
+  scope: 'Namespaced',
+  description: 'A note.',
+  spec: z.object({}),
+  owns: [owned.ConfigMap],
+  children(scope, { metadata: { name } }) {
+    new ApiObject(scope, 'map', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `note-${name}` } });
+  },
+});
+
+function typeOf({ apiVersion, kind }: ResourceType): { readonly apiVersion: string; readonly kind: string } {
+  return { apiVersion, kind };
+}
+
 function customCrd({ apiVersion, kind, plural, scope }: ResourceType): object {
   const [group = '', version = ''] = apiVersion.split('/');
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
@@ -140,5 +183,72 @@ describe('children on a real control plane', () => {
     }
     await report(one('Ready', 'True'));
     await bench.until(Backup.type, ref, 'Ready again', ready);
+  });
+});
+
+describe('a type that is not installed', () => {
+  let operator: InProcessOperator;
+  let namespace: string;
+
+  beforeAll(async () => {
+    await install(crdManifest(Panel));
+    namespace = await bench.namespace('missing');
+    operator = await startInProcess(plane, [Panel, Note, Backup]);
+  }, 120_000);
+  afterAll(() => operator.stop());
+
+  const panel = (name: string) => ({ namespace, name });
+  const lacking = (name: string) =>
+    bench.until(Panel.type, panel(name), 'missing its type', (object) => {
+      const found = condition(object, 'Ready');
+      return found?.reason === 'ErrTypeMissing' && found.message.includes('widgets.example.com/v1/Widget');
+    });
+  /** Another kind of the same operator goes on. */
+  async function othersGoOn(name: string): Promise<void> {
+    const ref = { namespace, name };
+    await bench.make(Backup, ref, { suspend: true });
+    await bench.until(Backup.type, ref, 'reconciled', (object) => is(object, 'Ready', 'False'));
+    expect(await operator.readyz()).toMatchObject({ status: 200 });
+  }
+
+  test('stops only what needs it, and nothing else of that', async () => {
+    await bench.make(Panel, panel('whole'));
+    await bench.make(Panel, panel('plain'), { widget: false });
+    expect(is(await lacking('whole'), 'Reconciling', 'True')).toBe(true);
+    expect(await bench.get(owned.ConfigMap, panel('whole'))).toBeDefined();
+    await bench.until(Panel.type, panel('plain'), 'Ready', ready);
+    await othersGoOn('before');
+  });
+
+  test('lets an object with a finalizer go', async () => {
+    await bench.make(Panel, panel('leaving'));
+    await lacking('leaving');
+    await bench.remove(Panel.type, panel('leaving'));
+    await bench.gone(owned.ConfigMap, panel('leaving'));
+  });
+
+  test('is taken up without a restart when it is installed: a child type, and a kind of the operator', async () => {
+    await install(customCrd(Widget), crdManifest(Note));
+    await bench.until(Panel.type, panel('whole'), 'Ready', ready);
+    expect((await bench.get(Widget, panel('whole'))).metadata.ownerReferences).toMatchObject([{ kind: 'Panel' }]);
+    await bench.make(Note, panel('late'));
+    await bench.until(Note.type, panel('late'), 'Ready', ready);
+    expect(await operator.readyz()).toMatchObject({ status: 200 });
+  });
+
+  test('does not stop the others when it is removed later, and is taken up again', async () => {
+    await bench.remove(CRDS, { name: 'widgets.widgets.example.com' });
+    await lacking('whole');
+    await othersGoOn('after');
+    await bench.remove(CRDS, { name: Note.crdName });
+    await bench.make(Panel, panel('more'), { widget: false });
+    await bench.until(Panel.type, panel('more'), 'Ready', ready);
+    expect(await operator.readyz()).toMatchObject({ status: 200 });
+
+    await install(customCrd(Widget), crdManifest(Note));
+    await bench.until(Panel.type, panel('whole'), 'Ready', ready);
+    await bench.make(Note, panel('again'));
+    await bench.until(Note.type, panel('again'), 'Ready', ready);
+    expect(operator.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

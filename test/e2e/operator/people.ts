@@ -52,9 +52,9 @@ export function peopleTests(bench: Bench): void {
   });
 
   test.each([
-    [DemoMicroService, 'background'],
-    [HelloApp, 'foreground'],
-  ] as const)('a $kind that is being deleted says for whose finalizer it waits (%#)', async (kind, cascade) => {
+    ['DemoMicroService', 'background', DemoMicroService],
+    ['HelloApp', 'foreground', HelloApp],
+  ] as const)('a %s that is being deleted (%s) says for whose finalizer it waits', async (_, cascade, kind) => {
     const ref = { namespace, name: `going-${cascade}` };
     await bench.make(kind, ref, { image: 'nginx:1' });
     await bench.until(kind.type, ref, 'Ready', ready);

@@ -27,6 +27,8 @@ export class Harness {
   /** What `shared.get` answers: shared children are applied, unless a test says otherwise. */
   sharedState: (id: string) => SharedState | undefined = () => ({ state: 'applied' });
   seconds = 0;
+  /** The types that the server does not have, by their keys. */
+  readonly missing = new Set<string>();
   private readonly caches: ReadonlyMap<string, ObjectCache>;
 
   constructor(readonly kind: AnyKind) {
@@ -45,6 +47,7 @@ export class Harness {
       client: this.server,
       objects: this.objects,
       children: (type) => this.cacheOf(type),
+      isMissing: (type) => this.missing.has(typeKey(type)),
       shared: { get: (id) => this.sharedState(id) },
       contests: new Contests(),
       shapes,
