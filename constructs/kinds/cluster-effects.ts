@@ -72,7 +72,7 @@ const configPath: Source = {
   name: 'config-path',
   plans: RKE_PLANS,
   given: (spec) => spec.configPath !== undefined,
-  what: (spec) => ({ file: spec.configPath }),
+  what: (spec) => ({ file: spec.configPath, hostKeys: spec.hostKeys }),
   digests: ({ configPath: path }, read) => (path === undefined ? {} : { config: read.fileDigest(path) }),
   files: ({ configPath: path }) => (path === undefined ? [] : [path]),
 };
@@ -81,7 +81,7 @@ const configSecret: Source = {
   name: 'config-secret',
   plans: RKE_PLANS,
   given: (spec) => spec.configSecretRef !== undefined,
-  what: (spec) => ({ secret: spec.configSecretRef }),
+  what: (spec) => ({ secret: spec.configSecretRef, hostKeys: spec.hostKeys }),
   digests: ({ configSecretRef: ref }, read) => (ref === undefined ? {} : { config: read.digest(owned.Secret, ref) }),
 };
 

@@ -4,7 +4,7 @@ import { immutable, withRule } from '../core/fields';
 import { installer } from '../provision/config/cluster-installer';
 import { filePath, secretKeyRef, sshKeyRef } from '../provision/config/cluster-fields';
 import { k3sOptions } from '../provision/config/cluster-k3s';
-import { nodes } from '../provision/config/cluster-node';
+import { hostKeys, nodes } from '../provision/config/cluster-node';
 import { rkeOptions } from '../provision/config/cluster-rke';
 import { rke2Options } from '../provision/config/cluster-rke2';
 
@@ -18,6 +18,11 @@ const fields = z.object({
       "Path of an RKE cluster.yml inside the provisioner's configured directory; an absolute path must lie in it too.",
     ),
   configSecretRef: secretKeyRef.optional().describe('An RKE cluster.yml in a Secret.'),
+  hostKeys: hostKeys
+    .optional()
+    .describe(
+      'Host keys of the machines of a cluster.yml, by address. Default: those seen first, which are held from then on.',
+    ),
   nodes: nodes.optional().describe('The machines. Goes with distribution and version.'),
   distribution: immutable(z.enum(['rke', 'rke2', 'k3s']), 'cannot be changed: make a new Cluster')
     .optional()
@@ -94,6 +99,11 @@ const rules: readonly Rule[] = [
     check: (spec) =>
       (spec.nodes === undefined) === (spec.distribution === undefined) &&
       (spec.nodes === undefined) === (spec.version === undefined),
+  },
+  {
+    rule: '!has(self.hostKeys) || !has(self.nodes)',
+    message: 'hostKeys goes with a cluster.yml; each of the nodes has a hostKey of its own',
+    check: (spec) => spec.hostKeys === undefined || spec.nodes === undefined,
   },
   {
     rule: '!has(self.nodes) || has(self.sshKeySecretRef)',

@@ -61,3 +61,13 @@ const node = z.object({
 
 /** The machines of a cluster, told apart by their addresses. */
 export const nodes = listMap(node, ['address'], { maxItems: MAX_NODES, minItems: 1 });
+
+/** Host keys of machines that a cluster.yml names: it has no field for them. */
+export const hostKeys = listMap(
+  z.object({
+    address: host().describe('Address of the machine, or of the bastion, as the cluster.yml has it.'),
+    hostKey: hostKey().describe("The machine's public host key."),
+  }),
+  ['address'],
+  { maxItems: MAX_NODES + 1 },
+);

@@ -2,17 +2,20 @@ import type { ObjectKeyRef } from '../../core/reads';
 import type { Node, RkeInput } from '../cluster-input';
 import type { Machine, Source, StdinValue, Task } from '../task';
 import { clusterYml } from './cluster-yml';
-import type { ClusterYmlFile, FileBastion, FileNode } from './file/read';
-import { BASTION_KEY_PATH, CLUSTER_KEY_PATH, WORK_FOLDER } from './layout';
+import type { ClusterYmlFile, FileNode } from './file/read';
+import { BASTION_KEY_PATH, CLUSTER_KEY_PATH } from './layout';
 import { preflightTask } from './preflight';
+import { meetScript } from './scripts/meet';
 import { removeScript } from './scripts/remove';
 import { upScript } from './scripts/up';
-import type { SshTarget, UnknownHosts } from './ssh-config';
-import { sshFiles } from './ssh-config';
+import type { SshTarget, SshTargets, UnknownHosts } from './ssh-config';
+import { connectionValues, fileTargets, targetsOf } from './targets';
 import { withKeyPaths } from './file/key-paths';
 import type { DocumentObject } from './yaml-text';
 import { lookupsOf, yamlSource } from './yaml-text';
 
+/** Id of the task that meets machines whose host keys nobody gave, where that is allowed. */
+export const RKE_HOST_KEYS = 'rke/host-keys';
 /** Id of the task that makes and changes the cluster. */
 export const RKE_UP = 'rke/up';
 /** Id of the task that tries once more, where there is one. */
@@ -34,6 +37,13 @@ export interface RkeTaskOptions {
   readonly keepFailedRuns?: boolean;
   /** Machines without a host key: have the state kept there all the same, or refuse. @default 'refuse' */
   readonly unknownHosts?: UnknownHosts;
+  /**
+   * Where the carrier has the host keys that it knows, looked up for each run: lines of `[address]:port type base64`, or `address type base64` for
+   * every port, of which the first that fits counts. Machines that nobody knows are then met in a task of their own ({@link RKE_HOST_KEYS}), whose
+   * output is stored before anything is sent to them.
+   * @default those of the plan alone
+   */
+  readonly hostKeys?: Source;
 }
 
 /** Which task and output is the kubeconfig. */
@@ -44,7 +54,7 @@ export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): 
 /**
  * The tasks for a typed input, which must have no problems: a preflight of each machine, then RKE for all of them at once.
  *
- * Caveat: RKE itself checks no host key (`ssh.InsecureIgnoreHostKey` in hosts/tunnel.go), so the preflight does, before: whoever takes a machine's
+ * Caveat: RKE itself checks no host key (`ssh.InsecureIgnoreHostKey` in hosts/tunnel.go), so each run does, right before: whoever takes a machine's
  * place between the two is not noticed.
  */
 export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonly Task[] {
@@ -62,11 +72,13 @@ export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonl
       clusterYml: yamlSource(config),
       masks: linesOf(lookupsOf(config)),
       keys,
-      controlPlane: nodes.filter(({ roles }) => roles.includes('controlplane')).map((node) => target(node)),
-      bastion: bastion && {
-        ...bastion,
-        keyPath: bastion.sshKeySecretRef === undefined ? CLUSTER_KEY_PATH : BASTION_KEY_PATH,
-      },
+      targets: targetsOf(
+        nodes.map((node) => ({ ...node, keyPath: CLUSTER_KEY_PATH })),
+        bastion && {
+          ...bastion,
+          keyPath: bastion.sshKeySecretRef === undefined ? CLUSTER_KEY_PATH : BASTION_KEY_PATH,
+        },
+      ),
       machines: nodes.map((node) => machineOf(node, sshKey)),
     },
     options,
@@ -100,7 +112,7 @@ export function rkeFileText(file: ClusterYmlFile, sshKey: boolean): string {
  * @throws TypeError when the file has problems
  */
 export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}): readonly Task[] {
-  const { name, file, sshKey, hostKeys = {} } = input;
+  const { name, file, sshKey } = input;
   if (file.problems.length > 0) throw new TypeError(`${name}: its cluster.yml has problems; show them instead`);
   const config = withKeyPaths(file.config, sshKey !== undefined);
   const paths = [...new Set(file.files.map(({ path }) => path))];
@@ -108,14 +120,8 @@ export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}
     .filter((path) => sshKey === undefined || file.files.some((one) => one.path === path && one.purpose === 'addon'))
     .map((path) => ({ path, from: { file: path } }));
   if (sshKey !== undefined) keys.push({ path: CLUSTER_KEY_PATH, from: { secret: sshKey } });
-  const withKey = <T extends FileBastion>(login: T, field: unknown): T & SshTarget => ({
-    ...login,
-    keyPath: keyPathOf(field, config),
-    hostKey: hostKeys[login.address],
-  });
-  const entries = Array.isArray(config['nodes']) ? (config['nodes'] as readonly unknown[]) : [];
-  const nodes = file.nodes.map((node, i) => withKey(node, entries[i]));
-  const bastion = file.bastion && withKey(file.bastion, config['bastion_host']);
+  const targets = fileTargets(file, config, input.hostKeys);
+  const { bastion } = targets;
   return tasksOf(
     {
       name,
@@ -123,9 +129,8 @@ export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}
       clusterYml: input.clusterYml,
       masks: input.masks,
       keys,
-      controlPlane: nodes.filter(({ roles }) => roles.includes('controlplane')),
-      bastion,
-      machines: sshKey === undefined ? [] : nodes.map((node) => fileMachine(node, bastion, sshKey)),
+      targets,
+      machines: sshKey === undefined ? [] : targets.nodes.map((node) => fileMachine(node, bastion, sshKey)),
     },
     options,
   );
@@ -143,8 +148,7 @@ interface Parts {
   readonly clusterYml: Source;
   readonly masks: Source;
   readonly keys: readonly Key[];
-  readonly controlPlane: readonly SshTarget[];
-  readonly bastion: SshTarget | undefined;
+  readonly targets: SshTargets;
   readonly machines: readonly Machine[];
 }
 
@@ -152,22 +156,24 @@ function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
   const { name: cluster, config, machines } = parts;
   const { keepFailedRuns = false } = options;
   const preflights = machines.map((machine, i) => preflightTask(machine, config, i));
-  const stdin = stdinOf(parts, options);
+  const meeting = meetingTask(parts, options, preflights);
+  const before = [...preflights, ...meeting];
+  const stdin = stdinOf(parts, options, meeting.length > 0);
   const outputs = ['state', 'serial', 'kubeconfig'];
   const common = { timeoutSeconds: 1800 + 180 * entriesOf(config) };
   const up: Task = {
     ...common,
     id: RKE_UP,
     description: `rke up of the cluster ${cluster}`,
-    after: preflights.map(({ id }) => id),
+    after: before.map(({ id }) => id),
     apply: upScript({ cluster, id: RKE_UP, keepFailedRuns }),
     remove: removeScript(cluster, RKE_UP),
     stdin: [...stdin, ...(options.stateFrom === 'stdin' ? previous(['state', 'serial']) : [])],
     outputs: keepFailedRuns ? [...outputs, 'outcome'] : outputs,
   };
-  if (!keepFailedRuns) return [...preflights, up];
+  if (!keepFailedRuns) return [...before, up];
   return [
-    ...preflights,
+    ...before,
     up,
     {
       ...common,
@@ -181,8 +187,33 @@ function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
   ];
 }
 
-function stdinOf({ keys, config, ...parts }: Parts, { unknownHosts = 'refuse' }: RkeTaskOptions): StdinValue[] {
-  const ssh = sshFiles(parts.controlPlane, parts.bastion, unknownHosts, WORK_FOLDER);
+/** Only for a carrier that keeps what it gives, and only where a key is missing. */
+function meetingTask(parts: Parts, options: RkeTaskOptions, after: readonly Task[]): readonly Task[] {
+  const { controlPlane, others, bastion } = parts.targets;
+  const isGiven = ({ hostKey }: SshTarget): boolean => hostKey !== undefined;
+  if (options.hostKeys === undefined || options.unknownHosts !== 'accept') return [];
+  if ([...controlPlane, ...others].every(isGiven) && (bastion === undefined || isGiven(bastion))) return [];
+  return [
+    {
+      id: RKE_HOST_KEYS,
+      description: `host keys of the machines of the cluster ${parts.name}`,
+      after: after.map(({ id }) => id),
+      apply: meetScript(parts.name, RKE_HOST_KEYS),
+      stdin: [...stdinOf(parts, options, false), MET_KEYS],
+      outputs: ['host_keys'],
+      timeoutSeconds: 120 + 20 * entriesOf(parts.config),
+    },
+  ];
+}
+
+const MET_KEYS: StdinValue = {
+  name: 'met_keys',
+  from: { output: { task: RKE_HOST_KEYS, name: 'host_keys' } },
+  volatile: true,
+};
+
+/** @param met - machines are met in a task of their own, so that here there are none that nobody knows */
+function stdinOf({ keys, config, ...parts }: Parts, options: RkeTaskOptions, met: boolean): StdinValue[] {
   const named = keys.map((key, i) => ({ ...key, name: `key_${i}` }));
   return [
     { name: 'cluster_yml', from: parts.clusterYml },
@@ -190,9 +221,8 @@ function stdinOf({ keys, config, ...parts }: Parts, { unknownHosts = 'refuse' }:
     { name: 'layout', from: { text: named.map(({ name, path }) => `${name} ${path}\n`).join('') }, volatile: true },
     ...named.map(({ name, from }): StdinValue => ({ name, from, volatile: true })),
     { name: 'masks', from: parts.masks, volatile: true },
-    { name: 'ssh_config', from: { text: ssh.config }, volatile: true },
-    { name: 'known_hosts', from: { text: ssh.knownHosts }, volatile: true },
-    { name: 'machines', from: { text: ssh.machines }, volatile: true },
+    ...connectionValues(parts.targets, met ? { ...options, unknownHosts: 'refuse' } : options),
+    ...(met ? [MET_KEYS] : []),
   ];
 }
 
@@ -208,17 +238,6 @@ const entriesOf = (config: DocumentObject): number => (Array.isArray(config['nod
 function linesOf(sources: readonly Source[]): Source {
   return sources.length === 0 ? { text: '' } : { template: sources.flatMap((source) => [source, '\n']) };
 }
-
-function keyPathOf(entry: unknown, config: DocumentObject): string {
-  const own = typeof entry === 'object' && entry !== null && 'ssh_key_path' in entry ? entry.ssh_key_path : undefined;
-  const path = own ?? config['ssh_key_path'];
-  return typeof path === 'string' ? path : CLUSTER_KEY_PATH;
-}
-
-const target = ({ address, port, user, hostKey }: Node): SshTarget => ({
-  ...{ address, port, user, hostKey },
-  keyPath: CLUSTER_KEY_PATH,
-});
 
 function machineOf({ address, port, user, hostKey, bastion }: Node, sshKey: ObjectKeyRef): Machine {
   return {

@@ -12,6 +12,7 @@ import type { NodeStatus } from './cluster-nodes';
 import { wantedCluster } from './cluster-source';
 import type { WantedCluster } from './cluster-source';
 import { ClusterState } from './cluster-state';
+import { fileLookup, holdHostKeys, recordsOf } from './known-hosts';
 import { putKubeconfig } from './kubeconfig-secret';
 
 /** What clusters are provisioned with. */
@@ -40,12 +41,13 @@ export function isRetained({ spec }: KubeObject): boolean {
  */
 export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
   const state = new ClusterState(run.values);
-  const wanted = await wantedCluster(run, standing(state), options.configDir);
+  const wanted = await wantedCluster(run, standing(state), options);
   const nodes = new ClusterNodes(wanted.nodes, nodesOf(run.object));
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
   // Before anything is begun: the removal needs them, and their source may be gone by then.
   await state.putTexts(wanted.texts);
+  await holdHostKeys(run.object, wanted.plan, state);
   const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : factsOf(wanted.input);
   const { records, changed } = await carry(run, options, state, { ...wanted, facts }, nodes);
   if (wanted.input !== undefined) await state.putApplied(wanted.input);
@@ -122,11 +124,11 @@ async function carry(
   };
   const end = await carryOut({
     plan,
-    previous: state.records,
+    previous: recordsOf(run, plan, state, options.trustOnFirstUse),
     transport: timed(transportOf(run, options, state), run.timeout),
     lookup: {
       secret: run.secret,
-      file: (path) => (texts[path] === undefined ? run.file(path) : Promise.resolve(texts[path])),
+      file: fileLookup(run, texts, state),
     },
     // Called before each task begins, and after it: whoever must not go on begins nothing.
     save: async (records) => {

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { dirname, relative, resolve } from 'node:path';
 import { load as loadYaml } from 'js-yaml';
+import type { Problem } from '../../../constructs/core/errors';
 import { withDefaults } from '../../../constructs/core/render';
 import { Cluster } from '../../../constructs/kinds/cluster';
 import { clusterInput, clusterProblems, clusterTasks, kubeconfigOf } from '../../../constructs/provision';
 import type { ClusterInput, Node, OutputRef, Task } from '../../../constructs/provision';
 import { readClusterYml, rkeFileText, rkeKubeconfig, rkeTasksOfFile } from '../../../constructs/provision/rke';
-import type { ClusterYmlFile, FileNode } from '../../../constructs/provision/rke';
+import type { ClusterYmlFile, FileNode, RkeTaskOptions, UnknownHosts } from '../../../constructs/provision/rke';
 import type { PlanRun } from '../effects/plan-runner';
 import { PlanError } from '../effects/plan-runner';
 
@@ -29,8 +30,16 @@ export interface WantedCluster {
 const CLUSTER_YML = '//cluster.yml';
 const MASKS = '//masks';
 
-/** The provisioner has each task's outputs, those of failed runs too. */
-const RKE_OPTIONS = { stateFrom: 'stdin', unknownHosts: 'accept' } as const;
+/** Under this name a plan asks for the host keys that are known when a task runs. */
+export const HOST_KEYS = '//host-keys';
+
+/** How plans of RKE are made here: the provisioner has each task's outputs, those of failed runs too. */
+export const rkeOptions = (trustOnFirstUse: boolean) =>
+  ({
+    stateFrom: 'stdin',
+    unknownHosts: trustOnFirstUse ? 'accept' : 'refuse',
+    hostKeys: { file: HOST_KEYS },
+  }) as const satisfies RkeTaskOptions;
 
 /**
  * Reads what a Cluster wants.
@@ -40,13 +49,15 @@ const RKE_OPTIONS = { stateFrom: 'stdin', unknownHosts: 'accept' } as const;
 export async function wantedCluster(
   run: PlanRun,
   previous: ClusterInput | undefined,
-  configDir: string | undefined,
+  { configDir, trustOnFirstUse }: { readonly configDir?: string; readonly trustOnFirstUse: boolean },
 ): Promise<WantedCluster> {
+  const rke = rkeOptions(trustOnFirstUse);
   const object = withDefaults(Cluster, run.object);
   const { name } = object.metadata;
   const { spec } = object;
-  if (spec.nodes !== undefined) return typedCluster(clusterInput(name, spec), previous);
+  if (spec.nodes !== undefined) return typedCluster(clusterInput(name, spec), previous, rke);
   const { configPath, configSecretRef, sshKeySecretRef } = spec;
+  const hostKeys = Object.fromEntries((spec.hostKeys ?? []).map(({ address, hostKey }) => [address, hostKey]));
   const text = configSecretRef === undefined ? await run.file(configPath ?? '') : await run.secret(configSecretRef);
   const source = configSecretRef === undefined ? `the file "${configPath ?? ''}"` : 'the Secret of configSecretRef';
   const directory = configDir === undefined ? {} : { directory: resolve(configDir) };
@@ -56,21 +67,23 @@ export async function wantedCluster(
     folder,
     sshKey: sshKeySecretRef !== undefined,
   });
-  if (file.problems.length > 0) throw invalid(`the cluster.yml in ${source}`, file.problems);
+  const problems = [...file.problems, ...fileHostKeyProblems(file, hostKeys, trustOnFirstUse)];
+  if (problems.length > 0) throw invalid(`the cluster.yml in ${source}`, problems);
   const plan = rkeTasksOfFile(
     {
       name,
       file,
       clusterYml: { file: CLUSTER_YML },
       masks: { file: MASKS },
+      hostKeys,
       ...(sshKeySecretRef === undefined ? {} : { sshKey: sshKeySecretRef }),
     },
-    RKE_OPTIONS,
+    rke,
   );
   const masks = file.secretTexts.map((secret) => JSON.stringify(secret)).join('\n');
   return {
     plan,
-    kubeconfig: rkeKubeconfig(RKE_OPTIONS),
+    kubeconfig: rkeKubeconfig(rke),
     nodes: file.nodes.map(nodeOfFile),
     ...(file.kubernetesVersion === undefined ? {} : { version: file.kubernetesVersion }),
     appliedConfig: { text: file.redactedClusterYml, sha256: sha256(text) },
@@ -78,20 +91,52 @@ export async function wantedCluster(
   };
 }
 
-function typedCluster(input: ClusterInput, previous: ClusterInput | undefined): WantedCluster {
-  const problems = clusterProblems(input, previous);
+function typedCluster(
+  input: ClusterInput,
+  previous: ClusterInput | undefined,
+  rke: ReturnType<typeof rkeOptions>,
+): WantedCluster {
+  const problems = [...clusterProblems(input, previous), ...typedHostKeyProblems(input, rke.unknownHosts)];
   if (problems.length > 0) throw invalid('the spec', problems);
   const { distribution, version, nodes, options } = input;
   const text = `${JSON.stringify({ distribution, version, nodes, [distribution]: options }, null, 2)}\n`;
   return {
-    plan: clusterTasks(input, { rke: RKE_OPTIONS }),
-    kubeconfig: kubeconfigOf(input, { rke: RKE_OPTIONS }),
+    plan: clusterTasks(input, { rke }),
+    kubeconfig: kubeconfigOf(input, { rke }),
     nodes,
     version,
     appliedConfig: { text, sha256: sha256(text) },
     texts: {},
     input,
   };
+}
+
+const NO_HOST_KEY = 'the provisioner runs with --require-host-keys, and no host key is given of';
+
+/** A preflight that has succeeded is not run again, and would not notice. */
+function typedHostKeyProblems({ distribution, nodes }: ClusterInput, unknownHosts: UnknownHosts): readonly Problem[] {
+  if (distribution !== 'rke' || unknownHosts === 'accept') return [];
+  return nodes.flatMap(({ address, hostKey, bastion }, i) => [
+    ...(hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, message: `${NO_HOST_KEY} ${address}` }] : []),
+    ...(bastion === undefined || bastion.hostKey !== undefined
+      ? []
+      : [{ path: `nodes[${i}].bastion.hostKey`, message: `${NO_HOST_KEY} ${bastion.address}` }]),
+  ]);
+}
+
+function fileHostKeyProblems(
+  { nodes, bastion }: ClusterYmlFile,
+  hostKeys: Readonly<Record<string, string>>,
+  trustOnFirstUse: boolean,
+): readonly Problem[] {
+  if (trustOnFirstUse) return [];
+  const login = [
+    ...nodes.map(({ address }, i) => ({ path: `nodes[${i}]`, address })),
+    ...(bastion === undefined ? [] : [{ path: 'bastion_host', address: bastion.address }]),
+  ];
+  return login
+    .filter(({ address }) => hostKeys[address] === undefined)
+    .map(({ path, address }) => ({ path, message: `${NO_HOST_KEY} ${address}: give it in spec.hostKeys` }));
 }
 
 /** Relative to the directory. */

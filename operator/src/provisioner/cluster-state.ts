@@ -43,12 +43,24 @@ export class ClusterState {
   /** Host keys of machines whose key the spec does not give: the first one seen is held from then on. */
   get hostKeys(): HostKeyStore {
     const idOf = ({ address, port }: Endpoint): string => `[${address}]:${port}`;
-    const all = (): Readonly<Record<string, string>> =>
-      (this.read(HOST_KEYS) as Record<string, string> | undefined) ?? {};
     return {
-      get: (endpoint) => Promise.resolve(all()[idOf(endpoint)]),
-      put: (endpoint, key) => this.values.put({ [HOST_KEYS]: JSON.stringify({ ...all(), [idOf(endpoint)]: key }) }),
+      get: (endpoint) => Promise.resolve(this.heldHostKeys[idOf(endpoint)] ?? this.heldHostKeys[endpoint.address]),
+      put: (endpoint, key) => this.holdHostKeys({ [idOf(endpoint)]: key }),
     };
+  }
+
+  /** The host keys that are held, by `[address]:port`, or by an address alone for each of its ports. */
+  get heldHostKeys(): Readonly<Record<string, string>> {
+    return (this.read(HOST_KEYS) as Record<string, string> | undefined) ?? {};
+  }
+
+  /** Holds these keys from now on, besides those of other machines. */
+  async holdHostKeys(keys: Readonly<Record<string, string>>): Promise<void> {
+    const before = Object.entries(this.heldHostKeys);
+    // A key for every port takes the place of those that were held for one.
+    const others = before.filter(([endpoint]) => keys[/^\[(.*)\]:/.exec(endpoint)?.[1] ?? ''] === undefined);
+    const text = JSON.stringify({ ...Object.fromEntries(others), ...keys });
+    if (text !== JSON.stringify(Object.fromEntries(before))) await this.values.put({ [HOST_KEYS]: text });
   }
 
   private read(name: string): unknown {

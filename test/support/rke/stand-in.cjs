@@ -97,8 +97,9 @@ function initialise(config, stateFile) {
   const bundle = state.desiredState.certificatesBundle ?? { 'kube-ca': { keyPEM: pem('kube-ca') } };
   if (state.desiredState.certificatesBundle === undefined)
     log('info', '[certificates] Generating CA kubernetes certificates');
-  const nodes = config.nodes.map(({ address, user, role, ssh_key_path }) => ({
+  const nodes = config.nodes.map(({ address, port, user, role, ssh_key_path }) => ({
     address,
+    port: port || '22',
     user,
     role,
     sshKeyPath: ssh_key_path,

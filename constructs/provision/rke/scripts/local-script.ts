@@ -1,5 +1,6 @@
 import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from '../../shell/prelude';
 import { sh } from '../../shell/quote';
+import { HOST_KEYS } from './host-keys';
 import { READ_INPUT, RUN_FOLDER, RUN_RKE } from './run-folder';
 import { STATE_COPIES } from './state';
 
@@ -20,6 +21,7 @@ export function localScript(cluster: string, id: string, body: string): string {
     'exec >>"$log" 2>&1',
     READ_INPUT,
     RUN_RKE,
+    HOST_KEYS,
     STATE_COPIES,
     body,
     '',

@@ -5,7 +5,8 @@ export function removeScript(cluster: string, id: string): string {
   return localScript(cluster, id, REMOVE);
 }
 
-const REMOVE = String.raw`doing='rke remove'
+const REMOVE = String.raw`check_hosts
+doing='rke remove'
 result=0
 rke_run remove --force --config ../cluster.yml $flags || result=$?
 gone=$(sed -n 's/.*Failed to set up SSH tunneling for host \[\([^]]*\)\].*/\1/p' "$log" | sort -u | tr '\n' ' ')

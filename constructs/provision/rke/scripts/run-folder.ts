@@ -93,7 +93,6 @@ while read -r name path; do
 done <"$dir/in/layout"
 cp "$dir/in/cluster_yml" "$dir/cluster.yml"
 cp "$dir/in/ssh_config" "$dir/ssh_config"
-cp "$dir/in/known_hosts" "$dir/known_hosts" 2>/dev/null || : >"$dir/known_hosts"
 flags=$(cat "$dir/in/flags" 2>/dev/null || :)`;
 
 /** Running `rke`, with nothing of this process' environment, and what it said when it failed. */

@@ -35,7 +35,9 @@ const PASS_ON = String.raw`if [ "$(cat "$dir/in/outcome" 2>/dev/null)" = ok ]; t
   finish
 fi`;
 
-const MAKE_STATE = String.raw`find_state
+const MAKE_STATE = String.raw`check_hosts
+find_state
+check_leaving
 doing='rke up --init'
 # flags is a word or nothing, made by us.
 # shellcheck disable=SC2086

@@ -191,18 +191,6 @@ describe('rke up', () => {
     expect(answer).toMatchObject({ ok: true, message: expect.stringContaining('torn') as unknown });
   });
 
-  test('a wrong host key, and a machine that nobody can ask', async () => {
-    const [right, other] = lab.homes;
-    const input = lab.input(1);
-    const wrong = { ...input, nodes: input.nodes.map((one) => ({ ...one, hostKey: other!.hostKey })) };
-    await expect(lab.apply(wrong, RKE_UP)).resolves.toMatchObject({ ok: false, reason: 'Unreachable' });
-    const unknown = { ...input, nodes: input.nodes.map((one) => ({ ...one, hostKey: undefined })) };
-    await expect(lab.apply(unknown, RKE_UP)).resolves.toMatchObject({ ok: false, reason: 'Unreachable' });
-    expect(lab.rke.calls().filter(({ argv }) => argv[0] === 'up')).toEqual([]);
-    expect(right!.hostKey).not.toBe(other!.hostKey);
-    await expect(lab.apply(unknown, RKE_UP, { unknownHosts: 'accept' })).resolves.toMatchObject({ ok: true });
-  });
-
   test('a full disk, a missing rke, another version', async () => {
     const input = lab.input(1);
     lab.rke.control({ fail: 'disk-full' });

@@ -1,0 +1,115 @@
+/**
+ * Checks the host key of every machine that RKE is about to go to, since RKE checks none itself. `check_hosts` takes those of ssh_config, bastion
+ * first; `check_leaving`, once the state is there, those that RKE will take out of the cluster. A machine that shows another key, or none that is known,
+ * ends the run before anything is sent to any machine.
+ *
+ * Each machine has one key, so that a key of another type is no way round it: what the carrier knows (stdin `host_keys`, then `met_keys`; lines of
+ * `[address]:port type base64`, or `address type base64` for every port; the first that fits counts), else what the plan was made with (stdin
+ * `known_hosts`).
+ *
+ * Caveat: machines that do not answer are passed over, since RKE does so too, and says so.
+ */
+export const HOST_KEYS = String.raw`known_hosts() {
+  {
+    cat "$dir/in/host_keys" "$dir/in/met_keys" 2>/dev/null | sed 's/^/carrier /'
+    sed 's/^/plan /' "$dir/in/known_hosts" 2>/dev/null || :
+    sed 's/^/host /' "$1"
+  } | awk '
+    $1 == "carrier" && !($2 in line) { line[$2] = NR; key[$2] = $3 " " $4 }
+    $1 == "plan" { given[$2] = $3 " " $4 }
+    $1 == "host" {
+      own = "[" $3 "]:" $4
+      if (own in line && (!($3 in line) || line[own] < line[$3])) print $2, key[own]
+      else if ($3 in line) print $2, key[$3]
+      else if ($2 in given) print $2, given[$2]
+    }'
+}
+is_known() { grep -q "^$1 " "$dir/known_hosts"; }
+# Ends after the exchange of keys: nobody is logged in, and nothing runs there. What it said is judged afterwards.
+meet() {
+  policy=yes
+  keys=known_hosts
+  if [ "$unknown_hosts" = accept ] && ! is_known "$1"; then
+    policy=accept-new
+    keys="met/$1.keys"
+  fi
+  cd "$dir"
+  exec ssh -F ssh_config -o StrictHostKeyChecking="$policy" -o UserKnownHostsFile="$keys" \
+    -o PreferredAuthentications=none "$1" true </dev/null >/dev/null 2>"met/$1.log" 3>&-
+}
+changed_keys=''
+unknown_keys=''
+judge() {
+  if grep -q -e '^Host key verification failed' -e 'no matching host key type found' "$dir/met/$1.log"; then
+    cat "$dir/met/$1.log" >>"$log"
+    if is_known "$1"; then changed_keys="$changed_keys $2"; else unknown_keys="$unknown_keys $2"; fi
+  elif [ -s "$dir/met/$1.keys" ]; then
+    cat "$dir/met/$1.keys" >>"$dir/known_hosts"
+  fi
+}
+# A few at once: sshd turns connections away when many wait to log in (MaxStartups of sshd_config(5)).
+meet_all() {
+  mkdir -p "$dir/met"
+  while :; do
+    pids=''
+    met=''
+    count=0
+    while [ "$count" -lt 8 ] && read -r alias address port; do
+      meet "$alias" &
+      pids="$pids $!"
+      count=$((count + 1))
+      met="$met$alias $address
+"
+      # All others are behind it.
+      if [ "$alias" = bastion ]; then break; fi
+    done
+    if [ -z "$pids" ]; then break; fi
+    for pid in $pids; do wait "$pid" || :; done
+    if [ "$stopped" = 1 ]; then die Failed "it was told to stop before anything was begun"; fi
+    while read -r alias address; do
+      if [ -n "$alias" ]; then judge "$alias" "$address"; fi
+    done <<END
+$met
+END
+    refuse_hosts
+  done <"$1"
+}
+refuse_hosts() {
+  if [ -n "$changed_keys" ]; then
+    die HostKeyMismatch "another host key than the one that is known is shown by$changed_keys, so nothing was sent to any machine: no login, no state. If it was installed anew, give its new key (the first two words of /etc/ssh/ssh_host_ed25519_key.pub, read on the machine itself) as the hostKey of its node, or in spec.hostKeys with a cluster.yml. If not, somebody else answers at its address"
+  fi
+  if [ -n "$unknown_keys" ]; then
+    die HostKeyUnknown "no host key is known of$unknown_keys, so nothing was sent to any machine. Give it (the first two words of /etc/ssh/ssh_host_ed25519_key.pub on the machine) as the hostKey of its node, or in spec.hostKeys with a cluster.yml"
+  fi
+}
+check_hosts() {
+  doing='checking the host keys of the machines'
+  unknown_hosts=$(cat "$dir/in/unknown_hosts" 2>/dev/null || echo refuse)
+  awk '$1 == "Host" { alias = $2 } $1 == "HostName" { address = $2 } $1 == "Port" { print alias, address, $2 }' \
+    "$dir/ssh_config" >"$dir/hosts"
+  known_hosts "$dir/hosts" >"$dir/known_hosts"
+  meet_all "$dir/hosts"
+}
+check_leaving() {
+  doing='checking the host keys of the machines that leave'
+  if [ ! -s "$dir/cluster.rkestate" ] || [ ! -s "$dir/in/host_keys" ]; then return 0; fi
+  awk -F '"' '
+    function end() { if (address != "") print address, port; address = ""; port = 22 }
+    $2 == "address" { end(); address = $4; port = 22 }
+    $2 == "port" && address != "" && $4 != "" { port = $4 }
+    /}/ { end() }' "$dir/cluster.rkestate" | sort -u |
+    grep -E '^[A-Za-z0-9:][A-Za-z0-9.:_-]* [0-9]+$' >"$dir/in-state" || return 0
+  awk 'NR == FNR { here[$2 " " $3] = 1; next } !($0 in here) { print "l" n++, $0 }' "$dir/hosts" "$dir/in-state" >"$dir/leaving"
+  known_hosts "$dir/leaving" >"$dir/leaving-keys"
+  cat "$dir/leaving-keys" >>"$dir/known_hosts"
+  jump=''
+  if grep -q '^bastion ' "$dir/hosts"; then jump='ProxyJump bastion'; fi
+  : >"$dir/leaving-known"
+  while read -r alias address port; do
+    # Nobody knows the key of a machine that left the plan with the last word of it.
+    if ! is_known "$alias"; then continue; fi
+    printf '%s %s %s\n' "$alias" "$address" "$port" >>"$dir/leaving-known"
+    printf '%s\n' "Host $alias" "HostName $address" "HostKeyAlias $alias" "Port $port" 'User nobody' "$jump" >>"$dir/ssh_config"
+  done <"$dir/leaving"
+  meet_all "$dir/leaving-known"
+}`;
