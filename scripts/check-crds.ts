@@ -3,7 +3,7 @@ import { allKinds } from '../constructs/kinds';
 import { brokenPromises } from './crd-baseline';
 import { staleCrdFiles } from './crd-files';
 
-/** Fails when crds/ is stale, or breaks what crds/baseline/ promised. */
+/** Fails when crds/ is stale, or breaks what the last release promised (crds/baseline/, if there was one). */
 async function main(): Promise<void> {
   const folder = join(__dirname, '..', 'crds');
   for (const file of await staleCrdFiles(folder, allKinds)) {

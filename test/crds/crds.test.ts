@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { validateObject } from '../../constructs/core/validate';
@@ -53,9 +53,26 @@ describe('writing', () => {
     expect(await writeCrdFiles(copy, kinds)).toEqual([]);
   });
 
-  test('a kind that is gone breaks a promise', async () => {
+  describe('after a release', () => {
     const [first] = kinds.map(crdFileName);
-    await writeFile(join(copy, 'baseline', 'gadgets.example.com.yaml'), await readFile(join(copy, first!), 'utf8'));
-    expect(await brokenPromises(copy)).toEqual(['gadgets.example.com.yaml: the kind is gone; objects of it would be deleted']);
+    beforeEach(async () => {
+      await mkdir(join(copy, 'baseline'));
+      for (const kind of kinds.map(crdFileName)) await cp(join(copy, kind), join(copy, 'baseline', kind));
+    });
+
+    test('the CRDs of that release break nothing', async () => {
+      expect(await brokenPromises(copy)).toEqual([]);
+    });
+
+    test('a kind that is gone breaks a promise', async () => {
+      await cp(join(copy, first!), join(copy, 'baseline', 'gadgets.example.com.yaml'));
+      expect(await brokenPromises(copy)).toEqual(['gadgets.example.com.yaml: the kind is gone; objects of it would be deleted']);
+    });
+
+    test('a field that is gone breaks a promise', async () => {
+      const text = await readFile(join(copy, first!), 'utf8');
+      await writeFile(join(copy, first!), text.replace(/^( +)replicas:$/m, '$1copies:'));
+      expect(await brokenPromises(copy)).toEqual([`${first}: v1 status.replicas: the field is gone`]);
+    });
   });
 });
