@@ -6,6 +6,7 @@ import { BROKEN, WAIT } from '../shell/wait';
 import type { StdinValue, Task } from '../task';
 import { configText, nodeGeneration } from './config';
 import { nodeKnown } from './drain';
+import { download } from './download';
 import { factsOf } from './facts';
 import type { ServerInput } from './facts';
 import { isServer, machineOf } from './layout';
@@ -125,7 +126,9 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
     // An installer that died in the middle may have left the executable of the right version, and nothing to start it with.
     'if [ "$(installed_version)" != "$version" ] || [ -e "$state/installing" ]; then',
     `  printf '%s\\n' "$version" | put "$state/installing" 600`,
-    ...(installer.path === undefined ? [download(installer.url ?? factsOf(input).installerUrl)] : []),
+    ...(installer.path === undefined
+      ? [download(installer.url ?? factsOf(input).installerUrl, installer.sha256 !== undefined)]
+      : []),
     `  if [ ! -s ${file} ]; then die InstallerFailed "there is no installer at "${file}" on this machine"; fi`,
     ...(installer.sha256 === undefined ? [] : [checkSum(file, installer.sha256)]),
     ...(artifacts === undefined ? [] : [copyK3s(artifacts)]),
@@ -139,16 +142,6 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
     '  rm -f "$state/installing"',
     'fi',
   ].join('\n');
-}
-
-function download(url: string): string {
-  return `  doing="downloading the installer"
-  rm -f "$state/installer"
-  if have curl; then
-    run curl -sSfL --retry 3 --connect-timeout 15 --max-time 300 -o "$state/installer" ${sh(url)} || broken DownloadFailed ${sh(`${url} cannot be downloaded`)}
-  else
-    run wget -q -T 60 -O "$state/installer" ${sh(url)} || broken DownloadFailed ${sh(`${url} cannot be downloaded`)}
-  fi`;
 }
 
 function checkSum(file: string, sha256: string): string {
