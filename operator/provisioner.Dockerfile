@@ -1,6 +1,6 @@
 # The provisioner's image: Node.js, OpenSSH's client, RKE, and the operator's one file.
 #
-#   npm run build && docker build -f operator/provisioner.Dockerfile -t kindred-provisioner:0.1.0 dist
+#   How to build it, with the release of RKE and its checksum: docs/operating.md, "The provisioner".
 #
 # From the built bundle, as the operator's image. It needs a shell: what runs here runs scripts. The build context is dist/.
 
@@ -8,7 +8,7 @@ FROM node:22-bookworm-slim
 
 ARG VERSION=dev
 ARG REVISION=unknown
-# A release of rancher/rke, such as v1.8.0, and the checksum of its page; a build without them fails.
+# A release of rancher/rke, and the checksum of its program; a build without them fails. v1.8.14 is the last release.
 ARG RKE_VERSION
 ARG RKE_SHA256
 ARG TARGETARCH=amd64
@@ -19,9 +19,10 @@ LABEL org.opencontainers.image.title="Kindred provisioner" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 
-RUN apt-get update \
+RUN : "${RKE_VERSION:?give --build-arg RKE_VERSION, such as v1.8.14}" "${RKE_SHA256:?give --build-arg RKE_SHA256, the checksum of that release}" \
+ && apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates openssh-client curl \
- && curl -fsSLo /usr/local/bin/rke "https://github.com/rancher/rke/releases/download/${RKE_VERSION}/rke_linux-${TARGETARCH}" \
+ && curl -fsSL --proto =https --proto-redir =https -o /usr/local/bin/rke "https://github.com/rancher/rke/releases/download/${RKE_VERSION}/rke_linux-${TARGETARCH}" \
  && echo "${RKE_SHA256}  /usr/local/bin/rke" | sha256sum --check --strict \
  && chmod 0555 /usr/local/bin/rke \
  && apt-get purge -y --auto-remove curl \

@@ -25,13 +25,76 @@ function instructionsOf(text: string): readonly Instruction[] {
     });
 }
 
-const instructions = instructionsOf(readFileSync(join(root, 'operator', 'Dockerfile'), 'utf8'));
+const fileOf = (path: string): readonly Instruction[] => instructionsOf(readFileSync(join(root, path), 'utf8'));
+const instructions = fileOf('operator/Dockerfile');
 
 function only(name: string): string {
   const found = instructions.filter((instruction) => instruction.name === name);
   expect(found).toHaveLength(1);
   return found[0]?.rest ?? '';
 }
+
+/** A command that builds an image. */
+interface BuildCommand {
+  readonly dockerfile: string;
+  readonly args: readonly string[];
+  readonly context: string;
+}
+
+/** The commands by which the page builds images. */
+function buildCommands(): readonly BuildCommand[] {
+  const page = readFileSync(join(root, 'docs', 'operating.md'), 'utf8');
+  return [...page.matchAll(/docker build (.*?)(?=`|\n)/g)].map(([, words = '']) => ({
+    dockerfile: / ?-f (\S+)/.exec(words)?.[1] ?? '',
+    args: [...words.matchAll(/--build-arg (\w+)=/g)].map(([, name = '']) => name),
+    context: words.split(' ').at(-1) ?? '',
+  }));
+}
+
+describe('the commands that build the images', () => {
+  const commands = buildCommands();
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'kindred-context-'));
+    execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), folder]);
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are there for both', () => {
+    expect(commands.map(({ dockerfile }) => dockerfile)).toEqual([
+      'operator/Dockerfile',
+      'operator/provisioner.Dockerfile',
+    ]);
+  });
+
+  it.each(commands)('have what $dockerfile copies in their context, which is what the build makes', (command) => {
+    expect(command.context).toBe('dist');
+    const copied = fileOf(command.dockerfile)
+      .filter(({ name }) => name === 'COPY' || name === 'ADD')
+      .flatMap(({ rest }) =>
+        rest
+          .split(' ')
+          .filter((word) => !word.startsWith('--'))
+          .slice(0, -1),
+      );
+    expect(copied.length).toBeGreaterThan(0);
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining([...copied]));
+  });
+
+  it.each(commands)('give $dockerfile all that it cannot do without', ({ dockerfile, args }) => {
+    const declared = fileOf(dockerfile).filter(({ name }) => name === 'ARG');
+    const needed = declared.filter(({ rest }) => !rest.includes('=')).map(({ rest }) => rest);
+    expect([...args].sort()).toEqual([...needed].sort());
+  });
+
+  it('download nothing by http', () => {
+    const downloads = fileOf('operator/provisioner.Dockerfile').flatMap(
+      ({ rest }) => rest.match(/curl .*?https?:\S+/g) ?? [],
+    );
+    expect(downloads).toHaveLength(1);
+    for (const download of downloads) expect(download).toMatch(/--proto =https --proto-redir =https .*https:/);
+  });
+});
 
 // No container engine runs here: the image itself is not built by any test.
 describe("the operator's Dockerfile", () => {
