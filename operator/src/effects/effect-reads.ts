@@ -19,6 +19,11 @@ export interface ReadLimits {
   readonly namespaces: readonly string[];
   /** Directory whose files are read. @default none */
   readonly directory?: string;
+  /**
+   * Why an object may not have a Secret of these namespaces that it names; undefined when it may.
+   * @default it may
+   */
+  readonly refusal?: (secret: KubeObject, by: KubeObject) => string | undefined;
 }
 
 /** Largest file or value that is read, in bytes: what a Secret can hold. */
@@ -41,9 +46,9 @@ export class EffectReads {
     private readonly limits: ReadLimits,
   ) {}
 
-  /** One value of a Secret. */
-  async secret(ref: ObjectKeyRef): Promise<string> {
-    return this.valueOf(owned.Secret, ref, await this.objectAt(owned.Secret, ref)).toString('utf8');
+  /** One value of a Secret. @param by - the object that names it */
+  async secret(ref: ObjectKeyRef, by: KubeObject): Promise<string> {
+    return this.valueOf(owned.Secret, ref, await this.objectAt(owned.Secret, ref, by)).toString('utf8');
   }
 
   /** The text of a file below the directory. */
@@ -52,11 +57,11 @@ export class EffectReads {
   }
 
   /**
-   * Fetches all that the kind's reads and an effect's files name, so that its input can be made at once.
+   * Fetches all that the kind's reads of an object and an effect's files name, so that its input can be made at once.
    *
    * @param optional - what is missing or not allowed is passed over. @default false
    */
-  async reader<Self>(
+  async reader<Self extends KubeObject>(
     reads: readonly Read<Self>[],
     self: Self,
     files: readonly string[],
@@ -65,7 +70,7 @@ export class EffectReads {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
     for (const { type, ref } of requestedReads(reads, self)) {
-      const object = await this.objectAt(type, ref).catch((error: unknown) => {
+      const object = await this.objectAt(type, ref, self).catch((error: unknown) => {
         if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
           return undefined;
         throw error;
@@ -88,9 +93,9 @@ export class EffectReads {
     };
   }
 
-  private async objectAt(type: ResourceType, ref: ObjectRef): Promise<KubeObject> {
+  private async objectAt(type: ResourceType, ref: ObjectRef, by: KubeObject): Promise<KubeObject> {
     const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
-    const { namespaces } = this.limits;
+    const { namespaces, refusal } = this.limits;
     if (ref.namespace === undefined || !namespaces.includes(ref.namespace)) {
       const allowed = namespaces.length === 0 ? 'none' : namespaces.join(', ');
       throw new PlanError(
@@ -100,6 +105,11 @@ export class EffectReads {
       );
     }
     const object = await this.client.get(type, ref);
+    const why = object === undefined ? undefined : refusal?.(object, by);
+    if (why !== undefined) {
+      const message = `${what} is not read: ${why}. Name another Secret.`;
+      throw new PlanError('ErrSecretNotAllowed', message, { hopeless: true });
+    }
     if (object !== undefined) return object;
     throw new PlanError('ErrNotFound', `${what} does not exist. Create it, or correct the reference.`);
   }

@@ -88,7 +88,7 @@ async function carryOut(options: RunOptions): Promise<PlanEnd> {
   const planRun: PlanRun = {
     ...{ object, run, attempt, stop, values: valuesOf(options) },
     timeout: timeout.signal,
-    secret: (ref) => reads.secret(ref),
+    secret: (ref) => reads.secret(ref, object),
     file: (path) => reads.file(path),
     mayGoOn: () => assertGoesOn(options),
     warn: (warning) => record(object, { type: 'Warning', action, ...warning }),

@@ -11,6 +11,7 @@ import { clusterRemove, clusterUp, isRetained } from './cluster-plans';
 import type { ClusterPlanOptions } from './cluster-plans';
 import { probeKubeconfig } from './kubeconfig-plan';
 import { kubeconfigName } from './kubeconfig-secret';
+import { secretRefusal } from './secret-limits';
 
 /** How a provisioner is set up. */
 export interface ProvisionerOptions {
@@ -54,6 +55,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
     limit: options.runs ?? 4,
     reads: {
       namespaces: [...new Set([namespace, ...secretNamespaces])],
+      refusal: secretRefusal,
       ...(configDir === undefined ? {} : { directory: configDir }),
     },
     storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noStore),

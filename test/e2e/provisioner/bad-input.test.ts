@@ -145,6 +145,35 @@ describe('what is refused', () => {
       expect(message).toContain('the namespaces to read from are kindred-system, machines');
     });
 
+    test('the state or the kubeconfig of another Cluster, wherever it is named', async () => {
+      const mark = {
+        labels: { 'app.kubernetes.io/managed-by': 'kindred' },
+        annotations: { 'kindred.dev/owner-uid': '5b3b9a4e-0000-4000-8000-000000000001' },
+      };
+      for (const [name, data] of [
+        ['edge-state', 'effects.json'],
+        ['edge-kubeconfig', 'kubeconfig'],
+      ] as const) {
+        await world.secret(name, { [data]: CANARY }, STATE);
+        await world.bench.patch(owned.Secret, { namespace: STATE, name }, { metadata: mark });
+        const ref = { namespace: STATE, name, key: data };
+        const nodes = [{ address: '192.0.2.1', user: 'root', roles: ['controlplane', 'etcd'] }];
+        const k3s = { distribution: 'k3s', version: 'v1.34.1+k3s1', nodes };
+        const registries = [{ host: 'r.example.com', caSecretRef: ref }];
+        for (const spec of [
+          { configSecretRef: ref },
+          { ...k3s, sshKeySecretRef: ref },
+          { ...k3s, sshKeySecretRef: key, k3s: { registries } },
+        ]) {
+          const { reason, message } = await refusal(Cluster, spec);
+          expect(reason).toBe('ErrSecretNotAllowed');
+          expect(message).toContain(`Secret kindred-system/${name} is not read: it is the ${name.slice(5)} of`);
+        }
+      }
+      const secretRef = { namespace: STATE, name: 'edge-state', key: 'effects.json' };
+      expect((await refusal(Kubeconfig, { secretRef })).reason).toBe('ErrSecretNotAllowed');
+    });
+
     test('a key with a passphrase, and what is no key', async () => {
       const path = join(world.folder, 'id');
       execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', CANARY, '-C', 'test', '-f', path]);

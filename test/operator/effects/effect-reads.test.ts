@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import type { Read } from '../../../constructs/core/reads';
 import { EffectReads } from '../../../operator/src/effects/effect-reads';
@@ -33,6 +34,9 @@ beforeAll(() => {
 
 const reads = (directory?: string): EffectReads =>
   new EffectReads(server, { namespaces: ['here'], ...(directory === undefined ? {} : { directory }) });
+
+/** Who names what is read. */
+const by: KubeObject = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a', uid: 'u-1' } };
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   const error: unknown = await work.then(
@@ -98,27 +102,27 @@ describe('a Secret', () => {
 
   test('of another namespace causes no request', async () => {
     server.take();
-    const message = await refusal(reads().secret({ ...ref, namespace: 'there' }));
+    const message = await refusal(reads().secret({ ...ref, namespace: 'there' }, by));
     expect(message).toBe(
       'Secret there/s is not read: the namespaces to read from are here. Move it there, or configure its namespace too.',
     );
   });
 
   test('that is missing is told, and passed over where it is optional', async () => {
-    expect(await refusal(reads().secret(ref))).toContain('Secret here/s does not exist');
-    expect(await refusal(reads().reader(read, {}, []))).toContain('Secret here/s does not exist');
-    const { seen } = await reads().reader(read, {}, [], { optional: true });
+    expect(await refusal(reads().secret(ref, by))).toContain('Secret here/s does not exist');
+    expect(await refusal(reads().reader(read, by, []))).toContain('Secret here/s does not exist');
+    const { seen } = await reads().reader(read, by, [], { optional: true });
     expect(seen).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('counts by all that it holds, and shows by its digest only', async () => {
-    const before = await reads().reader(read, {}, [], { optional: true });
+    const before = await reads().reader(read, by, [], { optional: true });
     await put({ k: Buffer.from('SECRET').toString('base64') });
-    expect(await reads().secret(ref)).toBe('SECRET');
-    const reader = await reads().reader(read, {}, []);
+    expect(await reads().secret(ref, by)).toBe('SECRET');
+    const reader = await reads().reader(read, by, []);
     expect(reader.seen).not.toBe(before.seen);
     expect(reader.digest(owned.Secret, ref)).toMatch(/^[0-9a-f]{64}$/);
-    expect(await refusal(reads().secret({ ...ref, key: 'other' }))).toBe(
+    expect(await refusal(reads().secret({ ...ref, key: 'other' }, by))).toBe(
       'Secret here/s has no key "other". Add it, or correct the reference.',
     );
     expect(() => reader.digest(owned.Secret, { ...ref, name: 'x' })).toThrow(TypeError);
