@@ -7,10 +7,7 @@ import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-o
  */
 export const RETAINED_ANNOTATION = `${PREFIX}retained`;
 
-/**
- * On the Secret of an owner that goes with `--cascade=orphan`: it was let go, so what the owner did stays, although neither of the two tells of
- * that any more.
- */
+/** On a Secret that stays while its owner goes with `--cascade=orphan`: it tells so until that is gone. */
 const ORPHANED_ANNOTATION = `${PREFIX}orphaned`;
 
 /** A Secret as the API has it. */
@@ -33,27 +30,34 @@ export function merged(before: Secret, body: Secret): Secret {
   return { ...body, metadata };
 }
 
-/** Without an owner, as that asks for; itself when it is so already, as with the next two. */
+/** Without an owner, as that asks for; itself when it is so already, as with the next ones. */
 export function retained(owner: KubeObject, secret: Secret): Secret {
-  if (isRetained(secret)) return ownerless(owner, secret);
-  const { metadata } = ownerless(owner, secret);
-  return {
-    ...secret,
-    metadata: { ...metadata, annotations: { ...metadata.annotations, [RETAINED_ANNOTATION]: 'true' } },
-  };
+  return marked(ownerless(owner, secret), RETAINED_ANNOTATION);
+}
+
+/** Without an owner, as that goes and leaves it behind. */
+export function orphaned(owner: KubeObject, secret: Secret): Secret {
+  return marked(ownerless(owner, secret), ORPHANED_ANNOTATION);
 }
 
 /** With its owner. */
 export function ownedBy(owner: KubeObject, secret: Secret): Secret {
-  const { ownerReferences: before = [], annotations: standing } = secret.metadata;
-  const isOwned = before.some(({ uid }) => uid === owner.metadata.uid);
-  if (isOwned && !isRetained(secret)) return secret;
-  const annotations = { ...standing };
-  Reflect.deleteProperty(annotations, RETAINED_ANNOTATION);
+  const plain = marked(secret, undefined);
+  const { ownerReferences = [] } = secret.metadata;
+  if (ownerReferences.some(({ uid }) => uid === owner.metadata.uid)) return plain;
   const { ownerReferences: others = [] } = ownerless(owner, secret).metadata;
   // Not a controller's: nothing renders it, so nothing may prune it.
-  const ownerReferences = isOwned ? before : [...others, ownerReference(owner)];
-  return { ...secret, metadata: { ...secret.metadata, annotations, ownerReferences } };
+  return { ...plain, metadata: { ...plain.metadata, ownerReferences: [...others, ownerReference(owner)] } };
+}
+
+/** With this mark alone of those that tell why it has no owner. */
+function marked(secret: Secret, mark: string | undefined): Secret {
+  const { annotations: before = {} } = secret.metadata;
+  const marks = [RETAINED_ANNOTATION, ORPHANED_ANNOTATION];
+  if (marks.every((each) => (before[each] === 'true') === (each === mark))) return secret;
+  const others = Object.fromEntries(Object.entries(before).filter(([name]) => !marks.includes(name)));
+  const annotations = mark === undefined ? others : { ...others, [mark]: 'true' };
+  return { ...secret, metadata: { ...secret.metadata, annotations } };
 }
 
 /** Without this owner; others stay. */
@@ -62,19 +66,6 @@ export function ownerless(owner: KubeObject, secret: Secret): Secret {
   const { ownerReferences = [] } = secret.metadata;
   const others = ownerReferences.filter((reference) => !isReferenceTo(owner, reference));
   return { ...secret, metadata: { ...secret.metadata, ownerReferences: others } };
-}
-
-/** Without this owner, and marked as what stays of it; itself when it is so already. */
-export function orphaned(owner: KubeObject, secret: Secret): Secret {
-  if (wasOrphaned(secret)) return ownerless(owner, secret);
-  const { metadata } = ownerless(owner, secret);
-  const annotations = { ...metadata.annotations, [ORPHANED_ANNOTATION]: 'true' };
-  return { ...secret, metadata: { ...metadata, annotations } };
-}
-
-/** Whether {@link orphaned} marked it. */
-export function wasOrphaned({ metadata: { annotations } }: KubeObject): boolean {
-  return annotations?.[ORPHANED_ANNOTATION] === 'true';
 }
 
 /** Whether it has this owner, in whichever life. */
@@ -87,14 +78,16 @@ function isReferenceTo({ kind, metadata: { name, uid } }: KubeObject, reference:
   return reference.uid === uid || (reference.kind === kind && reference.name === name);
 }
 
-/** Whether somebody else took its owner off. One that is not held was put there by hand, or restored from a backup, without an owner. */
-export function isCutOff(owner: KubeObject, secret: KubeObject): boolean {
-  const { finalizers = [] } = secret.metadata;
-  return finalizers.includes(STATE_FINALIZER) && !isRetained(secret) && !refersTo(owner, secret);
+/** Whether it stays while its owner goes. */
+export function isLeftBehind(owner: KubeObject, secret: KubeObject): boolean {
+  return secret.metadata.annotations?.[ORPHANED_ANNOTATION] === 'true' || isCutOff(owner, secret);
 }
 
-function isRetained({ metadata: { annotations } }: KubeObject): boolean {
-  return annotations?.[RETAINED_ANNOTATION] === 'true';
+/** Whether somebody else took its owner off. One that is not held was put there by hand, or restored from a backup, without an owner. */
+export function isCutOff(owner: KubeObject, secret: KubeObject): boolean {
+  const { annotations, finalizers = [] } = secret.metadata;
+  const isRetained = annotations?.[RETAINED_ANNOTATION] === 'true';
+  return finalizers.includes(STATE_FINALIZER) && !isRetained && !refersTo(owner, secret);
 }
 
 /** Whether it was made for this owner. */

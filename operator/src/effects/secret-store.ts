@@ -17,18 +17,7 @@ import type { EffectRecord } from './effect-record';
 import { EMPTY_STATE } from './effect-store';
 import type { EffectState, EffectStore } from './effect-store';
 import { PlanError } from './plan-runner';
-import {
-  RETAINED_ANNOTATION,
-  isCutOff,
-  isOf,
-  merged,
-  orphaned,
-  ownedBy,
-  ownerless,
-  refersTo,
-  retained,
-  wasOrphaned,
-} from './secret-owner';
+import { RETAINED_ANNOTATION, isCutOff, isLeftBehind, isOf, merged, orphaned, ownedBy, retained } from './secret-owner';
 import type { Secret } from './secret-owner';
 
 /** Key of the records within the Secret. */
@@ -131,20 +120,15 @@ export class SecretStore implements EffectStore {
     const { client, namespace, nameOf, retain } = this.options;
     if (retain(owner)) return false;
     const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
-    return secret !== undefined && isOf(owner, secret) && (wasOrphaned(secret) || isCutOff(owner, secret));
+    return secret !== undefined && isOf(owner, secret) && isLeftBehind(owner, secret);
   }
 
   async orphan(owner: KubeObject): Promise<readonly string[]> {
-    const [state, ...others] = await this.secretsOf(owner);
-    // First of all: should anything fail afterwards, this still says that nothing is to be taken away.
-    if (state !== undefined && orphaned(owner, state) !== state)
-      await this.update(state, (now) => orphaned(owner, now));
-    const besides = others.filter((secret) => secret !== undefined);
-    for (const secret of besides)
-      if (refersTo(owner, secret)) await this.update(secret, (now) => ownerless(owner, now));
-    return [...(state === undefined ? [] : [state]), ...besides].map(
-      ({ metadata: { namespace = '', name } }) => `${namespace}/${name}`,
-    );
+    const secrets = (await this.secretsOf(owner)).filter((secret) => secret !== undefined);
+    for (const secret of secrets) {
+      if (orphaned(owner, secret) !== secret) await this.update(secret, (now) => orphaned(owner, now));
+    }
+    return secrets.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
   }
 
   async release(owner: KubeObject): Promise<void> {

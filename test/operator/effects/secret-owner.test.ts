@@ -106,10 +106,28 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     }));
     expect(await kept.orphan(owner())).toEqual(['system/a-state']);
     expect(owners()).toEqual(['u-9']);
+    await kept.release(owner());
+    expect(await store().isOrphaned(owner())).toBe(true);
     server.take();
     await store().orphan(owner());
     expect(server.writes).toEqual([]);
   });
+});
+
+test('a Secret that was left behind has an owner again once it is given the UID of another one', async () => {
+  const kept = store();
+  await kept.save(owner(), state('one'));
+  await kept.orphan(owner());
+  await kept.release(owner());
+  server.edit(owned.Secret, { namespace, name: 'a-state' }, (object) => ({
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'kindred.dev/owner-uid': 'u-2' } },
+  }));
+  const anew = { ...owner(), metadata: { ...owner().metadata, uid: 'u-2' } };
+  await store().claim(anew);
+  expect(await store().isOrphaned(anew)).toBe(false);
+  expect(secret()?.metadata).toMatchObject({ ownerReferences: [{ uid: 'u-2' }], finalizers: ['kindred.dev/state'] });
+  expect(await store().load(anew)).toEqual(state('one'));
 });
 
 test('a Secret that is as its owner wants it is not written, by the next process either', async () => {
