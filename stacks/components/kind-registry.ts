@@ -69,15 +69,9 @@ export function sharedResource<R extends pulumi.Resource>(
   return made;
 }
 
-/** The name is in no type of Pulumi's, and the URN, which has it too, is an Output. Source: @pulumi/pulumi, `resource.ts`. */
-interface NamedResource {
-  readonly __name?: string;
-}
-
 function sharedName(provider: pulumi.ProviderResource | undefined, id: string): SharedName {
-  const of = (provider as NamedResource | undefined)?.__name;
-  if (provider === undefined || of === undefined) return { name: id, opts: provider === undefined ? {} : { provider } };
+  if (provider === undefined) return { name: id, opts: {} };
   // What was registered before the provider stood in the name is taken over, unless it is that of the default provider.
   const taken = claimsOf(undefined).shared.has(id);
-  return { name: `${of}/${id}`, opts: { provider, aliases: taken ? [] : [{ name: id }] } };
+  return { name: `${pulumi.resourceName(provider)}/${id}`, opts: { provider, aliases: taken ? [] : [{ name: id }] } };
 }

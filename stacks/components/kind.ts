@@ -18,7 +18,7 @@ import type { KindResourceProps, KubernetesObject } from './bridge';
 import type { KindComponentArgs, KindMetadata } from './kind-args';
 import { claimObject, sharedResource } from './kind-registry';
 import { checkKnown, withStandIns } from './kind-spec';
-import { PlatformComponent } from './platform';
+import { platformAbove } from './platform';
 
 /**
  * The annotation's value by which Pulumi waits for an object of any kind: Ready, and seen as it is now.
@@ -65,14 +65,14 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     const object = objectOf(name, given);
     if (!asChildren) checkKnown(given.kind, object);
     const stood = asChildren ? withStandIns(given.kind, object, name) : object;
-    super('kindred:kinds:KindComponent', name, {}, opts);
+    super('kindred:kinds:KindComponent', name, inputsOf(given), opts);
     const provider = this.getProvider(`kubernetes:${given.kind.apiVersion}:${given.kind.kind}`);
     this.claim(provider, given, name);
-    const tree = { parent: this, ...handedOn(opts) };
+    const tree = { parent: this, ...handedOn(this, opts) };
     this.resources = asChildren
       ? this.children(name, given, stood, provider, tree)
       : this.object(name, given, object, tree);
-    this.registerOutputs({});
+    this.registerOutputs({ resources: [...this.resources.keys()] });
   }
 
   private claim(provider: pulumi.ProviderResource | undefined, { kind, metadata }: AnyArgs, name: string): void {
@@ -168,6 +168,11 @@ interface TreeOptions extends pulumi.ComponentResourceOptions {
   readonly dependsOn: pulumi.Input<pulumi.Resource>[];
 }
 
+/** The arguments as transforms and the state have them: the kind by its name. */
+function inputsOf({ kind, ...args }: AnyArgs): pulumi.Inputs {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, ...args };
+}
+
 function objectOf(tree: string, { kind, metadata, spec }: AnyArgs): KubeObject {
   const { apiVersion, scope } = kind;
   const { name, labels, annotations } = metadata;
@@ -203,22 +208,14 @@ function scopeProblem({ scope, kind }: AnyKind, { namespace }: KindMetadata) {
 }
 
 /** What Pulumi does not hand on to the objects of a component by itself. */
-function handedOn({ parent, dependsOn, retainOnDelete }: pulumi.ComponentResourceOptions): Omit<TreeOptions, 'parent'> {
+function handedOn(
+  component: pulumi.Resource,
+  { dependsOn, retainOnDelete }: pulumi.ComponentResourceOptions,
+): Omit<TreeOptions, 'parent'> {
   const given = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
   return {
     // Not the platform itself: it contains this component, which would then wait for itself.
-    dependsOn: [...given, ...(platformAbove(parent)?.operators ?? [])] as TreeOptions['dependsOn'],
+    dependsOn: [...given, ...(platformAbove(component)?.operators ?? [])] as TreeOptions['dependsOn'],
     ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
   };
-}
-
-/** The parent is in no type of Pulumi's. Source: @pulumi/pulumi, `resource.ts`. */
-interface ChildResource {
-  readonly __parentResource?: pulumi.Resource;
-}
-
-/** The platform that contains a component, however many components stand between them. */
-function platformAbove(parent: pulumi.Resource | undefined): PlatformComponent | undefined {
-  if (parent === undefined || parent instanceof PlatformComponent) return parent;
-  return platformAbove((parent as ChildResource).__parentResource);
 }

@@ -46,7 +46,11 @@ export class PlatformComponent extends pulumi.ComponentResource {
     const platform = platformOf(name, args);
     const keepsNamespace = args.operators.some((operator) => keepsState(operator, platform.operatorNamespace));
     const providers = platformProviders(name, args, opts, keepsNamespace);
-    super('kindred:platform:PlatformComponent', name, {}, { ...opts, provider: providers.main });
+    super('kindred:platform:PlatformComponent', name, inputsOf(args), {
+      ...opts,
+      provider: providers.main,
+      transformations: [...(opts.transformations ?? []), remembersPlatform()],
+    });
     this.provider = providers.main;
     setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
     requirePrometheusOperator(name, platform, this, opts);
@@ -83,6 +87,41 @@ export class PlatformComponent extends pulumi.ComponentResource {
   get objectOptions(): { readonly provider: pulumi.ProviderResource; readonly dependsOn: pulumi.Resource[] } {
     return { provider: this.provider, dependsOn: [...this.operators] };
   }
+}
+
+/** The platform that each resource below one, and it itself, belongs to: the nearest. */
+const platforms = new WeakMap<pulumi.Resource, pulumi.Resource>();
+
+/** The platform that contains a resource, however many components stand between them. Undefined where none does. */
+export function platformAbove(resource: pulumi.Resource): PlatformComponent | undefined {
+  const platform = platforms.get(resource);
+  return platform instanceof PlatformComponent ? platform : undefined;
+}
+
+/** Changes nothing: Pulumi calls it for the component first, and then for all that is made below it. */
+function remembersPlatform(): pulumi.ResourceTransformation {
+  let platform: pulumi.Resource | undefined;
+  return ({ resource }) => {
+    platform ??= resource;
+    if (!platforms.has(resource)) platforms.set(resource, platform);
+    return undefined;
+  };
+}
+
+/** The arguments as transforms and the state have them: kinds by the names of their CRDs, and nothing of how the cluster is reached. */
+function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
+  const hidden: readonly (keyof PlatformComponentArgs)[] = [
+    'kubeconfig',
+    'context',
+    'crdProvider',
+    'namespaceProvider',
+  ];
+  const shown = Object.entries(args).filter(([key]) => !(hidden as readonly string[]).includes(key));
+  const operators = args.operators.map(({ kinds, ...rest }) => ({
+    ...rest,
+    kinds: kinds.map(({ crdName }) => crdName),
+  }));
+  return { ...Object.fromEntries(shown), operators };
 }
 
 const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [

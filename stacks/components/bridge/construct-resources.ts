@@ -53,14 +53,14 @@ export class ConstructResources extends pulumi.ComponentResource {
 
   constructor(name: string, args: ConstructResourcesArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const { root, plan } = planned(name, args);
-    super(TREE_TYPE, name, {}, opts);
+    super(TREE_TYPE, name, args.namespace === undefined ? {} : { namespace: args.namespace }, opts);
     this.root = root;
     this.treeName = name;
     this.parents.set(root, this);
     const resources = new Map<string, KubernetesObject>();
     for (const object of plan) resources.set(object.path, this.register(object, opts));
     this.resources = resources;
-    this.registerOutputs({});
+    this.registerOutputs({ resources: [...resources.keys()] });
   }
 
   /** The resource of an ApiObject, for `dependsOn` and outputs. @throws TypeError when the object is not in the tree */

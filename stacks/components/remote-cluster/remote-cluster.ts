@@ -60,7 +60,8 @@ export class RemoteCluster extends pulumi.ComponentResource {
     const plan = checkedOutline(clusterName, args);
     // Before anything is registered.
     commandPackage();
-    super('kindred:cluster:RemoteCluster', clusterName, {}, opts);
+    const { distribution, version, options } = args;
+    super('kindred:cluster:RemoteCluster', clusterName, { distribution, version, options, nodes: nodesOf(args) }, opts);
     warnOfUnpinned(args, this);
     this.commands = new TaskCommands(completed(clusterName, args, plan), {
       name: clusterName,
