@@ -24,7 +24,7 @@ export type {
 
 // The platform, and objects of its kinds.
 export { PlatformComponent } from './platform';
-export type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
+export type { GuardedNamespaceArgs, PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
 export { KindComponent, READY_CONDITION } from './kind';
 export type { KindComponentArgs, KindMetadata, WithOutputs } from './kind-args';
 

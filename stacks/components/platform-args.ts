@@ -1,16 +1,35 @@
 import type * as pulumi from '@pulumi/pulumi';
-import type { PlatformOperator, PlatformProps } from '../../constructs/platform';
+import type { GuardedNamespace, PlatformOperator, PlatformProps } from '../../constructs/platform';
 
-/** An operator of a platform, whose image another resource may give. */
-export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image'> {
+/** An operator of a platform, whose values another resource may give. */
+export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image' | 'replicas'> {
   /** Container image whose entrypoint is the operator. Prefer a digest. */
   readonly image: pulumi.Input<string>;
+  /** Number of pods, 0 to 10: one leads, the others stand by. @default 2 */
+  readonly replicas?: pulumi.Input<number>;
+}
+
+/** A namespace with guardrails, whose name another resource may give. */
+export interface GuardedNamespaceArgs extends Omit<GuardedNamespace, 'name'> {
+  readonly name: pulumi.Input<string>;
 }
 
 /** What a PlatformComponent is made of: a platform, and the cluster that it goes to. */
-export interface PlatformComponentArgs extends Omit<PlatformProps, 'operators'> {
+export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'> {
+  /**
+   * Namespace of the operators. Where it is an Output, a provisioner of the platform is told the same one: `provisioner({ namespace:
+   * outputs.text(namespace), ... })`.
+   * @default 'kindred-system'
+   */
+  readonly namespace?: pulumi.Input<string>;
   /** The operators, each with the kinds that it alone runs. At least one. */
   readonly operators: readonly PlatformOperatorArgs[];
+  /**
+   * Namespaces that get a ResourceQuota and a LimitRange, by name or with numbers of their own. Resources of one whose name is an Output are named by its
+   * place in this list.
+   * @default none
+   */
+  readonly guardedNamespaces?: readonly (pulumi.Input<string> | GuardedNamespaceArgs)[];
   /**
    * Text of the cluster's kubeconfig. Kept as a secret, whether it was given as one or not.
    * @default the kubeconfig file of whoever runs Pulumi, unless `provider` is among the options, or the parent has one

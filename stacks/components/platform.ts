@@ -1,14 +1,14 @@
 import * as pulumi from '@pulumi/pulumi';
-import { ApiObject, App } from 'cdk8s';
+import { ApiObject, App, JsonPatch } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import type { AnyKind } from '../../constructs/core/kind';
-import { PLATFORM_MANAGED_BY } from '../../constructs/operator';
+import { InvalidPropsError, PLATFORM_MANAGED_BY } from '../../constructs/operator';
 import { Platform } from '../../constructs/platform';
-import type { PlatformProps } from '../../constructs/platform';
+import type { GuardedNamespace, PlatformProps } from '../../constructs/platform';
 import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
 import { platformProviders } from './platform-providers';
 import type { PlatformProviders } from './platform-providers';
-import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
+import type { GuardedNamespaceArgs, PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
 
 /** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
 const ESTABLISHED_SECONDS = 120;
@@ -69,7 +69,7 @@ export class PlatformComponent extends pulumi.ComponentResource {
       .map((deployment) => resources.resourceOf(deployment));
 
     const kinds = args.operators.flatMap((operator) => operator.kinds);
-    this.namespace = pulumi.output(platform.operatorNamespace);
+    this.namespace = pulumi.output(args.namespace ?? platform.operatorNamespace);
     this.installedKinds = pulumi.output(kinds.map(({ crdName }) => crdName).sort());
     this.crdVersions = pulumi.output(versionsOf(kinds));
     this.operatorImages = pulumi.output(
@@ -136,13 +136,44 @@ const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
 
 function platformOf(name: string, args: PlatformComponentArgs): Platform {
   const own = Object.entries(args).filter(([key]) => !(notOfPlatform as readonly string[]).includes(key));
-  return new Platform(new App(), name, {
-    ...(Object.fromEntries(own) as Omit<PlatformProps, 'operators'>),
-    operators: args.operators.map((operator) => ({
+  const { namespace, guardedNamespaces, operators } = args;
+  const platform = new Platform(new App(), name, {
+    ...(Object.fromEntries(own) as Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'>),
+    ...(namespace === undefined ? {} : { namespace: outputs.text(namespace, { id: `${name}#namespace` }) }),
+    ...(guardedNamespaces === undefined
+      ? {}
+      : { guardedNamespaces: guardedNamespaces.map((entry, i) => guarded(entry, `${name}#guardedNamespaces[${i}]`)) }),
+    operators: operators.map(({ replicas, ...operator }) => ({
       ...operator,
+      ...(typeof replicas === 'number' ? { replicas } : {}),
       image: outputs.text(operator.image, { id: `${name}#${operator.name}/image` }),
     })),
   });
+  for (const { name: operator, replicas } of operators) {
+    if (replicas === undefined || typeof replicas === 'number') continue;
+    const checked = pulumi.output(replicas).apply((value) => replicasOf(name, operator, value));
+    const token = outputs.number(checked, { id: `${name}#${operator}/replicas` });
+    const deployment = objectsBelow(platform.node.findChild('operators')).find(
+      ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
+    );
+    if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
+    // The construct itself takes no stand-in: it checks the number.
+    deployment.addJsonPatch(JsonPatch.replace('/spec/replicas', token));
+  }
+  return platform;
+}
+
+function guarded(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
+  if (typeof entry === 'string' || pulumi.Output.isInstance(entry) || 'then' in entry)
+    return outputs.text(entry, { id });
+  return { ...entry, name: outputs.text(entry.name, { id }) };
+}
+
+/** The check of a plain number, for one that is known later. */
+function replicasOf(platform: string, operator: string, value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
+  const message = `${value} must be an integer from 0 to 10`;
+  throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
 }
 
 /** Whether an operator keeps what it knows in a namespace: no operator needs to make Secrets there for anything else. */

@@ -12,11 +12,8 @@ import { unknownOutput } from './unknown';
 const CRD = 'kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition';
 const crd = `kindred/crds/${HelloApp.crdName}`;
 const operators = [{ name: 'operator', image: 'registry.example.com/op:1', kinds: [HelloApp, Foo] }];
-const args: PlatformComponentArgs = {
-  kubeconfig: 'text',
-  operators,
-  guardedNamespaces: ['shop', { name: 'made', create: true }],
-};
+const guardedNamespaces = ['shop', { name: 'made', create: true }];
+const args: PlatformComponentArgs = { kubeconfig: 'text', operators, guardedNamespaces };
 
 /** For platforms whose providers know the cluster. */
 const rest: PlatformComponentArgs = { operators };
@@ -47,7 +44,7 @@ describe('the resources', () => {
   test('are those of the Platform construct; kept ones carry the field manager', async () => {
     const registrations = await run(() => platform());
     const expected = Testing.synth(
-      new Platform(new App(), 'kindred', { operators, guardedNamespaces: args.guardedNamespaces ?? [] }),
+      new Platform(new App(), 'kindred', { operators, guardedNamespaces }),
     ) as KubeObject[];
     const objects = registrations.filter(({ type, custom }) => custom && !type.startsWith('pulumi:'));
     const plain = objects.map(({ object }) => {
