@@ -59,6 +59,15 @@ export function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>
     check(same === i, path, `"${type}" stands twice`);
     check(description.trim() !== '', path, 'it has no description');
   });
+  if ((props.effects ?? []).length === 0) {
+    const idle = (list: readonly unknown[] | undefined): boolean => (list ?? []).length === 0;
+    check(idle(props.reads), 'reads', 'only effects see what is read, and the kind has none; leave it out');
+    check(
+      idle(props.conditionTypes),
+      'conditionTypes',
+      'only effects report conditions of the kind, and it has none; leave it out',
+    );
+  }
   problems.push(
     ...ownershipProblems(props),
     ...readProblems(props.reads ?? []),

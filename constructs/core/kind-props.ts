@@ -96,7 +96,7 @@ export interface KindProps<
   readonly spec: S;
   /** The kind's own status fields, each optional; `conditions` and `observedGeneration` are added. */
   readonly status?: T;
-  /** Conditions of the kind's own. @default none */
+  /** Conditions of the kind's own, which its effects report: a kind without effects is refused if it has some. @default none */
   readonly conditionTypes?: readonly ConditionType[];
   /** Conditions carry `lastUpdateTime` too: when status, reason or message last changed. @default false */
   readonly lastUpdateTime?: boolean;
@@ -116,11 +116,14 @@ export interface KindProps<
   readonly shared?: readonly SharedChildren<TypedObject<S, T>>[];
   readonly seeds?: readonly Seed[];
   readonly finalizer?: Finalizer;
-  /** Objects that the kind looks at and never writes. @default none */
+  /** Objects that the kind's effects look at and never write: a kind without effects is refused if it has some. @default none */
   readonly reads?: readonly Read<TypedObject<S, T>>[];
   /** What is done for an object outside the Kubernetes API. @default nothing */
   readonly effects?: readonly Effect<TypedObject<S, T>>[];
-  /** Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. */
+  /**
+   * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. Rendering refuses `addDependency`, which the operator
+   * does not follow, and reading `self.status` in a kind without effects: only `observe` writes it, from the children.
+   */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;
   /** The kind's own status fields, from what stands on the server. @default none */
   readonly observe?: (observation: Observation<S, T>) => Partial<z.output<T>>;

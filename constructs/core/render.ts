@@ -1,5 +1,5 @@
 import { ApiObject, App, Chart } from 'cdk8s';
-import type { Construct } from 'constructs';
+import type { Construct, IConstruct } from 'constructs';
 import { RenderError } from './errors';
 import type { AnyKind, KindObject } from './kind';
 import type { KubeObject, ObjectMeta } from './kube-object';
@@ -61,15 +61,43 @@ export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): Ki
 
 /** {@link renderChildren} of an object whose defaults are applied already. */
 export function renderTyped<K extends AnyKind>(kind: K, self: KindObject<K>): readonly RenderedChild[] {
+  const readable = withoutUnwrittenStatus(kind, self);
   const manifests = synthesize(self, kind.owns, (scope) => {
-    kind.children(scope, self);
+    kind.children(scope, readable);
   });
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, type, manifests) }));
 }
 
-/** The shared groups of a kind with the keys that an object names. */
+/**
+ * The shared groups of a kind with the keys that an object names.
+ *
+ * @throws RenderError when a key is read from a status that only `observe` writes
+ */
 export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
-  return kind.shared.map((group) => ({ group, key: group.key(self) }));
+  const readable = withoutUnwrittenStatus(kind, self);
+  return kind.shared.map((group) => ({ group, key: group.key(readable) }));
+}
+
+/**
+ * Without effects, a status is written by `observe` alone, from the children: those that were rendered from it would be a function of themselves. It
+ * would be empty in `pulumi preview` and in a snapshot test, and on the server what an earlier version of the operator made of it.
+ *
+ * @returns the object, whose status throws when it is read
+ */
+function withoutUnwrittenStatus<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
+  if (kind.effects.length > 0) return self;
+  const readable: KubeObject = { ...(self as KubeObject) };
+  // Not enumerable, so that a copy of the object is no reading of its status.
+  Object.defineProperty(readable, 'status', {
+    enumerable: false,
+    get: () => {
+      const message =
+        "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec, " +
+        'or have an effect find out what they need';
+      throw new RenderError(describeObject(self), message);
+    },
+  });
+  return readable as KindObject<K>;
 }
 
 /** Renders the children that objects of a namespace share under a key: a function of the key alone. */
@@ -112,13 +140,33 @@ function synthesize(
 function manifestsOf(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
   try {
     addChildren(chart);
+    refuseDependencies(subject, chart);
     return chart.node
       .findAll()
       .filter((construct) => ApiObject.isApiObject(construct))
       .map((construct) => construct.toJson() as KubeObject);
   } catch (error) {
+    if (error instanceof RenderError) throw error;
     throw new RenderError(subject, `its children cannot be rendered: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/** `addDependency` orders what Pulumi and `cdk8s synth` write. The operator applies children in an order of its own, so it would mean nothing there. */
+function refuseDependencies(subject: string, chart: Chart): void {
+  for (const construct of chart.node.findAll()) {
+    const target = construct.node.dependencies.find((dependency) => !isOwnService(construct, dependency));
+    if (target === undefined) continue;
+    const message =
+      `it orders ${construct.node.path} after ${target.node.path} by addDependency(), which the operator does not follow; leave it out: ` +
+      'Kubernetes brings children together in any order';
+    throw new RenderError(subject, message);
+  }
+}
+
+/** The StatefulSet of cdk8s-plus adds this dependency itself. Kubernetes needs no such order: its pods wait for no Service. */
+function isOwnService(construct: IConstruct, dependency: IConstruct): boolean {
+  const set: (IConstruct & { readonly service?: unknown }) | undefined = construct.node.scope;
+  return ApiObject.isApiObject(construct) && construct.kind === 'StatefulSet' && set?.service === dependency;
 }
 
 function ownedType(subject: string, owns: readonly ResourceType[], manifest: KubeObject): ResourceType {

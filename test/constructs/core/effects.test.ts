@@ -143,20 +143,21 @@ describe('defineKind with effects', () => {
 
 describe('defineKind with conditions of its own', () => {
   const made = { type: 'Made', description: 'It is made.' };
+  const effects = [{ condition: 'Made' }];
   const conditionsOf = (parts: Parts): unknown => {
     const { versions } = crdManifest(define(parts)).spec as { versions: { schema: { openAPIV3Schema: Schema } }[] };
     return versions[0]?.schema.openAPIV3Schema.properties?.status?.properties?.conditions;
   };
 
   it('describes them, and adds lastUpdateTime', () => {
-    expect(conditionsOf({ conditionTypes: [made], lastUpdateTime: true })).toMatchObject({
+    expect(conditionsOf({ effects, conditionTypes: [made], lastUpdateTime: true })).toMatchObject({
       description: expect.stringMatching(
         /Ready, Reconciling and Stalled follow kstatus. Made: It is made. Each carries lastUpdateTime.$/,
       ) as string,
       items: { properties: { lastUpdateTime: { format: 'date-time' }, reason: { type: 'string' } } },
     });
     expect(conditionsOf({ lastUpdateTime: true })).toHaveProperty('items.properties.lastUpdateTime');
-    expect(conditionsOf({ conditionTypes: [made] })).not.toHaveProperty('items.properties.lastUpdateTime');
+    expect(conditionsOf({ effects, conditionTypes: [made] })).not.toHaveProperty('items.properties.lastUpdateTime');
     expect(conditionsOf({})).not.toHaveProperty('items.properties.lastUpdateTime');
   });
 
@@ -167,6 +168,13 @@ describe('defineKind with conditions of its own', () => {
     ['one without a description', [{ ...made, description: ' ' }], 'it has no description'],
   ])('refuses %s', (_, conditionTypes, message) => {
     expect(() => define({ conditionTypes })).toThrow(message);
+  });
+
+  it('refuses them in a kind without effects, which are all that reports them', () => {
+    expect(() => define({ conditionTypes: [made] })).toThrow(
+      'conditionTypes: only effects report conditions of the kind, and it has none',
+    );
+    expect(define({ effects, conditionTypes: [made] }).conditionTypes).toEqual([made]);
   });
 });
 

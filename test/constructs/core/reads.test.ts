@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Effect } from '../../../constructs/core/effects';
 import { KindDefinitionError } from '../../../constructs/core/errors';
 import { defineKind } from '../../../constructs/core/kind';
 import { owned } from '../../../constructs/core/owned';
@@ -37,7 +38,12 @@ describe('requestedReads', () => {
 });
 
 describe('defineKind', () => {
-  const define = (reads: readonly Read<unknown>[]) =>
+  const look: Effect<unknown> = {
+    ...{ name: 'look', phase: 'apply', plan: 'test.look', timeoutSeconds: 60 },
+    input: () => ({}),
+    maxAttempts: () => 1,
+  };
+  const define = (reads: readonly Read<unknown>[], effects: readonly Effect<unknown>[] = [look]) =>
     defineKind({
       group: 'test.kindred.dev',
       version: 'v1',
@@ -48,6 +54,7 @@ describe('defineKind', () => {
       spec: z.object({}),
       owns: [],
       reads,
+      effects,
       children: () => undefined,
     });
 
@@ -55,6 +62,11 @@ describe('defineKind', () => {
     const reads = [read('a', owned.Secret)];
     expect(define(reads).reads).toEqual(reads);
     expect(Object.isFrozen(define(reads).reads)).toBe(true);
+  });
+
+  it('refuses them in a kind without effects, for which rights would be granted that nothing uses', () => {
+    expect(() => define([read('a', owned.Secret)], [])).toThrow('reads: only effects see what is read');
+    expect(define([], []).reads).toEqual([]);
   });
 
   it('refuses names that stand twice or are no labels', () => {

@@ -15,6 +15,13 @@ const Thing = defineKind({
   spec: z.object({ size: z.int32().default(1).describe('How large.') }),
   conditionTypes: [{ type: 'Made', description: 'It stands.' }],
   lastUpdateTime: true,
+  effects: [
+    {
+      ...{ name: 'make', phase: 'apply', plan: 'test.make', timeoutSeconds: 60, condition: 'Made' },
+      input: () => ({}),
+      maxAttempts: () => 1,
+    },
+  ],
   owns: [],
   children() {
     // None.
