@@ -1,6 +1,6 @@
 /**
  * Checks the host key of every machine that RKE is about to go to, since RKE checks none itself. `check_hosts` takes those of ssh_config, bastion
- * first; `check_leaving`, once the state is there, those that RKE will take out of the cluster. A machine that shows another key, or none that is known,
+ * first; `check_leaving`, once the state is there, those that RKE will take out of the cluster; of these, `leaving-machines` has the control planes. A machine that shows another key, or none that is known,
  * ends the run before anything is sent to any machine.
  *
  * Each machine has one key, so that a key of another type is no way round it: what the carrier knows (stdin `host_keys`, then `met_keys`; lines of
@@ -92,24 +92,30 @@ check_hosts() {
 }
 check_leaving() {
   doing='checking the host keys of the machines that leave'
+  : >"$dir/leaving-machines"
   if [ ! -s "$dir/cluster.rkestate" ] || [ ! -s "$dir/in/host_keys" ]; then return 0; fi
   awk -F '"' '
-    function end() { if (address != "") print address, port; address = ""; port = 22 }
-    $2 == "address" { end(); address = $4; port = 22 }
-    $2 == "port" && address != "" && $4 != "" { port = $4 }
-    /}/ { end() }' "$dir/cluster.rkestate" | sort -u |
-    grep -E '^[A-Za-z0-9:][A-Za-z0-9.:_-]* [0-9]+$' >"$dir/in-state" || return 0
-  awk 'NR == FNR { here[$2 " " $3] = 1; next } !($0 in here) { print "l" n++, $0 }' "$dir/hosts" "$dir/in-state" >"$dir/leaving"
-  known_hosts "$dir/leaving" >"$dir/leaving-keys"
-  cat "$dir/leaving-keys" >>"$dir/known_hosts"
+    function end() { if (address != "") print address, port, user, key, role; address = "" }
+    $2 == "address" { end(); address = $4; port = 22; user = "nobody"; key = "none"; role = "other" }
+    $2 == "port" && $4 != "" { port = $4 }
+    $2 == "user" && $4 != "" { user = $4 }
+    $2 == "sshKeyPath" && $4 != "" { key = $4 }
+    $2 == "controlplane" { role = $2 }
+    /}/ { end() }' "$dir/cluster.rkestate" | awk '!seen[$1 " " $2]++' |
+    grep -E '^[A-Za-z0-9:][A-Za-z0-9.:_-]* [0-9]+ [a-z_][a-z0-9_.-]* [A-Za-z0-9._/-]+ [a-z]+$' >"$dir/in-state" || return 0
+  awk 'NR == FNR { here[$2 " " $3] = 1; next } !(($1 " " $2) in here) { print "l" n++, $0 }' \
+    "$dir/hosts" "$dir/in-state" >"$dir/left-plan"
+  known_hosts "$dir/left-plan" >>"$dir/known_hosts"
   jump=''
   if grep -q '^bastion ' "$dir/hosts"; then jump='ProxyJump bastion'; fi
-  : >"$dir/leaving-known"
-  while read -r alias address port; do
-    # Nobody knows the key of a machine that left the plan with the last word of it.
+  : >"$dir/leaving"
+  while read -r alias address port user key role; do
+    # Of a machine whose key was never given or met, nothing can be checked.
     if ! is_known "$alias"; then continue; fi
-    printf '%s %s %s\n' "$alias" "$address" "$port" >>"$dir/leaving-known"
-    printf '%s\n' "Host $alias" "HostName $address" "HostKeyAlias $alias" "Port $port" 'User nobody' "$jump" >>"$dir/ssh_config"
-  done <"$dir/leaving"
-  meet_all "$dir/leaving-known"
+    printf '%s %s %s\n' "$alias" "$address" "$port" >>"$dir/leaving"
+    if [ "$role" = controlplane ]; then printf '%s %s\n' "$alias" "$address" >>"$dir/leaving-machines"; fi
+    printf '%s\n' "Host $alias" "HostName $address" "HostKeyAlias $alias" "Port $port" "User $user" \
+      "IdentityFile work/$key" "$jump" >>"$dir/ssh_config"
+  done <"$dir/left-plan"
+  meet_all "$dir/leaving"
 }`;

@@ -1,6 +1,7 @@
 import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from '../../shell/prelude';
 import { sh } from '../../shell/quote';
 import { HOST_KEYS } from './host-keys';
+import { CLUSTER_LOCK } from './lock';
 import { READ_INPUT, RUN_FOLDER, RUN_RKE } from './run-folder';
 import { STATE_COPIES } from './state';
 
@@ -22,6 +23,7 @@ export function localScript(cluster: string, id: string, body: string): string {
     READ_INPUT,
     RUN_RKE,
     HOST_KEYS,
+    CLUSTER_LOCK,
     STATE_COPIES,
     body,
     '',

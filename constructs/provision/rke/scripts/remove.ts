@@ -6,6 +6,8 @@ export function removeScript(cluster: string, id: string): string {
 }
 
 const REMOVE = String.raw`check_hosts
+lock_cluster "$dir/in/machines"
+if [ "$locked" -eq 0 ]; then note 'no control plane machine could be locked, so another run of RKE would not have been noticed'; fi
 doing='rke remove'
 result=0
 rke_run remove --force --config ../cluster.yml $flags || result=$?

@@ -38,6 +38,7 @@ if ! (set -C; printf '%s\n' "$$" >"$dir/pid") 2>/dev/null; then
 fi
 log="$dir/log"
 : >"$log"
+holders=''
 leave() {
   code=$?
   trap - EXIT
@@ -52,6 +53,7 @@ $(last_lines "$log" | unrevealing)"
     fi
     code=1
   fi
+  if [ -n "$holders" ]; then unlock_cluster; fi
   rm -rf "$dir"
   exit "$code"
 }

@@ -36,8 +36,11 @@ const PASS_ON = String.raw`if [ "$(cat "$dir/in/outcome" 2>/dev/null)" = ok ]; t
 fi`;
 
 const MAKE_STATE = String.raw`check_hosts
+lock_cluster "$dir/in/machines"
+require_lock
 find_state
 check_leaving
+lock_cluster "$dir/leaving-machines"
 doing='rke up --init'
 # flags is a word or nothing, made by us.
 # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_CONVERGED, RKE_UP, rkeKubeconfig, rkeTasks } from '../../../../constructs/provision/rke/tasks';
 import { untilPidIn } from '../../../support/pid-file';
@@ -97,7 +97,7 @@ describe('rke up', () => {
 
   test('the state is kept before any machine is touched', async () => {
     const input = lab.input(1);
-    writeFileSync(join(lab.homes[0]!.home, '.kindred'), 'in the way');
+    mkdirSync(`${copyOf(0, input.name)}.new`, { recursive: true }); // in the way
     const answer = await lab.apply(input, RKE_UP);
     expect(answer).toMatchObject({ ok: false, reason: 'StateNotKept', changed: false });
     expect(lab.rke.machines()).toEqual([]);
