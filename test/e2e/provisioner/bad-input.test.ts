@@ -146,6 +146,7 @@ describe('what is refused', () => {
     });
 
     test('the state or the kubeconfig of another Cluster, wherever it is named', async () => {
+      await world.secret('ssh', { k: CANARY });
       const mark = {
         labels: { 'app.kubernetes.io/managed-by': 'kindred' },
         annotations: { 'kindred.dev/owner-uid': '5b3b9a4e-0000-4000-8000-000000000001' },
