@@ -268,6 +268,7 @@ export class EffectDesk {
           memory.unsaved = true;
           await this.memories.save(now, memory);
         },
+        assertFits: (state) => this.options.store.assertFits(now, state),
         begun: { input: begun.input, countedFor: begun.countedFor },
         superseded: begun.superseded,
         learn: (status) => {

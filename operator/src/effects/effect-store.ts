@@ -17,6 +17,8 @@ export interface EffectStore {
   readonly load: (owner: KubeObject) => Promise<EffectState>;
   /** Stores it as a whole. @throws ApiError, TransportError, PlanError */
   readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
+  /** @throws PlanError `ErrStateTooLarge` when such a state could not be stored */
+  readonly assertFits: (owner: KubeObject, state: EffectState) => Promise<void>;
   /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
   readonly claim: (owner: KubeObject) => Promise<void>;
   /**
@@ -39,6 +41,7 @@ export interface EffectStore {
 export const noStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
+  assertFits: () => Promise.resolve(),
   claim: () => Promise.resolve(),
   isOrphaned: () => Promise.resolve(false),
   orphan: () => Promise.resolve([]),

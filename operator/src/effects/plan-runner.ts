@@ -17,6 +17,12 @@ export interface RunValues {
    * @throws ApiError, TransportError, PlanError when they cannot be stored
    */
   readonly put: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
+  /**
+   * To be called before the first step, with what `put` may be given until the end: what cannot be kept is not to be begun.
+   *
+   * @throws PlanError `ErrStateTooLarge` when they could not be stored
+   */
+  readonly assertFit: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
 }
 
 /** How far a run is. */

@@ -26,6 +26,8 @@ export interface RunOptions {
   readonly report: (progress: RunProgress) => void;
   readonly state: () => EffectState;
   readonly save: (state: EffectState) => Promise<void>;
+  /** @throws PlanError when such a state could not be saved */
+  readonly assertFits: (state: EffectState) => Promise<void>;
   /** Effects whose place this one takes: they must run again should they concern the object once more. */
   readonly superseded: readonly string[];
   /** Told of status fields that stay. */
@@ -118,16 +120,18 @@ function assertGoesOn({ stop, assertMayRun }: RunOptions): void {
   }
 }
 
-function valuesOf({ state, save }: RunOptions): RunValues {
+function valuesOf({ state, save, assertFits }: RunOptions): RunValues {
+  const withValues = (values: Readonly<Record<string, string | undefined>>): EffectState => {
+    const { records, values: before } = state();
+    const after = Object.entries({ ...before, ...values }).filter((entry): entry is [string, string] => {
+      return entry[1] !== undefined;
+    });
+    return { records, values: Object.fromEntries(after) };
+  };
   return {
     all: () => state().values,
-    put: (values) => {
-      const { records, values: before } = state();
-      const after = Object.entries({ ...before, ...values }).filter((entry): entry is [string, string] => {
-        return entry[1] !== undefined;
-      });
-      return save({ records, values: Object.fromEntries(after) });
-    },
+    put: (values) => save(withValues(values)),
+    assertFit: (values) => assertFits(withValues(values)),
   };
 }
 

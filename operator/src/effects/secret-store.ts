@@ -13,17 +13,13 @@ import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { uidOf } from '../reconcile/object-ref';
 import { lookAt } from '../reconcile/unheard-end';
-import type { EffectRecord } from './effect-record';
 import { EMPTY_STATE } from './effect-store';
 import type { EffectState, EffectStore } from './effect-store';
 import { PlanError } from './plan-runner';
 import { RETAINED_ANNOTATION, isCutOff, isLeftBehind, isOf, merged, orphaned, ownedBy, retained } from './secret-owner';
 import type { Secret } from './secret-owner';
-
-/** Key of the records within the Secret. */
-const RECORDS = 'effects.json';
-/** In front of the names of values, as keys of the Secret. */
-const VALUE = 'value.';
+import { decodeState, encodeState, sizeOf } from './state-format';
+import type { StateData } from './state-format';
 
 /**
  * The largest state that is stored, in bytes of its values: a Secret holds 1 MiB.
@@ -77,18 +73,18 @@ export class SecretStore implements EffectStore {
   async load(owner: KubeObject): Promise<EffectState> {
     const { client, namespace, nameOf } = this.options;
     const name = nameOf(owner);
-    const secret = await client.get(owned.Secret, { namespace, name });
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
     if (secret === undefined) {
       this.standing.delete(uidOf(owner));
       return EMPTY_STATE;
     }
     this.assertOurs(owner, secret);
     this.standing.set(uidOf(owner), secret);
-    return decode(secret);
+    return decodeState(decodeData(secret.data));
   }
 
   async save(owner: KubeObject, state: EffectState): Promise<void> {
-    const body = this.bodyOf(owner, state);
+    const body = await this.bodyOf(owner, state);
     const before = this.standing.get(uidOf(owner));
     const updated = before === undefined ? undefined : await this.update(before, (secret) => merged(secret, body));
     // Where somebody deleted it, what is known here is all that is left of it.
@@ -238,20 +234,30 @@ export class SecretStore implements EffectStore {
     }
   }
 
-  private bodyOf(owner: KubeObject, { records, values }: EffectState): Secret {
-    const { namespace, nameOf, retain } = this.options;
-    const data: Record<string, string> = { [RECORDS]: encode(JSON.stringify(records)) };
-    for (const [name, value] of Object.entries(values)) data[VALUE + name] = encode(value);
-    const name = nameOf(owner);
-    const bytes = Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value, 'base64'), 0);
+  async assertFits(owner: KubeObject, state: EffectState): Promise<void> {
+    await this.dataOf(owner, state, 'would have');
+  }
+
+  /** @throws PlanError `ErrStateTooLarge` */
+  private async dataOf(owner: KubeObject, state: EffectState, has: string): Promise<Record<string, string>> {
+    const { namespace, nameOf } = this.options;
+    const data = await encodeState(state);
+    const bytes = sizeOf(data);
     if (bytes > MAX_STATE_BYTES) {
       throw new PlanError(
         'ErrStateTooLarge',
-        `The state of ${owner.kind} ${owner.metadata.name} has ${bytes} bytes; the Secret ${namespace}/${name} holds at most ` +
-          `${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
+        `The state of ${owner.kind} ${owner.metadata.name} ${has} ${bytes} bytes, compressed; the Secret ${namespace}/${nameOf(owner)} holds at ` +
+          `most ${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
         { hopeless: true },
       );
     }
+    return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, value.toString('base64')]));
+  }
+
+  private async bodyOf(owner: KubeObject, state: EffectState): Promise<Secret> {
+    const { namespace, nameOf, retain } = this.options;
+    const name = nameOf(owner);
+    const data = await this.dataOf(owner, state, 'has');
     return {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -288,15 +294,6 @@ export class SecretStore implements EffectStore {
   }
 }
 
-function decode({ data = {} }: Secret): EffectState {
-  const text = (value: string): string => Buffer.from(value, 'base64').toString('utf8');
-  const records = data[RECORDS] === undefined ? {} : (JSON.parse(text(data[RECORDS])) as Record<string, EffectRecord>);
-  const values = Object.entries(data)
-    .filter(([key]) => key.startsWith(VALUE))
-    .map(([key, value]) => [key.slice(VALUE.length), text(value)]);
-  return { records, values: Object.fromEntries(values) as Record<string, string> };
-}
-
-function encode(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64');
+function decodeData(data: Secret['data'] = {}): StateData {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
 }

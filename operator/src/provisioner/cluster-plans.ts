@@ -45,6 +45,7 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
   const nodes = new ClusterNodes(wanted.nodes, nodesOf(run.object));
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
+  await state.assertRoom(wanted);
   // Before anything is begun: the removal needs them, and their source may be gone by then.
   await state.putTexts(wanted.texts);
   await holdHostKeys(run.object, wanted.plan, state);

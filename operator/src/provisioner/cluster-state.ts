@@ -1,6 +1,14 @@
+import { createHash } from 'node:crypto';
 import type { ClusterInput } from '../../../constructs/provision';
 import type { RunValues } from '../effects/plan-runner';
+import { recordable } from '../tasks';
 import type { Endpoint, HostKeyStore, TaskRecord } from '../tasks';
+import type { WantedCluster } from './cluster-source';
+
+/** Room for what one task gives, such as the name of its machine, in bytes. */
+const OUTPUT_BYTES = 192;
+/** Room for what is larger, once for a cluster: its kubeconfig, host keys, the state of RKE, which no other may have. */
+const ROOM_BYTES = 262_144;
 
 /** Names of the values in a Cluster's state. */
 const RECORDS = 'tasks';
@@ -19,6 +27,34 @@ export class ClusterState {
 
   putRecords(records: readonly TaskRecord[]): Promise<void> {
     return this.values.put({ [RECORDS]: records.length === 0 ? undefined : JSON.stringify(records) });
+  }
+
+  /**
+   * What carrying a plan out will have to store, before it is begun: should it be too large only halfway, machines would be left of which nobody
+   * knows what to take away. What tasks will give is not known yet, so room is left for it.
+   *
+   * @throws PlanError `ErrStateTooLarge`
+   */
+  async assertRoom({ plan, texts, input }: Pick<WantedCluster, 'plan' | 'texts' | 'input'>): Promise<void> {
+    const known = new Map(this.records.map((record) => [record.task.id, record]));
+    for (const task of plan) {
+      const { outputs = {} } = known.get(task.id) ?? {};
+      const expected = (task.outputs ?? []).map((name) => [
+        name,
+        outputs[name] ?? noise(`${task.id} ${name}`, OUTPUT_BYTES),
+      ]);
+      known.set(task.id, {
+        task: recordable(task),
+        inputHash: createHash('sha256').update(task.id).digest('hex'),
+        outputs: Object.fromEntries(expected) as Record<string, string>,
+      });
+    }
+    await this.values.assertFit({
+      [RECORDS]: JSON.stringify([...known.values()]),
+      [APPLIED]: input === undefined ? undefined : JSON.stringify(input),
+      [TEXTS]: JSON.stringify(texts),
+      room: noise('room', ROOM_BYTES),
+    });
   }
 
   /** What was applied last, as a whole. */
@@ -67,4 +103,12 @@ export class ClusterState {
     const text = this.values.all()[name];
     return text === undefined ? undefined : JSON.parse(text);
   }
+}
+
+/** Text that no compression makes smaller than so many bytes, and always the same for a name. */
+function noise(name: string, bytes: number): string {
+  const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, i) =>
+    createHash('sha256').update(`${name} ${i}`).digest(),
+  );
+  return Buffer.concat(blocks).toString('base64');
 }

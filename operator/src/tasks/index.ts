@@ -6,7 +6,7 @@ export type { Endpoint, HostKeyStore } from './host-keys';
 export { MachineTransport } from './machine-transport';
 export { TaskError, type TaskFailure } from './task-error';
 export type { ValueLookup } from './task-input';
-export type { TaskRecord } from './task-record';
+export { recordable, type TaskRecord } from './task-record';
 export {
   MachineError,
   type MachineFailure,
