@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Provider, ProviderPackage } from './provider';
+import { builtin } from './providers/builtin';
 import { unknownOnWire } from './wire';
 import { type Values, hasUnknown } from './values';
 
@@ -11,7 +12,7 @@ export class ProviderRegistry {
 
   /** @throws Error when the engine was given no such package */
   package(name: string): ProviderPackage {
-    const found = this.packages.find((candidate) => candidate.name === name);
+    const found = [builtin, ...this.packages].find((candidate) => candidate.name === name);
     if (found !== undefined) return found;
     const known = this.packages.map((candidate) => candidate.name).join(', ');
     throw new Error(`no provider for package "${name}": the engine was given ${known === '' ? 'none' : known}`);

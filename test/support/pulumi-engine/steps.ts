@@ -168,9 +168,10 @@ export class Steps {
     old: NonNullable<Target['old']>,
     diff: Diff,
   ): Promise<ResourceState> {
-    if (old.state.protect) {
+    // Taking the protection away and replacing go together in one run (pkg/resource/deploy/step_generator.go).
+    if (old.state.protect && target.protect) {
       throw new Error(
-        `it is protected and cannot be replaced, which a change of ${diff.replace.join(', ')} asks for. Set protect: false and run up first`,
+        `it is protected and cannot be replaced, which a change of ${diff.replace.join(', ')} asks for. Set protect: false`,
       );
     }
     // A new thing: nothing of the old one, such as a generated name, is taken over.

@@ -8,8 +8,6 @@ import {
   type Value,
   type Values,
   Secret,
-  Unknown,
-  changedKeys,
   hasUnknown,
   isMap,
   mirrorSecrets,
@@ -18,8 +16,12 @@ import {
   unwrap,
   without,
 } from '../../values';
+import { diffConfig } from './diff-config';
 import { changedPaths, forceNewPaths, touches } from './diff';
-import { Objects } from './objects';
+import { type ObjectOptions, Objects } from './objects';
+
+/** The objects of one cluster, as a provider writes and reads them. */
+export type ObjectStore = Pick<Objects, 'create' | 'update' | 'delete' | 'read'>;
 
 /** How to make the package. */
 export interface KubernetesOptions {
@@ -27,6 +29,8 @@ export interface KubernetesOptions {
   readonly kubeconfig?: string;
   /** How long to wait for an object where nobody says, in milliseconds; the real provider waits ten minutes. @default 60_000 */
   readonly awaitTimeoutMs?: number;
+  /** Objects of the cluster behind a server, in the place of those that the server has. @default the server is asked */
+  readonly connect?: (server: string, options: ObjectOptions) => ObjectStore;
 }
 
 /** The package `kubernetes`: objects on a real API server. */
@@ -38,45 +42,19 @@ export function kubernetesProvider(options: KubernetesOptions = {}): ProviderPac
   };
 }
 
-/** Another cluster replaces the provider, and with it every object. A constant `clusterIdentifier` says that it is the same one. */
-function diffConfig(before: Values, after: Values): Diff {
-  const changed = changedKeys(before, after);
-  const identifier = [before.clusterIdentifier, after.clusterIdentifier];
-  if (identifier.every((value) => value !== undefined)) {
-    return { changed, replace: changed.filter((key) => key === 'clusterIdentifier') };
-  }
-  const placed = changed.filter((key) => ['kubeconfig', 'context', 'cluster'].includes(key));
-  const unknownPlace = placed.some((key) => after[key] instanceof Unknown);
-  const moved = unknownPlace || JSON.stringify(clusterOf(before)) !== JSON.stringify(clusterOf(after));
-  return { changed, replace: moved ? placed : [] };
-}
-
-/** The settings of the cluster that a kubeconfig's context leads to. */
-function clusterOf(config: Values): unknown {
-  const text = config.kubeconfig === undefined ? undefined : unwrap(config.kubeconfig);
-  if (typeof text !== 'string') return undefined;
-  const parsed = load(text.includes('\n') || text.startsWith('{') ? text : readFileSync(text, 'utf8')) as {
-    'current-context'?: string;
-    contexts?: { name: string; context: { cluster: string } }[];
-    clusters?: { name: string; cluster: unknown }[];
-  };
-  const context = config.context === undefined ? parsed['current-context'] : unwrap(config.context);
-  const cluster = parsed.contexts?.find((one) => one.name === context)?.context.cluster;
-  return parsed.clusters?.find((one) => one.name === cluster)?.cluster;
-}
-
 function configured(config: Values, options: KubernetesOptions): Provider {
   const text = kubeconfigText(config, options);
   const access = clusterAccessFromText(withContext(text, config), 'the kubeconfig of the provider');
-  const client = createApiClient(access);
   const namespace = setting(config, 'namespace');
   const flag = (key: string): boolean => ['true', true].includes(setting(config, key) as string | boolean);
-  const objects = new Objects(client, {
+  const settings: ObjectOptions = {
     upsert: flag('upsertExistingObjects'),
     force: flag('enablePatchForce'),
     defaultNamespace: typeof namespace === 'string' ? namespace : (access.namespace ?? 'default'),
     awaitTimeoutMs: options.awaitTimeoutMs ?? 60_000,
-  });
+  };
+  const client = options.connect === undefined ? createApiClient(access) : undefined;
+  const objects = client === undefined ? options.connect!(access.server, settings) : new Objects(client, settings);
   const mutability = { configMaps: flag('enableConfigMapMutable'), secrets: flag('enableSecretMutable') };
   return {
     check: (request) => Promise.resolve({ inputs: check(request) }),
@@ -84,13 +62,19 @@ function configured(config: Values, options: KubernetesOptions): Provider {
     create: (request) => objects.create(request).then(({ id, outputs }) => ({ id, outputs: marked(outputs) })),
     update: (request) => objects.update(request).then(({ outputs }) => ({ outputs: marked(outputs) })),
     delete: (request) => objects.delete(request),
-    read: async ({ id, inputs }) => {
-      const found = (await objects.read(inputs, id)) as unknown as Values | undefined;
+    read: async ({ id, inputs, type }) => {
+      const found = (await objects.read({ ...typeOf(type), ...inputs }, id)) as unknown as Values | undefined;
       return found === undefined ? undefined : { inputs: found, outputs: marked(found) };
     },
     preview: (request) => Promise.resolve(preview(request)),
-    close: () => client.close(),
+    close: () => client?.close() ?? Promise.resolve(),
   };
+}
+
+/** What a type of Pulumi's says of the object, whose inputs say nothing where it is only read (`gvkFromURN`). */
+function typeOf(type: string): Values {
+  const [, apiVersion = '', kind = ''] = type.split(':');
+  return { apiVersion: apiVersion.replace(/^core\//, ''), kind };
 }
 
 /** Data of Secrets is secret, whatever the program says. A name is made where there is none. */
@@ -166,12 +150,13 @@ function setting(config: Values, key: string): Value | undefined {
 function kubeconfigText(config: Values, options: KubernetesOptions): string {
   const given = setting(config, 'kubeconfig');
   const fallback = options.kubeconfig ?? process.env.KUBECONFIG ?? join(homedir(), '.kube', 'config');
-  const place = typeof given === 'string' ? given : fallback;
+  const place = typeof given === 'string' && given !== '' ? given : fallback;
   return place.includes('\n') || place.startsWith('{') ? place : readFileSync(place, 'utf8');
 }
 
 function withContext(text: string, config: Values): string {
   const context = setting(config, 'context');
-  if (typeof context !== 'string') return text;
+  // An empty one overrides nothing (`Configure`).
+  if (typeof context !== 'string' || context === '') return text;
   return JSON.stringify({ ...(load(text) as object), 'current-context': context });
 }
