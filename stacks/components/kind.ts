@@ -46,6 +46,9 @@ interface AnyArgs {
  * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
  * objects of a namespace share is registered once on each cluster.
  *
+ * An object of a kind that acts by effects is protected, unless the options say `protect: false`: deleting a Cluster takes it off its machines, and
+ * Pulumi would do that because of another provider, too. Destroying the stack fails until the protection is taken away.
+ *
  * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it. Of children,
  * a field that another writer takes over keeps the value that the program gave last, since a program cannot know the live one: a MicroServiceDeploy
  * of 0 pods stays there when autoscaling is switched on, and its `replicas` do not come back by themselves when it is switched off. Both take more than
@@ -71,7 +74,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     const tree = { parent: this, ...handedOn(this, opts) };
     this.resources = asChildren
       ? this.children(name, given, stood, provider, tree)
-      : this.object(name, given, object, tree);
+      : this.object(name, given, object, tree, opts.protect);
     this.registerOutputs({ resources: [...this.resources.keys()] });
   }
 
@@ -87,6 +90,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     args: AnyArgs,
     object: KubeObject,
     tree: TreeOptions,
+    protect: boolean | undefined,
   ): ReadonlyMap<string, KubernetesObject> {
     const { kind, spec, timeoutSeconds } = args;
     const props = { kind, metadata: object.metadata, ...(spec === undefined ? {} : { spec }) };
@@ -94,6 +98,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     const constructs = new KindResource(new Chart(new App(), name), 'object', props as KindResourceProps<AnyKind>);
     resourceOptions(constructs, {
       scope: kind.scope,
+      ...(protect === undefined ? {} : { protect }),
       await: {
         ...(args.waitUntilReady === false ? {} : { waitFor: READY_CONDITION }),
         ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),

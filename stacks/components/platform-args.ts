@@ -31,17 +31,17 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNames
    */
   readonly guardedNamespaces?: readonly (pulumi.Input<string> | GuardedNamespaceArgs)[];
   /**
-   * Text of the cluster's kubeconfig. Kept as a secret, whether it was given as one or not.
-   * @default the kubeconfig file of whoever runs Pulumi, unless `provider` is among the options, or the parent has one
+   * Text of the cluster's kubeconfig. Only the cluster and the user of the context are kept, as a secret, with what the files hold that it names by
+   * absolute paths.
+   * @default the kubeconfig files of whoever runs Pulumi, as kubectl finds them, unless `provider` is among the options, or the parent has one
    */
   readonly kubeconfig?: pulumi.Input<string>;
-  /** Context of the kubeconfig. @default its current one */
+  /** Context of the kubeconfig. One that does not exist is an error. @default its current one */
   readonly context?: pulumi.Input<string>;
   /**
-   * Tells the cluster from others, whatever its kubeconfig says: another value replaces everything that is installed. Without it, a kubeconfig
-   * that is unknown in a preview would replace everything as well. Of a cluster that the same program makes, give the cluster's name: with a constant,
-   * the platform is not made anew on another cluster that takes its place.
-   * @default the component's name for a kubeconfig that is an Output; else Pulumi compares the kubeconfigs
+   * Tells the cluster from others, whatever its kubeconfig says, and without asking it. Another value is another cluster: all that is
+   * installed is created on the new one and removed from the old one. Of a cluster that the same program makes, give the cluster's name.
+   * @default the UID of the namespace `kube-system`. On another cluster the program then fails, before anything changes, and says how to move the platform
    */
   readonly clusterIdentifier?: string;
   /**

@@ -2,6 +2,8 @@ import { Provider } from '@pulumi/kubernetes/provider';
 import type { ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { mutableContent } from './bridge';
+import { connection, onItsCluster } from './cluster-identity';
+import { minimalKubeconfig } from './kubeconfig';
 import type { PlatformComponentArgs } from './platform-args';
 
 /** The ways to the cluster. */
@@ -86,7 +88,7 @@ function madeProviders(
   keepsNamespace: boolean,
 ): PlatformProviders {
   const options = providerOptions(opts);
-  const target = targetOf(name, args);
+  const target = targetOf(name, args, options);
   const main = new Provider(`${name}-cluster`, { ...target, ...careful }, options);
   const forNamespace = { ...target, ...(keepsNamespace ? takesOver : careful) };
   return {
@@ -96,19 +98,29 @@ function madeProviders(
   };
 }
 
-function targetOf(name: string, { kubeconfig, context, clusterIdentifier }: TargetArgs): ProviderArgs {
-  // The component's name alone: Pulumi compares it with nothing but what this provider had before, and another one replaces all that is
-  // installed. With the names of project and stack in it, `pulumi stack rename` would do that.
-  const identifier = clusterIdentifier ?? (isLater(kubeconfig) ? name : undefined);
-  return {
-    ...(kubeconfig === undefined ? {} : { kubeconfig: pulumi.secret(kubeconfig) }),
-    ...(context === undefined ? {} : { context }),
-    ...(identifier === undefined ? {} : { clusterIdentifier: identifier }),
-  };
+function targetOf(name: string, args: TargetArgs, options: pulumi.ResourceOptions): ProviderArgs {
+  const kubeconfig = kubeconfigOf(args);
+  const { clusterIdentifier } = args;
+  if (clusterIdentifier !== undefined) return connection(kubeconfig, clusterIdentifier);
+  // The component's name alone: with the names of project and stack in it, `pulumi stack rename` would replace all that is installed.
+  return connection(onItsCluster(name, kubeconfig, options), name);
+}
+
+/** @throws KubeconfigError where it is known already; else the Output fails with it */
+function kubeconfigOf({ kubeconfig, context }: TargetArgs): pulumi.Output<string> {
+  const read = (text: string | undefined, named: string | undefined): string =>
+    minimalKubeconfig({
+      ...(text === undefined ? {} : { text }),
+      ...(named === undefined ? {} : { context: named }),
+    });
+  if (isLater(kubeconfig) || isLater(context)) {
+    return pulumi.secret(pulumi.all([kubeconfig, context]).apply(([text, named]) => read(text, named)));
+  }
+  return pulumi.secret(read(kubeconfig, context));
 }
 
 /** Whether a value may be unknown in a preview. */
-function isLater(value: unknown): boolean {
+function isLater<T>(value: pulumi.Input<T> | undefined): value is Promise<T> | pulumi.OutputInstance<T> {
   return typeof value === 'object' && value !== null;
 }
 

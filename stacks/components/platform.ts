@@ -22,11 +22,12 @@ const ESTABLISHED_SECONDS = 120;
  * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
  *   namespaces that were created, and the operators' namespace if one of them keeps its state there, as a provisioner does. A later `up` takes
  *   them over again.
- * - A preview needs no cluster; with `monitoring`, it reads the CRDs of the Prometheus operator, and fails without them.
+ * - Another cluster than the one that the platform is installed on is refused, before anything changes: see `clusterIdentifier`. A preview asks
+ *   the cluster for nothing but who it is, and with `monitoring` for the CRDs of the Prometheus operator, without which it fails.
  *
  * Caveats: an operator that keeps state and is taken out of the platform takes that hold off its namespace. Destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
  *
- * Errors: InvalidPropsError with all that is wrong with the platform; BridgeError.
+ * Errors: InvalidPropsError with all that is wrong with the platform; KubeconfigError where a kubeconfig leads nowhere; BridgeError.
  */
 export class PlatformComponent extends pulumi.ComponentResource {
   /** Namespace of the operators. */

@@ -11,6 +11,7 @@ import { describeObject, validateObject } from '../../../constructs/core/validat
 import { keepNulls } from '../../../constructs/crd/keep-nulls';
 import { withMetadata } from './manifest';
 import type { Manifest } from './manifest';
+import { resourceOptions } from './options';
 import { onceResolved } from './resolved-checks';
 import { holdsToken } from './token-text';
 
@@ -35,7 +36,8 @@ export interface KindResourceProps<K extends AnyKind> {
  * `CustomResource`.
  *
  * Guarantees: what is known while the program runs is checked then; what depends on Outputs is checked as soon as they are known,
- * before the object is registered: in a preview, if they are known there.
+ * before the object is registered: in a preview, if they are known there. An object of a kind that acts by effects, such as a Cluster, is
+ * protected unless `resourceOptions` says otherwise: Pulumi refuses to delete it, and to replace it because its provider was replaced.
  *
  * Errors: InvalidObjectError. Where an Output is secret, it names fields only.
  */
@@ -50,6 +52,7 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     super(scope, id, object);
     this.definition = props.kind;
     this.written = spec;
+    if (props.kind.effects.length > 0) resourceOptions(this, { protect: true });
     onceResolved(this, (resolved) => problemsOf(props.kind, resolved as unknown as KubeObject));
   }
 

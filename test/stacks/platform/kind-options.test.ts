@@ -2,6 +2,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { HelloApp, MicroServiceDeploy } from '../../../constructs';
 import { KindComponent, PlatformComponent } from '../../../stacks/components';
 import { named, run } from '../bridge/engine';
+import { KUBECONFIG } from './kubeconfigs';
 
 const metadata = { name: 'web', namespace: 'shop' };
 const spec = { image: 'nginx:1.27' };
@@ -18,7 +19,7 @@ describe('on a platform', () => {
     ['with its options', (platform: PlatformComponent) => platform.objectOptions],
   ])('%s, it goes to the same cluster after the operators', async (_, options) => {
     const registrations = await run(() => {
-      const platform = new PlatformComponent('kindred', { kubeconfig: 'text', operators });
+      const platform = new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators });
       new KindComponent('web', { kind: HelloApp, metadata, spec }, options(platform));
     });
     const object = registrations.find(({ type }) => type === 'kubernetes:apps.anupam.com/v1:HelloApp');
@@ -29,7 +30,7 @@ describe('on a platform', () => {
 
   test('as children, too, and what they share', async () => {
     const registrations = await run(() => {
-      const platform = new PlatformComponent('kindred', { kubeconfig: 'text', operators });
+      const platform = new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators });
       const shop = { msName: 'shop', fullName: 'shop-v1', version: '1.0', path: 'v1', image: 'shop:1.0' };
       const parent = team('shops', platform);
       new KindComponent('shop', { kind: MicroServiceDeploy, metadata, spec: shop, as: 'children' }, { parent });

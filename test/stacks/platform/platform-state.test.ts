@@ -5,6 +5,9 @@ import { PlatformComponent } from '../../../stacks/components';
 import type { PlatformComponentArgs } from '../../../stacks/components';
 import { named, run } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
+import { useKubeconfigFile } from './kubeconfigs';
+
+useKubeconfigFile();
 
 const operator = { name: 'operator', image: 'op:1', kinds: [HelloApp] };
 const keeper = provisioner({ image: 'pro:1', kinds: [Cluster, Kubeconfig] });
@@ -72,9 +75,13 @@ describe("the operators' namespace", () => {
     expect(await given(['main', 'crds', 'namespaces'])).toMatchObject({ retainOnDelete: true, way: 'namespaces' });
   });
 
-  test('that somebody else creates needs no provider', async () => {
+  test('that somebody else creates needs no provider of its own', async () => {
     const registrations = await platform({ operators: [operator, keeper], createNamespace: false });
     const providers = registrations.filter(({ type }) => type.startsWith('pulumi:providers'));
-    expect(providers.map(({ name }) => name).sort()).toEqual(['kindred-cluster', 'kindred-retained']);
+    expect(providers.map(({ name }) => name).sort()).toEqual([
+      'kindred-cluster',
+      'kindred-identity',
+      'kindred-retained',
+    ]);
   });
 });

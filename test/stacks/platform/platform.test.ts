@@ -7,19 +7,28 @@ import { App, Testing } from 'cdk8s';
 import type { KubeObject } from '../../../constructs';
 import { UNKNOWN, dependencyNames, named, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
+import { KUBECONFIG, MINIMAL, useKubeconfigFile } from './kubeconfigs';
 import { unknownOutput } from './unknown';
+
+useKubeconfigFile();
 
 const CRD = 'kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition';
 const crd = `kindred/crds/${HelloApp.crdName}`;
 const operators = [{ name: 'operator', image: 'registry.example.com/op:1', kinds: [HelloApp, Foo] }];
 const guardedNamespaces = ['shop', { name: 'made', create: true }];
-const args: PlatformComponentArgs = { kubeconfig: 'text', operators, guardedNamespaces };
+const args: PlatformComponentArgs = { kubeconfig: KUBECONFIG, operators, guardedNamespaces };
 
 /** For platforms whose providers know the cluster. */
 const rest: PlatformComponentArgs = { operators };
 
 const platform = (changes: Partial<PlatformComponentArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
   new PlatformComponent('kindred', { ...args, ...changes }, opts);
+
+/** Without what tells the cluster. */
+const ofPlatform = (registrations: readonly Registration[]): readonly Registration[] =>
+  registrations.filter(
+    ({ type, name, custom }) => custom && !type.startsWith('pulumi:') && name !== 'kindred-identity',
+  );
 
 function providerOf(registrations: readonly Registration[], name: string): string {
   const urn = named(registrations, name).provider.replace(/::[^:]+$/, '');
@@ -46,7 +55,7 @@ describe('the resources', () => {
     const expected = Testing.synth(
       new Platform(new App(), 'kindred', { operators, guardedNamespaces }),
     ) as KubeObject[];
-    const objects = registrations.filter(({ type, custom }) => custom && !type.startsWith('pulumi:'));
+    const objects = ofPlatform(registrations);
     const plain = objects.map(({ object }) => {
       const { metadata, ...rest } = object as KubeObject;
       const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !key.startsWith('pulumi.com/'));
@@ -102,7 +111,7 @@ describe('the resources', () => {
     const registrations = await run(() => platform());
     const kept = registrations.filter(({ retainOnDelete }) => retainOnDelete).map(({ name }) => name);
     expect(kept.sort()).toEqual([`kindred/crds/${Foo.crdName}`, crd, 'kindred/guardrails/made/namespace'].sort());
-    const objects = registrations.filter(({ type, custom }) => custom && !type.startsWith('pulumi:'));
+    const objects = ofPlatform(registrations);
     for (const { name, retainOnDelete } of objects) {
       const other = name === 'kindred/namespace' ? 'kindred-namespace' : 'kindred-cluster';
       expect(providerOf(registrations, name)).toBe(retainOnDelete ? 'kindred-retained' : other);
@@ -128,19 +137,20 @@ describe('the cluster', () => {
   const providers = ['kindred-cluster', 'kindred-namespace', 'kindred-retained'];
 
   test('a kubeconfig is a secret, however it was given', async () => {
-    for (const kubeconfig of ['text', pulumi.secret('text'), pulumi.output('text')]) {
+    for (const kubeconfig of [KUBECONFIG, pulumi.secret(KUBECONFIG), pulumi.output(KUBECONFIG)]) {
       const registrations = await run(() => platform({ kubeconfig }));
-      for (const name of providers) expect(named(registrations, name).object['kubeconfig']).toEqual(wrapped('text'));
+      for (const name of providers) expect(named(registrations, name).object['kubeconfig']).toEqual(wrapped(MINIMAL));
     }
   });
 
-  test('one from an Output has an identifier at once, a text is compared by Pulumi', async () => {
-    const later = await run(() => platform({ kubeconfig: pulumi.output('text') }));
-    const now = await run(() => platform());
-    for (const name of providers) {
-      expect(named(later, name).object['clusterIdentifier']).toBe(identifier);
-      expect(named(now, name).object).not.toHaveProperty('clusterIdentifier');
+  test('has an identifier that no kubeconfig changes, and which may be given', async () => {
+    for (const kubeconfig of [KUBECONFIG, pulumi.output(KUBECONFIG)]) {
+      const registrations = await run(() => platform({ kubeconfig }));
+      for (const name of providers) expect(named(registrations, name).object['clusterIdentifier']).toBe(identifier);
     }
+    const given = await run(() => platform({ clusterIdentifier: 'prod' }));
+    for (const name of providers) expect(named(given, name).object['clusterIdentifier']).toBe('prod');
+    expect(given.filter(({ name }) => name === 'kindred-identity')).toEqual([]);
   });
 
   test('an unknown kubeconfig leaves everything else known in a preview', async () => {
@@ -173,7 +183,7 @@ describe('the cluster', () => {
 
   test.each([
     ['a provider without one for CRDs', {}, 'both `provider`'],
-    ['a provider besides a kubeconfig', { kubeconfig: 'text' }, 'leave kubeconfig'],
+    ['a provider besides a kubeconfig', { kubeconfig: KUBECONFIG }, 'leave kubeconfig'],
   ])('%s is refused', async (_, changes, message) => {
     await run(() => {
       const provider = new Provider('one', {});
@@ -208,7 +218,7 @@ describe('the cluster', () => {
     test('is not meant where a cluster is named', async () => {
       const registrations = await run(() => below({ context: 'prod' }));
       expect(providerOf(registrations, 'kindred/namespace')).toBe('kindred-namespace');
-      expect(named(registrations, 'kindred-namespace').object).toMatchObject({ context: 'prod' });
+      expect(named(registrations, 'kindred-namespace').object['kubeconfig']).toEqual(wrapped(MINIMAL));
     });
   });
 

@@ -4,10 +4,12 @@ import { DEFAULT_NAMESPACE } from '../../../constructs/platform';
 import type { ProgramOutputs } from '../../../stacks/program';
 import { named, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
+import { KUBECONFIG, MINIMAL, useKubeconfigFile } from '../platform/kubeconfigs';
+
+useKubeconfigFile();
 
 type Program = ProgramOutputs;
 
-const KUBECONFIG = 'apiVersion: v1\nkind: Config\ncurrent-context: a\n# CANARY-kubeconfig\n';
 const SSH_KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY-key\n-----END OPENSSH PRIVATE KEY-----\n';
 const node = (address: string, ...roles: readonly string[]): object => ({
   ...{ address, user: 'root', roles },
@@ -66,8 +68,7 @@ describe('on an existing cluster', () => {
   test('a context: the platform, and nothing else', async () => {
     const { registrations, outputs } = await runStack({ context: 'prod' });
     for (const name of ['kindred-cluster', 'kindred-retained']) {
-      expect(named(registrations, name).object).toMatchObject({ context: 'prod' });
-      expect(named(registrations, name).object).not.toHaveProperty('kubeconfig');
+      expect(named(registrations, name).object['kubeconfig']).toEqual(wrapped(MINIMAL));
     }
     expect(ofKind(registrations, 'CustomResourceDefinition')).toHaveLength(kinds.length);
     expect(ofKind(registrations, 'Deployment')).toHaveLength(1);
@@ -85,8 +86,8 @@ describe('on an existing cluster', () => {
   test('a kubeconfig is an output, and a secret; it stands in the clear nowhere', async () => {
     const { registrations, outputs } = await runStack({ kubeconfig: KUBECONFIG }, { secretKeys: ['kubeconfig'] });
     expect(await valueOf(outputs.kubeconfig!)).toEqual({ value: KUBECONFIG, secret: true });
-    expect(named(registrations, 'kindred-cluster').object['kubeconfig']).toEqual(wrapped(KUBECONFIG));
-    expect(JSON.stringify(registrations).split('CANARY')).toHaveLength(4);
+    expect(named(registrations, 'kindred-cluster').object['kubeconfig']).toEqual(wrapped(MINIMAL));
+    expect(JSON.stringify(registrations).split('CANARY')).toHaveLength(5);
   });
 
   test('samples come after the operator, in a namespace of their own', async () => {

@@ -41,7 +41,8 @@ export async function runProgram(program: Program, context: ProgramContext, over
       const clients = [sdkSettings.getMonitor(), sdkSettings.getEngine()] as unknown as { close(): void }[];
       // The clients of a program that is left where it stands stay: what it asks for still must fail as the SDK expects.
       const done = drained(program).finally(() => clients.forEach((client) => client.close()));
-      await Promise.race([done, over]);
+      // What waits for a resource that failed so waits for ever: the real process ends then, as nothing keeps it.
+      await Promise.race([done, over, unhandled.any]);
     });
   } finally {
     await unhandled.stop();
@@ -81,8 +82,12 @@ function ignoreEndedEngines(): void {
 /** Errors in `apply` and in resources' inputs reach nobody's `await`; the SDK relies on the process to notice them. */
 class UnhandledRejections {
   private readonly errors = new Set<unknown>();
+  private tell: () => void = () => undefined;
+  /** Resolves at the first. */
+  readonly any = new Promise<void>((resolve) => (this.tell = resolve));
   private readonly listener = (reason: unknown, promise: Promise<unknown>): void => {
     this.errors.add(reason);
+    if (!isGrpcEnd(reason)) this.tell();
     // Handled now: the test itself has not failed.
     promise.catch(() => undefined);
   };
