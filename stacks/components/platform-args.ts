@@ -51,7 +51,7 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNames
    */
   readonly crdProvider?: pulumi.ProviderResource;
   /**
-   * For the operators' namespace, where the options name a `provider` and an operator keeps its state there: one of the same cluster with
+   * For the operators' namespace, where the options name a `provider` and the namespace is kept: one of the same cluster with
    * `upsertExistingObjects` and `enablePatchForce`. Without these, a platform that was destroyed cannot be made again, since the namespace stayed.
    * Another provider than before makes Pulumi replace the namespace: it deletes it, with all that is in it.
    * @default `provider`, or made from `kubeconfig` and `context`
@@ -59,6 +59,14 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNames
   readonly namespaceProvider?: pulumi.ProviderResource;
   /** How long to wait until each operator is available, or gone, in seconds. @default 600, which is Pulumi's */
   readonly timeoutSeconds?: number;
+  /**
+   * Whether the operators' namespace stays when the stack is destroyed, and is taken over by the next `up` if it stands. It does so with
+   * all that is in it: state of a provisioner, and what others put there. With false, deleting it deletes all of that, and one that
+   * stands already makes the first `up` fail. Changing it takes a run of its own, before the one that removes the namespace.
+   * Only where the platform creates the namespace.
+   * @default true
+   */
+  readonly keepNamespace?: boolean;
   /** Refuse to delete CRDs. Destroying the stack then fails until it is false. @default false: they stay in the cluster anyway */
   readonly protect?: boolean;
 }

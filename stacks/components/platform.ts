@@ -20,12 +20,12 @@ const ESTABLISHED_SECONDS = 120;
  * - Created in the order namespace, CRDs (served), permissions, operators (available), and destroyed in the reverse order; objects that
  *   take {@link objectOptions} come after the operators and go before them, so that their finalizers are seen to.
  * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
- *   namespaces that were created, and the operators' namespace if one of them keeps its state there, as a provisioner does. A later `up` takes
- *   them over again.
+ *   namespaces that were created, and the operators' namespace unless `keepNamespace` is false. A later `up` takes them over again. So
+ *   `createNamespace: false` leaves the namespace to others, with all that is in it.
  * - Another cluster than the one that the platform is installed on is refused, before anything changes: see `clusterIdentifier`. A preview asks
  *   the cluster for nothing but who it is, and with `monitoring` for the CRDs of the Prometheus operator, without which it fails.
  *
- * Caveats: an operator that keeps state and is taken out of the platform takes that hold off its namespace. Destroying the stack leaves CRDs behind; to be rid of them, and of all objects of the kinds: `kubectl delete crd`.
+ * Caveats: destroying the stack leaves CRDs and namespaces behind; to be rid of them, and of all objects in them: `kubectl delete`.
  *
  * Errors: InvalidPropsError with all that is wrong with the platform; KubeconfigError where a kubeconfig leads nowhere; BridgeError.
  */
@@ -45,7 +45,7 @@ export class PlatformComponent extends pulumi.ComponentResource {
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const platform = platformOf(name, args);
-    const keepsNamespace = args.operators.some((operator) => keepsState(operator, platform.operatorNamespace));
+    const keepsNamespace = namespaceStays(name, args);
     const providers = platformProviders(name, args, opts, keepsNamespace);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
       ...opts,
@@ -131,6 +131,7 @@ const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
   'clusterIdentifier',
   'crdProvider',
   'namespaceProvider',
+  'keepNamespace',
   'protect',
   'timeoutSeconds',
 ];
@@ -177,10 +178,14 @@ function replicasOf(platform: string, operator: string, value: number): number {
   throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
 }
 
-/** Whether an operator keeps what it knows in a namespace: no operator needs to make Secrets there for anything else. */
-function keepsState({ extraRules }: PlatformOperatorArgs, namespace: string): boolean {
-  const rules = extraRules?.[namespace] ?? [];
-  return rules.some(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('create'));
+/** @throws TypeError when it is said of a namespace that the platform does not create */
+function namespaceStays(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
+  if (createNamespace === false && keepNamespace !== undefined) {
+    throw new TypeError(
+      `PlatformComponent ${name}: keepNamespace says what becomes of a namespace that the platform creates; leave it out with createNamespace: false`,
+    );
+  }
+  return keepNamespace ?? true;
 }
 
 interface Settings {

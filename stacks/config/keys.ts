@@ -187,8 +187,7 @@ export const configKeys = {
   }),
   namespace: key({
     shape: 'a DNS label',
-    meaning:
-      'Namespace of the operator. It is created, and deleted with the stack unless the provisioner keeps its state there.',
+    meaning: 'Namespace of the operator. It is created, or taken over if it stands, and stays when the stack goes.',
     default: 'kindred-system',
     example: 'namespace kindred-system',
     schema: label,

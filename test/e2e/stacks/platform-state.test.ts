@@ -4,6 +4,7 @@ import { Cluster, HelloApp } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
 import { kubectl, useControlPlane } from '../../../local/testing';
 import { PlatformComponent } from '../../../stacks/components';
+import type { PlatformComponentArgs } from '../../../stacks/components';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 
 jest.setTimeout(300_000);
@@ -13,11 +14,14 @@ const plane = useControlPlane({ components: 'full' });
 const operator = { name: 'operator', image: 'registry.test/op:1', replicas: 1, kinds: [HelloApp] };
 const keeper = provisioner({ image: 'registry.test/pro:1', replicas: 1, kinds: [Cluster] });
 
+type Operator = typeof keeper;
+
 const platform =
-  (...operators: readonly (typeof keeper)[]) =>
+  (first: Operator | Partial<PlatformComponentArgs>, ...rest: readonly Operator[]) =>
   () => {
     const kubeconfig = readFileSync(plane.adminKubeconfig, 'utf8');
-    new PlatformComponent('kindred', { kubeconfig, operators });
+    const [operators, args] = 'image' in first ? [[first, ...rest], {}] : [rest, first];
+    new PlatformComponent('kindred', { kubeconfig, operators, ...args });
     return {};
   };
 
@@ -60,15 +64,37 @@ test("a provisioner's state outlives it: with its platform, and with a platform 
 
   const removed = await engine.up(platform(operator));
   expect(removed.changes.filter(({ name }) => name === 'kindred/namespace')).toEqual([]);
-  expect(await uidOf(...state)).toBe(kept);
   await engine.destroy();
-  expect(await run('get', '--ignore-not-found', ...namespace)).toBe('');
+  expect(await uidOf(...state)).toBe(kept);
 });
 
-test('a namespace that the stack did not make is not taken over where no state is kept', async () => {
-  await run('create', ...namespace);
+test('a namespace that somebody else keeps from now on loses nothing, and may be given back', async () => {
   const engine = new Engine({ providers: [kubernetesProvider()] });
-  await expect(engine.up(platform(operator))).rejects.toThrow(/kindred\/namespace: .*already exists/);
+  await engine.up(platform(operator));
+  await run('create', 'configmap', '-n', 'kindred-system', 'of-others');
+  const others = ['configmap', '-n', 'kindred-system', 'of-others'];
+  const before = await uidOf(...others);
+  const deployment = ['deployment', '-n', 'kindred-system', 'kindred-operator'];
+  const installed = await uidOf(...deployment);
+  for (const createNamespace of [false, true, false]) {
+    await engine.up(platform({ createNamespace }, operator));
+    expect((await engine.up(platform({ createNamespace }, operator))).summary).toEqual([]);
+    expect([await uidOf(...others), await uidOf(...deployment)]).toEqual([before, installed]);
+  }
+  await engine.destroy();
+  expect(await uidOf(...others)).toBe(before);
+  await run('delete', ...namespace);
+});
+
+test('a namespace that is not to stay goes with the stack, and one that stands already is not taken over', async () => {
+  const engine = new Engine({ providers: [kubernetesProvider()] });
+  await engine.up(platform({ keepNamespace: false }, operator));
+  await engine.destroy();
+  expect(await run('get', '--ignore-not-found', ...namespace)).toBe('');
+  await run('create', ...namespace);
+  await expect(engine.up(platform({ keepNamespace: false }, operator))).rejects.toThrow(
+    /kindred\/namespace: .*already exists/,
+  );
   expect(await run('get', ...namespace, '--show-labels')).not.toContain('pod-security');
 });
 

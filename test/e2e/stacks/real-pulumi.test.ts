@@ -50,7 +50,7 @@ describeWhere('the stack under the real pulumi CLI', () => {
     expect(await get('deployment', '-n', 'kindred-system', '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('3');
   });
 
-  test('destroy leaves the CRDs, the guarded namespace and the objects; up takes them over', async () => {
+  test('destroy leaves the CRDs, the namespaces and the objects; up takes them over', async () => {
     const object = {
       ...{ apiVersion: HelloApp.apiVersion, kind: HelloApp.kind },
       ...{ metadata: { name: 'kept', namespace: 'shop' }, spec: { image: 'nginx' } },
@@ -59,8 +59,12 @@ describeWhere('the stack under the real pulumi CLI', () => {
     const uid = ['helloapp', 'kept', '-n', 'shop', '-o', 'jsonpath={.metadata.uid}'];
     const before = await get(...uid);
 
+    const namespace = ['namespace', 'kindred-system', '-o', 'jsonpath={.metadata.uid}'];
+    const home = await get(...namespace);
+
     await stack.destroy();
-    expect(await get('namespace', 'kindred-system')).toContain('not found');
+    expect(await get('all', '-n', 'kindred-system', '-o', 'name')).toBe('');
+    expect(await get(...namespace)).toBe(home);
     expect(await get(...uid)).toBe(before);
     // Somebody has changed in the meantime what stayed behind, and owns the field now.
     const patch = JSON.stringify({ spec: { names: { categories: ['other'] } } });

@@ -27,39 +27,29 @@ function namespaceOf(registrations: readonly Registration[]) {
 }
 
 describe("the operators' namespace", () => {
-  test('stays where an operator keeps its state in it, and is taken over', async () => {
-    expect(namespaceOf(await platform({ operators: [operator, keeper] }))).toMatchObject({
+  test.each([
+    ['with a provisioner', [operator, keeper]],
+    ['without one', [operator]],
+  ] as const)('stays when the platform goes, and is taken over, %s', async (_, operators) => {
+    expect(namespaceOf(await platform({ operators }))).toMatchObject({
       ...{ retainOnDelete: true, way: 'kindred-namespace', takesOver: 'true' },
       metadata: { name: 'kindred-system', annotations: { 'pulumi.com/patchFieldManager': 'kindred-platform' } },
     });
   });
 
-  test.each([
-    ['no operator keeps state', [operator]],
-    [
-      'an operator makes Secrets elsewhere',
-      [{ ...operator, extraRules: { elsewhere: [{ apiGroups: [''], resources: ['secrets'], verbs: ['create'] }] } }],
-    ],
-    [
-      'an operator only reads Secrets',
-      [
-        {
-          ...operator,
-          extraRules: { 'kindred-system': [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] },
-        },
-      ],
-    ],
-  ] as const)('goes with the platform where %s, and one that stands already is not touched', async (_, operators) => {
-    expect(namespaceOf(await platform({ operators }))).toMatchObject({ retainOnDelete: false, takesOver: 'false' });
+  // Another provider would make Pulumi replace the namespace: take it over, and then delete it.
+  test('has the same provider and says the same when it is not to stay, and one that stands is not touched', async () => {
+    const [stays, goes] = [namespaceOf(await platform({})), namespaceOf(await platform({ keepNamespace: false }))];
+    expect(goes).toEqual({ ...stays, retainOnDelete: false, takesOver: 'false' });
   });
 
-  // Another provider would make Pulumi replace the namespace: take it over, and then delete it.
-  test('has the same provider and says the same, whether it stays or not', async () => {
-    const [goes, stays] = [
-      namespaceOf(await platform({})),
-      namespaceOf(await platform({ operators: [operator, keeper] })),
-    ];
-    expect(stays).toEqual({ ...goes, retainOnDelete: true, takesOver: 'true' });
+  test('cannot be kept by a platform that does not create it', async () => {
+    for (const keepNamespace of [true, false]) {
+      await run(() => {
+        const args = { context: 'a', operators: [operator], createNamespace: false, keepNamespace };
+        expect(() => new PlatformComponent('kindred', args)).toThrow(/leave it out with createNamespace: false/);
+      });
+    }
   });
 
   test('with providers of the program, has theirs', async () => {

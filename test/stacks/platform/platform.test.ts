@@ -107,14 +107,16 @@ describe('the resources', () => {
     expect(services[0]?.object).toMatchObject({ metadata: { annotations: { 'pulumi.com/skipAwait': 'true' } } });
   });
 
-  test('CRDs and guarded namespaces that were made stay in the cluster, and are taken over; nothing else', async () => {
+  test('CRDs and namespaces that were made stay in the cluster, and are taken over; nothing else', async () => {
     const registrations = await run(() => platform());
     const kept = registrations.filter(({ retainOnDelete }) => retainOnDelete).map(({ name }) => name);
-    expect(kept.sort()).toEqual([`kindred/crds/${Foo.crdName}`, crd, 'kindred/guardrails/made/namespace'].sort());
+    expect(kept.sort()).toEqual(
+      [`kindred/crds/${Foo.crdName}`, crd, 'kindred/guardrails/made/namespace', 'kindred/namespace'].sort(),
+    );
     const objects = ofPlatform(registrations);
     for (const { name, retainOnDelete } of objects) {
-      const other = name === 'kindred/namespace' ? 'kindred-namespace' : 'kindred-cluster';
-      expect(providerOf(registrations, name)).toBe(retainOnDelete ? 'kindred-retained' : other);
+      const keeps = name === 'kindred/namespace' ? 'kindred-namespace' : 'kindred-retained';
+      expect(providerOf(registrations, name)).toBe(retainOnDelete ? keeps : 'kindred-cluster');
     }
     expect(named(registrations, 'kindred-retained').object).toMatchObject({
       upsertExistingObjects: 'true',
