@@ -1,50 +1,55 @@
-import { Engine, kubernetesProvider } from '../support/pulumi-engine';
+import { Engine, MemoryCluster, memoryClusters } from '../support/pulumi-engine';
 import type { ProviderPackage, Value } from '../support/pulumi-engine';
 
-/** A kubeconfig of a cluster that nobody asks. */
-export const KUBECONFIG = JSON.stringify({
-  ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'a' },
-  contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-  clusters: [{ name: 'a', cluster: { server: 'https://127.0.0.1:1' } }],
-  users: [{ name: 'a', user: { token: 'none' } }],
-});
+const SERVER = 'https://127.0.0.1:1';
+/** Those of others, in which a program makes objects. */
+const NAMESPACES = ['default', 'shop'];
 
-/** What stands in a {@link MemoryCluster} besides what a program makes, and how fast it is. */
-export interface MemoryClusterOptions {
-  /** CRDs that a program may read. @default none */
+/** A kubeconfig of the cluster of an {@link ObservedCluster}. */
+export const KUBECONFIG = MemoryCluster.kubeconfig({ a: new MemoryCluster(SERVER) });
+
+/** What stands in an {@link ObservedCluster} besides what a program makes, and how fast it is. */
+export interface ObservedClusterOptions {
+  /** Names of CRDs that a program may read. @default none */
   readonly crds?: readonly string[];
   /** What creating an object waits for, by the name of its resource. @default nothing */
   readonly slow?: (name: string) => Promise<void>;
 }
 
-/** A cluster in memory, which keeps what it is given. What changes and what is replaced is decided as for a real one. */
-export class MemoryCluster {
+/** A cluster in memory, with what a program did to it. */
+export class ObservedCluster {
   /** What was done to objects, as `op name`, in that order. */
   readonly done: string[] = [];
   readonly engine: Engine;
 
-  constructor({ crds = [], slow = () => Promise.resolve() }: MemoryClusterOptions = {}) {
-    const real = kubernetesProvider();
+  constructor({ crds = [], slow = () => Promise.resolve() }: ObservedClusterOptions = {}) {
+    const cluster = new MemoryCluster(SERVER);
+    for (const name of NAMESPACES) cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    for (const name of crds)
+      cluster.put({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name } });
+    const clusters = memoryClusters(cluster);
     const did = (op: string, name: string): number => this.done.push(`${op} ${name}`);
     const kubernetes: ProviderPackage = {
-      ...real,
-      configure: async (config: Readonly<Record<string, Value>>) => ({
-        ...(await real.configure({ kubeconfig: KUBECONFIG, ...config })),
-        create: async ({ name, inputs }) => {
-          did('create', name);
-          await slow(name);
-          return { id: name, outputs: inputs };
-        },
-        update: ({ name, inputs }) => {
-          did('update', name);
-          return Promise.resolve({ outputs: inputs });
-        },
-        delete: ({ name }) => {
-          did('delete', name);
-          return Promise.resolve();
-        },
-        read: ({ id, inputs }) => Promise.resolve(crds.includes(id) ? { inputs, outputs: inputs } : undefined),
-      }),
+      ...clusters,
+      configure: async (config: Readonly<Record<string, Value>>) => {
+        const provider = await clusters.configure({ kubeconfig: KUBECONFIG, ...config });
+        return {
+          ...provider,
+          create: async (request) => {
+            did('create', request.name);
+            await slow(request.name);
+            return provider.create(request);
+          },
+          update: (request) => {
+            did('update', request.name);
+            return provider.update!(request);
+          },
+          delete: (request) => {
+            did('delete', request.name);
+            return provider.delete(request);
+          },
+        };
+      },
     };
     this.engine = new Engine({ providers: [kubernetes] });
   }

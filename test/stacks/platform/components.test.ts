@@ -4,7 +4,7 @@ import { ConstructResources, KindComponent, PlatformComponent } from '../../../s
 import type { PlatformComponentArgs } from '../../../stacks/components';
 import { Secret } from '../../support/pulumi-engine';
 import { dependencyNames, run } from '../bridge/engine';
-import { KUBECONFIG, MemoryCluster } from '../memory-cluster';
+import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
 
 const args: PlatformComponentArgs = {
   kubeconfig: KUBECONFIG,
@@ -24,7 +24,7 @@ const program =
   };
 
 test('components give their arguments and what they made to the state; no way to the cluster is among them', async () => {
-  const { engine } = new MemoryCluster();
+  const { engine } = new ObservedCluster();
   await engine.up(program());
   const of = (name: string, type: string) => {
     const found = engine.state.resources.find((one) => one.urn.endsWith(`${type}::${name}`));
@@ -60,7 +60,7 @@ test('transformations see the arguments, those of the program too', async () => 
 });
 
 test('a stack whose components gave nothing to the state yet changes nothing on the cluster', async () => {
-  const { engine, done } = new MemoryCluster();
+  const { engine, done } = new ObservedCluster();
   // What an earlier SDK did. Source: @pulumi/pulumi, `ComponentResource`.
   process.env['PULUMI_NODEJS_SKIP_COMPONENT_INPUTS'] = '1';
   try {

@@ -4,7 +4,7 @@ import { PlatformComponent, outputs } from '../../../stacks/components';
 import type { PlatformComponentArgs } from '../../../stacks/components';
 import { UNKNOWN, named, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
-import { KUBECONFIG, MemoryCluster } from '../memory-cluster';
+import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
 import { unknownOutput } from './unknown';
 
 const operator = { name: 'operator', image: 'op:1', kinds: [HelloApp] };
@@ -70,7 +70,7 @@ describe('Outputs in the arguments of a platform', () => {
   });
 
   test('in place of a value change nothing that is installed', async () => {
-    const { engine, done } = new MemoryCluster();
+    const { engine, done } = new ObservedCluster();
     const program = (namespace: pulumi.Input<string>, replicas: pulumi.Input<number>) => () => {
       platform({ namespace, operators: [{ ...operator, replicas }] });
       return {};

@@ -3,7 +3,7 @@ import { HelloApp } from '../../../constructs';
 import { KindComponent, PlatformComponent } from '../../../stacks/components';
 import type { PlatformComponentArgs } from '../../../stacks/components';
 import { named, run } from '../bridge/engine';
-import { KUBECONFIG, MemoryCluster } from '../memory-cluster';
+import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
 
 const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
 const platform =
@@ -17,7 +17,7 @@ describe('monitoring without the Prometheus operator', () => {
   const both = ['podmonitors.monitoring.coreos.com', 'prometheusrules.monitoring.coreos.com'];
 
   test.each(['preview', 'up'] as const)('fails at once in %s, and names the CRD', async (way) => {
-    const { engine, done } = new MemoryCluster({ crds: [both[0]!] });
+    const { engine, done } = new ObservedCluster({ crds: [both[0]!] });
     await expect(engine[way](platform({ monitoring: {} }))).rejects.toThrow(
       /kindred\/needs-the-prometheus-operator\/prometheusrules\.monitoring\.coreos\.com/,
     );
@@ -25,7 +25,7 @@ describe('monitoring without the Prometheus operator', () => {
   });
 
   test('is switched on and off where it stands; only what is used is asked for', async () => {
-    const { engine, done } = new MemoryCluster({ crds: both });
+    const { engine, done } = new ObservedCluster({ crds: both });
     await engine.up(platform());
     const on = await engine.up(platform({ monitoring: {} }));
     expect(on.summary).toHaveLength(2);
@@ -38,12 +38,12 @@ describe('monitoring without the Prometheus operator', () => {
     ]);
     expect((await engine.up(platform())).summary).toEqual([]);
 
-    const { engine: other } = new MemoryCluster({ crds: [both[0]!] });
+    const { engine: other } = new ObservedCluster({ crds: [both[0]!] });
     await other.up(platform({ monitoring: { prometheusRule: false } }));
   });
 
   test('is not looked for in a preview while what the platform depends on is still to be made', async () => {
-    const { engine } = new MemoryCluster();
+    const { engine } = new ObservedCluster();
     const after = () => {
       const first = new PlatformComponent('first', { kubeconfig: KUBECONFIG, operators });
       new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators, monitoring: {} }, { dependsOn: [first] });
@@ -68,7 +68,7 @@ describe('how long is waited', () => {
   };
 
   test('halfway to the end of its time, it is said where to look', async () => {
-    const { engine } = new MemoryCluster({ slow: () => sleep(1000) });
+    const { engine } = new ObservedCluster({ slow: () => sleep(1000) });
     expect((await engine.preview(web(1))).log).toEqual([]);
     const { log } = await engine.up(web(1));
     expect(log.filter(({ severity }) => severity === 'warning')).toEqual([
@@ -84,7 +84,7 @@ describe('how long is waited', () => {
   });
 
   test('nothing is said of what becomes Ready in time', async () => {
-    const { engine } = new MemoryCluster();
+    const { engine } = new ObservedCluster();
     expect((await engine.up(web(1))).log).toEqual([]);
     await sleep(600);
     expect((await engine.up(web(1))).log).toEqual([]);
