@@ -25,8 +25,8 @@ if ! printf "%s %s\n" "$token" "$record" >"$lock.$token" 2>/dev/null; then
   echo error
   exit 4
 fi
-# A link is made whole or not at all, and only by one of several.
-ln "$lock.$token" "$lock" 2>/dev/null
+# A link is made whole or not at all, and only by one of several; not every file system has links.
+ln "$lock.$token" "$lock" 2>/dev/null || (set -C; printf "%s %s\n" "$token" "$record" >"$lock") 2>/dev/null
 if [ "$over" != - ] && [ "$(holder)" = "$over" ]; then mv -f "$lock.$token" "$lock"; fi
 rm -f "$lock.$token"
 if [ "$(holder)" != "$token" ]; then

@@ -159,6 +159,16 @@ test('a lock that its holder cannot take back stays until a person removes it, a
   expect(runs()).toBe(0);
 });
 
+test('a file system without links', async () => {
+  writeFileSync(join(lab.homes[0]!.home, '../bin/ln'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  await hanging(input(0));
+  await expect(second(input(0))).resolves.toMatchObject(locked(0));
+  endProcess(rke!);
+  await first!.done;
+  await expect(second(input(0))).resolves.toMatchObject({ ok: true });
+  expect(locks()).toEqual([]);
+});
+
 test('where no lock can be written, nothing is begun', async () => {
   writeFileSync(join(lab.homes[0]!.home, '.kindred'), 'in the way');
   await expect(second(input(0))).resolves.toMatchObject({ ok: false, changed: false, reason: 'StateNotKept' });
