@@ -23,6 +23,7 @@ describeOnHosts('the lock of a cluster of RKE', () => {
   let rke: RkeStandIn;
   let task: Task;
   const running: ChildProcess[] = [];
+  let computers = 0;
 
   beforeAll(async () => {
     hosts = await startHosts({ names: ['n1'] });
@@ -44,11 +45,12 @@ describeOnHosts('the lock of a cluster of RKE', () => {
     }
   }
 
-  /** Starts `rke up` as another computer would. */
+  /** Starts `rke up` as another computer would: none of these is the one that a lock was left behind by. */
   function start(): { readonly child: ChildProcess; readonly answer: Promise<Answer> } {
     const script = 'mount -t tmpfs none /dev/shm && exec sh -c "$1"';
     const env = { PATH: `${rke.bin}:${process.env['PATH'] ?? ''}` };
-    const child = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', task.apply], { detached: true, env });
+    const apply = task.apply.replace('here="', `here="computer-${String((computers += 1))}-`);
+    const child = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', apply], { detached: true, env });
     running.push(child);
     const lookup = (leaf: object): string => ('secret' in leaf ? host.privateKey : '');
     child.stdin.end(
@@ -100,8 +102,9 @@ describeOnHosts('the lock of a cluster of RKE', () => {
     await host.exec(`rm -f ${lockFile}`);
     const first = await atWork();
     await host.cutNetwork();
-    // Longer than after the last word of a holder its end is taken for one.
+    // Longer than the last word of a holder counts; then sshd gives up, as it does where it asks for a sign of life (ClientAliveInterval).
     await elapsed(20_000);
+    await host.dropConnections();
     kill(first);
     await host.restoreNetwork();
     expect(await start().answer).toMatchObject({ ok: false, reason: 'Locked' });
