@@ -25,6 +25,8 @@ export interface StartArguments {
   readonly logLevel: string;
   /** What installs the platform; `auto`: Pulumi where there is one that works. */
   readonly installer: 'auto' | 'pulumi' | 'apply';
+  /** Run the provisioner too, for Cluster and Kubeconfig. */
+  readonly provisioner: boolean;
 }
 
 /** `kindred synth`, understood. */
@@ -102,6 +104,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     'log-file': { type: 'string' },
     'log-level': { type: 'string' },
     installer: { type: 'string' },
+    provisioner: { type: 'boolean' },
   });
   const files = values.file ?? [];
   const samples = values['no-samples'] !== true;
@@ -120,6 +123,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     logFile: values['log-file'],
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
     installer: oneOf('installer', values.installer ?? 'auto', installers),
+    provisioner: values.provisioner === true,
   };
 }
 

@@ -28,6 +28,8 @@ ServiceAccount, applies the samples, and shows them until Ctrl-C.
   --log-level=LEVEL    error, warn, info, debug, trace (default: info)
   --installer=WHICH    pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that
                        works, on PATH or as npm's package (default: auto)
+  --provisioner        run the provisioner too, for Cluster and Kubeconfig. A Kubeconfig of this control plane shows it
+                       at work; a Cluster needs machines that this one reaches by SSH, and, of rke, that program on PATH
 `,
   synth: `kindred synth [options]
 

@@ -7,10 +7,12 @@ export interface HintsOptions {
   readonly samples: boolean;
   readonly metricsPort: number;
   readonly logFile: string;
+  /** Log of the provisioner. @default it does not run */
+  readonly provisioner?: string | undefined;
 }
 
 /** How to go on once everything is Ready. */
-export function hints({ kubeconfig, namespace, samples, metricsPort, logFile }: HintsOptions): string {
+export function hints({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: HintsOptions): string {
   const n = `kubectl -n ${namespace}`;
   const tries = [
     [`kubectl get kindred -A`, 'every object of every kind'],
@@ -34,6 +36,7 @@ export function hints({ kubeconfig, namespace, samples, metricsPort, logFile }: 
     '',
     `Metrics of the operator: http://127.0.0.1:${metricsPort}/metrics`,
     `Log of the operator:     ${logFile}`,
+    ...(provisioner === undefined ? [] : [`Log of the provisioner:  ${provisioner}`]),
     '',
   ].join('\n');
 }

@@ -1,6 +1,8 @@
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { typeKey } from '../../constructs/core/resource-type';
+import { kinds } from '../../constructs/kinds';
 import { startControlPlane, type ControlPlane } from '../../local';
 import { duration } from '../../local/progress';
 import { describeExit } from '../../local/plane/guarded-process';
@@ -18,7 +20,7 @@ import { ResourceTypes } from '../resource-types';
 import { Board } from './board';
 import { hints } from './hints';
 import { Interruption } from './interruption';
-import { localPlatform, samplesOf, type LocalPlatform } from './local-platform';
+import { localPlatform, provisionerSamples, samplesOf, type LocalOperator, type LocalPlatform } from './local-platform';
 import { OperatorProcess } from './operator-process';
 import { checkoutFolder, findPulumi } from './pulumi-cli';
 import { installByPulumi } from './pulumi-install';
@@ -49,11 +51,11 @@ export async function start(args: StartArguments): Promise<void> {
   operatorBundle();
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
-  const platform = localPlatform(args.namespace);
+  const platform = localPlatform(args.namespace, args.provisioner);
   const interruption = new Interruption();
   const undo = new Undo();
   const view = viewOn(process.stdout);
-  const samples = args.samples ? samplesOf(platform.kinds, args.namespace) : [];
+  const samples = args.samples ? samplesOf(kinds, args.namespace) : [];
   try {
     await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
   } catch (error) {
@@ -75,21 +77,32 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
   undo.add('close connections', () => client.close());
   await Promise.race([install(session, plane, client), failed]);
-  const operator = await startOperator(session, plane);
-  const trouble = Promise.race([failed, operator.died]);
+  const [operator, provisioner] = await startOperators(session, plane);
+  const trouble = Promise.race([failed, operator.died, ...(provisioner === undefined ? [] : [provisioner.died])]);
   trouble.catch(() => undefined);
 
   const board = new Board(client, platform.kinds);
   undo.add('end watches', () => board.stop());
   await Promise.race([board.start(), trouble, aborted(signal)]);
   board.onChange((rows) => view.show(rows));
-  const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
+  const showsProvisioner = args.provisioner && args.samples;
+  const more = showsProvisioner ? provisionerSamples(await readFile(plane.adminKubeconfig, 'utf8')) : [];
+  const applied = await Promise.race([applyAll(session, client, [own, [...samples, ...more]]), trouble]);
   await Promise.race([untilReady(session, board, applied), trouble]);
   view.show(board.rows());
   if (args.once) return;
   const { logFile, port: metricsPort } = operator;
   const { namespace } = args;
-  view.say(hints({ kubeconfig: plane.adminKubeconfig, namespace, samples: args.samples, metricsPort, logFile }));
+  view.say(
+    hints({
+      kubeconfig: plane.adminKubeconfig,
+      namespace,
+      samples: args.samples,
+      metricsPort,
+      logFile,
+      provisioner: provisioner?.logFile,
+    }),
+  );
   await Promise.race([aborted(signal).catch(() => undefined), trouble]);
 }
 
@@ -148,23 +161,60 @@ async function installWithPulumi(
   return INSTALLED;
 }
 
-async function startOperator(
-  { args, platform, view, undo, signal }: Session,
+async function startOperators(
+  session: Session,
   plane: ControlPlane,
+): Promise<readonly [OperatorProcess, OperatorProcess?]> {
+  const { args, platform, view } = session;
+  const [first, second] = platform.operators;
+  if (first === undefined) throw new Error('the platform has no operator');
+  const port = args.metricsPort === 0 ? undefined : args.metricsPort;
+  const logFile = args.logFile ?? path.join(plane.dataDir, 'operator.log');
+  const operator = await startOperator(session, plane, first, { port, logFile });
+  if (second === undefined) return [operator];
+  const folder = path.join(plane.dataDir, 'provisioner');
+  const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
+  for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
+  // In its pod, both are mounted.
+  const own = [
+    ...second.args.filter((arg) => !/^--(key|config)-dir=/.test(arg)),
+    `--key-dir=${keyDir}`,
+    `--config-dir=${configDir}`,
+  ];
+  const provisioner = await startOperator(
+    session,
+    plane,
+    { ...second, args: own },
+    {
+      port: undefined,
+      logFile: path.join(plane.dataDir, 'provisioner.log'),
+    },
+  );
+  view.say(
+    'The provisioner reaches machines by SSH from here, and there are none: a Cluster whose machines do not answer says so in Ready, and so\n' +
+      `does one whose distribution is rke without a program "rke" on PATH. Files for configPath of a Cluster or Kubeconfig: ${configDir}`,
+  );
+  return [operator, provisioner];
+}
+
+async function startOperator(
+  { args, view, undo, signal }: Session,
+  plane: ControlPlane,
+  { what, serviceAccount, args: own }: LocalOperator,
+  { port, logFile }: { readonly port: number | undefined; readonly logFile: string },
 ): Promise<OperatorProcess> {
-  const { serviceAccount } = platform;
   const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
   const operator = await OperatorProcess.start({
-    args: [...platform.operatorArgs, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
-    ...(args.metricsPort === 0 ? {} : { port: args.metricsPort }),
-    logFile: args.logFile ?? path.join(plane.dataDir, 'operator.log'),
+    args: [...own, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
+    ...(port === undefined ? {} : { port }),
+    logFile,
     folder: plane.dataDir,
     signal,
   });
-  undo.add('stop the operator', () => operator.stop());
+  undo.add(`stop the ${what}`, () => operator.stop());
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
   view.say(
-    `The operator runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+    `The ${what} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
       `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
   );
   return operator;

@@ -18,12 +18,21 @@ describe('the command line', () => {
       logFile: undefined,
       logLevel: 'info',
       installer: 'auto',
+      provisioner: false,
     });
   });
 
   test('start, with everything given', () => {
     const given = ['--once', '--timeout=5', '--port', '6443', '--metrics-port=8080', '-f', 'a.yaml', '--file=b.yaml'];
-    const more = ['--no-samples', '-n', 'mine', '--log-file=op.log', '--log-level=debug', '--installer=apply'];
+    const more = [
+      '--no-samples',
+      '-n',
+      'mine',
+      '--log-file=op.log',
+      '--log-level=debug',
+      '--installer=apply',
+      '--provisioner',
+    ];
     expect(parseArguments(['start', ...given, ...more])).toEqual({
       command: 'start',
       once: true,
@@ -36,6 +45,7 @@ describe('the command line', () => {
       logFile: 'op.log',
       logLevel: 'debug',
       installer: 'apply',
+      provisioner: true,
     });
   });
 

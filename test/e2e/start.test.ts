@@ -6,7 +6,7 @@ import { App } from 'cdk8s';
 import { installPlatform } from '../../cli/install/install-platform';
 import { INVENTORY_NAME } from '../../cli/install/inventory';
 import type { KubeObject } from '../../constructs/core/kube-object';
-import { HelloApp, kinds } from '../../constructs/kinds';
+import { Cluster, HelloApp, kinds } from '../../constructs/kinds';
 import { Platform } from '../../constructs/platform';
 import { kubectl, useControlPlane, waitFor } from '../../local/testing';
 import type { ApiClient } from '../../operator/src/client/api-client';
@@ -112,6 +112,36 @@ describe('kindred start --once', () => {
       }
       expect(start.stdout).toMatch(/^HelloApp kindred-samples\/mine Ready=True \(Ready\) children: Deployment 2\/2$/m);
       expect(start.stdout).toMatch(/All 7 objects are Ready/);
+      expectNothingLeft(start);
+    },
+    startTimeoutMs,
+  );
+
+  test(
+    'runs the provisioner too, which says what it cannot do without machines, and leaves nothing behind',
+    async () => {
+      const cluster = {
+        apiVersion: Cluster.apiVersion,
+        kind: 'Cluster',
+        metadata: { name: 'nowhere' },
+        spec: { configPath: 'none.yml' },
+      };
+      const start = new Start(
+        '--provisioner',
+        '--installer=apply',
+        '--timeout=20',
+        `--file=${manifest('c.yaml', cluster)}`,
+      );
+      await start.says('Log of the provisioner: ');
+      expect(start.stdout).toContain('under the ServiceAccount kindred-system/kindred-provisioner and its RBAC alone');
+      expect(start.stdout).toContain('reaches machines by SSH from here, and there are none');
+      expect(start.stdout).toMatch(/^Kubeconfig this Ready=True/m);
+      expect(start.stdout).toMatch(/^Cluster nowhere Ready=False \(ErrFile\)/m);
+      expect(start.stdout).toMatch(
+        /Cluster nowhere.*"none.yml" is not read: it cannot be found in the configured directory/s,
+      );
+      start.signal('SIGINT');
+      expect(await start.ended).toMatchObject({ stderr: '' });
       expectNothingLeft(start);
     },
     startTimeoutMs,
