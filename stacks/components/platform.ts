@@ -1,3 +1,4 @@
+import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, App, JsonPatch } from 'cdk8s';
 import type { IConstruct } from 'constructs';
@@ -8,7 +9,7 @@ import type { GuardedNamespace, PlatformProps } from '../../constructs/platform'
 import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
 import { platformProviders } from './platform-providers';
 import type { PlatformProviders } from './platform-providers';
-import type { GuardedNamespaceArgs, PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
+import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
 
 /** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
 const ESTABLISHED_SECONDS = 120;
@@ -45,13 +46,12 @@ export class PlatformComponent extends pulumi.ComponentResource {
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const platform = platformOf(name, args);
-    const keepsNamespace = namespaceStays(name, args);
-    const providers = platformProviders(name, args, opts, keepsNamespace);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
       ...opts,
-      provider: providers.main,
-      transformations: [...(opts.transformations ?? []), remembersPlatform()],
+      transformations: [...(opts.transformations ?? []), belowPlatform(opts.parent)],
     });
+    const keepsNamespace = namespaceStays(name, args);
+    const providers = platformProviders(name, args, { ...opts, parent: this }, keepsNamespace);
     this.provider = providers.main;
     setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
     requirePrometheusOperator(name, platform, this, opts);
@@ -84,6 +84,13 @@ export class PlatformComponent extends pulumi.ComponentResource {
     });
   }
 
+  /** The platform's own for Kubernetes, whatever its parent has. */
+  override getProvider(moduleMember: string): pulumi.ProviderResource | undefined {
+    // Nothing is set while the component itself is registered.
+    const own = this.provider as pulumi.ProviderResource | undefined;
+    return (moduleMember.startsWith('kubernetes:') ? own : undefined) ?? super.getProvider(moduleMember);
+  }
+
   /** Options for objects of the kinds: the platform's cluster, after its operators and gone before them. */
   get objectOptions(): { readonly provider: pulumi.ProviderResource; readonly dependsOn: pulumi.Resource[] } {
     return { provider: this.provider, dependsOn: [...this.operators] };
@@ -99,14 +106,38 @@ export function platformAbove(resource: pulumi.Resource): PlatformComponent | un
   return platform instanceof PlatformComponent ? platform : undefined;
 }
 
-/** Changes nothing: Pulumi calls it for the component first, and then for all that is made below it. */
-function remembersPlatform(): pulumi.ResourceTransformation {
+/**
+ * What holds for all below a platform. Pulumi calls it for the component itself first, and then for whatever is made below it: there is no other way
+ * for a component to hand on a provider that is its own child.
+ *
+ * @param outer the platform's parent
+ */
+function belowPlatform(outer: pulumi.Resource | undefined): pulumi.ResourceTransformation {
   let platform: pulumi.Resource | undefined;
-  return ({ resource }) => {
+  return ({ resource, type, props, opts }) => {
     platform ??= resource;
     if (!platforms.has(resource)) platforms.set(resource, platform);
-    return undefined;
+    if (opts.parent !== platform) return undefined;
+    // Providers stood beside the component once.
+    if (type === PROVIDER_TYPE) {
+      const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
+      return { props, opts: { ...opts, aliases } };
+    }
+    return { props, opts: withProvider(opts, platformAbove(platform)?.provider) };
   };
+}
+
+const PROVIDER_TYPE = 'pulumi:providers:kubernetes';
+
+/** The options, with a provider where none of Kubernetes is among them. */
+function withProvider(
+  opts: pulumi.ComponentResourceOptions,
+  provider: pulumi.ProviderResource | undefined,
+): pulumi.ComponentResourceOptions {
+  const { provider: own, providers = [] } = opts;
+  const given = Array.isArray(providers) ? providers : Object.values(providers);
+  const isGiven = [...(own === undefined ? [] : [own]), ...given].some((one) => Provider.isInstance(one));
+  return provider === undefined || isGiven ? opts : { ...opts, providers: [...given, provider] };
 }
 
 /** The arguments as transforms and the state have them: kinds by the names of their CRDs, and nothing of how the cluster is reached. */

@@ -14,6 +14,8 @@ export interface ObservedClusterOptions {
   readonly crds?: readonly string[];
   /** What creating an object waits for, by the name of its resource. @default nothing */
   readonly slow?: (name: string) => Promise<void>;
+  /** The state that an earlier engine exported, and its cluster. @default none, and a new one */
+  readonly before?: { readonly state: string; readonly cluster: MemoryCluster };
 }
 
 /** A cluster in memory, with what a program did to it. */
@@ -21,9 +23,11 @@ export class ObservedCluster {
   /** What was done to objects, as `op name`, in that order. */
   readonly done: string[] = [];
   readonly engine: Engine;
+  readonly cluster: MemoryCluster;
 
-  constructor({ crds = [], slow = () => Promise.resolve() }: ObservedClusterOptions = {}) {
-    const cluster = new MemoryCluster(SERVER);
+  constructor({ crds = [], slow = () => Promise.resolve(), before }: ObservedClusterOptions = {}) {
+    const cluster = before?.cluster ?? new MemoryCluster(SERVER);
+    this.cluster = cluster;
     for (const name of NAMESPACES) cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const name of crds)
       cluster.put({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name } });
@@ -51,6 +55,6 @@ export class ObservedCluster {
         };
       },
     };
-    this.engine = new Engine({ providers: [kubernetes] });
+    this.engine = new Engine({ providers: [kubernetes], ...(before === undefined ? {} : { state: before.state }) });
   }
 }
