@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { owned } from '../../../constructs/core/owned';
 import { startHosts, type Hosts } from '../../support/hosts';
@@ -274,6 +274,8 @@ describeOnHosts('a Cluster of RKE', () => {
       await world.ready(Kubeconfig, name);
       expect(rke.count('remove')).toBe(removals);
       expect(rke.standIn.machines()).toContain(address('n1'));
+      // A person cleans it up: it would let no other cluster in.
+      rmSync(join(rke.standIn.folder, 'machines', address('n1')));
     },
   );
 
