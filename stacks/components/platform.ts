@@ -240,6 +240,10 @@ function setOptions(platform: Platform, providers: PlatformProviders, settings: 
     if (object.kind === 'Namespace') {
       const isGuarded = guardrails !== undefined && object.node.scopes.includes(guardrails);
       keep(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
+    } else if (object.kind !== 'CustomResourceDefinition') {
+      // In another namespace the operators have another Lease: two of them would work at once. And a run that was interrupted after it had
+      // created new objects could not be taken back, since Pulumi deletes the old ones last.
+      resourceOptions(object, { deleteBeforeReplace: true });
     }
     // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
     if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });

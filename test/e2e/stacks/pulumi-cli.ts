@@ -54,10 +54,13 @@ export class RealStack {
     const plain = Object.entries(config).map(([key, value]) => [`kindred:${key}`, value]);
     const salt = parse(readFileSync(this.configFile, 'utf8')) as object;
     writeFileSync(this.configFile, stringify({ ...salt, config: Object.fromEntries(plain) as unknown }));
-    for (const [key, value] of Object.entries(secrets)) {
-      const { code, text } = await this.run(['config', 'set', '--secret', `kindred:${key}`], value);
-      if (code !== 0) throw new Error(`pulumi config set --secret ${key} failed:\n${text}`);
-    }
+    for (const [key, value] of Object.entries(secrets)) await this.setSecret(key, value);
+  }
+
+  /** Changes one secret of the configuration. */
+  async setSecret(key: string, value: string): Promise<void> {
+    const { code, text } = await this.run(['config', 'set', '--secret', `kindred:${key}`], value);
+    if (code !== 0) throw new Error(`pulumi config set --secret ${key} failed:\n${text}`);
   }
 
   /** Changes one value of the configuration. */
@@ -93,7 +96,9 @@ export class RealStack {
   private async lastChanges(): Promise<Changes> {
     const { text } = await this.must('stack', 'history', '--json', '--page-size', '1');
     const [last] = JSON.parse(text) as readonly { readonly resourceChanges?: Record<string, number> }[];
-    const changes = Object.entries(last?.resourceChanges ?? {}).filter(([op, count]) => op !== 'same' && count > 0);
+    const changes = Object.entries(last?.resourceChanges ?? {}).filter(
+      ([op, count]) => !['same', 'read'].includes(op) && count > 0,
+    );
     return Object.fromEntries(changes);
   }
 

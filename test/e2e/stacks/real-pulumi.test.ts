@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parse, stringify } from 'yaml';
 import { HelloApp, kinds } from '../../../constructs/kinds';
 import { kubectl, useControlPlane } from '../../../local/testing';
 import { RealStack, pulumiVersion } from './pulumi-cli';
@@ -13,6 +14,7 @@ jest.setTimeout(900_000);
 
 describeWhere('the stack under the real pulumi CLI', () => {
   const plane = useControlPlane();
+  const other = useControlPlane();
   let stack: RealStack;
 
   beforeAll(async () => {
@@ -85,6 +87,43 @@ describeWhere('the stack under the real pulumi CLI', () => {
     // The provider writes the kubeconfig to files of its own in TMPDIR, with mode 0600.
     const found = stack.files().filter(({ path, text }) => text.includes(key) && !/\/kubeconfig\d*$/.test(path));
     expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('a context that is not there fails the preview; another kubeconfig of the same cluster replaces nothing', async () => {
+    await stack.set('context', 'nosuch');
+    const { code, text } = await stack.preview();
+    expect(code).not.toBe(0);
+    expect(text).toContain('there is no context "nosuch" in the kubeconfig; there are ');
+    const config = parse(readFileSync(plane.adminKubeconfig, 'utf8')) as {
+      contexts: { name: string }[];
+      'current-context': string;
+    };
+    const [context] = config.contexts.filter(({ name }) => name === config['current-context']);
+    const renamed = { ...config, contexts: [...config.contexts, { ...context, name: 'nosuch' }] };
+    await stack.setSecret('kubeconfig', stringify(renamed));
+    expect(await stack.up()).toEqual({});
+    await stack.set('context', config['current-context']);
+    expect(await stack.up()).toEqual({});
+  });
+
+  test('another cluster is refused, and loses and gets nothing; destroy and up move the platform there', async () => {
+    const there = async (): Promise<string> =>
+      (await kubectl(other, ['get', 'deployments', '-A', '-l', 'app.kubernetes.io/part-of=kindred', '-o', 'name']))
+        .stdout;
+    const here = ['deployments', '-n', 'kindred-system', '-o', 'name'];
+    const config = parse(readFileSync(other.adminKubeconfig, 'utf8')) as { 'current-context': string };
+    await stack.setSecret('kubeconfig', readFileSync(other.adminKubeconfig, 'utf8'));
+    await stack.set('context', config['current-context']);
+    const installed = await get(...here);
+    expect(installed).not.toBe('');
+    expect((await stack.preview()).text).toContain('leads to another cluster than the one');
+    await expect(stack.up()).rejects.toThrow('leads to another cluster than the one');
+    expect([await get(...here), await there()]).toEqual([installed, '']);
+    await stack.destroy();
+    expect(await get(...here)).toBe('');
+    await stack.up();
+    expect(await there()).not.toBe('');
+    expect(await stack.up()).toEqual({});
   });
 
   test('destroy, at last', async () => {

@@ -6,6 +6,7 @@ import type { ProviderPackage, Values } from '../../support/pulumi-engine';
 
 /** The clusters that are made, by their names. */
 const clusters = { prod: new MemoryCluster('https://prod.test'), next: new MemoryCluster('https://next.test') };
+const other = new MemoryCluster('https://other.test');
 const machines = new StandInMachines();
 
 /** Commands that run nothing; the kubeconfig that they answer with is the name of their cluster. */
@@ -34,6 +35,12 @@ function said(name: string, inputs: Values): string {
   const kubeconfig = Buffer.from(MemoryCluster.kubeconfig({ it: known(cluster) })).toString('base64');
   return JSON.stringify({ ...answer, outputs: { ...answer.outputs, kubeconfig } });
 }
+
+/** On a cluster that stands. */
+const onOther = (): object => {
+  const values = { kinds: '["HelloApp"]', kubeconfig: `${MemoryCluster.kubeconfig({ it: other })}\n` };
+  return { ...program(parseConfig({ values, secretKeys: new Set(['kubeconfig']) })) };
+};
 
 const stack = (name: string, address: string) => () => {
   const hostKey = `ssh-ed25519 ${'A'.repeat(68)}`;
@@ -66,4 +73,22 @@ test('a cluster of another name gets a platform of its own', async () => {
   expect(next.names).toEqual(platform);
   // What the stack keeps when it goes, it keeps here too.
   expect(prod.names.filter((name) => !/^(CustomResourceDefinition|Namespace) /.test(name))).toEqual([]);
+});
+
+test('from a cluster that stands to one that is made, and back', async () => {
+  const { prod } = clusters;
+  const engine = new Engine({ providers: [commands, memoryClusters(prod, other)] });
+  const stays = /^(CustomResourceDefinition|Namespace) /;
+  const isInstalled = (cluster: MemoryCluster): boolean => cluster.names.some((name) => name.startsWith('Deployment '));
+  await engine.up(onOther);
+  expect([isInstalled(other), isInstalled(prod)]).toEqual([true, false]);
+  for (const [program, to, from] of [
+    [stack('prod', '10.0.0.1'), prod, other],
+    [onOther, other, prod],
+  ] as const) {
+    await engine.up(program);
+    expect(isInstalled(to)).toBe(true);
+    expect(from.names.filter((name) => !stays.test(name))).toEqual([]);
+    expect((await engine.up(program)).summary).toEqual([]);
+  }
 });
