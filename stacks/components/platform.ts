@@ -46,11 +46,11 @@ export class PlatformComponent extends pulumi.ComponentResource {
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const platform = platformOf(name, args);
+    const keepsNamespace = namespaceStays(name, args);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
       ...opts,
       transformations: [...(opts.transformations ?? []), belowPlatform(opts.parent)],
     });
-    const keepsNamespace = namespaceStays(name, args);
     const providers = platformProviders(name, args, { ...opts, parent: this }, keepsNamespace);
     this.provider = providers.main;
     setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
@@ -114,30 +114,27 @@ export function platformAbove(resource: pulumi.Resource): PlatformComponent | un
  */
 function belowPlatform(outer: pulumi.Resource | undefined): pulumi.ResourceTransformation {
   let platform: pulumi.Resource | undefined;
-  return ({ resource, type, props, opts }) => {
+  return ({ resource, props, opts }) => {
     platform ??= resource;
     if (!platforms.has(resource)) platforms.set(resource, platform);
     if (opts.parent !== platform) return undefined;
-    // Providers stood beside the component once.
-    if (type === PROVIDER_TYPE) {
-      const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
-      return { props, opts: { ...opts, aliases } };
-    }
-    return { props, opts: withProvider(opts, platformAbove(platform)?.provider) };
+    const provider = platformAbove(platform)?.provider;
+    if (provider !== undefined) return { props, opts: withProvider(opts, provider) };
+    // A way to the cluster, which is made before all else: these stood beside the component once.
+    const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
+    return { props, opts: { ...opts, aliases } };
   };
 }
-
-const PROVIDER_TYPE = 'pulumi:providers:kubernetes';
 
 /** The options, with a provider where none of Kubernetes is among them. */
 function withProvider(
   opts: pulumi.ComponentResourceOptions,
-  provider: pulumi.ProviderResource | undefined,
+  provider: pulumi.ProviderResource,
 ): pulumi.ComponentResourceOptions {
   const { provider: own, providers = [] } = opts;
   const given = Array.isArray(providers) ? providers : Object.values(providers);
   const isGiven = [...(own === undefined ? [] : [own]), ...given].some((one) => Provider.isInstance(one));
-  return provider === undefined || isGiven ? opts : { ...opts, providers: [...given, provider] };
+  return isGiven ? opts : { ...opts, providers: [...given, provider] };
 }
 
 /** The arguments as transforms and the state have them: kinds by the names of their CRDs, and nothing of how the cluster is reached. */

@@ -13,12 +13,18 @@ beforeAll(async () => {
 afterAll(() => app.remove());
 
 const TOKEN = 'CANARY-5d1f';
+const KUBECONFIG = JSON.stringify({
+  ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'a' },
+  contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  clusters: [{ name: 'a', cluster: { server: 'https://127.0.0.1:1' } }],
+  users: [{ name: 'a', user: { token: 'none' } }],
+});
 
 /** Runs the program against mocks, as Pulumi's documentation has it for tests. `load` gets the program. */
 function underMocks(load: string): string {
   return `
     const seen = [];
-    pulumi.runtime.setAllConfig({ 'shop:kubeconfig': 'text', 'shop:image': 'nginx:1', 'shop:token': '${TOKEN}' });
+    pulumi.runtime.setAllConfig({ 'shop:kubeconfig': ${JSON.stringify(KUBECONFIG)}, 'shop:image': 'nginx:1', 'shop:token': '${TOKEN}' });
     await pulumi.runtime.setMocks({
       newResource: ({ name, type, inputs }) => { seen.push([type, name, inputs]); return { id: name, state: inputs }; },
       call: () => ({}),
@@ -63,8 +69,8 @@ test('a foreign stack compiles with the package and registers the same, as Commo
     ]),
   );
   expect(ran.seen.filter((one) => one.includes('MicroServiceDeploy'))).toEqual([]);
-  // The secret arrives where it was put: in the ConfigMap of the children, and in the Secret.
-  expect(JSON.stringify(ran.inputs).split(TOKEN).length - 1).toBe(2);
+  // The secret arrives where it was put: in the arguments of the component, the ConfigMap of its children, and the Secret.
+  expect(JSON.stringify(ran.inputs).split(TOKEN).length - 1).toBe(3);
 });
 
 test("a compiler with its own defaults, which also looks into declarations, finds nothing wrong in the package's", async () => {

@@ -8,7 +8,7 @@ import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
 import type { ObservedClusterOptions } from '../memory-cluster';
 
 const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
-const OWN = ['kindred-cluster', 'kindred-namespace', 'kindred-retained'];
+const OWN = ['kindred-cluster', 'kindred-identity', 'kindred-namespace', 'kindred-retained'];
 
 const platform = (opts: pulumi.ComponentResourceOptions = {}, name = 'kindred') =>
   new PlatformComponent(name, { kubeconfig: KUBECONFIG, operators }, opts);
@@ -33,7 +33,8 @@ function providerOf(registrations: readonly Registration[], name: string): strin
 test('the providers are children of their platform', async () => {
   const registrations = await run(() => platform());
   const { urn } = registrations.find(({ type }) => type.endsWith(':PlatformComponent'))!;
-  for (const name of OWN) expect(named(registrations, name).parent).toBe(urn);
+  const providers = registrations.filter(({ type }) => type === 'pulumi:providers:kubernetes');
+  expect(providers.map(({ name, parent }) => [name, parent]).sort()).toEqual(OWN.map((name) => [name, urn]));
 });
 
 test('whatever is made below a platform goes to its cluster, unless it is told otherwise', async () => {
@@ -73,11 +74,16 @@ describe('a stack whose providers stood beside the platform', () => {
   };
 
   /** A state as an earlier version left it. */
-  async function earlier(below: boolean): Promise<ObservedClusterOptions> {
+  async function earlier(below: boolean): Promise<Required<Pick<ObservedClusterOptions, 'before'>>> {
     const { engine, cluster } = new ObservedCluster();
     await engine.up(program(below));
     const state = JSON.parse(
-      engine.export().replaceAll('kindred:platform:PlatformComponent$pulumi:providers:', 'pulumi:providers:'),
+      engine
+        .export()
+        .replaceAll(
+          /kindred:platform:PlatformComponent\$(?=pulumi:|kubernetes:core\/v1:Namespace::kindred-identity)/g,
+          '',
+        ),
     ) as {
       readonly resources: readonly { readonly urn: string; readonly parent?: string }[];
     };
@@ -101,6 +107,14 @@ describe('a stack whose providers stood beside the platform', () => {
     expect((await engine.up(program(below))).summary).toEqual([]);
     expect(engine.state.resource('kindred-cluster').urn).toContain('PlatformComponent$pulumi:providers:kubernetes::');
     expect((await engine.up(program(below))).summary).toEqual([]);
+    expect(done).toEqual([]);
+  });
+
+  test('knows its cluster still: the one run that moves them refuses another', async () => {
+    const { state } = (await earlier(false)).before;
+    const { cluster } = new ObservedCluster();
+    const { engine, done } = new ObservedCluster({ before: { state, cluster } });
+    await expect(engine.up(program(false))).rejects.toThrow('the kubeconfig leads to another cluster');
     expect(done).toEqual([]);
   });
 
