@@ -4,20 +4,16 @@ import { clusterProblems } from '../../../constructs/provision';
 import { RemoteCluster } from '../../../stacks/components/remote-cluster';
 import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
 import { ClusterModel } from '../../support/cluster-model';
-import { ROLES, addressOf, servers, valuesIn, wantedState } from '../../support/cluster-specs';
+import { ROLES, addressOf, servers, wantedState } from '../../support/cluster-specs';
 import type { Role, Spec } from '../../support/cluster-specs';
-import { Engine, InterruptedError, commandProvider, plain } from '../../support/pulumi-engine';
-import type { ProviderPackage, RunOptions, Values } from '../../support/pulumi-engine';
+import { modelCommands } from '../../support/model-commands';
+import { Engine, InterruptedError } from '../../support/pulumi-engine';
+import type { RunOptions } from '../../support/pulumi-engine';
 import { inputOf, node } from '../../constructs/provision/inputs';
 import { server } from './clusters';
 
 /** From one cluster to another with Pulumi, where what is deleted carries what was recorded, and goes after all updates. */
 jest.setTimeout(300_000);
-
-const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
-
-/** The script in the first line of a Command's stdin. */
-const scriptIn = (line: string): string => decoded(/printf %s ([A-Za-z0-9+/=]+)/.exec(decoded(line))?.[1] ?? '');
 
 class Stack {
   readonly model = new ClusterModel();
@@ -25,18 +21,7 @@ class Stack {
   #errors: string[] = [];
 
   constructor() {
-    const commands: ProviderPackage = {
-      name: 'command',
-      configure: async () => ({
-        ...(await commandProvider().configure({})),
-        create: ({ inputs, name }) => Promise.resolve({ id: name, outputs: this.#ran(name, inputs, 'create') }),
-        update: ({ inputs, name }) => Promise.resolve({ outputs: this.#ran(name, inputs, 'update') }),
-        delete: ({ inputs, name }) => {
-          this.#ran(name, inputs, 'delete');
-          return Promise.resolve();
-        },
-      }),
-    };
+    const commands = modelCommands(this.model, { onFailure: (reason) => this.#errors.push(reason) });
     this.engine = new Engine({ providers: [commands] });
   }
 
@@ -62,25 +47,6 @@ class Stack {
       if (error instanceof InterruptedError) return ['Interrupted'];
       throw error;
     }
-  }
-
-  #ran(name: string, inputs: Values, line: 'create' | 'update' | 'delete'): Values {
-    const nothing = { ...inputs, stdout: '', stderr: '' };
-    if (inputs[line] === undefined) return nothing;
-    const [script = '', ...values] = (plain(inputs['stdin']!) as string).split('\n');
-    const { host = '' } = plain(inputs['connection'] ?? {}) as { host?: string };
-    const answer = this.model.dead.has(host)
-      ? { ok: false, reason: 'Unreachable' }
-      : this.model.run({
-          id: name.replace(/^prod\//, '').replace(/\/removal$/, ''),
-          action: line === 'delete' ? 'remove' : 'apply',
-          on: host,
-          script: scriptIn(script),
-          values: valuesIn(values.join('\n')),
-        });
-    if (answer.ok) return { ...nothing, stdout: `${JSON.stringify(answer)}\n` };
-    this.#errors.push(answer.reason ?? '');
-    throw new Error(answer.reason);
   }
 }
 
