@@ -1,6 +1,7 @@
 import type { ClusterInput } from './cluster-input';
 import { rkeKubeconfig, rkeTasks } from './rke';
 import type { RkeTaskOptions } from './rke';
+import type { MembersOptions } from './server/members';
 import { serverBasedTasks } from './server/tasks';
 import type { OutputRef, Task } from './task';
 
@@ -11,6 +12,8 @@ export const KUBECONFIG_OUTPUT = 'kubeconfig';
 export interface PlanOptions {
   /** Only for RKE. @default those of `rkeTasks` */
   readonly rke?: RkeTaskOptions;
+  /** Only for RKE2 and K3s. @default those of `membersTask` */
+  readonly server?: MembersOptions;
 }
 
 /**
@@ -21,7 +24,7 @@ export interface PlanOptions {
  * @throws TypeError when no node can begin the cluster
  */
 export function clusterTasks(input: ClusterInput, options: PlanOptions = {}): readonly Task[] {
-  return input.distribution === 'rke' ? rkeTasks(input, options.rke) : serverBasedTasks(input);
+  return input.distribution === 'rke' ? rkeTasks(input, options.rke) : serverBasedTasks(input, options.server);
 }
 
 /** Which task's output is the kubeconfig of the cluster. */

@@ -16,14 +16,28 @@ const GONE_SECONDS = 180;
 /** How long one run may take. A run that is cut short is continued by the next one. */
 const MEMBERS_SECONDS = 7200;
 
-/** The value with the labels of the nodes that stay. */
+/** The values with the labels of the nodes that stay, and of those among them that are protected. */
 const STAYING = 'staying';
+const GUARDED = 'guarded';
+/** The annotation on a node that may not be removed by the next change. */
+const PROTECTED = 'kindred.dev/protected';
 
-/** The nodes with our label, one a line: name, label, whether it is ready, whether it is a member of etcd. */
+/** The nodes with our label, one a line: name, label, whether it is ready, whether it is a member of etcd, whether it is protected. */
 const NODES = [
   '{range .items[*]}{.metadata.name}|{.metadata.labels.kindred\\.dev/node}|',
-  '{.status.conditions[?(@.type=="Ready")].status}|{.metadata.labels.node-role\\.kubernetes\\.io/etcd}{"\\n"}{end}',
+  '{.status.conditions[?(@.type=="Ready")].status}|{.metadata.labels.node-role\\.kubernetes\\.io/etcd}|',
+  '{.metadata.annotations.kindred\\.dev/protected}{"\\n"}{end}',
 ].join('');
+
+/** How `members` is carried out. */
+export interface MembersOptions {
+  /**
+   * Whether a machine of the plan is not to leave with the next change. Its node is annotated, and a later run refuses to remove it. For Pulumi, which
+   * deletes last: its own protection would hold only once the node is gone.
+   * @default nothing is said of that, and no annotation is looked at
+   */
+  readonly isProtected?: (node: Node, index: number) => boolean;
+}
 
 /**
  * `members`: removes from the cluster each node whose machine the plan no longer has. It runs on a server that stays, once all
@@ -36,10 +50,15 @@ const NODES = [
  * only nodes with our label. Nodes that are not ready go first: while they count, etcd needs more of the others for its quorum.
  * A member of etcd whose removal would leave etcd without a quorum is not removed; the script fails instead.
  */
-export function membersTask(input: ServerInput, after: readonly string[]): Task {
+export function membersTask(input: ServerInput, after: readonly string[], { isProtected }: MembersOptions = {}): Task {
   const { admin } = layoutOf(input);
+  const guarded = isProtected && input.nodes.filter(isProtected);
   // On stdin, because what is read there stands in the records: whoever plans next learns which machines are surely members.
-  const stdin: readonly StdinValue[] = [{ name: STAYING, from: { text: stayingText(input.nodes) } }];
+  const stdin: readonly StdinValue[] = [
+    { name: STAYING, from: { text: stayingText(input.nodes) } },
+    ...(guarded ? [{ name: GUARDED, from: { text: stayingText(guarded) } }] : []),
+  ];
+  const body = removeLeaving(input, admin, guarded === undefined ? '' : PROTECTION);
   const props = {
     cluster: input.name,
     id: 'members',
@@ -53,7 +72,7 @@ export function membersTask(input: ServerInput, after: readonly string[]): Task 
     description: 'Removes nodes from the cluster whose machines left the plan',
     machine: machineOf(input, admin),
     after,
-    apply: script(props, [requireStdin(stdin), BROKEN, WAIT, kubectl(input), removeLeaving(input, admin)]),
+    apply: script(props, [requireStdin(stdin), BROKEN, WAIT, kubectl(input), body]),
     remove: script({ cluster: input.name, id: 'members', doing: 'preparing to remove the whole cluster' }, [
       'rm -f "$state/standing"\nfinish',
     ]),
@@ -63,7 +82,25 @@ export function membersTask(input: ServerInput, after: readonly string[]): Task 
   };
 }
 
-function removeLeaving(input: ServerInput, admin: Node): string {
+/** Refuses to remove a node that is protected, then annotates those that stay as the plan says. */
+const PROTECTION = `
+  refused=$(printf '%s\\n' "$list" | awk -F '|' -v staying="$staying" '
+    $2 != "" && $5 == "true" && index(staying, " " $2 " ") == 0 { print $1; exit }')
+  if [ -n "$refused" ]; then
+    die Protected "the node $refused is protected, so no node was removed. Put its machine back, name it in removable or set protect: false, and run up; then take it out and run up again"
+  fi
+  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
+    $2 != "" && index(guarded, " " $2 " ") > 0 && $5 != "true" { print $1 }'); do
+    changed=true
+    kube annotate node "$name" --overwrite ${PROTECTED}=true >>"$log" || broken NoApi "the node $name cannot be annotated"
+  done
+  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
+    $2 != "" && index(guarded, " " $2 " ") == 0 && $5 == "true" { print $1 }'); do
+    changed=true
+    kube annotate node "$name" ${PROTECTED}- >>"$log" || broken NoApi "the node $name cannot be annotated"
+  done`;
+
+function removeLeaving(input: ServerInput, admin: Node, protection: string): string {
   const seconds = drainSeconds(input);
   const options = drainOptions({
     ...{ force: true, ignoreDaemonSets: true, deleteEmptyDirData: true },
@@ -86,7 +123,7 @@ $list" in
 "*"|$label|"*) ;;
       *) die NotANode "the machine $label is in the plan, but is no node of the cluster, so nothing was removed. An earlier change that was interrupted, or a person, deleted its node. Take the machine out of the plan, and add it again once that is done" ;;
     esac
-  done
+  done${protection}
   leaving=$(printf '%s\\n' "$list" | awk -F '|' -v staying="$staying" '
     $2 == "" { next }
     $4 == "true" { members++; if ($3 == "True") ready++ }

@@ -8,6 +8,7 @@ import { datastoreOf, layoutOf } from './layout';
 import type { Layout } from './layout';
 import { hostnamesTask, preflightTask } from './preflight';
 import { membersTask } from './members';
+import type { MembersOptions } from './members';
 import { memberTask, readyTask } from './ready';
 import { snapshotTask } from './snapshot';
 import { tokenTask } from './token';
@@ -17,7 +18,7 @@ import { changeValue, preflightId } from './turn';
  * The plan of a cluster of RKE2 or K3s: all machines are looked at; then servers one at a time, then agents, each cordoned, installed, and
  * waited for.
  */
-export function serverBasedTasks(input: ServerInput): readonly Task[] {
+export function serverBasedTasks(input: ServerInput, options: MembersOptions = {}): readonly Task[] {
   const layout = layoutOf(input);
   const { admin, agents } = layout;
   const looks = input.nodes.map(preflightId);
@@ -38,6 +39,7 @@ export function serverBasedTasks(input: ServerInput): readonly Task[] {
   const members = membersTask(
     input,
     idsOf([...brought, ...joined]).filter((id) => id.endsWith('/ready') || id.endsWith('/member')),
+    options,
   );
   return [...preflights, ...hostnames, token, ...snapshot, ...brought, kubeconfig, ...joined, members];
 }

@@ -70,9 +70,18 @@ function withoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly T
 }
 
 /** Pulumi keeps nothing of a Command that failed, and gives a program nothing of what one said in an earlier run. */
-const planOptions = ({ hostKeyChecking }: RemoteClusterArgs): PlanOptions => ({
-  rke: { keepFailedRuns: true, unknownHosts: hostKeyChecking === 'skip-insecure' ? 'accept' : 'refuse' },
+const planOptions = (args: RemoteClusterArgs): PlanOptions => ({
+  rke: { keepFailedRuns: true, unknownHosts: args.hostKeyChecking === 'skip-insecure' ? 'accept' : 'refuse' },
+  server: { isProtected: ({ address }, i) => isProtected(args, [address, args.nodes[i]?.name]) },
 });
+
+/** Whether a machine, by its address and its name, may not leave. */
+function isProtected(
+  { protect = true, removable = [], lost = [] }: RemoteClusterArgs,
+  names: readonly unknown[],
+): boolean {
+  return protect && ![...removable, ...lost].some((machine) => names.includes(machine));
+}
 
 function labelsOf(args: RemoteClusterArgs, input: ClusterInput): Labels {
   return new Map(input.nodes.map(({ address }, i) => [address, (args.nodes[i] && labelOf(args.nodes[i])) ?? address]));

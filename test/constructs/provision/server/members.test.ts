@@ -14,20 +14,23 @@ describe.each(shells)('nodes that left the plan, in %s', (_, shell) => {
   });
 
   /** Removes what is not in the plan. @returns names of the nodes that were deleted, in order */
-  function run(wanted: readonly number[], nodes: readonly string[]) {
+  function run(wanted: readonly number[], nodes: readonly string[], guarded?: readonly number[]) {
     server.set('nodelist', `${nodes.join('\n')}\n`);
     const machines = wanted.map((n) => node(`10.0.0.${n}`, { roles: ['controlplane', 'etcd', 'worker'] }));
-    const staying = ` ${wanted.map((n) => `10.0.0.${n}`).join(' ')} `;
-    const { answer } = server.run(input({ nodes: machines }), 'members', { staying });
+    const labels = (numbers: readonly number[]): string => ` ${numbers.map((n) => `10.0.0.${n}`).join(' ')} `;
+    const values = { staying: labels(wanted), ...(guarded && { guarded: labels(guarded) }) };
+    const options = guarded && { server: { isProtected: (_: unknown, i: number) => guarded.includes(wanted[i]!) } };
+    const { answer } = server.run(input({ nodes: machines }), 'members', values, options);
     const asked = server.get('asked').split('\n');
     const deleted = asked.flatMap((words) => /^delete node (\S+)/.exec(words)?.[1] ?? []);
     const drained = asked.flatMap((words) => /^drain (\S+)/.exec(words)?.[1] ?? []);
-    return { ok: answer.ok, reason: answer.reason, deleted, drained };
+    const annotated = asked.flatMap((words) => /^annotate node (.*)/.exec(words)?.[1] ?? []);
+    return { ok: answer.ok, reason: answer.reason, deleted, drained, annotated };
   }
 
   test('nothing is removed while all are wanted, nor a node without our label', () => {
     const nodes = [line(1, 'True'), line(2, 'True'), 'foreign||True|true'];
-    expect(run([1, 2], nodes)).toEqual({ ok: true, reason: undefined, deleted: [], drained: [] });
+    expect(run([1, 2], nodes)).toMatchObject({ ok: true, deleted: [], drained: [], annotated: [] });
   });
 
   test('each node that is not wanted is drained and deleted', () => {
@@ -50,6 +53,19 @@ describe.each(shells)('nodes that left the plan, in %s', (_, shell) => {
   test('an agent may go whatever etcd is like', () => {
     const nodes = [line(1, 'True'), line(2, 'Unknown'), line(3, 'True', false)];
     expect(run([1, 2], nodes)).toMatchObject({ ok: true, deleted: ['n3'] });
+  });
+
+  test('a protected node is not removed, nor any other with it', () => {
+    const nodes = [line(1, 'True'), line(2, 'True'), `${line(3, 'True')}|true`];
+    expect(run([1], nodes, [1])).toMatchObject({ ok: false, reason: 'Protected', deleted: [], annotated: [] });
+    // Who carries the plan out otherwise has a protection of its own.
+    expect(run([1], nodes)).toMatchObject({ ok: true, deleted: ['n2', 'n3'] });
+  });
+
+  test('nodes that stay are annotated as the plan says, and only where they are not', () => {
+    const nodes = [`${line(1, 'True')}|true`, line(2, 'True'), `${line(3, 'True')}|true`, 'foreign||True|true|true'];
+    const annotated = ['n2 --overwrite kindred.dev/protected=true', 'n3 kindred.dev/protected-'];
+    expect(run([1, 2, 3], nodes, [1, 2])).toMatchObject({ ok: true, deleted: [], annotated });
   });
 
   test('nothing is removed when the API does not answer', () => {

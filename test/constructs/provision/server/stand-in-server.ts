@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { K3sInput } from '../../../../constructs/provision';
+import type { K3sInput, PlanOptions } from '../../../../constructs/provision';
 import { clusterTasks } from '../../../../constructs/provision';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import { inputOf, node } from '../inputs';
@@ -55,9 +55,9 @@ export class StandInServer {
   }
 
   /** Runs a step of a plan, with what was given to it. */
-  run(wanted: K3sInput, step: Step, values: Readonly<Record<string, string>> = {}): Run {
+  run(wanted: K3sInput, step: Step, values: Readonly<Record<string, string>> = {}, options: PlanOptions = {}): Run {
     const { applied = step, id = `${ADDRESS}/${applied}` } = STEPS[step] ?? {};
-    const task = clusterTasks(wanted).find((one) => one.id === id)!;
+    const task = clusterTasks(wanted, options).find((one) => one.id === id)!;
     const text = (applied === step ? task.apply : task.remove!)
       .replaceAll('/var/lib/kindred', this.path('state'))
       .replaceAll('/etc/rancher', this.path('etc'))
