@@ -14,6 +14,8 @@ export type ChildVerdict =
   | { readonly verdict: 'taken' }
   /** It cannot: the server does not want it so. What stands of it, if anything, is ours. */
   | { readonly verdict: 'refused'; readonly live: KubeObject | undefined }
+  /** It waits: the ServiceAccount that it uses is somebody else's. What stands of it, if anything, is ours, and as it was. */
+  | { readonly verdict: 'held'; readonly live: KubeObject | undefined }
   /** It could, and does not. */
   | { readonly verdict: 'wrong'; readonly problem: string };
 

@@ -1,6 +1,7 @@
 import { controllerReference, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
 import type { AnyKind } from '../../../constructs/core/kind';
 import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/core/owned';
 import { sharedKeys, withDefaults } from '../../../constructs/core/render';
 import { typeKey } from '../../../constructs/core/resource-type';
 import type { ApiClient } from '../../../operator/src/client/api-client';
@@ -81,8 +82,9 @@ async function ownChildren(
     const live = view.find(child.type, child.object.metadata.name);
     // What makes another write a field of a sibling waits for its siblings.
     if (live === undefined && writers.has(typeKey(child.type)) && obstacles.size > 0) continue;
-    const verdict = await childVerdict(client, child, live, (object) => isControlledBy(object, owner));
-    problems.push(...take(finding, verdict));
+    const isOurs = (object: KubeObject): boolean => isControlledBy(object, owner);
+    const held = isHeld(child, foreignAccounts(view, kind, owner), live, isOurs);
+    problems.push(...take(finding, held ?? (await childVerdict(client, child, live, isOurs))));
   }
   return problems;
 }
@@ -115,11 +117,38 @@ async function sharedChildren(
     )) {
       expected.add(idOf(child));
       const live = view.find(child.type, child.object.metadata.name);
-      const verdict = await childVerdict(client, child, live, (object) => isSharedBy(object, kind));
+      const isOurs = (object: KubeObject): boolean => isSharedBy(object, kind);
+      const foreign = sorted.flatMap(({ owner }) => foreignAccounts(view, kind, owner));
+      const verdict = isHeld(child, foreign, live, isOurs) ?? (await childVerdict(client, child, live, isOurs));
       problems.push(...new Set(holders.flatMap((finding) => take(finding, verdict))));
     }
   }
   return problems;
+}
+
+/** Names of the ServiceAccounts that an owner renders, alone or with others, and that are somebody else's. */
+function foreignAccounts(view: ClusterView, kind: AnyKind, owner: KubeObject): readonly string[] {
+  const foreign = (children: readonly ExpectedChild[], isOurs: (live: KubeObject) => boolean): readonly string[] =>
+    children
+      .filter(({ type }) => typeKey(type) === typeKey(owned.ServiceAccount))
+      .map(({ type, object }) => view.find(type, object.metadata.name))
+      .flatMap((live) => (live === undefined || isOurs(live) ? [] : [live.metadata.name]));
+  return [
+    ...foreign(expectedChildren(kind, owner), (live) => isControlledBy(live, owner)),
+    ...foreign(expectedShared(kind, [owner]), (live) => isSharedBy(live, kind)),
+  ];
+}
+
+/** The verdict on a child that waits for its ServiceAccount. */
+function isHeld(
+  { object }: ExpectedChild,
+  foreign: readonly string[],
+  live: KubeObject | undefined,
+  isOurs: (live: KubeObject) => boolean,
+): ChildVerdict | undefined {
+  const spec = JSON.stringify(object['spec'] ?? {});
+  if (!foreign.some((name) => spec.includes(`"serviceAccountName":${JSON.stringify(name)}`))) return undefined;
+  return { verdict: 'held', live: live !== undefined && isOurs(live) ? live : undefined };
 }
 
 /** Notes what a verdict means to an owner; @returns what is wrong about the child */
@@ -133,6 +162,9 @@ function take({ owner, live, obstacles }: OwnerFinding, verdict: ChildVerdict): 
       return [];
     case 'refused':
       obstacles.add('ErrInvalidChild');
+      if (verdict.live !== undefined) live.push(verdict.live);
+      return [];
+    case 'held':
       if (verdict.live !== undefined) live.push(verdict.live);
       return [];
     case 'wrong':
