@@ -3,9 +3,6 @@ import { DeploymentError, Engine } from '../../support/pulumi-engine';
 import { diffConfig } from '../../support/pulumi-engine/providers/kubernetes/diff-config';
 import { Thing, ToyCloud } from '../../support/pulumi-engine/providers/toy';
 
-// Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(60_000);
-
 test('a Stash keeps its first value, in previews too, until it goes', async () => {
   const engine = new Engine({ providers: [] });
   const program = (input: string) => () => {

@@ -11,9 +11,6 @@ import * as pulumi from '@pulumi/pulumi';
 import { type Connection, Server, type Session, utils } from 'ssh2';
 import { DeploymentError, Engine, InterruptedError, commandProvider, unwrap } from '../../support/pulumi-engine';
 
-// Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(60_000);
-
 const canary = 'canary-77aa';
 const hostKey = key();
 const userKey = key();

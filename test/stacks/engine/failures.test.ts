@@ -1,9 +1,10 @@
+import { runInThisContext } from 'node:vm';
 import * as pulumi from '@pulumi/pulumi';
 import { DeploymentError, Engine, InterruptedError } from '../../support/pulumi-engine';
 import { Thing, type ThingArgs, ToyCloud } from '../../support/pulumi-engine/providers/toy';
 
-// Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(60_000);
+/** The real `process`. Jest gives tests a copy, whose events never fire. */
+const realProcess = runInThisContext('process') as NodeJS.Process;
 
 function setUp(): { cloud: ToyCloud; engine: Engine } {
   const cloud = new ToyCloud();
@@ -129,6 +130,34 @@ describe('a failure', () => {
     expect((await failure(engine.up(program))).message).toMatch(/broken program/);
     // Nothing is deleted because of a program that did not come to its end.
     expect(cloud.names).toEqual(['a']);
+  });
+
+  test('ends a program that would go on later: it gets no response any more, and leaves no rejection behind', async () => {
+    const { cloud, engine } = setUp();
+    cloud.refuse = (call) => {
+      if (call === 'create a') throw new Error('no a today');
+    };
+    let goOn: () => void = () => undefined;
+    const later = new Promise<void>((resolve) => (goOn = resolve));
+    const wentOn = later.then(() => new Thing('late', {})).then(() => undefined);
+    const program = async (): Promise<void> => {
+      new Thing('a', {});
+      await wentOn;
+    };
+    const rejections: unknown[] = [];
+    const listener = (reason: unknown): unknown => rejections.push(reason);
+    expect((await failure(engine.up(program))).message).toContain('no a today');
+    realProcess.on('unhandledRejection', listener);
+    goOn();
+    await wentOn;
+    // Another program of the process can still run, and its messages arrive. It takes longer than a request to an engine that has ended.
+    const { log } = await engine.up(async () => {
+      await pulumi.log.info('said');
+    });
+    realProcess.off('unhandledRejection', listener);
+    expect(log.map(({ message }) => message)).toContain('said');
+    expect(rejections).toEqual([]);
+    expect(cloud.calls).toEqual(['create a']);
   });
 
   test('of a name used twice', async () => {

@@ -2,9 +2,6 @@ import * as pulumi from '@pulumi/pulumi';
 import { DeploymentError, Engine } from '../../support/pulumi-engine';
 import { Group, Thing, ToyCloud, ToyProvider } from '../../support/pulumi-engine/providers/toy';
 
-// Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(60_000);
-
 function setUp(): { cloud: ToyCloud; engine: Engine } {
   const cloud = new ToyCloud();
   return { cloud, engine: new Engine({ providers: [cloud.package()] }) };

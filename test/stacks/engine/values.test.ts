@@ -6,9 +6,6 @@ import { type Value, textOf } from '../../support/pulumi-engine/values';
 
 const canary = 'canary-51e0';
 
-// Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(60_000);
-
 function setUp(config: Record<string, string | { secret: string }> = {}): { cloud: ToyCloud; engine: Engine } {
   const cloud = new ToyCloud();
   return { cloud, engine: new Engine({ providers: [cloud.package()], config }) };

@@ -1,5 +1,7 @@
 import { runInThisContext } from 'node:vm';
 import * as pulumi from '@pulumi/pulumi';
+import { LogSeverity } from '@pulumi/pulumi/proto/engine_pb';
+import type { LogRequest } from '@pulumi/pulumi/proto/engine_pb';
 import * as sdkSettings from '@pulumi/pulumi/runtime/settings';
 import * as sdkState from '@pulumi/pulumi/runtime/state';
 import type { Home } from './aliases';
@@ -30,7 +32,6 @@ const realProcess = runInThisContext('process') as NodeJS.Process;
  * @throws what the program threw; several errors as an AggregateError
  */
 export async function runProgram(program: Program, context: ProgramContext, over: Promise<void>): Promise<void> {
-  ignoreEndedEngines();
   const unhandled = new UnhandledRejections();
   try {
     await withLocalStorage(async () => {
@@ -38,11 +39,13 @@ export async function runProgram(program: Program, context: ProgramContext, over
       sdkSettings.resetOptions(project, stack, -1, address, address, preview, 'organization');
       const secrets = [...config].filter(([, value]) => value.secret).map(([key]) => key);
       pulumi.runtime.setAllConfig(Object.fromEntries([...config].map(([key, { value }]) => [key, value])), secrets);
-      const clients = [sdkSettings.getMonitor(), sdkSettings.getEngine()] as unknown as { close(): void }[];
-      // The clients of a program that is left where it stands stay: what it asks for still must fail as the SDK expects.
-      const done = drained(program).finally(() => clients.forEach((client) => client.close()));
-      // What waits for a resource that failed so waits for ever: the real process ends then, as nothing keeps it.
-      await Promise.race([done, over, unhandled.any]);
+      const clients = [sdkSettings.getMonitor(), sdkSettings.getEngine()].map((client) => new Client(client));
+      try {
+        // A promise that depends on a failed resource never settles. The real process would end, because nothing keeps it alive.
+        await Promise.race([drained(program), over, unhandled.any]);
+      } finally {
+        await Promise.all(clients.map((client) => client.end()));
+      }
     });
   } finally {
     await unhandled.stop();
@@ -64,19 +67,60 @@ async function drained(program: Program): Promise<void> {
   }
 }
 
+type Callback = (error: Error | null, ...results: unknown[]) => void;
+type Call = (...args: unknown[]) => unknown;
+
 /**
- * The SDK lets calls to an engine that has ended reject unhandled, on purpose: its own runner then looks away (cmd/run). So must we, for as
- * long as a program that was left may go on. One listener a process, made in its own realm, so that it keeps no test alive; Jest takes all
- * listeners away between files.
+ * A client of the SDK whose program can be ended. The real engine kills the program; here it is left where it stands, and what it
+ * requests later must not fail the test file that runs next.
  */
-function ignoreEndedEngines(): void {
-  runInThisContext(`{
-    const key = Symbol.for('pulumi-test-engine.ignore-ended-engines');
-    process[key] ??= (reason, promise) => {
-      if (reason !== null && typeof reason === 'object' && (reason.code === 14 || reason.code === 1)) promise.catch(() => {});
+class Client {
+  readonly #pending = new Set<Callback>();
+  readonly #close: () => void;
+  #state: 'open' | 'ending' | 'ended' = 'open';
+
+  constructor(client: unknown) {
+    const methods = client as Record<string, Call>;
+    const names = Object.keys(Object.getPrototypeOf(client) as object);
+    for (const name of names) methods[name] = this.#guarded(methods[name]!.bind(client), name === 'log');
+    this.#close = (client as { close(): void }).close.bind(client);
+  }
+
+  /** Fails all pending requests, and those that follow from their failing; the program gets no response to any later one. */
+  async end(): Promise<void> {
+    this.#state = 'ending';
+    this.#close();
+    while (this.#pending.size > 0) {
+      for (const callback of this.#pending) this.#respond(callback, unavailable());
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#state = 'ended';
+  }
+
+  /** @param isLog - the SDK sends the messages of all programs in one line, where none may wait for ever */
+  #guarded(call: Call, isLog: boolean): Call {
+    return (...args) => {
+      const callback = args.pop() as Callback;
+      // The engine drops debug messages. The SDK sends several for each resource, as many as all other requests together.
+      if (isLog && (isDebug(args[0]) || this.#state === 'ended')) queueMicrotask(() => callback(null));
+      else if (this.#state !== 'ended') this.#pending.add(callback);
+      if (!this.#pending.has(callback) || this.#state !== 'open') return;
+      call(...args, (...results: Parameters<Callback>) => this.#respond(callback, ...results));
     };
-    if (!process.listeners('unhandledRejection').includes(process[key])) process.on('unhandledRejection', process[key]);
-  }`);
+  }
+
+  #respond(callback: Callback, ...results: Parameters<Callback>): void {
+    if (this.#pending.delete(callback)) callback(...results);
+  }
+}
+
+function isDebug(request: unknown): boolean {
+  return (request as LogRequest).getSeverity() === LogSeverity.DEBUG;
+}
+
+/** The error of a request to an engine that has ended, as gRPC makes it. */
+function unavailable(): Error {
+  return Object.assign(new Error('14 UNAVAILABLE: the program has ended'), { code: 14 });
 }
 
 /** Errors in `apply` and in resources' inputs reach nobody's `await`; the SDK relies on the process to notice them. */
@@ -86,6 +130,8 @@ class UnhandledRejections {
   /** Resolves at the first. */
   readonly any = new Promise<void>((resolve) => (this.tell = resolve));
   private readonly listener = (reason: unknown, promise: Promise<unknown>): void => {
+    // Another test file of this process left it behind; it has a Promise of its own. Jest says so.
+    if (!(promise instanceof Promise)) return;
     this.errors.add(reason);
     if (!isGrpcEnd(reason)) this.tell();
     // Handled now: the test itself has not failed.
