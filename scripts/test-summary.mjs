@@ -1,35 +1,83 @@
-// Counts what ran, so that one line can tell.
+// Counts what ran, and lists what failed.
+import { relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 /**
- * What a run of Jest counts. A file that could not be run is one failure, and so is a run that failed without saying why.
+ * The counts of a Jest run. A file that could not be run counts as one failure, and so does a run that failed although none of its tests
+ * did.
  *
- * @param code - Jest's exit code
- * @param readReport - gives the text of its JSON report; throws when there is none
+ * @param run - `code`: Jest's exit code; `root`: of the files; `readReport`: returns the text of Jest's JSON report,
+ * and throws when there is none
  */
-export function jestCounts(code, readReport) {
+export function jestCounts({ code, root, readReport }) {
   let report;
   try {
     report = JSON.parse(readReport());
-  } catch {
-    console.log('jest ended without a report');
-    return { passed: 0, failed: 1 };
+  } catch (error) {
+    return {
+      passed: 0,
+      failed: 1,
+      skipped: 0,
+      failures: [{ name: 'Jest', error: `there is no report: ${error.message}` }],
+    };
   }
-  const passed = report.numPassedTests;
-  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
-  const silent = code !== 0 && failed === 0;
-  if (silent) console.log(`jest failed (${code}) though no test did: see what it printed above`);
-  return { passed, failed: silent ? 1 : failed };
+  const failures = report.testResults.flatMap((file) => failuresOf(file, root));
+  if (code !== 0 && failures.length === 0) {
+    failures.push({ name: 'Jest', error: `it ended with ${code} although no test failed; see its output above` });
+  }
+  return { passed: report.numPassedTests, failed: failures.length, skipped: report.numPendingTests, failures };
 }
 
-/** All counts in one. */
+function failuresOf({ name: path, status, message, assertionResults }, root) {
+  const file = relative(root, path);
+  const failed = assertionResults.filter((test) => test.status === 'failed');
+  if (status === 'failed' && failed.length === 0) {
+    return [{ file, name: 'the file could not be run, or left an error behind', error: suiteError(message) }];
+  }
+  return failed.map(({ fullName, failureMessages }) => ({
+    file,
+    name: fullName,
+    error: firstLine(failureMessages[0]),
+  }));
+}
+
+/** The error below Jest's own headings, which begin with a bullet. */
+function suiteError(message) {
+  const lines = linesOf(message);
+  return lines.find((line) => !line.startsWith('●')) ?? lines[0] ?? '';
+}
+
+function firstLine(message) {
+  return linesOf(message)[0] ?? '';
+}
+
+function linesOf(message = '') {
+  return stripVTControlCharacters(message)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+/** Adds up counts. */
 export function sum(counts) {
+  const total = (key) => counts.reduce((value, count) => value + count[key], 0);
   return {
-    passed: counts.reduce((total, { passed }) => total + passed, 0),
-    failed: counts.reduce((total, { failed }) => total + failed, 0),
+    passed: total('passed'),
+    failed: total('failed'),
+    skipped: total('skipped'),
+    failures: counts.flatMap(({ failures }) => failures),
   };
 }
 
-/** `123 passed, 0 failed`. */
-export function summaryLine({ passed, failed }) {
-  return `${passed} passed, ${failed} failed`;
+/** Two lines for each failure: its name and file, then the first line of its error. */
+export function failureLines({ failures }) {
+  return failures.flatMap(({ name, file, error }) => [
+    `FAILED ${name}${file === undefined ? '' : ` (${file})`}`,
+    `  ${error}`,
+  ]);
+}
+
+/** `123 passed, 0 failed`, and how many were skipped, if any were. */
+export function summaryLine({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }

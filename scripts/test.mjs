@@ -1,107 +1,161 @@
-// `npm test`: type check, lint, unit tests, end-to-end tests. The last line of the output is `N passed, N failed`.
-// `npm test -- unit lint`: only these parts.
+// Runs the tests. `node scripts/test.mjs --help` says how; test/README.md says what runs when.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jestCounts, summaryLine, sum } from './test-summary.mjs';
+import { failureLines, jestCounts, sum, summaryLine } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const workers = availableParallelism() < 4 ? 1 : 2;
+const usage = `npm test                 the gate: what runs on every change
+npm run test:all         the gate, and all files named *.slow.test.ts
+npm run test:long        the fault tests in their long form: soaks, walks, crash sweeps
 
-/** Each part of the test, in the order in which they run: the quick ones first. */
-const parts = {
-  typecheck: () => check('node_modules/typescript/bin/tsc', '--noEmit'),
-  lint: async () => sum([await check('node_modules/eslint/bin/eslint.js', '.'), await format(), await lockfile()]),
-  crds: () => check('node_modules/tsx/dist/cli.mjs', 'scripts/check-crds.ts'),
-  // All cores: Jest's default leaves one of them idle, which with two is half.
-  unit: () => jest('unit', '100%'),
-  // Every file starts a control plane of its own, which keeps a core busy.
-  e2e: async () => sum([await build(), await prepare(), await jest('e2e', workers)]),
-  // The short form; `npm run test:faults` is the long one.
-  faults: async () => sum([await build(), await prepare(), await jest('faults', workers)]),
+Each takes these arguments after a "--":
+
+  PART            run only these: typecheck, lint, crds, unit, e2e, faults
+  AREA            run only test files with this in their path below test/: stacks, e2e/provision, walks
+  --help          print this text
+
+  KINDRED_SEED=N  repeats the random choices of a fault test; a failing test prints its seed
+
+Failed tests are listed last, just before "N passed, N failed".
+`;
+
+/** The checks. They run at the same time: each keeps one core busy. */
+const checks = {
+  typecheck: () => check('typecheck', 'node_modules/typescript/bin/tsc', '--noEmit'),
+  lint: async () =>
+    sum(
+      await Promise.all([
+        check('lint', 'node_modules/eslint/bin/eslint.js', '.'),
+        check('format', 'node_modules/prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.'),
+        check('lockfile', 'scripts/complete-lockfile.mjs', '--check'),
+      ]),
+    ),
+  crds: () => check('crds', 'node_modules/tsx/dist/cli.mjs', 'scripts/check-crds.ts'),
 };
 
-const chosen = process.argv.slice(2);
-const unknown = chosen.filter((name) => !(name in parts));
-if (unknown.length > 0) {
-  console.error(`npm test: there is no part "${unknown.join('", "')}"; there are ${Object.keys(parts).join(', ')}`);
+/** The parts that are Jest's: a file below test/e2e or test/faults is of that part, any other is a unit test. */
+const testParts = ['unit', 'e2e', 'faults'];
+const files = readdirSync(join(root, 'test'), { recursive: true })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/${file}`);
+const partOf = (file) => testParts.find((part) => file.startsWith(`test/${part}/`)) ?? 'unit';
+
+const args = process.argv.slice(2);
+if (args.includes('--help')) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+const long = args.includes('--long');
+const slow = long || args.includes('--all');
+const parts = args.filter((arg) => arg in checks || testParts.includes(arg));
+const areas = args.filter((arg) => !parts.includes(arg) && arg !== '--all' && arg !== '--long');
+for (const area of areas) {
+  if (!area.startsWith('-') && chosenFiles([area]).length > 0) continue;
+  process.stderr.write(`npm test: "${area}" is neither a part nor in the path of a test that would run\n\n${usage}`);
   process.exit(2);
 }
 
 const reports = mkdtempSync(join(tmpdir(), 'kindred-test-'));
-let child;
+const children = new Set();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  // A terminal sends the signal to the child too; it ends in its own time, and we after it.
+  // A terminal sends the signal to the children too. This process exits after them.
   process.on(signal, () => {
     process.exitCode = 130;
-    child?.kill(signal);
+    for (const child of children) child.kill(signal);
   });
 }
 
-const counts = [];
+let total;
 try {
-  for (const [name, run] of Object.entries(parts)) {
-    if ((chosen.length > 0 && !chosen.includes(name)) || process.exitCode === 130) continue;
-    const started = Date.now();
-    console.log(`\n== ${name}`);
-    const count = await run();
-    counts.push(count);
-    console.log(`== ${name}: ${summaryLine(count)}, ${Math.round((Date.now() - started) / 1000)} s`);
-  }
+  total = sum([await runChecks(), await runTests()]);
 } finally {
   rmSync(reports, { recursive: true, force: true });
 }
-const total = sum(counts);
 if (process.exitCode === 130) console.log('\nstopped before the end');
 else if (total.failed > 0) process.exitCode = 1;
-console.log(`\n${summaryLine(total)}`);
+console.log(`\n${[...failureLines(total), summaryLine(total)].join('\n')}`);
 
-/** Runs a program of Node, unless somebody has said to stop; @returns its exit code, or a signal's name */
-function node(...args) {
-  if (process.exitCode === 130) return Promise.resolve('not started');
-  return new Promise((resolve, reject) => {
-    child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });
-    child.once('error', reject);
-    child.once('exit', (code, signal) => resolve(code ?? signal));
-  });
+async function runChecks() {
+  const chosen = Object.keys(checks).filter((name) => parts.includes(name) || args.every((arg) => arg === '--all'));
+  if (chosen.length === 0) return sum([]);
+  return timed(chosen.join(', '), async () => sum(await Promise.all(chosen.map((name) => checks[name]()))));
 }
 
-/** A check passes without being counted, since it is no test; it fails as one. */
-async function check(...args) {
-  const code = await node(...args);
-  if (code !== 0) console.log(`${args.join(' ')} failed (${code})`);
-  return { passed: 0, failed: code === 0 ? 0 : 1 };
+async function runTests() {
+  const chosen = chosenFiles(areas);
+  if (chosen.length === 0 || process.exitCode === 130) return sum([]);
+  const projects = testParts.filter((part) => chosen.some((file) => partOf(file) === part));
+  const needs = projects.some((part) => part !== 'unit') ? await timed('build, prepare', buildAndPrepare) : sum([]);
+  return sum([needs, await timed(projects.join(', '), () => jest(projects, chosen))]);
 }
 
-function format() {
-  return check('node_modules/prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.');
+function chosenFiles(within) {
+  const chosenParts = long ? ['faults'] : testParts.filter((part) => parts.length === 0 || parts.includes(part));
+  return files.filter(
+    (file) =>
+      chosenParts.includes(partOf(file)) &&
+      (slow || !file.endsWith('.slow.test.ts')) &&
+      (within.length === 0 || within.some((area) => file.slice('test/'.length).includes(area))),
+  );
 }
 
-function lockfile() {
-  return check('scripts/complete-lockfile.mjs', '--check');
+/** End-to-end tests run the bundles. Getting the control plane's programs may take minutes, longer than a test may. */
+async function buildAndPrepare() {
+  return sum([await check('build', 'scripts/build.mjs'), await check('prepare', 'dist/cli.cjs', 'prepare')]);
 }
 
-function build() {
-  return check('scripts/build.mjs');
-}
-
-/** The parts of the control plane: the first time this takes minutes, which no test should have to wait for. */
-function prepare() {
-  return check('dist/cli.cjs', 'prepare');
-}
-
-async function jest(project, maxWorkers) {
-  const outputFile = join(reports, `${project}.json`);
+/** All projects run at once, so that no core waits for the last file of each. */
+async function jest(projects, chosen) {
+  const outputFile = join(reports, 'report.json');
   const code = await node(
     'node_modules/jest/bin/jest.js',
-    `--selectProjects=${project}`,
+    '--selectProjects',
+    ...projects.flatMap((project) => (slow ? [project, `${project}-slow`] : [project])),
     '--ci',
     '--json',
     `--outputFile=${outputFile}`,
-    `--maxWorkers=${maxWorkers}`,
+    // By default Jest leaves one core idle, which is half of a machine with two.
+    `--maxWorkers=${long ? 1 : Math.max(2, availableParallelism())}`,
+    ...(areas.length === 0 ? [] : ['--runTestsByPath', ...chosen]),
   );
-  return jestCounts(code, () => readFileSync(outputFile, 'utf8'));
+  return jestCounts({ code, root, readReport: () => readFileSync(outputFile, 'utf8') });
+}
+
+async function timed(name, run) {
+  const started = Date.now();
+  console.log(`\n== ${name}`);
+  const counts = await run();
+  console.log(`== ${name}: ${summaryLine(counts)}, ${Math.round((Date.now() - started) / 1000)} s`);
+  return counts;
+}
+
+/** Runs a check. It is not a test: only a failure is counted. */
+async function check(name, ...program) {
+  // Compilers and linters make so many short-lived objects that a larger young generation saves a tenth of their time.
+  const code = await node('--max-semi-space-size=128', ...program);
+  if (code === 0) return sum([]);
+  return { passed: 0, failed: 1, skipped: 0, failures: [{ name, error: `${program[0]} ended with ${code}` }] };
+}
+
+/**
+ * Runs a Node program, unless the run was stopped.
+ *
+ * @returns its exit code, or the name of the signal that ended it
+ */
+function node(...program) {
+  if (process.exitCode === 130) return Promise.resolve('not started');
+  const env = { ...process.env, ...(slow && { KINDRED_NEW_VALUES: '1' }), ...(long && { KINDRED_FAULTS: 'long' }) };
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, program, { cwd: root, env, stdio: 'inherit' });
+    children.add(child);
+    child.once('error', reject);
+    child.once('exit', (code, signal) => {
+      children.delete(child);
+      resolve(code ?? signal);
+    });
+  });
 }
