@@ -1,17 +1,13 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
-import { HelloApp } from '../../../constructs';
-import { KindComponent, KubernetesObject, PlatformComponent } from '../../../stacks/components';
+import { KubernetesObject } from '../../../stacks/components';
 import { named, run } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
 import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
-import type { ObservedClusterOptions } from '../memory-cluster';
+import { OWN, UNCHANGED, earlier, expectUnchanged, program } from './providers-beside';
+import { platform } from './small-platform';
 
-const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
-const OWN = ['kindred-cluster', 'kindred-identity', 'kindred-namespace', 'kindred-retained'];
-
-const platform = (opts: pulumi.ComponentResourceOptions = {}, name = 'kindred') =>
-  new PlatformComponent(name, { kubeconfig: KUBECONFIG, operators }, opts);
+// Interrupted runs, and a platform below a component, are in providers.slow.test.ts.
 
 const settings = (name: string, opts: pulumi.CustomResourceOptions) =>
   new KubernetesObject(
@@ -40,13 +36,13 @@ test('the providers are children of their platform', async () => {
 test('whatever is made below a platform goes to its cluster, unless it is told otherwise', async () => {
   const registrations = await run(() => {
     const other = new Provider('other', { kubeconfig: KUBECONFIG });
-    const parent = platform({ parent: team('outermost', { providers: [other] }) });
+    const parent = platform({}, { parent: team('outermost', { providers: [other] }) });
     settings('direct', { parent });
     settings('deep', { parent: team('inner', { parent: team('outer', { parent }) }) });
     settings('elsewhere', { parent, provider: other });
     settings('deep-elsewhere', { parent: team('abroad', { parent, providers: { kubernetes: other } }) });
-    platform({ parent }, 'second');
-    settings('second-direct', { parent: platform({ parent }, 'third') });
+    platform({}, { parent }, 'second');
+    settings('second-direct', { parent: platform({}, { parent }, 'third') });
     expect(parent.getProvider('kubernetes:core/v1:ConfigMap')).toBe(parent.provider);
     expect(parent.getProvider('aws:s3:Bucket')).toBeUndefined();
   });
@@ -65,50 +61,7 @@ test('whatever is made below a platform goes to its cluster, unless it is told o
 });
 
 describe('a stack whose providers stood beside the platform', () => {
-  const program = (below: boolean) => () => {
-    const parent = below ? team('team', {}) : undefined;
-    const own = platform(parent === undefined ? {} : { parent });
-    const metadata = { name: 'web', namespace: 'shop' };
-    new KindComponent('sample', { kind: HelloApp, metadata, spec: { image: 'nginx' } }, { parent: own });
-    return {};
-  };
-
-  /** A state as an earlier version left it. */
-  async function earlier(below: boolean): Promise<Required<Pick<ObservedClusterOptions, 'before'>>> {
-    const { engine, cluster } = new ObservedCluster();
-    await engine.up(program(below));
-    const state = JSON.parse(
-      engine
-        .export()
-        .replaceAll(
-          /kindred:platform:PlatformComponent\$(?=pulumi:|kubernetes:core\/v1:Namespace::kindred-identity)/g,
-          '',
-        ),
-    ) as {
-      readonly resources: readonly { readonly urn: string; readonly parent?: string }[];
-    };
-    const platformState = state.resources.find(({ urn }) => urn.endsWith(':PlatformComponent::kindred'));
-    const resources = state.resources.map((resource) =>
-      OWN.some((name) => resource.urn.endsWith(`::${name}`))
-        ? { ...resource, parent: platformState?.parent }
-        : resource,
-    );
-    expect(resources.filter(({ parent }) => parent === platformState?.urn).length).toBeGreaterThan(1);
-    return { before: { state: JSON.stringify({ ...state, resources }), cluster } };
-  }
-
-  test.each([
-    ['of the stack', false],
-    ['of a component', true],
-  ])('as a child %s: up changes nothing, and a second one does neither', async (_, below) => {
-    const { engine, done } = new ObservedCluster(await earlier(below));
-    expect(engine.state.resource('kindred-cluster').urn).not.toContain('PlatformComponent');
-    expect((await engine.preview(program(below))).summary).toEqual([]);
-    expect((await engine.up(program(below))).summary).toEqual([]);
-    expect(engine.state.resource('kindred-cluster').urn).toContain('PlatformComponent$pulumi:providers:kubernetes::');
-    expect((await engine.up(program(below))).summary).toEqual([]);
-    expect(done).toEqual([]);
-  });
+  test.each([['of the stack', false]])(UNCHANGED, expectUnchanged);
 
   test('knows its cluster still: the one run that moves them refuses another', async () => {
     const { state } = (await earlier(false)).before;
@@ -116,19 +69,5 @@ describe('a stack whose providers stood beside the platform', () => {
     const { engine, done } = new ObservedCluster({ before: { state, cluster } });
     await expect(engine.up(program(false))).rejects.toThrow('the kubeconfig leads to another cluster');
     expect(done).toEqual([]);
-  });
-
-  test.each([
-    [2, 'before'],
-    [2, 'after'],
-    [6, 'after'],
-    [12, 'before'],
-  ] as const)('interrupted at operation %d, %s it: the next up changes nothing', async (at, when) => {
-    const { engine, done } = new ObservedCluster(await earlier(false));
-    await expect(engine.up(program(false), { interrupt: { at, when }, parallel: 1 })).rejects.toThrow('was killed');
-    expect((await engine.up(program(false))).summary).toEqual([]);
-    expect(done).toEqual([]);
-    await engine.destroy();
-    expect(done).toContain('delete kindred/operators/operator/deployment');
   });
 });

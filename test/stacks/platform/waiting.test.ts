@@ -1,45 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HelloApp } from '../../../constructs';
 import { KindComponent, PlatformComponent } from '../../../stacks/components';
-import type { PlatformComponentArgs } from '../../../stacks/components';
 import { named, run } from '../bridge/engine';
 import { KUBECONFIG, ObservedCluster } from '../memory-cluster';
+import { operators, program } from './small-platform';
 
-const operators = [{ name: 'operator', image: 'op:1', kinds: [HelloApp] }];
-const platform =
-  (args: Partial<PlatformComponentArgs> = {}) =>
-  () => {
-    new PlatformComponent('kindred', { kubeconfig: KUBECONFIG, operators, ...args });
-    return {};
-  };
+// Monitoring that is switched on and off is in waiting.slow.test.ts.
 
 describe('monitoring without the Prometheus operator', () => {
   const both = ['podmonitors.monitoring.coreos.com', 'prometheusrules.monitoring.coreos.com'];
 
   test.each(['preview', 'up'] as const)('fails at once in %s, and names the CRD', async (way) => {
     const { engine, done } = new ObservedCluster({ crds: [both[0]!] });
-    await expect(engine[way](platform({ monitoring: {} }))).rejects.toThrow(
+    await expect(engine[way](program({ monitoring: {} }))).rejects.toThrow(
       /kindred\/needs-the-prometheus-operator\/prometheusrules\.monitoring\.coreos\.com/,
     );
     expect(done.filter((name) => name.includes('monitor'))).toEqual([]);
-  });
-
-  test('is switched on and off where it stands; only what is used is asked for', async () => {
-    const { engine, done } = new ObservedCluster({ crds: both });
-    await engine.up(platform());
-    const on = await engine.up(platform({ monitoring: {} }));
-    expect(on.summary).toHaveLength(2);
-    expect(done).toEqual(expect.arrayContaining(['create kindred/operators/operator/monitoring/pod-monitor']));
-    expect((await engine.up(platform({ monitoring: {} }))).summary).toEqual([]);
-    const off = await engine.up(platform());
-    expect(off.summary.map((line) => line.replace(/ .*\//, ' '))).toEqual([
-      'delete pod-monitor',
-      'delete prometheus-rule',
-    ]);
-    expect((await engine.up(platform())).summary).toEqual([]);
-
-    const { engine: other } = new ObservedCluster({ crds: [both[0]!] });
-    await other.up(platform({ monitoring: { prometheusRule: false } }));
   });
 
   test('is not looked for in a preview while what the platform depends on is still to be made', async () => {
@@ -56,7 +32,7 @@ describe('monitoring without the Prometheus operator', () => {
 
 describe('how long is waited', () => {
   test('for an operator is said once, in seconds', async () => {
-    const registrations = await run(platform({ timeoutSeconds: 90 }));
+    const registrations = await run(program({ timeoutSeconds: 90 }));
     const { timeouts } = named(registrations, 'kindred/operators/operator/deployment');
     expect(timeouts).toEqual(['90s', '90s', '90s']);
   });

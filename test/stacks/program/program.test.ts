@@ -20,6 +20,16 @@ const cluster = {
   nodes: [node('10.0.0.1', 'controlplane', 'etcd', 'worker'), node('10.0.0.2', 'worker')],
 };
 
+/** Modules of libraries that the program imports, which stay the same in each run of it. */
+const libraries: readonly (readonly [name: string, module: object])[] = [
+  ['@pulumi/pulumi', pulumi],
+  ...[
+    ...['@pulumi/kubernetes/core/v1', '@pulumi/kubernetes/provider', '@pulumi/kubernetes/utilities'],
+    ...['cdk8s', 'cdk8s-plus-27', 'constructs', 'js-yaml', 'openid-client', 'pino', 'prom-client', 'undici', 'zod'],
+    ...['@kubernetes/client-node/dist/config.js', '@kubernetes/client-node/dist/config_types.js', '@pulumi/command'],
+  ].map((name) => [name, jest.requireActual<object>(name)] as const),
+];
+
 interface Ran {
   readonly registrations: readonly Registration[];
   readonly outputs: Program;
@@ -42,8 +52,8 @@ async function runStack(
         secretKeys.map((key) => `kindred:${key}`),
       );
       jest.isolateModules(() => {
-        // What holds the run's state stays the same.
-        jest.doMock('@pulumi/pulumi', () => pulumi);
+        // What holds the run's state stays the same, and so do the other libraries, whose loading takes seconds.
+        for (const [name, library] of libraries) jest.doMock(name, () => library);
         outputs = jest.requireActual<Program>('../../../stacks');
       });
     },

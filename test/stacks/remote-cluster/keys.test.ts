@@ -5,9 +5,7 @@ import type { BastionArgs, NodeArgs, RemoteClusterArgs } from '../../../stacks/c
 import { agent, answers, cluster, hostKey, server } from './clusters';
 import { named, opened, record } from './recorder';
 
-/** The keys that SSH uses: of the machines, and of bastions in front of them. */
-jest.setTimeout(60_000);
-
+// The keys that SSH uses: of the machines, and of bastions in front of them.
 const way = { address: '192.0.2.1', user: 'jump', hostKey: hostKey(9) };
 const run = (args: RemoteClusterArgs) => record(() => new RemoteCluster('prod', args), { answers });
 

@@ -3,28 +3,11 @@ import { InvalidObjectError } from '../../../constructs';
 import { RemoteCluster } from '../../../stacks/components/remote-cluster';
 import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
 import { agent, answers, cluster, hostKey, server } from './clusters';
-import { named, opened, record, unknown } from './recorder';
+import { named, record, unknown } from './recorder';
 import type { Registered } from './recorder';
+import { COMMAND, changed, run } from './recorded-cluster';
 
-// Each test registers some fifty resources, on machines that may be busy.
-jest.setTimeout(60_000);
-
-const COMMAND = /^command:/;
-const run = (args: RemoteClusterArgs, { preview = false } = {}) =>
-  record(() => new RemoteCluster('prod', args).provider, { preview, answers });
-
-/** Everything of a resource that decides whether the next run does something to it. */
-const inputsByName = (found: readonly Registered[]) =>
-  new Map(found.map(({ name, inputs }) => [name, JSON.stringify(inputs)]));
-
-function changed(before: readonly Registered[], after: readonly Registered[]) {
-  const [old, now] = [inputsByName(before), inputsByName(after)];
-  return {
-    added: [...now.keys()].filter((name) => !old.has(name)),
-    gone: [...old.keys()].filter((name) => !now.has(name)),
-    changed: [...now.keys()].filter((name) => old.has(name) && old.get(name) !== now.get(name)),
-  };
-}
+// More changes and Outputs are in remote-cluster.slow.test.ts.
 
 /** The problems that a cluster is refused for, before anything is registered. */
 async function refusal(args: RemoteClusterArgs): Promise<readonly string[]> {
@@ -73,58 +56,31 @@ describe('the resources', () => {
 
   test('all that takes something away is protected, unless told otherwise', async () => {
     const nodes = [server(1), agent(2), agent(3)];
+    const guardedOf = (found: readonly Registered[]) => found.filter((each) => each.protect).map(({ name }) => name);
     const guarded = async (more: Partial<RemoteClusterArgs>) =>
-      (await run({ ...cluster({ nodes }), ...more } as RemoteClusterArgs))
-        .filter((each) => each.protect)
-        .map(({ name }) => name);
-    const all = (await run(cluster({ nodes }))).map(({ name }) => name).filter((name) => name.endsWith('/removal'));
+      guardedOf(await run({ ...cluster({ nodes }), ...more } as RemoteClusterArgs));
+    const found = await run(cluster({ nodes }));
+    const all = found.map(({ name }) => name).filter((name) => name.endsWith('/removal'));
     expect(all.length).toBeGreaterThanOrEqual(3);
-    expect(await guarded({})).toEqual(all);
+    expect(guardedOf(found)).toEqual(all);
     expect(await guarded({ protect: false })).toEqual([]);
     expect(await guarded({ removable: ['10.0.0.3'] })).toEqual(all.filter((name) => !name.includes('10.0.0.3')));
   });
 });
 
 describe('a change touches only what it must', () => {
-  const three = [server(1), server(2), server(3)];
+  const args = (more: { lost?: string[] } = {}) =>
+    cluster({ nodes: [server(1), server(2), server(3), agent(4)], ...more });
+  let first: Promise<readonly Registered[]> | undefined;
+  const before = () => (first ??= run(args()));
 
   test('nothing changed', async () => {
-    const args = () => cluster({ nodes: [...three, agent(4)] });
-    expect(changed(await run(args()), await run(args()))).toEqual({ added: [], gone: [], changed: [] });
-  });
-
-  test.each([
-    ['in front', [agent(9), agent(4)]],
-    ['behind', [agent(4), agent(9)]],
-  ])('an agent is added %s', async (_, agents) => {
-    const before = await run(cluster({ nodes: [...three, agent(4)] }));
-    const diff = changed(before, await run(cluster({ nodes: [...three, ...agents] })));
-    expect(diff.gone).toEqual([]);
-    expect(diff.added.every((name) => name.startsWith('prod/10.0.0.9/'))).toBe(true);
-    expect(diff.changed.filter((name) => name.startsWith('prod/10.0.0.'))).toEqual([]);
-  });
-
-  test('an agent is removed', async () => {
-    const before = await run(cluster({ nodes: [...three, agent(4), agent(5)] }));
-    const diff = changed(before, await run(cluster({ nodes: [...three, agent(5)] })));
-    expect(diff.added).toEqual([]);
-    expect(diff.gone.length).toBeGreaterThan(0);
-    expect(diff.gone.every((name) => name.startsWith('prod/10.0.0.4/'))).toBe(true);
-    expect(diff.changed.filter((name) => name.startsWith('prod/10.0.0.'))).toEqual([]);
-  });
-
-  test('a new SSH key changes no script', async () => {
-    const before = await run(cluster());
-    const after = await run(cluster({ sshKey: 'ANOTHER-KEY' }));
-    const stdins = (found: readonly Registered[]) =>
-      found.filter(({ type }) => COMMAND.test(type)).map(({ inputs }) => opened(inputs['stdin']));
-    expect(stdins(after)).toEqual(stdins(before));
+    expect(changed(await before(), await run(args()))).toEqual({ added: [], gone: [], changed: [] });
   });
 
   test('a machine is gone for ever: nothing is run on it, and its removal takes nothing away', async () => {
-    const before = await run(cluster({ nodes: [...three, agent(4)] }));
-    const after = await run(cluster({ nodes: [...three, agent(4)], lost: ['10.0.0.4'] }));
-    const diff = changed(before, after);
+    const after = await run(args({ lost: ['10.0.0.4'] }));
+    const diff = changed(await before(), after);
     expect(diff.added).toEqual([]);
     expect(diff.gone).toContain('prod/10.0.0.4/install');
     const kept = after.filter(({ name, type }) => COMMAND.test(type) && /^prod\/10\.0\.0\.4\/[a-z]+$/.test(name));
@@ -144,18 +100,6 @@ describe('a change touches only what it must', () => {
 
 describe('Outputs', () => {
   const deferred = (value: string) => pulumi.output(value);
-  const late = () => agent(4, { name: 'late', address: deferred('10.0.0.4'), hostKey: deferred(hostKey(4)) });
-
-  test('give the same as plain values, but for the name', async () => {
-    const plain = await run(cluster({ nodes: [server(1), agent(4)] }));
-    const output = await run(cluster({ nodes: [server(1), late()] }));
-    const renamed = new Map(output.map((each) => [each.name.replace('/late/', '/10.0.0.4/'), each]));
-    expect([...renamed.keys()].sort()).toEqual(plain.map(({ name }) => name).sort());
-    for (const { name, inputs } of plain.filter(({ type }) => COMMAND.test(type))) {
-      expect(renamed.get(name)?.inputs['stdin']).toEqual(inputs['stdin']);
-      expect(renamed.get(name)?.inputs['connection']).toEqual(inputs['connection']);
-    }
-  });
 
   test('that a preview does not know leave the rest of it as it is', async () => {
     const late = (address: pulumi.Input<string>) =>
@@ -174,16 +118,6 @@ describe('Outputs', () => {
     expect(found.map(({ name }) => name).filter((name) => name !== 'machine')).toEqual(plain.map(({ name }) => name));
     expect(named(found, 'prod/10.0.0.1/install').inputs['create']).not.toBe(unknown);
     expect(named(found, 'prod/late/install').inputs['create']).toBe(unknown);
-  });
-
-  test('leave a preview with what the run does, where no more than a hash of them is part of it', async () => {
-    const options = { registrationAddress: deferred('k8s.example.com'), tlsSans: [deferred('api.example.com')] };
-    const nodes = [server(1, { internalAddress: deferred('10.1.0.1') }), server(2), server(3)];
-    const creates = async (preview: boolean) =>
-      (await run(cluster({ nodes, options }), { preview }))
-        .filter(({ type }) => COMMAND.test(type))
-        .map(({ name, inputs }) => [name, inputs['create'], inputs['delete']]);
-    expect(await creates(true)).toEqual(await creates(false));
   });
 
   test('of an address need a name', async () => {
