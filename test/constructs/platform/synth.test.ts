@@ -1,12 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import { parseArguments } from '../../../cli/arguments';
-import { UsageError } from '../../../cli/errors';
-import { usage } from '../../../cli/usage';
 import { kinds, provisionerKinds } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { manifests } from '../../../scripts/synth';
@@ -27,17 +24,6 @@ function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0
 }
 
 const root = join(__dirname, '..', '..', '..');
-
-/** What the command line says of arguments that it does not take. */
-function refusal(argv: readonly string[]): UsageError {
-  try {
-    parseArguments(argv);
-  } catch (error) {
-    if (error instanceof UsageError) return error;
-    throw error;
-  }
-  throw new Error(`it takes ${argv.join(' ')}`);
-}
 
 describe('npm run synth', () => {
   test('runs as a bundle, which is made anew when it is older than its sources', async () => {
@@ -61,51 +47,6 @@ describe('npm run synth', () => {
       expect((await stat(bundle)).mtimeMs).toBeGreaterThanOrEqual(mtimeMs);
     } finally {
       await rm(out, { recursive: true, force: true });
-    }
-  });
-
-  // What the parser of Node says is another text under Jest, where its errors are of another realm.
-  test.each([
-    ['--nonsense', "Unknown option '--nonsense'. See: kindred help synth"],
-    ['--image', "Option '--image <value>' argument missing. See: kindred help synth"],
-    ...['--out=', '--image=a b', '--namespace=A_B', '--samples-namespace=kindred-system'].map((flag) => [
-      flag,
-      refusal(['synth', flag]).message,
-    ]),
-  ])('says of %s what `kindred synth` does, and nothing else', async (flag, message) => {
-    const failed = promisify(execFile)(process.execPath, ['scripts/run-synth.mjs', flag], { cwd: root });
-    await expect(failed).rejects.toMatchObject({ code: 2, stdout: '', stderr: `kindred: ${message}\n` });
-  });
-
-  test('says of a folder that cannot be written to what `kindred synth` does', async () => {
-    const out = join(__filename, 'below');
-    const failed = promisify(execFile)(process.execPath, ['scripts/run-synth.mjs', `--out=${out}`], { cwd: root });
-    await expect(failed).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^kindred: --out=\S+below cannot be written to: ENOTDIR: .*\n$/) as string,
-    });
-  });
-
-  test('has the help of `kindred synth`', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['scripts/run-synth.mjs', '--help'], { cwd: root });
-    expect(stdout).toBe(usage('synth'));
-  });
-
-  test('says where in the sources it failed when nobody foresaw it', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'kindred-synth-test-'));
-    try {
-      const spoiler = join(folder, 'spoiler.cjs');
-      await writeFile(spoiler, "process.stdout.write = () => { throw new TypeError('spoiled'); };");
-      const args = ['scripts/run-synth.mjs', `--out=${folder}`];
-      // It is run twice, and the second process takes over the environment.
-      const env = { ...process.env, NODE_OPTIONS: `--require "${spoiler}"` };
-      const failed = promisify(execFile)(process.execPath, args, { cwd: root, env });
-      await expect(failed).rejects.toMatchObject({
-        code: 1,
-        stderr: expect.stringMatching(/TypeError: spoiled[^]*cli\/synth\.ts:\d+/) as string,
-      });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
     }
   });
 

@@ -8,9 +8,6 @@ import { OperatorProcess } from '../../../operator/testing';
 import { LogLines } from '../../../operator/testing/log-lines';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-/** Each parent loads TypeScript, and the first one may build the operator. */
-jest.setTimeout(120_000);
-
 const parents: ChildProcess[] = [];
 afterEach(() => {
   for (const parent of parents.splice(0)) parent.kill('SIGKILL');

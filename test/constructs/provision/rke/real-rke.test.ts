@@ -16,8 +16,6 @@ const version = found.status === 0 ? found.stdout.trim() : undefined;
 const real = version === undefined ? test.skip : test;
 const where = version ?? 'no rke on the PATH, so the real one checks no cluster.yml here';
 
-jest.setTimeout(120_000);
-
 /** What `rke up --init` makes of a cluster.yml: the configuration in its state, or what it said. */
 function initialised(text: string): { config?: Record<string, unknown>; said: string } {
   const folder = temporaryFolder('kindred-real-rke-');

@@ -10,8 +10,6 @@ import { startLab } from './run';
 
 /** A user's cluster.yml, from its reading to a cluster. */
 
-jest.setTimeout(120_000);
-
 const folder = temporaryFolder('kindred-rke-file-');
 let lab: Lab;
 let count = 0;

@@ -1,25 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { outputText } from '../../../../constructs/provision/answer';
 import { script } from '../../../../constructs/provision/shell/script';
-import type { ScriptProps } from '../../../../constructs/provision/shell/script';
-import { BROKEN, WAIT } from '../../../../constructs/provision/shell/wait';
+import { BROKEN } from '../../../../constructs/provision/shell/wait';
 import type { StdinValue } from '../../../../constructs/provision/task';
 import { untilPidIn } from '../../../support/pid-file';
-import { temporaryFolder } from '../../../support/temporary-folder';
-import { missingShells, runScript, shells, startScript } from '../shells';
+import { missingShells, runScript, shells } from '../shells';
+import { fresh, holder, props, testWaits } from './script-waits';
 
-/** A folder of its own for each test. */
-const fresh = (): string => temporaryFolder('provision-');
-const props = (stateFolder: string, more: Partial<ScriptProps> = {}): ScriptProps => ({
-  cluster: 'one',
-  id: '10.0.0.1/install',
-  doing: 'trying',
-  stateFolder,
-  ...more,
-});
 const value = (name: string, volatile = false): StdinValue => ({ name, from: { text: '' }, volatile });
 
 if (missingShells.length > 0) console.warn(`not tested, because not installed: ${missingShells.join(', ')}`);
@@ -32,7 +20,7 @@ test('there is a shell to test with', () => {
   expect(shells.length).toBeGreaterThan(0);
 });
 
-describe.each(shells)('%s', (_, shell) => {
+describe.each(shells)('%s', (name, shell) => {
   test('answers, with outputs, and with nothing else on stdout or stderr', () => {
     const { answer, stdout, stderr, code } = runScript(
       shell,
@@ -191,34 +179,9 @@ describe.each(shells)('%s', (_, shell) => {
   });
 
   describe('lock', () => {
-    const holding = (state: string): string =>
-      script(props(state, { lockSeconds: 5 }), [`: >"$state/held"`, 'sleep 30', 'finish']);
-
-    async function held(state: string): Promise<ReturnType<typeof startScript>> {
-      const child = startScript(shell, holding(state));
-      mkdirSync(`${state}/one`, { recursive: true });
-      while (!readdirSync(`${state}/one`).includes('held')) await delay(20);
-      return child;
-    }
-
-    test('waits for a time, then says who has it; a dead holder has nothing', async () => {
-      const state = fresh();
-      const child = await held(state);
-      const next = script(props(state, { id: 'snapshot', lockSeconds: 1 }), ['finish']);
-      const { answer } = runScript(shell, next);
-      expect(answer).toMatchObject({ ok: false, changed: false, reason: 'Locked' });
-      expect(answer.message).toMatch(
-        /another run has held .*\/one\/lock for more than 1 s \(process \d+, task 10.0.0.1\/install\)/,
-      );
-      const gone = once(child, 'exit');
-      process.kill(-child.pid!, 'SIGKILL');
-      await gone;
-      expect(runScript(shell, next).answer.ok).toBe(true);
-    });
-
     test('other locks of the cluster are free meanwhile', async () => {
       const state = fresh();
-      const child = await held(state);
+      const child = await holder(shell, state);
       const other = script(props(state, { lockSeconds: 0, lock: 'lock-10.0.0.2' }), ['finish']);
       expect(runScript(shell, other).answer.ok).toBe(true);
       process.kill(-child.pid!, 'SIGKILL');
@@ -237,49 +200,7 @@ describe.each(shells)('%s', (_, shell) => {
     });
   });
 
-  test('a cut connection does not end it', async () => {
-    const state = fresh();
-    const child = startScript(
-      shell,
-      script(props(state, { generation: 'g', lockSeconds: 5 }), [
-        `: >"$state/begun"`,
-        'sleep 1',
-        'changed=true',
-        'mark',
-        'finish',
-      ]),
-    );
-    mkdirSync(`${state}/one`, { recursive: true });
-    while (!readdirSync(`${state}/one`).includes('begun')) await delay(20);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    process.kill(-child.pid!, 'SIGHUP');
-    const next = script(props(state, { generation: 'g', lockSeconds: 20 }), [
-      'if marked; then finish; fi',
-      'die Failed "it was not finished"',
-    ]);
-    // Waits for the lock, then finds it done.
-    expect(runScript(shell, next).answer).toEqual({ ok: true, changed: false });
-  });
-
-  test('told to stop, it says so', async () => {
-    const state = fresh();
-    const child = startScript(shell, script(props(state), [`: >"$state/begun"`, 'sleep 1', 'sleep 30', 'finish']));
-    let stdout = '';
-    child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
-    mkdirSync(`${state}/one`, { recursive: true });
-    while (!readdirSync(`${state}/one`).includes('begun')) await delay(20);
-    const closed = once(child, 'close');
-    process.kill(child.pid!, 'SIGTERM');
-    await closed;
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, reason: 'Failed' });
-    expect(stdout).toContain('it was told to stop');
-  });
-
-  test('waiting is bounded', () => {
-    const text = script(props(fresh()), [WAIT, 'if wait_for 1 false; then finish; fi', 'wait_for 1 true', 'finish']);
-    expect(runScript(shell, text).answer.ok).toBe(true);
-  });
+  if (name === shells[0]?.[0]) testWaits(shell);
 });
 
 test('the log is begun anew by each run', () => {
