@@ -9,12 +9,13 @@ import type { AnyKind } from '../../constructs/core/kind';
 import { owned } from '../../constructs/core/owned';
 import { CONVERSION_ANNOTATION } from '../../constructs/core/versions';
 import { CertificateAuthority } from '../../local/plane/certificates';
-import { kubectl, useControlPlane, waitFor } from '../../local/testing';
+import { kubectl, waitFor } from '../../local/testing';
 import { runOperator } from '../../operator/src/operator';
 import { createLogger } from '../../operator/src/runtime/logger';
 import { OperatorMetrics } from '../../operator/src/runtime/metrics';
 import { adminClient } from '../../operator/testing';
 import { Shop } from '../constructs/core/versions-kind';
+import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api } from './crds/api';
 
 /** A kind with a child, whose old version admits what the current one does not. */
@@ -45,11 +46,11 @@ const Stall = defineKind({
   ],
 });
 
-const plane = useControlPlane({ components: 'api' });
+const plane = useSharedControlPlane();
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const pathsOf = (plural: string) => ({
-  now: `/apis/test.example.com/v1/namespaces/default/${plural}`,
-  old: `/apis/test.example.com/v1beta1/namespaces/default/${plural}`,
+  now: `/apis/test.example.com/v1/namespaces/${plane.namespace}/${plural}`,
+  old: `/apis/test.example.com/v1beta1/namespaces/${plane.namespace}/${plural}`,
 });
 const [SHOPS, STALLS] = [pathsOf('shops'), pathsOf('stalls')];
 
@@ -136,7 +137,12 @@ afterAll(async () => {
 });
 
 function shop(version: string, name: string, spec: object): object {
-  return { apiVersion: `test.example.com/${version}`, kind: 'Shop', metadata: { name, namespace: 'default' }, spec };
+  return {
+    apiVersion: `test.example.com/${version}`,
+    kind: 'Shop',
+    metadata: { name, namespace: plane.namespace },
+    spec,
+  };
 }
 
 function stall(name: string, chairs: string): object {
@@ -203,7 +209,7 @@ test('the operator reconciles what is written in the old version; both versions 
   expect(await api.ask('POST', STALLS.old, stall('market', '12'))).toMatchObject({ status: 201 });
   const now = await built('market');
   expect(now.spec).toEqual({ seats: 12 });
-  expect(await api.ask('GET', '/api/v1/namespaces/default/configmaps/market')).toMatchObject({
+  expect(await api.ask('GET', `/api/v1/namespaces/${plane.namespace}/configmaps/market`)).toMatchObject({
     body: { data: { seats: '12' } },
   });
   const old = await get(`${STALLS.old}/market`);
@@ -211,9 +217,13 @@ test('the operator reconciles what is written in the old version; both versions 
 
   expect(await api.ask('PATCH', `${STALLS.old}/market`, { spec: { chairs: '13' } })).toMatchObject({ status: 200 });
   expect((await get(`${STALLS.now}/market`)).status).toMatchObject({ built: 'market' });
-  await waitFor(async () => JSON.stringify(await get('/api/v1/namespaces/default/configmaps/market')).includes('"13"'));
+  await waitFor(async () =>
+    JSON.stringify(await get(`/api/v1/namespaces/${plane.namespace}/configmaps/market`)).includes('"13"'),
+  );
   const { stdout } = await kubectl(plane, [
     'get',
+    '-n',
+    plane.namespace,
     'stalls.v1beta1.test.example.com',
     'market',
     '-o',
@@ -225,7 +235,7 @@ test('the operator reconciles what is written in the old version; both versions 
 test('what cannot be converted is refused in our words', async () => {
   const { status, body } = await api.ask('POST', STALLS.old, stall('crowded', '1000'));
   expect(status).toBe(500);
-  expect(body.message).toContain('Stall default/crowded cannot be converted to test.example.com/v1');
+  expect(body.message).toContain(`Stall ${plane.namespace}/crowded cannot be converted to test.example.com/v1`);
   expect(body.message).toContain('spec.seats');
   expect(await api.ask('GET', `${STALLS.now}/crowded`)).toMatchObject({ status: 404 });
 });

@@ -1,20 +1,21 @@
 import { kinds } from '../../constructs/kinds';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { validateObject } from '../../constructs/core/validate';
-import { useControlPlane, waitFor } from '../../local/testing';
+import { waitFor } from '../../local/testing';
 import { KitchenSink } from '../constructs/crd/kitchen-sink';
 import { specs } from '../constructs/crd/specs';
+import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api } from './crds/api';
 import { installCrd } from './crds/install';
 
-const plane = useControlPlane({ components: 'api' });
-const SINKS = `/apis/${KitchenSink.apiVersion}/namespaces/default/${KitchenSink.plural}`;
+const plane = useSharedControlPlane();
+const SINKS = `/apis/${KitchenSink.apiVersion}/namespaces/${plane.namespace}/${KitchenSink.plural}`;
 
 let api: Api;
 
 function sink(spec: object, name = 'sink'): KubeObject {
   const { apiVersion, kind } = KitchenSink;
-  return { apiVersion, kind, metadata: { name, namespace: 'default' }, spec: { label: 'web', ...spec } };
+  return { apiVersion, kind, metadata: { name, namespace: plane.namespace }, spec: { label: 'web', ...spec } };
 }
 
 function refusalOf(object: KubeObject): string | undefined {

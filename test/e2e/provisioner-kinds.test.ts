@@ -2,12 +2,13 @@ import type { AnyKind } from '../../constructs/core/kind';
 import type { KubeObject } from '../../constructs/core/kube-object';
 import { validateObject } from '../../constructs/core/validate';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../constructs/kinds';
-import { useControlPlane, waitFor } from '../../local/testing';
+import { waitFor } from '../../local/testing';
 import { clusterSpecs, kubeconfigSpecs, rke2 } from '../constructs/kinds/cluster-specs';
+import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api } from './crds/api';
 import { installCrd } from './crds/install';
 
-const plane = useControlPlane({ components: 'api' });
+const plane = useSharedControlPlane();
 const pathOf = ({ apiVersion, plural }: AnyKind): string => `/apis/${apiVersion}/${plural}`;
 
 let api: Api;

@@ -1,6 +1,6 @@
 import { startControlPlane } from '../../../local';
 
-/** A program that starts a control plane, prints its data folder (its progress goes to stderr), and then does nothing: crash.test.ts ends it. */
+/** A program that starts a control plane, prints its data folder (its progress goes to stderr), and then does nothing: crash.slow.test.ts ends it. */
 startControlPlane().then(
   ({ dataDir }) => {
     console.log(dataDir);

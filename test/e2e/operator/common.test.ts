@@ -1,7 +1,9 @@
 import { contestTests } from './contests';
+import { takeoverTests } from './leadership';
 import { namespaceEndTests } from './namespace-end';
 import { ownershipTests } from './ownership';
 import { peopleTests } from './people';
+import { restartTests } from './restart';
 import { useBench } from './support/bench';
 import { undecodableTests } from './undecodable';
 
@@ -9,6 +11,10 @@ import { undecodableTests } from './undecodable';
 const bench = useBench();
 jest.setTimeout(180_000);
 
+// First, since others leave objects behind that are not Ready. lifecycle.slow.test.ts has these on a server without streaming lists,
+// and more about replicas.
+describe('restart', () => restartTests(bench));
+describe('leadership', () => takeoverTests(bench));
 describe('ownership', () => ownershipTests(bench));
 describe('people', () => peopleTests(bench));
 describe('contests', () => contestTests(bench));

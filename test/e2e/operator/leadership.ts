@@ -15,8 +15,8 @@ const LEASES: ResourceType = {
 
 const many = 50;
 
-/** Several replicas of the operator, of which one works. An operator must be at work already. */
-export function leadershipTests(bench: Bench): void {
+/** A replica that takes over. An operator must be at work already. */
+export function takeoverTests(bench: Bench): void {
   const leads = async (operator: OperatorProcess): Promise<boolean> =>
     (await operator.metrics()).sum('leader_election_master_status') === 1;
 
@@ -42,6 +42,11 @@ export function leadershipTests(bench: Bench): void {
     const lease = await bench.get(LEASES, { namespace: bench.platform.account.namespace, name });
     expect(lease.spec).toMatchObject({ leaseTransitions: expect.any(Number) as number });
   });
+}
+
+/** Several replicas of the operator, of which one works. An operator must be at work already. */
+export function leadershipTests(bench: Bench): void {
+  takeoverTests(bench);
 
   test(`killed in the middle of ${String(many)} creates, the next one brings all of them to Ready`, async () => {
     const namespace = await bench.namespace('killed');

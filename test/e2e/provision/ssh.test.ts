@@ -8,8 +8,6 @@ import { newSshKeys } from '../../support/hosts/ssh-keys';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnHosts } from './on-hosts';
 
-jest.setTimeout(60_000);
-
 const folder = temporaryFolder('kindred-ssh-test-');
 let hosts: Hosts;
 

@@ -1,14 +1,14 @@
 import type { KubeObject } from '../../../constructs/core/kube-object';
 import { owned } from '../../../constructs/core/owned';
 import { Cluster } from '../../../constructs/kinds';
-import { useControlPlane } from '../../../local/testing';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { createApiClient } from '../../../operator/src/client/http-api-client';
 import { loadClusterAccess } from '../../../operator/src/client/kubeconfig';
 import { SecretStore } from '../../../operator/src/effects/secret-store';
+import { useSharedControlPlane } from '../../support/shared-control-plane';
 
-const namespace = 'default';
-const plane = useControlPlane({ components: 'api' });
+const plane = useSharedControlPlane();
+const { namespace } = plane;
 let client: ApiClient;
 let kept: SecretStore;
 

@@ -6,8 +6,6 @@ import { describeOnHosts } from '../provision/on-hosts';
 import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';
 import { Cluster, ProvisionerWorld, conditionOf, oneKey } from './world';
 
-jest.setTimeout(90_000);
-
 /** RKE checks no host key of its own: what a machine gets that has another one than it had, while its cluster is changed and taken down. */
 describeOnHosts('the host keys of a Cluster of RKE', () => {
   const world = new ProvisionerWorld();

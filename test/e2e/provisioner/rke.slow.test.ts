@@ -8,8 +8,6 @@ import { describeOnHosts } from '../provision/on-hosts';
 import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';
 import { Cluster, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, oneKey, once } from './world';
 
-jest.setTimeout(90_000);
-
 interface ClusterStatus {
   readonly attempts?: number;
   readonly nodes?: readonly { readonly address: string; readonly state: string }[];

@@ -6,8 +6,6 @@ import { owned } from '../../../constructs/core/owned';
 import { Rke } from './rke-world';
 import { Cluster, Kubeconfig, MACHINES, ProvisionerWorld, STATE, conditionOf } from './world';
 
-jest.setTimeout(60_000);
-
 /** Stands in every file and Secret that is refused, and must show nowhere. */
 const CANARY = 'CANARYa8f3';
 

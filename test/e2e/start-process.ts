@@ -1,0 +1,90 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HelloApp } from '../../constructs/kinds';
+import { waitFor } from '../../local/testing';
+import { temporaryFolder } from '../support/temporary-folder';
+
+const root = join(__dirname, '..', '..');
+const cli = join(root, 'dist', 'cli.cjs');
+export const startTimeoutMs = 240_000;
+
+/** Where the commands of the file run. */
+export const folder = temporaryFolder('kindred-start-test-');
+
+/** Builds the command before the tests of the file. */
+export function useBuiltCommand(): void {
+  beforeAll(() => {
+    execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });
+  }, 60_000);
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `kindred start` as a process of its own. */
+export class Start {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<Ended>;
+  /** Its temporary folder, in which all that it leaves behind would be found. */
+  readonly temporary = mkdtempSync(join(folder, 'tmp-'));
+  private readonly child;
+
+  constructor(...args: readonly string[]) {
+    this.child = spawn(process.execPath, [cli, 'start', ...args], {
+      cwd: folder,
+      env: { ...process.env, TMPDIR: this.temporary },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout.on('data', (data: Buffer) => (this.stdout += String(data)));
+    this.child.stderr.on('data', (data: Buffer) => (this.stderr += String(data)));
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject);
+      this.child.once('close', (code) => resolve({ code, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  /** Waits until something was written. */
+  async says(text: string | RegExp): Promise<void> {
+    await waitFor(() => this.stdout.match(text) !== null || this.child.exitCode !== null, {
+      timeout: startTimeoutMs,
+      describe: `kindred start to say ${String(text)}`,
+    });
+    expect({ stdout: this.stdout, stderr: this.stderr }).toMatchObject({
+      stdout: expect.stringMatching(text) as string,
+    });
+  }
+}
+
+/** Processes whose command line names the temporary folder: the parts, their guards, and the operator. */
+export function processesOf({ temporary }: Start): readonly string[] {
+  const all = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  return all.filter((line) => line.includes(temporary));
+}
+
+export function expectNothingLeft(start: Start): void {
+  expect(processesOf(start)).toEqual([]);
+  const left = readdirSync(start.temporary, { recursive: true }).map(String);
+  expect(left.filter((name) => !/^kindred-local-[^/]*$/.test(name))).toEqual([]);
+}
+
+export function manifest(name: string, ...objects: readonly object[]): string {
+  const file = join(folder, name);
+  writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+  return file;
+}
+
+export const helloApp = (name: string, spec: object): object => ({
+  apiVersion: HelloApp.apiVersion,
+  kind: HelloApp.kind,
+  metadata: { name },
+  spec,
+});
