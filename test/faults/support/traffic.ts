@@ -127,7 +127,7 @@ function mostInWindow(asked: readonly Asked[]): number {
 }
 
 /**
- * What a load without any trouble takes; `network/connections.test.ts` holds them to be true. The short form's load is so brief that on a fast
+ * What a load without any trouble takes; `network/connections.slow.test.ts` holds them to be true. The short form's load is so brief that on a fast
  * machine all of it falls into one window. In the long form a change has time to be rolled out before the next one, so that a fast machine tells of more
  * states.
  */

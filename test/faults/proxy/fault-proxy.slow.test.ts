@@ -3,7 +3,6 @@ import { ready } from '../../e2e/operator/support/conditions';
 import { useFaultBench } from '../fault-bench';
 import { when } from './fault-proxy';
 
-jest.setTimeout(90_000);
 const bench = useFaultBench();
 
 test('without a fault nothing differs, and what was asked is told; an operator killed before a write leaves it to the next', async () => {

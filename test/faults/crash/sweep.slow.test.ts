@@ -1,52 +1,26 @@
+// The gate keeps one of these lives: crash.test.ts.
 import { operatorKinds, useBench } from '../../e2e/operator/support/bench';
 import { long } from '../form';
-import { everywhere } from './choices';
-import { concurrently } from './concurrently';
 import { pointText, PROVISIONER_LIFE } from './crash-point';
+import { crashedEverywhere } from './crashed-everywhere';
 import { crashAt, sweepEachWrite } from './each-write';
-import { differences, uncovered } from './judge';
-import type { Life } from './life';
 import { lives } from './lives';
 import { liveThrough } from './live-through';
-import type { LifeStory } from './live-through';
 import { only } from './only';
 
 const named = lives.map((life) => [life.name, life] as const);
 const bench = useBench({ operator: false });
 jest.setTimeout(2 * 3_600_000);
 
-interface Stories {
-  readonly calm: LifeStory;
-  readonly crashed: LifeStory;
-}
-
 (only === undefined ? describe : describe.skip)('the operator, killed before and after each of its writes', () => {
-  const stories = new Map<Life, PromiseSettledResult<Stories>>();
-  const storiesOf = (life: Life): Stories => {
-    const result = stories.get(life);
-    if (result?.status === 'fulfilled') return result.value;
-    throw result?.reason;
-  };
-  beforeAll(async () => {
-    const results = await concurrently(3, lives, async (life): Promise<Stories> => {
-      const calm = await liveThrough(bench, life);
-      return { calm, crashed: await liveThrough(bench, life, everywhere()) };
-    });
-    results.forEach((result, i) => stories.set(lives[i] as Life, result));
-  }, 900_000);
+  const calmStoryOf = crashedEverywhere(bench, lives);
 
   test('each of the six kinds has its life', () => {
     expect(new Set(lives.map(({ kind }) => kind))).toEqual(new Set(operatorKinds));
   });
 
-  test.each(named)('%s: one life with all of the crashes ends as one without', (_, life) => {
-    const { calm, crashed } = storiesOf(life);
-    expect(differences(calm, crashed)).toEqual([]);
-    expect(uncovered(life, calm, crashed)).toEqual([]);
-  });
-
   (long ? test : test.skip).each(named)('%s: lives with one crash each end as one without', async (_, life) => {
-    const { failures, missed } = await sweepEachWrite(bench, life, storiesOf(life).calm);
+    const { failures, missed } = await sweepEachWrite(bench, life, calmStoryOf(life));
     if (missed.length > 0) console.warn(`these writes did not come again:\n${missed.join('\n')}`);
     expect(failures).toEqual([]);
   });

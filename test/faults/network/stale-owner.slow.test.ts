@@ -6,8 +6,6 @@ import { useFaultBench } from '../fault-bench';
 import { when } from '../proxy/fault-proxy';
 import { resetBefore } from '../proxy/faults';
 
-jest.setTimeout(120_000);
-
 const bench = useFaultBench();
 
 /** The garbage collector deletes a child of an owner that is gone in a fraction of a second: a loop with it would show. */

@@ -1,0 +1,15 @@
+import { useBench } from '../../e2e/operator/support/bench';
+import { crashedEverywhere } from './crashed-everywhere';
+import { demoMicroService } from './lives/small-kinds';
+
+// The whole lives of all kinds are in sweep.slow.test.ts. This kind has a child and a finalizer.
+const bench = useBench({ operator: false });
+const stages = ['create', 'update', 'delete'];
+
+crashedEverywhere(bench, [
+  { ...demoMicroService, stages: demoMicroService.stages.filter(({ name }) => stages.includes(name)) },
+]);
+
+test('nothing was refused to the operators', async () => {
+  expect((await bench.audit()).refusals()).toEqual([]);
+});

@@ -1,0 +1,44 @@
+import type { Bench } from '../../e2e/operator/support/bench';
+import { everywhere } from './choices';
+import { concurrently } from './concurrently';
+import { differences, uncovered } from './judge';
+import type { Life } from './life';
+import { liveThrough } from './live-through';
+import type { LifeStory } from './live-through';
+
+interface Stories {
+  readonly calm: LifeStory;
+  readonly crashed: LifeStory;
+}
+
+/**
+ * Tests that lives end as they do undisturbed when the operator is killed before and after each of its writes. The lives run at the same
+ * time.
+ *
+ * @returns the story of a life without crashes, for tests that follow
+ */
+export function crashedEverywhere(bench: Bench, lives: readonly Life[]): (life: Life) => LifeStory {
+  const stories = new Map<Life, PromiseSettledResult<Stories>>();
+  const storiesOf = (life: Life): Stories => {
+    const result = stories.get(life);
+    if (result?.status === 'fulfilled') return result.value;
+    throw result?.reason;
+  };
+  beforeAll(async () => {
+    const results = await concurrently(3, lives, async (life): Promise<Stories> => {
+      const calm = await liveThrough(bench, life);
+      return { calm, crashed: await liveThrough(bench, life, everywhere()) };
+    });
+    results.forEach((result, i) => stories.set(lives[i] as Life, result));
+  }, 900_000);
+
+  test.each(lives.map((life) => [life.name, life] as const))(
+    '%s: one life with all of the crashes ends as one without',
+    (_, life) => {
+      const { calm, crashed } = storiesOf(life);
+      expect(differences(calm, crashed)).toEqual([]);
+      expect(uncovered(life, calm, crashed)).toEqual([]);
+    },
+  );
+  return (life) => storiesOf(life).calm;
+}
