@@ -102,9 +102,13 @@ class Client {
     return (...args) => {
       const callback = args.pop() as Callback;
       // The engine drops debug messages. The SDK sends several for each resource, as many as all other requests together.
-      if (isLog && (isDebug(args[0]) || this.#state === 'ended')) queueMicrotask(() => callback(null));
-      else if (this.#state !== 'ended') this.#pending.add(callback);
-      if (!this.#pending.has(callback) || this.#state !== 'open') return;
+      if (isLog && (isDebug(args[0]) || this.#state === 'ended')) {
+        queueMicrotask(() => callback(null));
+        return;
+      }
+      if (this.#state === 'ended') return;
+      this.#pending.add(callback);
+      if (this.#state !== 'open') return;
       call(...args, (...results: Parameters<Callback>) => this.#respond(callback, ...results));
     };
   }
