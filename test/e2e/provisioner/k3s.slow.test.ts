@@ -1,53 +1,28 @@
 import { owned } from '../../../constructs/core/owned';
-import { startHosts, standIns, type Hosts } from '../../support/hosts';
-import { recordProcesses } from '../../support/hosts/process-recorder';
-import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../provision/canaries';
+import type { Hosts } from '../../support/hosts';
 import { describeOnHosts } from '../provision/on-hosts';
-import {
-  Cluster,
-  INSTALLER,
-  Kubeconfig,
-  ProvisionerWorld,
-  STATE,
-  condition,
-  conditionOf,
-  node,
-  oneKey,
-  once,
-} from './world';
+import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, node } from './world';
 
+// The gate keeps a Cluster on one machine: one-machine.test.ts.
 jest.setTimeout(200_000);
 
 describeOnHosts('a Cluster of K3s', () => {
   const world = new ProvisionerWorld();
+  let machines: K3sMachines;
   let hosts: Hosts;
-  let seen: ReturnType<typeof once>;
-  let key: string;
 
-  const spec = (names: readonly string[], version = 'v1.34.1+k3s1') => ({
-    distribution: 'k3s' as const,
-    version,
-    installer: { path: INSTALLER },
-    sshKeySecretRef: { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' },
+  const spec = (names: readonly string[]) => ({
+    ...machines.spec,
     nodes: names.map((name) =>
       name === 's1' ? node(hosts.get(name), 'controlplane', 'etcd') : node(hosts.get(name), 'worker'),
     ),
   });
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
-    hosts = await startHosts({ names: ['s1', 'a1', 'a2'], mounts: parts.mounts });
-    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
-    key = await oneKey(hosts);
-    await world.secret('ssh', { 'ssh-privatekey': key });
-    seen = once(await recordProcesses());
-    await world.start();
+    machines = await K3sMachines.start(world, ['s1', 'a1', 'a2']);
+    ({ hosts } = machines);
   }, 120_000);
-  afterAll(async () => {
-    await seen.now();
-    await hosts.end();
-  });
+  afterAll(() => machines.end());
 
   test('comes up on bare machines, and so does its Kubeconfig', async () => {
     await world.bench.make(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
@@ -128,9 +103,6 @@ describeOnHosts('a Cluster of K3s', () => {
   });
 
   test('showed no secret', async () => {
-    const all = await seen.now();
-    const texts = spellings(key.split('\n')[3] ?? key);
-    const logs = JSON.stringify(world.bench.operator.log.all);
-    expect(texts.filter((text) => all.includes(text) || logs.includes(text))).toEqual([]);
+    expect(await machines.secretsShown(world)).toEqual([]);
   });
 });

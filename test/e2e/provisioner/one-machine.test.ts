@@ -1,53 +1,30 @@
 import { owned } from '../../../constructs/core/owned';
-import { startHosts, standIns, type Hosts } from '../../support/hosts';
-import { recordProcesses } from '../../support/hosts/process-recorder';
-import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../provision/canaries';
 import { describeOnHosts } from '../provision/on-hosts';
-import { Cluster, INSTALLER, Kubeconfig, ProvisionerWorld, STATE, node, oneKey, once } from './world';
+import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, node } from './world';
 
 // Several machines, changes and interruptions are in k3s.slow.test.ts.
 jest.setTimeout(200_000);
 
 describeOnHosts('a Cluster of K3s on one machine', () => {
   const world = new ProvisionerWorld();
-  let hosts: Hosts;
-  let seen: ReturnType<typeof once>;
-  let key: string;
+  let machines: K3sMachines;
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
-    hosts = await startHosts({ names: ['s1'], mounts: parts.mounts });
-    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
-    key = await oneKey(hosts);
-    await world.secret('ssh', { 'ssh-privatekey': key });
-    seen = once(await recordProcesses());
-    await world.start();
+    machines = await K3sMachines.start(world, ['s1']);
   }, 120_000);
-  afterAll(async () => {
-    await seen.now();
-    await hosts.end();
-  });
+  afterAll(() => machines.end());
 
   test('comes up, and so does its Kubeconfig', async () => {
-    await world.bench.make(
-      Cluster,
-      { name: 'edge' },
-      {
-        distribution: 'k3s',
-        version: 'v1.34.1+k3s1',
-        installer: { path: INSTALLER },
-        sshKeySecretRef: { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' },
-        nodes: [node(hosts.get('s1'), 'controlplane', 'etcd')],
-      },
-    );
+    const host = machines.hosts.get('s1');
+    const nodes = [node(host, 'controlplane', 'etcd')];
+    await world.bench.make(Cluster, { name: 'edge' }, { ...machines.spec, nodes });
     expect((await world.ready(Cluster, 'edge')).status).toMatchObject({
       attempts: 1,
       kubeconfigRef: { namespace: STATE, name: 'edge-kubeconfig', key: 'kubeconfig' },
-      nodes: [{ address: hosts.get('s1').address, state: 'Ready', version: 'v1.34.1+k3s1' }],
+      nodes: [{ address: host.address, state: 'Ready', version: 'v1.34.1+k3s1' }],
     });
     expect((await world.ready(Kubeconfig, 'edge')).status).toMatchObject({
-      server: `https://${hosts.get('s1').address}:6443`,
+      server: `https://${host.address}:6443`,
     });
   });
 
@@ -58,11 +35,8 @@ describeOnHosts('a Cluster of K3s on one machine', () => {
     for (const name of ['edge-state', 'edge-kubeconfig']) {
       await world.bench.gone(owned.Secret, { namespace: STATE, name });
     }
-    expect(await hosts.get('s1').exec('pgrep -a k3s || true')).toBe('');
+    expect(await machines.hosts.get('s1').exec('pgrep -a k3s || true')).toBe('');
     expect((await world.bench.audit()).refusals()).toEqual([]);
-    const all = await seen.now();
-    const logs = JSON.stringify(world.bench.operator.log.all);
-    const texts = spellings(key.split('\n')[3] ?? key);
-    expect(texts.filter((text) => all.includes(text) || logs.includes(text))).toEqual([]);
+    expect(await machines.secretsShown(world)).toEqual([]);
   });
 });

@@ -8,10 +8,11 @@ import { Cluster, Kubeconfig, provisionerKinds } from '../../../constructs/kinds
 import { provisioner } from '../../../constructs/platform';
 import { waitFor } from '../../../local/testing';
 import type { OperatorProcess } from '../../../operator/testing';
-import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
-import type { ProcessRecording } from '../../support/hosts/process-recorder';
+import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { useBench, type Bench } from '../operator/support/bench';
+import { spellings } from '../provision/canaries';
 
 export { INSTALLER };
 
@@ -174,3 +175,44 @@ export function once(recording: ProcessRecording): { readonly now: () => Promise
 }
 
 export { Cluster, Kubeconfig };
+
+/** Bare machines for a Cluster of K3s. They take one key, which the provisioner has as the Secret `ssh`. */
+export class K3sMachines {
+  /** The parts of a Cluster's spec that are the same for all of these machines. */
+  readonly spec = {
+    distribution: 'k3s' as const,
+    version: 'v1.34.1+k3s1',
+    installer: { path: INSTALLER },
+    sshKeySecretRef: { namespace: MACHINES, name: 'ssh', key: 'ssh-privatekey' },
+  };
+
+  private constructor(
+    readonly hosts: Hosts,
+    private readonly key: string,
+    private readonly seen: ReturnType<typeof once>,
+  ) {}
+
+  /** Starts them, records from then on what processes show, and starts the provisioner. */
+  static async start(world: ProvisionerWorld, names: readonly string[]): Promise<K3sMachines> {
+    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+    const hosts = await startHosts({ names, mounts: parts.mounts });
+    await Promise.all(hosts.all.map((host) => parts.setUp(host)));
+    const key = await oneKey(hosts);
+    await world.secret('ssh', { 'ssh-privatekey': key });
+    const seen = once(await recordProcesses());
+    await world.start();
+    return new K3sMachines(hosts, key, seen);
+  }
+
+  async end(): Promise<void> {
+    await this.seen.now();
+    await this.hosts.end();
+  }
+
+  /** The forms of a line of the key that a process or the provisioner's log showed. Ends the recording. */
+  async secretsShown({ bench }: ProvisionerWorld): Promise<readonly string[]> {
+    const all = await this.seen.now();
+    const logs = JSON.stringify(bench.operator.log.all);
+    return spellings(this.key.split('\n')[3] ?? this.key).filter((text) => all.includes(text) || logs.includes(text));
+  }
+}
