@@ -33,8 +33,8 @@ const unit = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(e2e|faults)/'],
 };
 const e2e = {
-  globalSetup: '<rootDir>/test/support/jest/serve-control-plane.ts',
-  globalTeardown: '<rootDir>/test/support/jest/close-control-plane.ts',
+  globalSetup: '<rootDir>/test/support/jest/set-up-end-to-end.ts',
+  globalTeardown: '<rootDir>/test/support/jest/tear-down-end-to-end.ts',
 };
 const projects = [
   ['unit', '<rootDir>/test/**', unit],

@@ -5,19 +5,11 @@ import { HelloApp } from '../../constructs/kinds';
 import { waitFor } from '../../local/testing';
 import { temporaryFolder } from '../support/temporary-folder';
 
-const root = join(__dirname, '..', '..');
-const cli = join(root, 'dist', 'cli.cjs');
+const cli = join(__dirname, '..', '..', 'dist', 'cli.cjs');
 export const startTimeoutMs = 240_000;
 
 /** Where the commands of the file run. */
 export const folder = temporaryFolder('kindred-start-test-');
-
-/** Builds the command before the tests of the file. */
-export function useBuiltCommand(): void {
-  beforeAll(() => {
-    execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });
-  }, 60_000);
-}
 
 interface Ended {
   readonly code: number | null;

@@ -10,19 +10,9 @@ import { kubectl, useControlPlane } from '../../local/testing';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { createApiClient } from '../../operator/src/client/http-api-client';
 import { loadClusterAccess } from '../../operator/src/client/kubeconfig';
-import {
-  Start,
-  expectNothingLeft,
-  folder,
-  helloApp,
-  manifest,
-  processesOf,
-  startTimeoutMs,
-  useBuiltCommand,
-} from './start-process';
+import { Start, expectNothingLeft, folder, helloApp, manifest, processesOf, startTimeoutMs } from './start-process';
 
 // The gate keeps the samples of every kind: start.test.ts.
-useBuiltCommand();
 
 describe('kindred start --once', () => {
   test(

@@ -1,16 +1,7 @@
 import { kinds } from '../../constructs/kinds';
-import {
-  Start,
-  expectNothingLeft,
-  helloApp,
-  manifest,
-  processesOf,
-  startTimeoutMs,
-  useBuiltCommand,
-} from './start-process';
+import { Start, expectNothingLeft, helloApp, manifest, processesOf, startTimeoutMs } from './start-process';
 
 // Other ways to start, to fail and to end are in start.slow.test.ts.
-useBuiltCommand();
 
 describe('kindred start --once', () => {
   test(
