@@ -73,7 +73,7 @@ export function microServiceDeployTests(bench: Bench): void {
       return JSON.stringify(map.data) === JSON.stringify({ 'ms.properties': 'a=1' });
     });
     await bench.client.delete(owned.Service, child);
-    await bench.eventually('the Service to come back', () => bench.client.get(owned.Service, child));
+    await bench.until(owned.Service, child, 'back', () => true);
     await expectChildren(bench, MicroServiceDeploy, live);
   });
 

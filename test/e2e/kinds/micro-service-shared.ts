@@ -4,7 +4,7 @@ import { expectedShared } from '../../../operator/testing';
 import type { Bench } from '../operator/support/bench';
 import { condition, is, ready } from '../operator/support/conditions';
 import { eventAbout } from '../operator/support/events';
-import { expectStanding } from '../operator/support/expect-children';
+import { expectStanding, untilStanding } from '../operator/support/expect-children';
 
 /** What the instances of one msName share, on a real API server. */
 export function microServiceSharedTests(bench: Bench): void {
@@ -25,10 +25,7 @@ export function microServiceSharedTests(bench: Bench): void {
     await Promise.all([instance('v1', 'pair'), instance('v2', 'pair')]);
     const both = [await isReady('v1'), await isReady('v2')];
     const expected = expectedShared(MicroServiceDeploy, both);
-    await bench.eventually('both to hold what they share', async () => {
-      await expectStanding(bench, expected);
-      return true;
-    });
+    await untilStanding(bench, expected);
     for (const type of [owned.Service, owned.ServiceAccount]) {
       const { ownerReferences = [] } = (await bench.get(type, shared)).metadata;
       expect(ownerReferences.map(({ uid }) => uid)).toEqual(both.map(({ metadata }) => metadata.uid));
@@ -61,11 +58,7 @@ export function microServiceSharedTests(bench: Bench): void {
     const shared = { namespace, name: 'steady' };
     await instance('v3', 'steady');
     const expected = expectedShared(MicroServiceDeploy, [await isReady('v3')]);
-    const back = () =>
-      bench.eventually('what is shared to come back', async () => {
-        await expectStanding(bench, expected);
-        return true;
-      });
+    const back = () => untilStanding(bench, expected);
     await bench.patch(owned.Service, shared, { spec: { selector: { app: 'stranger' } } });
     await back();
     await bench.client.delete(owned.ServiceAccount, shared);

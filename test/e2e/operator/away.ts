@@ -2,7 +2,7 @@ import { owned } from '../../../constructs/core/owned';
 import { CronTab, DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { ready } from './support/conditions';
-import { expectChildren } from './support/expect-children';
+import { childrenStand } from './support/expect-children';
 
 /** What happens while no operator runs is made good by the next one. An operator must be at work already. */
 export function awayTests(bench: Bench): void {
@@ -32,13 +32,10 @@ export function awayTests(bench: Bench): void {
     await bench.start();
     await bench.operator.working();
 
-    await bench.eventually('the children of all to stand', async () => {
-      await expectChildren(bench, HelloApp, await bench.get(HelloApp.type, at('edited')));
-      await expectChildren(bench, HelloApp, await bench.get(HelloApp.type, at('bereft')));
-      await expectChildren(bench, Foo, await bench.get(Foo.type, at('renamed')));
-      await expectChildren(bench, CronTab, await bench.get(CronTab.type, at('trimmed')));
-      return true;
-    });
+    await childrenStand(bench, HelloApp, await bench.get(HelloApp.type, at('edited')));
+    await childrenStand(bench, HelloApp, await bench.get(HelloApp.type, at('bereft')));
+    await childrenStand(bench, Foo, await bench.get(Foo.type, at('renamed')));
+    await childrenStand(bench, CronTab, await bench.get(CronTab.type, at('trimmed')));
     const { spec } = (await bench.get(owned.CronJob, at('trimmed'))) as { spec?: { timeZone?: string } };
     expect(spec?.timeZone).toBeUndefined();
     for (const name of ['old-name', 'deleted', 'finalized']) await bench.gone(owned.Deployment, at(name));

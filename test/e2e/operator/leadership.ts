@@ -53,7 +53,7 @@ export function leadershipTests(bench: Bench): void {
     const names = Array.from({ length: many }, (_, i) => `app-${String(i)}`);
     const create = (name: string) => bench.make(HelloApp, { namespace, name }, { image: 'nginx:1' });
     await Promise.all(names.slice(0, many / 2).map(create));
-    await bench.eventually('the first Deployments', async () => {
+    await bench.whenChanged('the first Deployments', [{ type: owned.Deployment, namespace }], async () => {
       const { items } = await bench.client.list(owned.Deployment, { namespace, limit: 5 });
       return items.length > 0 ? true : undefined;
     });

@@ -6,7 +6,6 @@ import { owned } from '../../../constructs/core/owned';
 import type { ResourceType } from '../../../constructs/core/resource-type';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
-import { waitFor } from '../../../local/testing';
 import type { OperatorProcess } from '../../../operator/testing';
 import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
@@ -19,9 +18,6 @@ export { INSTALLER };
 /** Where Secrets that specs name are, besides the provisioner's own namespace. */
 export const MACHINES = 'machines';
 export const STATE = 'kindred-system';
-
-/** Long enough for a control plane to come up on a machine that does ten things at once. */
-const PATIENCE_MS = 60_000;
 
 /** A control plane with the provisioner's part of the platform, and the provisioner under its own account. */
 export class ProvisionerWorld {
@@ -96,18 +92,7 @@ export class ProvisionerWorld {
     describe: string,
     wanted: (object: KindObject<K>) => boolean,
   ): Promise<KindObject<K>> {
-    let last: KubeObject | undefined;
-    try {
-      return await waitFor(
-        async () => {
-          last = await this.bench.client.get(kind.type, { name });
-          return last !== undefined && wanted(last as KindObject<K>) ? (last as KindObject<K>) : undefined;
-        },
-        { describe: `${kind.kind} ${name}: ${describe}`, timeout: PATIENCE_MS },
-      );
-    } catch (error) {
-      throw new Error(`${String(error)}\nit stands as ${JSON.stringify(last, undefined, 1)}`, { cause: error });
-    }
+    return this.bench.until(kind.type as ResourceType<KindObject<K>>, { name }, describe, wanted);
   }
 
   ready(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
@@ -119,10 +104,7 @@ export class ProvisionerWorld {
   }
 
   async gone(type: ResourceType, name: string): Promise<void> {
-    await waitFor(async () => ((await this.bench.client.get(type, { name })) === undefined ? true : undefined), {
-      describe: `${type.kind} ${name} to be gone`,
-      timeout: PATIENCE_MS,
-    });
+    await this.bench.gone(type, { name });
   }
 }
 

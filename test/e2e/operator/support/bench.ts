@@ -16,6 +16,8 @@ import type { ApiClient, ObjectRef } from '../../../../operator/src/client/api-c
 import type { PlatformOperator } from '../../../../constructs/platform';
 import { installPlatform } from './install-platform';
 import type { InstalledPlatform } from './install-platform';
+import { whenChanged } from './when-changed';
+import type { Watched } from './when-changed';
 
 /** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
 const patienceMs = 60_000;
@@ -97,8 +99,9 @@ export class Bench {
   async namespace(prefix = 'e2e'): Promise<string> {
     const name = `${prefix}-${String((this.namespaces += 1))}`;
     await this.create(NAMESPACES, { name });
-    await this.eventually(`the default account of ${name}`, () =>
-      this.client.get(ACCOUNTS, { namespace: name, name: 'default' }),
+    const account = { namespace: name, name: 'default' };
+    await this.whenChanged(`the default account of ${name}`, [{ type: ACCOUNTS, ...account }], () =>
+      this.client.get(ACCOUNTS, account),
     );
     return name;
   }
@@ -139,7 +142,7 @@ export class Bench {
 
   /** Waits until there is no such object. */
   async gone(type: ResourceType, ref: ObjectRef): Promise<void> {
-    await this.eventually(`${type.kind} ${ref.name} to be gone`, async () =>
+    await this.whenChanged(`${type.kind} ${ref.name} to be gone`, [{ type, ...ref }], async () =>
       (await this.client.get(type, ref)) === undefined ? true : undefined,
     );
   }
@@ -153,7 +156,7 @@ export class Bench {
   ): Promise<T> {
     let last: KubeObject | undefined;
     try {
-      return await this.eventually(`${type.kind} ${ref.name}: ${describe}`, async () => {
+      return await this.whenChanged(`${type.kind} ${ref.name}: ${describe}`, [{ type, ...ref }], async () => {
         last = await this.client.get(type, ref);
         return last !== undefined && wanted(last as T) ? (last as T) : undefined;
       });
@@ -164,7 +167,12 @@ export class Bench {
     }
   }
 
-  /** Waits, with patience. */
+  /** Waits for what objects of the cluster show: looks at first and after each change of the watched ones. */
+  async whenChanged<T>(describe: string, watched: readonly Watched[], check: () => Promise<T | undefined>): Promise<T> {
+    return whenChanged(this.client, { watched, describe, timeout: patienceMs }, check);
+  }
+
+  /** Waits for what no watch tells, such as a metric, a log, or a permission that has come into force: looks again and again. */
   async eventually<T>(describe: string, check: () => Promise<T | undefined>): Promise<T> {
     return await waitFor(check, { describe, timeout: patienceMs });
   }

@@ -20,7 +20,8 @@ export interface RecordedEvent extends KubeObject {
 /** Waits for an event about an object. */
 export async function eventAbout(bench: Bench, object: KubeObject, reason: string): Promise<RecordedEvent> {
   const { namespace = 'default', uid } = object.metadata;
-  return bench.eventually(`an event ${reason} about ${object.kind} ${object.metadata.name}`, async () => {
+  const describe = `an event ${reason} about ${object.kind} ${object.metadata.name}`;
+  return bench.whenChanged(describe, [{ type: EVENTS, namespace }], async () => {
     const { items } = await bench.client.list(EVENTS, { namespace });
     return (items as readonly RecordedEvent[]).find((event) => event.regarding.uid === uid && event.reason === reason);
   });

@@ -1,6 +1,7 @@
 import { childTypes } from '../../../../constructs/core/kind';
 import type { AnyKind } from '../../../../constructs/core/kind';
-import type { KubeObject } from '../../../../constructs/core/kube-object';
+import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
+import type { ObjectRef } from '../../../../operator/src/client/api-client';
 import { expectedChildren } from '../../../../operator/testing';
 import type { ExpectedChild } from '../../../../operator/testing';
 import type { Bench } from './bench';
@@ -14,7 +15,10 @@ export async function expectChildren(bench: Bench, kind: AnyKind, owner: KubeObj
 
 /** Waits until the children of an object stand so. */
 export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<void> {
-  await bench.eventually(`the children of ${owner.kind} ${owner.metadata.name} to stand as rendered`, async () => {
+  const { namespace } = owner.metadata;
+  const watched = childTypes(kind).map((type) => ({ type, ...(namespace === undefined ? {} : { namespace }) }));
+  const describe = `the children of ${owner.kind} ${owner.metadata.name} to stand as rendered`;
+  await bench.whenChanged(describe, watched, async () => {
     await expectChildren(bench, kind, owner);
     return true;
   });
@@ -23,11 +27,18 @@ export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObje
 /** Expects objects to stand as they would be written; what the server or others add does not matter. */
 export async function expectStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
   for (const { type, object } of expected) {
-    const { name, namespace } = object.metadata;
-    expect(await bench.client.get(type, { name, ...(namespace === undefined ? {} : { namespace }) })).toMatchObject(
-      object,
-    );
+    expect(await bench.client.get(type, refOf(object.metadata))).toMatchObject(object);
   }
+}
+
+/** Waits until objects stand so. */
+export async function untilStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
+  const watched = expected.map(({ type, object: { metadata } }) => ({ type, ...refOf(metadata) }));
+  const names = expected.map(({ object }) => nameOf(object)).join(', ');
+  await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
+    await expectStanding(bench, expected);
+    return true;
+  });
 }
 
 /** The names of what an object controls, by kind. */
@@ -41,6 +52,10 @@ export async function ownedBy(bench: Bench, kind: AnyKind, owner: KubeObject): P
     .filter(({ metadata }) => metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
     .map(nameOf)
     .sort();
+}
+
+function refOf({ name, namespace }: ObjectMeta): ObjectRef {
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
 function nameOf({ kind, metadata }: KubeObject): string {
