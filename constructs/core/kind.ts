@@ -62,7 +62,7 @@ export interface Kind<S extends z.ZodObject = z.ZodObject, T extends z.ZodObject
  * A kind of any spec: what code that serves every kind takes. The spec's type stands in argument positions, so no common
  * supertype exists; `any` is confined to this name.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type AnyKind = Kind<any, any>;
 
 /** The type of a kind's objects: `type HelloApp = KindObject<typeof HelloApp>`. */

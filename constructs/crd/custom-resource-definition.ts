@@ -40,7 +40,7 @@ export class CustomResourceDefinition extends ApiObject {
   }
 
   /** The manifest, nulls in defaults included. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cdk8s declares it so
+  // oxlint-disable-next-line typescript/no-explicit-any -- cdk8s declares it so
   override toJson(): any {
     const json = super.toJson() as Manifest;
     const metadata = { ...json.metadata };

@@ -51,7 +51,7 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
   }
 
   /** The manifest, nulls in the spec included. @throws InvalidObjectError when a JSON patch made it invalid */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cdk8s declares it so
+  // oxlint-disable-next-line typescript/no-explicit-any -- cdk8s declares it so
   override toJson(): any {
     const json = super.toJson() as KubeObject;
     const { namespace, ...metadata } = json.metadata;

@@ -2,7 +2,13 @@ import path from 'node:path';
 
 /** The programs and files that a control plane is made of. */
 export type PartName =
-  'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kwok' | 'kwok-stages' | 'kubectl';
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kwok'
+  | 'kwok-stages'
+  | 'kubectl';
 
 /** The pinned versions; `local/parts/<module>/go.mod` pins the same ones, and a test holds the two together. */
 export const versions = { kubernetes: 'v1.36.3', etcd: 'v3.6.16', kwok: 'v0.8.0' } as const;

@@ -17,7 +17,13 @@ export interface RawConfig {
 }
 
 type Switched =
-  'cluster' | 'monitoring' | 'monitoringLabels' | 'provisioner' | 'provisionerImage' | 'samples' | 'samplesNamespace';
+  | 'cluster'
+  | 'monitoring'
+  | 'monitoringLabels'
+  | 'provisioner'
+  | 'provisionerImage'
+  | 'samples'
+  | 'samplesNamespace';
 
 /** The configuration of the stack, checked and with defaults filled in: what {@link configKeys} says, and undefined for what is not set. */
 export interface StackConfig extends Omit<ConfigValues, Switched> {

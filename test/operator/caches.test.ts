@@ -137,10 +137,10 @@ describe('a new leader', () => {
     await caches.start();
     server.down = 'yes';
     await server.create(HelloApp.type, web, { fieldManager: 'kubectl' });
-    const caughtUp = caches.catchUp(stop.signal, 200).finally(() => caches.stop());
-    await expect(caughtUp).rejects.toThrow(
+    await expect(caches.catchUp(stop.signal, 200)).rejects.toThrow(
       /^became leader, but the caches may be behind .*apps.anupam.com\/v1\/HelloApp is not being watched: .*another replica/,
     );
+    await caches.stop();
   });
 });
 

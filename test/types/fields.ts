@@ -16,7 +16,7 @@ import { validateObject } from '../../constructs/core/validate';
 import { CustomResource } from '../../constructs/crd';
 
 /** Types are checked by `npm run typecheck`; nothing here runs. */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the usual test for identical types
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the usual test for identical types
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(equal: Equal<A, B>, ...values: readonly unknown[]): void {
   // The argument's type is the check; values are taken so that their types can be asked for.

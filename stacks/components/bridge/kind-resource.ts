@@ -57,7 +57,7 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
   }
 
   /** The manifest, with tokens in the place of Outputs. @throws InvalidObjectError when what is known does not fit the kind */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cdk8s declares it so
+  // oxlint-disable-next-line typescript/no-explicit-any -- cdk8s declares it so
   override toJson(): any {
     const json = super.toJson() as Manifest;
     const object: Manifest = {

@@ -10,7 +10,7 @@ const NAME = '@pulumi/command';
  */
 export function commandPackage(): typeof command {
   try {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it for everybody
+    // oxlint-disable-next-line typescript/no-require-imports -- an import would load it for everybody
     return require('@pulumi/command') as typeof command;
   } catch (error) {
     const { code, message = '' } = error as { readonly code?: unknown; readonly message?: string };

@@ -145,7 +145,7 @@ describe('renderChildren', () => {
   it('keeps what was thrown as the cause, whatever it is', () => {
     const cause = { not: 'an error' };
     const kind = kindOf(() => {
-      // eslint-disable-next-line @typescript-eslint/only-throw-error
+      // oxlint-disable-next-line typescript/only-throw-error
       throw cause;
     });
     expect(() => renderChildren(kind, self)).toThrow(expect.objectContaining({ cause }) as Error);

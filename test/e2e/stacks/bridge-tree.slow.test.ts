@@ -166,7 +166,8 @@ describe('the scopes that the bridge knows', () => {
 
   test('are those of the server, kind by kind, and it knows of no others but those that are gone', async () => {
     const client = createApiClient(loadClusterAccess({ path: every.adminKubeconfig }));
-    const types = await servedTypes(client).finally(() => client.close());
+    const types = await servedTypes(client);
+    await client.close();
     const wrong = types.filter((type) => builtInScope({ ...type, metadata: {} }) !== type.scope);
     expect(wrong.map(groupKind)).toEqual([]);
 

@@ -31,7 +31,7 @@ test('whatever happened, the cluster ends as the last specs say, and stays so', 
   const details = await fc.check(fc.asyncProperty(walks(length), walked), {
     ...{ seed, numRuns, endOnFailure: shrinkMinutes === 0 },
     ...(path === undefined ? {} : { path }),
-    ...(shrinkMinutes === 0 ? {} : { interruptAfterTimeLimit: (numRuns * minutesAWalk + shrinkMinutes) * 60_000 }),
+    plugins: shrinkMinutes === 0 ? [] : [fc.interruptAfterTimeLimit((numRuns * minutesAWalk + shrinkMinutes) * 60_000)],
   });
   if (!details.failed) return;
   const error = details.errorInstance as Error | null;

@@ -37,7 +37,8 @@ describe('replicas between the operator and an autoscaler', () => {
     seen = [];
     harness.server.after = () => {
       const live = harness.server.peek(Deployment, ref('shop-1')) as
-        (KubeObject & { spec: { replicas: number } }) | undefined;
+        | (KubeObject & { spec: { replicas: number } })
+        | undefined;
       if (live !== undefined) seen.push(live.spec.replicas);
     };
   }

@@ -129,7 +129,7 @@ describe('refused', () => {
       /an Output was spread into an object at data/,
     ],
     'an Output in a template string': [
-      // eslint-disable-next-line @typescript-eslint/no-base-to-string -- the mistake that is to be refused
+      // oxlint-disable-next-line typescript/no-base-to-string -- the mistake that is to be refused
       (chart) => object(chart, 'o', { data: { a: `http://${out('x').toString()}` } }),
       /o#data\.a: an Output was turned into text by JavaScript/,
     ],
