@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { apiServers, clusterProblems, clusterTasks, stillMembers } from '../../../constructs/provision';
 import type { ClusterInput } from '../../../constructs/provision';
 import { MachineError, carryOut } from '../../../operator/src/tasks';
-import type { CarriedOut, TaskRecord } from '../../../operator/src/tasks';
+import type { CarriedOut, TaskError, TaskRecord } from '../../../operator/src/tasks';
 import { ClusterModel } from '../../support/cluster-model';
 import { ROLES, addressOf, valuesIn, wantedState } from '../../support/cluster-specs';
 import type { Role, Spec } from '../../support/cluster-specs';
@@ -114,7 +114,18 @@ const cut = fc.record({
 });
 
 /** Why a machine may refuse for good: the spec asks for what cannot be. */
-const REFUSALS = ['PreflightFailed', 'ClusterExists', 'RoleChanged'];
+const REFUSALS: readonly string[] = ['PreflightFailed', 'ClusterExists', 'RoleChanged'];
+
+/**
+ * A machine with etcd alone that an interrupted run has taken out of etcd, and not uninstalled: it has no credentials to ask whether it
+ * may put its old data aside, so it can't be taken back before the spec that removes it is finished.
+ */
+function isAbandonedMember({ machines, clusters }: ClusterModel, { task, reason }: TaskError): boolean {
+  const address = task.replace(/\/install$/, '');
+  const machine = machines.get(address);
+  const isMember = clusters.some(({ members }) => members.has(address));
+  return reason === 'NotUp' && machine?.roles === 'etcd' && machine.data && !isMember;
+}
 
 /** Tests the way from any spec to any other, as often as is said. */
 export function testTransitions(numRuns: number): void {
@@ -131,7 +142,10 @@ export function testTransitions(numRuns: number): void {
         let end = third;
         expect(provisioner.state.violations).toEqual([]);
         if (ends?.complete !== true) {
-          for (const { reason } of ends?.errors ?? []) expect(REFUSALS).toContain(reason);
+          const unexplained = (ends?.errors ?? []).filter(
+            (error) => !REFUSALS.includes(error.reason) && !isAbandonedMember(provisioner.model, error),
+          );
+          expect(unexplained).toEqual([]);
           end = accepted;
           ends = await provisioner.up(accepted);
         }
