@@ -12,7 +12,7 @@ import { leftBehind } from './left-behind';
 import type { Load } from './load';
 
 /** After a long outage, delays have grown as long as it was; and a machine that does ten things at once is slow. */
-const patienceMs = form({ short: 60_000, long: 240_000 });
+const patienceMs = form({ short: 100_000, long: 240_000 });
 
 /** Waits until everything stands that the specs describe, and nothing else. */
 export async function endStateReached(load: Load): Promise<void> {
