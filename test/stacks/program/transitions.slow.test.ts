@@ -4,7 +4,7 @@ import type { Values, Walk } from './platform-changes';
 // The gate keeps a key and an interrupted change of these: transitions.test.ts.
 
 // Several runs of the SDK a test, on whatever machine.
-jest.setTimeout(240_000);
+jest.setTimeout(900_000);
 
 /** The other keys that a platform is made of, with values to go between, and what must be set besides. */
 const keys: readonly (readonly [key: string, values: readonly unknown[], besides?: Values])[] = [

@@ -6,7 +6,7 @@ import { CANARY, clusterOf, expectNoneInTheOpen } from './canaries';
 // The gate has two such clusters: secrets.test.ts.
 
 /** Whatever a cluster is made of, no secret of it stands in the open in anything that is registered. */
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 /** A text that has the canary in it, and what shells, YAML and JSON would trip over. */
 const secretText = fc

@@ -6,7 +6,7 @@ import type { Args } from './changed-cluster';
 // The gate keeps the change that failed in the draining: taken-back.test.ts.
 
 /** Changes that fail halfway and are taken back: Pulumi keeps what a Command that failed was before, and so finds nothing changed. */
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 let cluster: ChangedCluster;
 beforeEach(() => {

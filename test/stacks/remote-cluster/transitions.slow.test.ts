@@ -8,7 +8,7 @@ import { DESTROYED, Stack, expectDestroyed } from './model-stack';
 // The gate keeps fewer servers, and a last server that stays: transitions.test.ts.
 
 /** From one cluster to another with Pulumi, where what is deleted carries what was recorded, and goes after all updates. */
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 let stack: Stack;
 beforeEach(() => {
