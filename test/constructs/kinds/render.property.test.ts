@@ -16,7 +16,7 @@ import { typeKey } from '../../../constructs/core/resource-type';
 import { parseSpec, validateObject } from '../../../constructs/core/validate';
 import { childrenOf, objectOf } from './support';
 
-const RUNS = 100;
+const RUNS = 300;
 
 const label = fc.oneof(fc.stringMatching(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/), fc.constantFrom('a', 'a'.repeat(63)));
 const subdomain = fc.oneof(

@@ -159,7 +159,7 @@ test('whatever the order of events, answers and lists, the cache ends as the ser
       const world = await play(how, steps);
       expect(world.cached()).toEqual(world.server());
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
 });
 
@@ -176,7 +176,7 @@ test("somebody else's last change of an object that stands is always told", asyn
         expect(after).not.toEqual([]);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
 });
 
@@ -192,7 +192,7 @@ test('whoever was told of an object is told of its deletion, once', async () => 
       const gone = new Set(uidsOf((type) => type !== 'deleted').filter((uid) => !alive.has(uid)));
       for (const uid of gone) expect(deleted).toContain(uid);
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
 });
 
@@ -204,7 +204,7 @@ test('tracked writes of our own raise nothing, whichever comes first, the answer
       expect(world.told).toEqual([]);
       expect(world.cached()).toEqual(world.server());
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
 });
 
@@ -216,6 +216,6 @@ test('an echo that need not be read does what reading it does', async () => {
       expect(offered.told).toEqual(read.told);
       expect(offered.cached()).toEqual(read.cached());
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
 });

@@ -19,7 +19,7 @@ function rebooted(shell: readonly string[], asks: number): StandInServer {
 
 describe.each(shells)('%s', (_, shell) => {
   test('a snapshot is taken once the server is up again', () => {
-    const machine = rebooted(shell, 1);
+    const machine = rebooted(shell, 2);
     expect(machine.run(WANTED, 'snapshot').answer).toEqual({ ok: true, changed: true });
   });
 
