@@ -1,7 +1,7 @@
 import { childTypes } from '../../../../constructs/core/kind';
 import type { AnyKind } from '../../../../constructs/core/kind';
-import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
-import type { ObjectRef } from '../../../../operator/src/client/api-client';
+import type { KubeObject } from '../../../../constructs/core/kube-object';
+import { refOf } from '../../../../operator/src/reconcile/object-ref';
 import { expectedChildren } from '../../../../operator/testing';
 import type { ExpectedChild } from '../../../../operator/testing';
 import type { Bench } from './bench';
@@ -27,13 +27,13 @@ export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObje
 /** Expects objects to stand as they would be written; what the server or others add does not matter. */
 export async function expectStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
   for (const { type, object } of expected) {
-    expect(await bench.client.get(type, refOf(object.metadata))).toMatchObject(object);
+    expect(await bench.client.get(type, refOf(object))).toMatchObject(object);
   }
 }
 
 /** Waits until objects stand so. */
 export async function untilStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
-  const watched = expected.map(({ type, object: { metadata } }) => ({ type, ...refOf(metadata) }));
+  const watched = expected.map(({ type, object }) => ({ type, ...refOf(object) }));
   const names = expected.map(({ object }) => nameOf(object)).join(', ');
   await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
     await expectStanding(bench, expected);
@@ -52,10 +52,6 @@ export async function ownedBy(bench: Bench, kind: AnyKind, owner: KubeObject): P
     .filter(({ metadata }) => metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
     .map(nameOf)
     .sort();
-}
-
-function refOf({ name, namespace }: ObjectMeta): ObjectRef {
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
 function nameOf({ kind, metadata }: KubeObject): string {
