@@ -10,6 +10,8 @@ export interface WaitOptions {
   readonly describe?: string;
   /** Milliseconds between two looks. @default 50 */
   readonly interval?: number;
+  /** Called before each look; what it gives resolves when it is time for the next one. @default the interval */
+  readonly nextLook?: () => Promise<unknown>;
 }
 
 /** What a check that has not succeeded yet gives. */
@@ -28,6 +30,7 @@ export async function waitFor<T>(
   const timeout = options.timeout ?? 25_000;
   const deadline = Date.now() + timeout;
   for (;;) {
+    const next = options.nextLook?.();
     let seen: string;
     let cause: unknown;
     try {
@@ -42,6 +45,7 @@ export async function waitFor<T>(
       const what = options.describe ?? 'the check to succeed';
       throw new LocalControlPlaneError(`waited ${timeout} ms for ${what}; last seen: ${seen}`, { cause });
     }
-    await delay(options.interval ?? 50);
+    if (next === undefined) await delay(options.interval ?? 50);
+    else await Promise.race([next, delay(deadline - Date.now(), undefined, { ref: false })]);
   }
 }

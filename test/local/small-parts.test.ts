@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -51,6 +52,20 @@ describe('waitFor', () => {
     });
     await expect(failing).rejects.toThrow('waited 20 ms for the Deployment; last seen: an error: connection refused');
     await expect(waitFor(() => null, { timeout: 1 })).rejects.toThrow('the check to succeed; last seen: null');
+  });
+
+  test('told when to look, it looks once for each time, and for what came during a look; never told, it gives up', async () => {
+    const changes = new EventEmitter();
+    const nextLook = () => once(changes, 'change');
+    let looks = 0;
+    const look = async (): Promise<boolean> => {
+      looks += 1;
+      if (looks === 1) changes.emit('change');
+      await Promise.resolve();
+      return looks === 2;
+    };
+    await expect(waitFor(look, { nextLook })).resolves.toBe(true);
+    await expect(waitFor(() => false, { timeout: 20, nextLook })).rejects.toThrow('waited 20 ms');
   });
 });
 

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inspect } from 'node:util';
 import type { ResourceType } from '../../../../constructs/core/resource-type';
+import { waitFor } from '../../../../local/testing';
 import type { ApiClient } from '../../../../operator/src/client/api-client';
 
 /** What to watch: the objects of a type, those of a namespace only, or a single one. */
@@ -24,40 +24,20 @@ export interface WhenChangedOptions {
  * Runs a check at first and after each change of the watched objects, until it gives something, and gives that. A check that throws has
  * not succeeded yet. The check must depend on the watched objects alone.
  *
- * @throws Error at the deadline, with what the check gave or threw last
+ * @throws LocalControlPlaneError at the deadline, with what the check gave or threw last
  */
 export async function whenChanged<T>(
   client: ApiClient,
   options: WhenChangedOptions,
   check: () => Promise<T | undefined>,
 ): Promise<T> {
+  const { watched, describe, timeout } = options;
   const stop = new AbortController();
   const changes = new EventEmitter();
-  const deadline = setTimeout(() => {
-    stop.abort();
-    changes.emit('change');
-  }, options.timeout);
-  const watches = options.watched.map((watched) => watch(client, watched, options.timeout, stop.signal, changes));
+  const watches = watched.map((each) => watch(client, each, timeout, stop.signal, changes));
   try {
-    for (;;) {
-      const next = once(changes, 'change');
-      let last: unknown;
-      try {
-        const value = await check();
-        if (value !== undefined) return value;
-      } catch (error) {
-        last = error;
-      }
-      if (stop.signal.aborted) {
-        const seen = last instanceof Error ? last.message : inspect(last);
-        throw new Error(`waited ${String(options.timeout)} ms for ${options.describe}; last seen: ${seen}`, {
-          cause: last,
-        });
-      }
-      await next;
-    }
+    return await waitFor(check, { describe, timeout, nextLook: () => once(changes, 'change') });
   } finally {
-    clearTimeout(deadline);
     stop.abort();
     await Promise.all(watches);
   }
