@@ -46,6 +46,16 @@ export async function waitFor<T>(
       throw new LocalControlPlaneError(`waited ${timeout} ms for ${what}; last seen: ${seen}`, { cause });
     }
     if (next === undefined) await delay(options.interval ?? 50);
-    else await Promise.race([next, delay(deadline - Date.now(), undefined, { ref: false })]);
+    else await untilDeadline(next, deadline);
+  }
+}
+
+/** Waits for a promise until a time, and leaves no timer behind. */
+async function untilDeadline(promise: Promise<unknown>, deadline: number): Promise<void> {
+  const timer = new AbortController();
+  try {
+    await Promise.race([promise, delay(deadline - Date.now(), undefined, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
   }
 }

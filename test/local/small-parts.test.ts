@@ -64,7 +64,10 @@ describe('waitFor', () => {
       await Promise.resolve();
       return looks === 2;
     };
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
     await expect(waitFor(look, { nextLook })).resolves.toBe(true);
+    expect(timers()).toBe(before);
     await expect(waitFor(() => false, { timeout: 20, nextLook })).rejects.toThrow('waited 20 ms');
   });
 });
