@@ -60,12 +60,6 @@ async function discovered(client: ApiClient, apiVersion: string): Promise<readon
   }
 }
 
-/** An object's place. */
-export function refOf(object: KubeObject): ObjectRef {
-  const { name, namespace } = object.metadata;
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
-}
-
 /** The provider's ID of an object: `namespace/name`, or `name`. */
 export function idOf(object: KubeObject): string {
   const { name, namespace } = object.metadata;

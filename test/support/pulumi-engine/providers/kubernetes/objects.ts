@@ -1,12 +1,13 @@
 import { ApiError } from '../../../../../operator/src';
 import type { ApiClient } from '../../../../../operator/src';
+import { refOf } from '../../../../../operator/src/reconcile/object-ref';
 import type { KubeObject } from '../../../../../constructs/core/kube-object';
 import type { ResourceType } from '../../../../../constructs/core/resource-type';
 import { PartialError } from '../../errors';
 import { keepAt } from '../../property-path';
 import type { CreateRequest, DeleteRequest, ProviderRequest, UpdateRequest } from '../../provider';
 import { type Plain, type Values, plainValues, without } from '../../values';
-import { Kinds, idOf, refOf, refOfId } from './identity';
+import { Kinds, idOf, refOfId } from './identity';
 import { readinessOf } from './readiness';
 import { type WaitOptions, waitFor } from './wait';
 
