@@ -26,6 +26,8 @@ export interface ClusterPlanOptions {
   readonly folder?: string;
   /** Directory whose files specs may name. @default none */
   readonly configDir?: string;
+  /** Runs the scripts. @default SSH, and a shell here for those of this machine */
+  readonly transport?: Transport;
   readonly onWarning: (message: string) => void;
 }
 
@@ -169,6 +171,7 @@ function adviceFor(
 }
 
 function transportOf(run: PlanRun, options: ClusterPlanOptions, state: ClusterState): Transport {
+  if (options.transport !== undefined) return options.transport;
   const ssh = new SshTransport({
     privateKey: async ({ address, sshKey }) => {
       if (sshKey !== undefined) return run.secret(sshKey);

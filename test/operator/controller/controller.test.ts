@@ -260,14 +260,9 @@ describe('a controller of a kind with shared children', () => {
     await running.stop();
     server.remove(MicroServiceDeploy.type, ref('a'));
     await running.settle();
-    const restarted = new RunningController(MicroServiceDeploy);
-    for (const type of [Service, ServiceAccount, Deployment, ConfigMap]) server.feed(restarted.cacheOf(type));
-    Object.assign(restarted.context, { client: server });
     server.take();
-    const { controller } = restarted;
-    Object.assign((controller as unknown as { context: object }).context, { client: server });
-    restarted.start();
-    running = restarted;
+    running = new RunningController(MicroServiceDeploy, { server });
+    running.start();
     await running.settle();
     expect(server.writes).toEqual(['DELETE ServiceAccount shop (Background)', 'DELETE Service shop (Background)']);
   });

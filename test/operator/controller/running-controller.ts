@@ -1,13 +1,30 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AnyKind } from '../../../constructs/core/kind';
 import { Controller } from '../../../operator/src/controller/controller';
+import { objectKey } from '../../../operator/src/controller/queue-key';
 import type { QueueKey } from '../../../operator/src/controller/queue-key';
+import { EffectDesk } from '../../../operator/src/effects/effect-desk';
+import type { EffectOptions } from '../../../operator/src/effects/effect-options';
+import { EffectReads } from '../../../operator/src/effects/effect-reads';
+import { DEFAULT_ATTEMPT_BACKOFF } from '../../../operator/src/effects/effect-record';
+import { EffectRuns } from '../../../operator/src/effects/effect-runs';
 import { WorkQueue } from '../../../operator/src/queue/work-queue';
 import type { WorkersEnd } from '../../../operator/src/queue/run-workers';
 import type { ControllerMetrics, ReconcileResult } from '../../../operator/src/runtime/controller-metrics';
 import { createLogger } from '../../../operator/src/runtime/logger';
 import { Harness } from '../reconcile/harness';
 import { ManualClock } from '../runtime/manual-clock';
+import type { MemoryApiServer } from '../support/memory-api-server';
+
+/** What differs from a controller that begins on an empty server. */
+export interface RunningControllerOptions {
+  /** @default 4 */
+  readonly concurrency?: number;
+  /** One that holds something already, as an operator finds it that is started again. */
+  readonly server?: MemoryApiServer;
+  /** What carries out the kind's effects. @default nothing */
+  readonly effects?: (harness: Harness) => EffectOptions;
+}
 
 /** A controller of one kind that works on the memory, whose clock stands still until told. */
 export class RunningController extends Harness {
@@ -17,10 +34,12 @@ export class RunningController extends Harness {
   readonly queue = new WorkQueue<QueueKey>({ clock: this.clock, backoff: { random: () => 0 } });
   readonly controller: Controller;
   private readonly stopping = new AbortController();
+  private runs: EffectRuns | undefined;
   private ended: Promise<WorkersEnd<QueueKey>> | undefined;
 
-  constructor(kind: AnyKind, concurrency = 4) {
-    super(kind);
+  constructor(kind: AnyKind, { concurrency = 4, server, effects }: RunningControllerOptions = {}) {
+    super(kind, server);
+    if (effects !== undefined) Object.assign(this.context, { effects: this.desk(effects) });
     this.server.delivery = 'after';
     const metrics: ControllerMetrics = {
       setMaxConcurrent: () => undefined,
@@ -31,6 +50,21 @@ export class RunningController extends Harness {
     const write = (line: string): void => void this.log.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'debug', destination: { write } });
     this.controller = new Controller({ context: this.context, queue: this.queue, metrics, logger, concurrency });
+    if (server !== undefined) this.fillCaches();
+  }
+
+  private desk(effects: (harness: Harness) => EffectOptions): EffectDesk {
+    const { kind, server, context, clock } = this;
+    const { plans, limit, reads, storeOf, backoff = DEFAULT_ATTEMPT_BACKOFF } = effects(this);
+    const stop = this.stopping.signal;
+    const runs = (this.runs = new EffectRuns({ limit, stop }));
+    return new EffectDesk({
+      ...{ kind, plans, backoff, clock, runs, stop, store: storeOf(kind), reads: new EffectReads(server, reads) },
+      record: context.record,
+      wake: ({ metadata }) => this.queue.add(objectKey(metadata)),
+      current: ({ metadata }) => this.objects.get(metadata)?.object,
+      assertMayRun: () => undefined,
+    });
   }
 
   start(): void {
@@ -41,7 +75,8 @@ export class RunningController extends Harness {
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < 5;) {
       await turn();
-      quiet = this.queue.depth === 0 && this.queue.running.length === 0 ? quiet + 1 : 0;
+      const work = this.queue.depth + this.queue.running.length + (this.runs?.size ?? 0);
+      quiet = work === 0 ? quiet + 1 : 0;
     }
   }
 

@@ -19,7 +19,7 @@ export const NAMESPACE = 'default';
 
 /** Everything that reconciles of one kind need, against the memory. Its caches follow at once, unless the server's delivery says otherwise. */
 export class Harness {
-  readonly server = new MemoryApiServer();
+  readonly server: MemoryApiServer;
   readonly events: (ObjectEvent & { readonly regarding: string })[] = [];
   readonly written: ChildWritten[] = [];
   readonly objects: ObjectCache;
@@ -31,7 +31,12 @@ export class Harness {
   readonly missing = new Set<string>();
   private readonly caches: ReadonlyMap<string, ObjectCache>;
 
-  constructor(readonly kind: AnyKind) {
+  /** @param server - one that holds objects already; `fillCaches` is to be called then, once what follows the caches is made */
+  constructor(
+    readonly kind: AnyKind,
+    server?: MemoryApiServer,
+  ) {
+    this.server = server ?? new MemoryApiServer();
     this.objects = new ObjectCache(kind.type, {
       ownWritesKeepSpec: true,
       indexes: { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] },
@@ -41,7 +46,7 @@ export class Harness {
     this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
     for (const cache of this.caches.values()) cache.onChange((event) => shapes.follow(event));
     this.server.delivery = 'before';
-    for (const cache of [this.objects, ...this.caches.values()]) this.server.feed(cache);
+    if (server === undefined) this.fillCaches();
     this.context = {
       kind,
       client: this.server,
@@ -55,6 +60,11 @@ export class Harness {
       onWrite: (write) => this.written.push(write),
       now: () => `2026-01-01T00:00:${String(this.seconds).padStart(2, '0')}Z`,
     };
+  }
+
+  /** The caches list what the server holds, and follow it from now on. */
+  fillCaches(): void {
+    for (const cache of [this.objects, ...this.caches.values()]) this.server.feed(cache);
   }
 
   cacheOf(type: ResourceType): ObjectCache {
