@@ -1,8 +1,8 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { AnyKind } from '../constructs/core/kind';
-import type { KubeObject } from '../constructs/core/kube-object';
-import { renderChildren } from '../constructs/core/render';
+import type { AnyKind } from '../constructs/kind/kind';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { renderChildren } from '../constructs/kind/render';
 import { HelloApp, MicroServiceDeploy } from '../constructs/kinds';
 import { quantile } from './statistics';
 

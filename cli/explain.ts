@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
 import { codeOf, isError } from '../local/errors';
-import { InvalidObjectError } from '../constructs/core/errors';
+import { InvalidObjectError } from '../constructs/kube/errors';
 import { ApiError, TransportError } from '../operator/src/client/errors';
 import { KubeconfigError } from '../operator/src/client/kubeconfig';
 import { CliError } from './errors';

@@ -1,5 +1,4 @@
-import { describeNameRule, nameProblem } from '../constructs/core/names';
-import type { NameRule } from '../constructs/core/names';
+import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube/names';
 import { configFilesProblems, isImage } from '../constructs/operator';
 import { UsageError } from './errors';
 

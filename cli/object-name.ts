@@ -1,4 +1,4 @@
-import type { KubeObject } from '../constructs/core/kube-object';
+import type { KubeObject } from '../constructs/kube/kube-object';
 
 /** An object in messages: `HelloApp kindred-samples/web`. */
 export function objectName({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {

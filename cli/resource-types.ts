@@ -1,6 +1,5 @@
-import type { KubeObject } from '../constructs/core/kube-object';
-import { typeKey } from '../constructs/core/resource-type';
-import type { ResourceType } from '../constructs/core/resource-type';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
 import type { ApiClient } from '../operator/src/client/api-client';
 import { ApiError } from '../operator/src/client/errors';
 import { CliError } from './errors';

@@ -1,9 +1,9 @@
 /** What Kindred offers to stack authors and kind authors. Everything else is internal. */
 
 // Defining kinds.
-export { cel } from './core/cel';
-export type { CelRule } from './core/cel';
-export type { Effect, EffectPhase, InputReader } from './core/effects';
+export { cel } from './kind/schema/cel';
+export type { CelRule } from './kind/schema/cel';
+export type { Effect, EffectPhase, InputReader } from './kind/effects';
 export {
   anyValue,
   atomicList,
@@ -20,9 +20,9 @@ export {
   quantity,
   stringMap,
   withRule,
-} from './core/fields';
-export type { ListLimits, StringMapLimits } from './core/fields';
-export { defineKind } from './core/kind';
+} from './kind/fields';
+export type { ListLimits, StringMapLimits } from './kind/fields';
+export { defineKind } from './kind/kind';
 export type {
   AnyKind,
   CommonStatus,
@@ -39,30 +39,30 @@ export type {
   Sample,
   ScaleSubresource,
   TypedObject,
-} from './core/kind';
-export type { Condition, Json, JsonObject, KubeObject, ObjectMeta, OwnerReference } from './core/kube-object';
-export type { NameFormat, NameRule } from './core/names';
-export { owned } from './core/owned';
-export type { CronJobObject, WorkloadObject } from './core/owned';
-export type { Finalizer, Seed, SharedChildren } from './core/ownership';
-export { compareQuantities, isQuantity } from './core/quantity';
-export type { ObjectKeyRef, ObjectRef, Read } from './core/reads';
-export type { ResourceScope, ResourceType } from './core/resource-type';
-export type { StructuralSchema } from './core/structural-schema';
+} from './kind/kind';
+export type { Condition, Json, JsonObject, KubeObject, ObjectMeta, OwnerReference } from './kube/kube-object';
+export type { NameFormat, NameRule } from './kube/names';
+export { owned } from './kube/resource-type';
+export type { CronJobObject, WorkloadObject } from './kube/resource-type';
+export type { Finalizer, Seed, SharedChildren } from './kind/kind-props';
+export { compareQuantities, isQuantity } from './kind/quantity';
+export type { ObjectKeyRef, ObjectRef, Read } from './kind/reads';
+export type { ResourceScope, ResourceType } from './kube/resource-type';
+export type { StructuralSchema } from './kind/schema/structural-schema';
 
 // What stands on objects.
-export { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from './core/envelope';
+export { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from './kube/envelope';
 
 // Rendering and checking objects.
-export { ConversionError, InvalidObjectError, KindDefinitionError, RenderError } from './core/errors';
-export type { Problem } from './core/errors';
-export { renderChildren, renderShared } from './core/render';
-export type { ActiveSeed, RenderedChild } from './core/render';
-export { validateObject } from './core/validate';
+export { ConversionError, InvalidObjectError, KindDefinitionError, RenderError } from './kube/errors';
+export type { Problem } from './kube/errors';
+export { renderChildren, renderShared } from './kind/render';
+export type { ActiveSeed, RenderedChild } from './kind/render';
+export { validateObject } from './kind/validate';
 
 // Versions.
-export { CONVERSION_ANNOTATION, convertObject } from './core/versions';
-export type { KindVersion, OtherVersion, OtherVersions } from './core/versions-definition';
+export { CONVERSION_ANNOTATION, convertObject } from './kind/conversion';
+export type { KindVersion, OtherVersion, OtherVersions } from './kind/versions';
 
 // CRDs and objects.
 export {
@@ -129,8 +129,14 @@ export type {
 } from './operator';
 
 // Guardrails.
-export { NamespaceGuardrails, defaultContainerLimits, defaultQuota } from './guardrails';
-export type { ContainerLimits, GuardrailNumbers, NamespaceGuardrailsProps, Quantities, Quota } from './guardrails';
+export { NamespaceGuardrails, defaultContainerLimits, defaultQuota } from './guardrails/namespace-guardrails';
+export type {
+  ContainerLimits,
+  GuardrailNumbers,
+  NamespaceGuardrailsProps,
+  Quantities,
+  Quota,
+} from './guardrails/namespace-guardrails';
 
 // All of it.
 export { DEFAULT_NAMESPACE, Platform, provisioner } from './platform';

@@ -1,10 +1,9 @@
 import * as pulumi from '@pulumi/pulumi';
-import { InvalidObjectError } from '../constructs/core/errors';
+import { InvalidObjectError } from '../constructs/kube/errors';
 import { InvalidPropsError } from '../constructs/operator';
 import { BridgeError } from './components/bridge';
 import { readConfig } from './config';
-import { program } from './program';
-import type { ProgramOutputs } from './program';
+import { program, type ProgramOutputs } from './program';
 
 /** Errors that were written for people, which Pulumi shows without a stack trace. */
 const forPeople = [InvalidObjectError, InvalidPropsError, BridgeError];

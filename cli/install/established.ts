@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Condition, KubeObject } from '../../constructs/core/kube-object';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { ApiError } from '../../operator/src/client/errors';
 import { CliError } from '../errors';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { ApiError } from '../../operator/src/client/errors';
 import { managedFieldsOf } from '../../operator/src/reconcile/managed-fields';
@@ -6,8 +6,14 @@ import { CliError } from '../errors';
 import { objectName } from '../object-name';
 import { ResourceTypes } from '../resource-types';
 import { isCrd, waitUntilServed } from './established';
-import { entryKey, entryOf, PLATFORM_FIELD_MANAGER, readInventory, writeInventory } from './inventory';
-import type { InventoryEntry } from './inventory';
+import {
+  PLATFORM_FIELD_MANAGER,
+  entryKey,
+  entryOf,
+  readInventory,
+  writeInventory,
+  type InventoryEntry,
+} from './inventory';
 
 /** What to install, and how. */
 export interface InstallOptions {

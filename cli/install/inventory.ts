@@ -1,6 +1,6 @@
 import { PLATFORM_MANAGED_BY } from '../../constructs/operator';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { CliError } from '../errors';
 

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { ApiError } from '../../operator/src/client/errors';
 import { CliError } from '../errors';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { messageOf } from '../../local/errors';
 import { CliError } from '../errors';
 

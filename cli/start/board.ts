@@ -1,12 +1,9 @@
-import { childTypes } from '../../constructs/core/kind';
-import type { AnyKind } from '../../constructs/core/kind';
-import { typeKey } from '../../constructs/core/resource-type';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import { childTypes, type AnyKind } from '../../constructs/kind/kind';
+import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { ObjectCache } from '../../operator/src/cache/object-cache';
 import { Reflector } from '../../operator/src/cache/reflector';
 import type { ApiClient } from '../../operator/src/client/api-client';
-import { rowOf } from './row';
-import type { Row } from './row';
+import { rowOf, type Row } from './row';
 
 /** Changes that come close together are shown once, in milliseconds. */
 const settleMs = 100;

@@ -1,6 +1,6 @@
 import { App } from 'cdk8s';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { Kubeconfig, kinds, provisionerKinds } from '../../constructs/kinds';
 import { DEFAULT_NAMESPACE } from '../../constructs/platform';
 import { parseArguments } from '../../operator/src/arguments';

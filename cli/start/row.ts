@@ -1,4 +1,4 @@
-import type { Condition, KubeObject } from '../../constructs/core/kube-object';
+import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
 
 /** One line of the table. */
 export interface Row {

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { typeKey } from '../../constructs/core/resource-type';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { typeKey } from '../../constructs/kube/resource-type';
 import { kinds } from '../../constructs/kinds';
 import { startControlPlane, type ControlPlane } from '../../local';
 import { duration } from '../../local/progress';

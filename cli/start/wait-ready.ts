@@ -1,7 +1,6 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { CliError } from '../errors';
-import { reasonLine } from './row';
-import type { Row } from './row';
+import { reasonLine, type Row } from './row';
 
 /** Something that has rows; a `Board` is one. */
 export interface Watched {

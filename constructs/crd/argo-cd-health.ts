@@ -1,4 +1,4 @@
-import type { AnyKind } from '../core/kind';
+import type { AnyKind } from '../kind/kind';
 
 /**
  * The health check of a kind for Argo CD, in Lua. Argo CD does not follow kstatus by itself; this says the same as kstatus does, from the

@@ -1,6 +1,11 @@
-import type { KubeObject } from '../core/kube-object';
-import type { BreakingChange } from './breaking-change';
-import { schemaChanges } from './breaking-schema-changes';
+import { isObject, type KubeObject } from '../kube/kube-object';
+
+/** Something that worked with the CRD before and does not any more. */
+export interface BreakingChange {
+  /** The version and field, for example `v1 spec.image`; the CRD's own field, for example `spec.scope`, otherwise. */
+  readonly path: string;
+  readonly message: string;
+}
 
 /**
  * What a new CRD takes away from those who use the old one: objects that were valid and are no longer, fields and versions that were
@@ -77,4 +82,159 @@ function versionChanges(old: CrdVersion, versions: readonly CrdVersion[]): Break
     changes.push({ path: `${old.name} ${change.path === '' ? '(root)' : change.path}`, message: change.message });
   }
   return changes;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+type Report = (message: string) => void;
+
+const LOWER_BOUNDS = ['minimum', 'minLength', 'minItems', 'minProperties'] as const;
+const UPPER_BOUNDS = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as const;
+
+/** Keywords that may go but neither come nor change. */
+const CONSTRAINTS = ['pattern', 'multipleOf', 'allOf', 'anyOf', 'oneOf', 'not'] as const;
+
+/** Keywords whose every change matters. */
+const FIXED = [
+  'default',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-embedded-resource',
+] as const;
+
+/** What of a schema and all below it became narrower. Paths start at `path`; the root's is empty. */
+function schemaChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+  const changes: BreakingChange[] = [];
+  const report: Report = (message) => void changes.push({ path, message });
+  if (old.type !== now.type) {
+    report(`its type was ${text(old.type)}, is ${text(now.type)}`);
+    return changes;
+  }
+  fixedChanges(old, now, report);
+  boundChanges(old, now, report);
+  formatChange(old.format, now.format, report);
+  enumChanges(old.enum, now.enum, report);
+  ruleChanges(old, now, report);
+  if (old.nullable === true && now.nullable !== true) report('it can no longer be null');
+  return [...changes, ...fieldChanges(old, now, path), ...itemChanges(old, now, path)];
+}
+
+function fixedChanges(old: Schema, now: Schema, report: Report): void {
+  for (const keyword of FIXED) {
+    if (text(old[keyword]) === text(now[keyword])) continue;
+    if (keyword === 'default' && old.default === undefined) continue;
+    report(`${keyword} was ${text(old[keyword])}, is ${text(now[keyword])}`);
+  }
+  for (const keyword of CONSTRAINTS) {
+    if (now[keyword] === undefined || text(old[keyword]) === text(now[keyword])) continue;
+    report(
+      old[keyword] === undefined
+        ? `${keyword} ${text(now[keyword])} is new`
+        : `${keyword} was ${text(old[keyword])}, is ${text(now[keyword])}`,
+    );
+  }
+  const keeps = 'x-kubernetes-preserve-unknown-fields';
+  if (old[keeps] === true && now[keeps] !== true) report('fields that it does not name are no longer kept');
+}
+
+function boundChanges(old: Schema, now: Schema, report: Report): void {
+  const changed = (keyword: string, isTighter: (a: number, b: number) => boolean): void => {
+    const [a, b] = [old[keyword], now[keyword]];
+    if (typeof b !== 'number') return;
+    if (typeof a !== 'number') report(`${keyword} ${b} is new`);
+    else if (isTighter(a, b)) report(`${keyword} was ${a}, is ${b}`);
+  };
+  for (const keyword of LOWER_BOUNDS) changed(keyword, (a, b) => b > a);
+  for (const keyword of UPPER_BOUNDS) changed(keyword, (a, b) => b < a);
+  for (const [exclusive, bound] of [
+    ['exclusiveMinimum', 'minimum'],
+    ['exclusiveMaximum', 'maximum'],
+  ] as const) {
+    if (now[exclusive] === true && old[exclusive] !== true && old[bound] === now[bound]) {
+      report(`the ${bound} ${text(now[bound])} itself is no longer admitted`);
+    }
+  }
+}
+
+function formatChange(old: unknown, now: unknown, report: Report): void {
+  if (now === undefined || now === old || (old === 'int32' && now === 'int64')) return;
+  report(old === undefined ? `the format ${text(now)} is new` : `its format was ${text(old)}, is ${text(now)}`);
+}
+
+function enumChanges(old: unknown, now: unknown, report: Report): void {
+  if (!Array.isArray(now)) return;
+  if (!Array.isArray(old)) {
+    report(`it admits only ${text(now)} now`);
+    return;
+  }
+  const kept = new Set(now.map(text));
+  for (const value of old) if (!kept.has(text(value))) report(`the value ${text(value)} is no longer admitted`);
+}
+
+function ruleChanges(old: Schema, now: Schema, report: Report): void {
+  const known = new Set([...rules(old).map(({ rule }) => rule), ...patternAsRule(old.pattern)]);
+  for (const { rule, message } of rules(now)) if (!known.has(rule)) report(`the rule ${rule} (${message}) is new`);
+}
+
+/** The rule that says the same as a pattern. None where the pattern would read otherwise as a string of CEL. */
+function patternAsRule(pattern: unknown): readonly string[] {
+  return typeof pattern === 'string' && !/['\\\n\r]/.test(pattern) ? [`self.matches('${pattern}')`] : [];
+}
+
+function fieldChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+  const [before, after] = [fields(old), fields(now)];
+  const changes: BreakingChange[] = [];
+  for (const [key, field] of Object.entries(before)) {
+    const at = path === '' ? key : `${path}.${key}`;
+    const next = Object.hasOwn(after, key) ? after[key] : undefined;
+    if (next !== undefined) changes.push(...schemaChanges(field, next, at));
+    else if (!keepsAny(now)) changes.push({ path: at, message: 'the field is gone' });
+  }
+  const required = new Set(names(old.required));
+  for (const key of names(now.required)) {
+    if (required.has(key) || after[key]?.default !== undefined) continue;
+    const at = path === '' ? key : `${path}.${key}`;
+    changes.push({
+      path: at,
+      message: Object.hasOwn(before, key) ? 'the field is required now' : 'a required field is new',
+    });
+  }
+  return changes;
+}
+
+function itemChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+  const changes: BreakingChange[] = [];
+  if (isObject(old.items) && isObject(now.items)) changes.push(...schemaChanges(old.items, now.items, `${path}[]`));
+  if (isObject(old.additionalProperties)) {
+    if (isObject(now.additionalProperties)) {
+      changes.push(...schemaChanges(old.additionalProperties, now.additionalProperties, `${path}.*`));
+    } else if (!keepsAny(now)) changes.push({ path, message: 'it no longer takes any key' });
+  }
+  return changes;
+}
+
+function keepsAny(schema: Schema): boolean {
+  return schema['x-kubernetes-preserve-unknown-fields'] === true;
+}
+
+function fields(schema: Schema): Readonly<Record<string, Schema>> {
+  return isObject(schema.properties) ? (schema.properties as Readonly<Record<string, Schema>>) : {};
+}
+
+function names(value: unknown): readonly string[] {
+  return Array.isArray(value) ? (value as string[]) : [];
+}
+
+function rules(schema: Schema): readonly { rule: string; message?: string }[] {
+  const value = schema['x-kubernetes-validations'];
+  return Array.isArray(value) ? (value as { rule: string }[]) : [];
+}
+
+/** A value in a message, and for comparison: keys in one order. */
+function text(value: unknown): string {
+  if (value === undefined) return 'absent';
+  return JSON.stringify(value, (_, part: unknown) =>
+    isObject(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,
+  );
 }

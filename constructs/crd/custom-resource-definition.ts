@@ -1,9 +1,10 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { AnyKind } from '../core/kind';
-import { keepNulls } from './keep-nulls';
-import { crdManifest } from './manifest';
-import type { CrdOptions } from './manifest';
+import type { AnyKind, PrinterColumn } from '../kind/kind';
+import type { KindVersion } from '../kind/versions';
+import type { KubeObject } from '../kube/kube-object';
+import { keepNulls } from './custom-resource';
+import { rootSchema } from './openapi-schema';
 
 /** Props of {@link CustomResourceDefinition}. */
 export interface CustomResourceDefinitionProps extends CrdOptions {
@@ -52,4 +53,144 @@ export class CustomResourceDefinition extends ApiObject {
 interface Manifest {
   readonly metadata: { namespace?: string };
   readonly spec: unknown;
+}
+
+/** The label of all that belongs to Kindred as a whole. */
+const PART_OF_LABEL = { 'app.kubernetes.io/part-of': 'kindred' } as const;
+
+const READY: PrinterColumn = {
+  name: 'Ready',
+  type: 'string',
+  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  description: 'Whether every child is applied and current.',
+};
+
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+/** What a CRD depends on besides its kind. */
+export interface CrdOptions {
+  /** Who converts between the versions of the kind. @default none; a kind of several versions needs one */
+  readonly conversionWebhook?: ConversionWebhook;
+}
+
+/**
+ * The CRD of a kind (`apiextensions.k8s.io/v1`): a function of the kind and, where it has several versions, of who converts them.
+ *
+ * @throws MissingConversionWebhookError when the kind has several versions and nobody converts them
+ */
+export function crdManifest(kind: AnyKind, options: CrdOptions = {}): KubeObject {
+  const { crdAnnotations } = kind;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: kind.crdName,
+      ...(crdAnnotations === undefined ? {} : { annotations: { ...crdAnnotations } }),
+      labels: { ...PART_OF_LABEL },
+    },
+    spec: {
+      ...conversionOf(kind, options.conversionWebhook),
+      group: kind.group,
+      names: namesOf(kind),
+      scope: kind.scope,
+      versions: [
+        {
+          name: kind.version,
+          served: true,
+          storage: true,
+          ...versionBody(kind),
+          schema: { openAPIV3Schema: rootSchema(kind) },
+        },
+        ...(kind.versions as readonly KindVersion[]).map((version) => otherVersion(kind, version)),
+      ],
+    },
+  };
+}
+
+function otherVersion(kind: AnyKind, version: KindVersion): Record<string, unknown> {
+  const { deprecated, deprecationWarning } = version;
+  return {
+    name: version.version,
+    served: version.served,
+    storage: false,
+    ...(deprecated ? { deprecated } : {}),
+    ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
+    ...versionBody(version),
+    schema: { openAPIV3Schema: rootSchema(kind, version) },
+  };
+}
+
+function versionBody({ columns, scale }: Pick<AnyKind, 'columns' | 'scale'>): Record<string, unknown> {
+  return {
+    additionalPrinterColumns: columnsOf(columns),
+    subresources: { ...(scale === undefined ? {} : { scale: { ...scale } }), status: {} },
+  };
+}
+
+function namesOf({ kind, plural, singular, shortNames, categories }: AnyKind): Record<string, unknown> {
+  return {
+    categories: [...categories],
+    kind,
+    listKind: `${kind}List`,
+    plural,
+    ...(shortNames.length === 0 ? {} : { shortNames: [...shortNames] }),
+    singular,
+  };
+}
+
+/** A kind's own columns, then Ready and Age, unless the kind has its own of that name. */
+function columnsOf(columns: readonly PrinterColumn[]): PrinterColumn[] {
+  const own = new Set(columns.map(({ name }) => name));
+  return [...columns, ...[READY, AGE].filter(({ name }) => !own.has(name))].map((column) => ({ ...column }));
+}
+
+/** Where the API server finds the webhook that converts a kind's objects between versions. */
+export interface ConversionWebhook {
+  /** The Service in front of it. */
+  readonly service: {
+    readonly name: string;
+    readonly namespace: string;
+    /** @default '/convert' */
+    readonly path?: string;
+    /** @default 443 */
+    readonly port?: number;
+  };
+  /**
+   * The certificate authority of the webhook's certificate, PEM in base64 as in the CRD itself.
+   * @default somebody else fills it in, as cert-manager does where the kind's `crdAnnotations` say `cert-manager.io/inject-ca-from`
+   */
+  readonly caBundle?: string;
+}
+
+/** A kind has several versions, and nothing is said of who converts between them. */
+export class MissingConversionWebhookError extends Error {
+  override readonly name = 'MissingConversionWebhookError';
+  constructor(readonly kind: AnyKind) {
+    const versions = [kind, ...kind.versions].map(({ version }) => version).join(', ');
+    super(
+      `the CRD of ${kind.kind} has the versions ${versions}: the server cannot convert between them by itself ` +
+        '(strategy None only changes the apiVersion, and drops what the other schema does not know); set conversionWebhook',
+    );
+  }
+}
+
+/**
+ * The `spec.conversion` of a kind's CRD; none for a kind of one version.
+ *
+ * @throws MissingConversionWebhookError when the kind has several versions and `webhook` is absent
+ */
+function conversionOf(kind: AnyKind, webhook: ConversionWebhook | undefined): Record<string, unknown> {
+  if (kind.versions.length === 0) return {};
+  if (webhook === undefined) throw new MissingConversionWebhookError(kind);
+  const { name, namespace, path = '/convert', port = 443 } = webhook.service;
+  const caBundle = webhook.caBundle === undefined ? {} : { caBundle: webhook.caBundle };
+  return {
+    conversion: {
+      strategy: 'Webhook',
+      webhook: {
+        clientConfig: { ...caBundle, service: { name, namespace, path, port } },
+        conversionReviewVersions: ['v1'],
+      },
+    },
+  };
 }

@@ -1,10 +1,8 @@
-import { ApiObject } from 'cdk8s';
-import type { ApiObjectMetadata } from 'cdk8s';
+import { ApiObject, type ApiObjectMetadata } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { AnyKind, KindSpec } from '../core/kind';
-import type { KubeObject } from '../core/kube-object';
-import { validateObject } from '../core/validate';
-import { keepNulls } from './keep-nulls';
+import type { AnyKind, KindSpec } from '../kind/kind';
+import { validateObject } from '../kind/validate';
+import { isObject, type KubeObject } from '../kube/kube-object';
 
 /** Props of {@link CustomResource}. */
 export type CustomResourceProps<K extends AnyKind> = {
@@ -63,4 +61,22 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
     validateObject(this.definition, object);
     return object;
   }
+}
+
+/**
+ * A value as `synthesized`, with the nulls of `written` put back: cdk8s drops them, and a nullable field may well be null.
+ * What was removed or changed since is left as it is.
+ */
+export function keepNulls(synthesized: unknown, written: unknown): unknown {
+  if (written === null) return synthesized ?? null;
+  if (Array.isArray(written) && Array.isArray(synthesized)) {
+    const items: readonly unknown[] = written;
+    return synthesized.map((item: unknown, i) => (i < items.length ? keepNulls(item, items[i]) : item));
+  }
+  if (!isObject(written) || !isObject(synthesized)) return synthesized;
+  const result: Record<string, unknown> = { ...synthesized };
+  for (const [key, value] of Object.entries(written)) {
+    if (value === null || key in result) result[key] = keepNulls(result[key], value);
+  }
+  return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,12 +1,9 @@
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { immutable, withRule } from '../core/fields';
-import { installer } from '../provision/config/cluster-installer';
-import { filePath, secretKeyRef, sshKeyRef } from '../provision/config/cluster-fields';
-import { k3sOptions } from '../provision/config/cluster-k3s';
-import { hostKeys, nodes } from '../provision/config/cluster-node';
-import { rkeOptions } from '../provision/config/cluster-rke';
-import { rke2Options } from '../provision/config/cluster-rke2';
+import { immutable, listMap, withRule } from '../kind/fields';
+import { cel } from '../kind/schema/cel';
+import { filePath, secretKeyRef, sshKeyRef } from './cluster-fields';
+import { MAX_NODES, hostKeys, nodeRole, nodes } from './cluster-node';
+import { installer, k3sOptions, rke2Options, rkeOptions } from './cluster-options';
 
 /** Versions as the distributions name them: `v1.24.8-rancher1-1`, `v1.30.4+rke2r1`, `v1.30.4+k3s1`; the latter two also `-rc1`. */
 const VERSION = /^v1\.[0-9]{1,2}\.[0-9]{1,2}(-rancher[0-9]{1,2}-[0-9]{1,2}|(-rc[0-9]{1,2})?\+(rke2r|k3s)[0-9]{1,2})$/;
@@ -153,3 +150,36 @@ export const clusterSpec = rules.reduce(
   (schema, { rule, message, check }) => withRule(schema, cel(rule, message), check),
   fields,
 );
+
+const appliedConfig = z.object({
+  text: z.string().max(524288).optional().describe('The configuration, with everything secret taken out.'),
+  sha256: z
+    .string()
+    .max(64)
+    .regex(/^[0-9a-f]{64}$/)
+    .optional()
+    .describe('SHA-256 of the configuration as it was applied, in hex.'),
+});
+
+const node = z.object({
+  address: z.string().max(253).describe('Address of the machine, as in the spec.'),
+  roles: z.array(nodeRole).max(3).optional().describe('What the machine does.'),
+  state: z
+    .enum(['Pending', 'Provisioning', 'Ready', 'Failed', 'Removing', 'Removed'])
+    .optional()
+    .describe('How far the machine is.'),
+  version: z.string().max(64).optional().describe('Version that runs on it.'),
+  message: z.string().max(4096).optional().describe('What went wrong, or is being done.'),
+});
+
+/** The status of a Cluster. */
+export const clusterStatus = z.object({
+  appliedConfig: appliedConfig.optional().describe('What was applied last.'),
+  nodes: listMap(node, ['address'], { maxItems: MAX_NODES }).optional().describe('The machines, one by one.'),
+  attempts: z
+    .int32()
+    .min(0)
+    .optional()
+    .describe('Runs begun for this generation or, once the object is being deleted, for its removal.'),
+  kubeconfigRef: secretKeyRef.optional().describe("The cluster's kubeconfig, once it is provisioned."),
+});

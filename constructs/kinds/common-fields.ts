@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { withRule } from '../kind/fields';
+import { cel } from '../kind/schema/cel';
 
 /** A container image reference. The registry decides what exists; the schema only asks for one. */
 export function imageField(): z.ZodString {
@@ -13,4 +15,78 @@ export function dateTimeField(): z.ZodString {
 /** A number of pods: what a Deployment's `replicas` can hold. */
 export function replicasField(): z.ZodInt32 {
   return z.int32().min(0);
+}
+
+/**
+ * The schedules that a CronJob takes: five fields or a macro. The controller behind it parses with robfig/cron's standard parser
+ * (Kubernetes documentation, "Schedule syntax"); the pattern admits what that parser admits, except `@every`, which CronJobs accept
+ * but their documentation does not name, and a `TZ=` prefix, which they refuse.
+ */
+
+const STEP = '(/[1-9][0-9]{0,2})?';
+
+function field(value: string): string {
+  const item = `([*?]|${value}(-${value})?)${STEP}`;
+  return `${item}(,${item})*`;
+}
+
+const MINUTE = field('[0-5]?[0-9]');
+const HOUR = field('([01]?[0-9]|2[0-3])');
+const DAY_OF_MONTH = field('(0?[1-9]|[12][0-9]|3[01])');
+const MONTHS = names('Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec');
+const MONTH = field(`(0?[1-9]|1[0-2]|${MONTHS.join('|')})`);
+const DAYS = names('Sun Mon Tue Wed Thu Fri Sat');
+const DAY_OF_WEEK = field(`(0?[0-6]|${DAYS.join('|')})`);
+
+/** Patterns of names in upper, lower or mixed case; zod's patterns have no flags. */
+function names(words: string): readonly string[] {
+  return words.split(' ').map((word) => word.replaceAll(/./g, (c) => `[${c.toUpperCase()}${c.toLowerCase()}]`));
+}
+
+/** The pattern of a schedule, in RE2 syntax. */
+const CRON_SCHEDULE = `^(${[MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK].join(' ')}|@(hourly|daily|midnight|weekly|monthly|yearly|annually))$`;
+
+/**
+ * A range that runs backwards, which the controller refuses: `5-1`, `30-15`, `FRI-MON`. Not found is one of a number and a name, such
+ * as `FRI-1`. One pattern and not a computation, because
+ * splitting a string in CEL exceeds what the API server allows a rule to cost.
+ */
+const BACKWARDS = `(^|[ ,])(${backwards().join('|')})([/ ,]|$)`;
+
+function backwards(): readonly string[] {
+  const upTo = (last: number): readonly number[] => Array.from({ length: last + 1 }, (_, digit) => digit);
+  const ones = (tens: string): readonly string[] =>
+    upTo(8).map((b) => `${tens}[${String(b + 1)}-9]-${tens}${String(b)}`);
+  return [
+    ...ones('0?'),
+    '[1-5][0-9]-0?[0-9]',
+    ...[1, 2, 3, 4].map((tens) => `[${String(tens + 1)}-5][0-9]-${String(tens)}[0-9]`),
+    ...['1', '2', '3', '4', '5'].flatMap(ones),
+    ...[MONTHS, DAYS].flatMap((all) => all.slice(1).map((later, i) => `${later}-(${all.slice(0, i + 1).join('|')})`)),
+  ];
+}
+
+const schedulePattern = new RegExp(CRON_SCHEDULE);
+const backwardsRange = new RegExp(BACKWARDS);
+
+/**
+ * A schedule.
+ *
+ * The pattern is a rule and no `pattern` of the CRD, because the API server quotes that as a whole, and this one says nothing to people.
+ */
+export function cronSchedule(): z.ZodString {
+  const schedule = withRule(
+    z.string().max(100),
+    cel(
+      `self.matches('${CRON_SCHEDULE}')`,
+      'must be five fields (minute hour day-of-month month day-of-week) with values in range, such as 30 4 * * 1-5, ' +
+        'or @hourly, @daily, @weekly, @monthly, @yearly',
+    ),
+    (text) => schedulePattern.test(text),
+  );
+  return withRule(
+    schedule,
+    cel(`!self.matches('${BACKWARDS}')`, 'a range must not run backwards: write 1-5, not 5-1'),
+    (text) => !backwardsRange.test(text),
+  );
 }

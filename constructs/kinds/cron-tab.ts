@@ -1,12 +1,10 @@
 import { k8s } from 'cdk8s-plus-27';
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { withRule } from '../core/fields';
-import { defineKind } from '../core/kind';
-import type { KindObject } from '../core/kind';
-import { owned } from '../core/owned';
-import { dateTimeField, imageField } from './common-fields';
-import { cronSchedule } from '../core/cron-schedule';
+import { cel } from '../kind/schema/cel';
+import { withRule } from '../kind/fields';
+import { defineKind, type KindObject } from '../kind/kind';
+import { owned } from '../kube/resource-type';
+import { cronSchedule, dateTimeField, imageField } from './common-fields';
 
 /** A container that runs on a schedule, or, without a spec, an object that asks for nothing. */
 export const CronTab = defineKind({

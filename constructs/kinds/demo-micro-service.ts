@@ -1,8 +1,7 @@
 import { k8s } from 'cdk8s-plus-27';
 import { z } from 'zod';
-import { defineKind } from '../core/kind';
-import type { KindObject } from '../core/kind';
-import { owned } from '../core/owned';
+import { defineKind, type KindObject } from '../kind/kind';
+import { owned } from '../kube/resource-type';
 import { imageField } from './common-fields';
 
 /** A micro service on port 9898. Its Deployment is gone before the object goes. */

@@ -1,9 +1,8 @@
 import { k8s } from 'cdk8s-plus-27';
 import { z } from 'zod';
-import { dnsSubdomain } from '../core/fields';
-import { defineKind } from '../core/kind';
-import type { KindObject } from '../core/kind';
-import { owned } from '../core/owned';
+import { dnsSubdomain } from '../kind/fields';
+import { defineKind, type KindObject } from '../kind/kind';
+import { owned } from '../kube/resource-type';
 
 /** The kind of Kubernetes' sample-controller: an nginx Deployment under a name of the user's choice. */
 export const Foo = defineKind({

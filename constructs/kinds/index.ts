@@ -1,4 +1,4 @@
-import type { AnyKind } from '../core/kind';
+import type { AnyKind } from '../kind/kind';
 import { Cluster } from './cluster';
 import { CronTab } from './cron-tab';
 import { DemoMicroService } from './demo-micro-service';

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { cel } from '../core/cel';
-import { withRule } from '../core/fields';
-import { defineKind } from '../core/kind';
-import type { KindObject } from '../core/kind';
-import { owned } from '../core/owned';
-import { filePath, secretKeyRef } from '../provision/config/cluster-fields';
+import { cel } from '../kind/schema/cel';
+import { withRule } from '../kind/fields';
+import { defineKind, type KindObject } from '../kind/kind';
+import { owned } from '../kube/resource-type';
+import { filePath, secretKeyRef } from './cluster-fields';
 import { dateTimeField } from './common-fields';
 
 const PROBE_SECONDS = 300;

@@ -1,7 +1,11 @@
 import type { k8s } from 'cdk8s-plus-27';
-import type { AnyKind } from '../core/kind';
+import type { AnyKind } from '../kind/kind';
+import { isQuantity } from '../kind/quantity';
+import type { Problem } from '../kube/errors';
+import { nameProblem } from '../kube/names';
+import { MIN_MEMORY_MIB } from './heap';
 import type { MonitoringProps } from './monitoring';
-import type { ConversionServing } from './webhook';
+import { DEFAULT_WEBHOOK_PORT, hasVersions, type ConversionServing, type WebhookProps } from './webhook';
 
 /** How much the operator logs. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
@@ -96,3 +100,135 @@ export const operatorDefaults = Object.freeze({
   memoryLimitMiB: 256,
   terminationGracePeriodSeconds: 30,
 } as const);
+
+/** In characters: leaves room for `-metrics`, since a Service's name has at most 63. */
+const MAX_OPERATOR_NAME = 50;
+
+/** All that is wrong with the props of an operator, paths relative to them. */
+export function operatorProblems(props: OperatorDeploymentProps): readonly Problem[] {
+  return [
+    ...named('name', props.name, { format: 'dns-1035-label', maxLength: MAX_OPERATOR_NAME }),
+    ...named('namespace', props.namespace, { format: 'dns-label' }),
+    ...namespaceListProblems('watchNamespaces', props.watchNamespaces),
+    ...settingsProblems(props),
+  ];
+}
+
+/** All that is wrong with how an operator is to run. */
+function settingsProblems(props: OperatorSettings): readonly Problem[] {
+  const { image, kinds, replicas, metricsPort, leaseName, scratch, configDirectory } = props;
+  return [
+    ...(isImage(image) ? [] : [problem('image', `"${image}" is no image: give one such as registry/name@sha256:...`)]),
+    ...(kinds.length > 0 ? [] : [problem('kinds', 'it is empty: name the kinds that the operator runs')]),
+    ...duplicates(kinds.map(({ crdName }) => crdName)).map((name) => problem('kinds', `${name} stands twice`)),
+    ...integer('replicas', replicas, 0, 10),
+    ...integer('metricsPort', metricsPort, 1024, 65535),
+    ...integer('terminationGracePeriodSeconds', props.terminationGracePeriodSeconds, 1, 86_400),
+    ...(leaseName === undefined ? [] : named('leaseName', leaseName, { format: 'dns-subdomain' })),
+    ...quantity('cpuRequest', props.cpuRequest),
+    ...memoryProblems(props),
+    ...(scratch === undefined || scratch.path.startsWith('/')
+      ? []
+      : [problem('scratch.path', `"${scratch.path}" must be absolute`)]),
+    ...(configDirectory === undefined || configDirectory.path.startsWith('/')
+      ? []
+      : [problem('configDirectory.path', `"${configDirectory.path}" must be absolute`)]),
+    ...(configDirectory === undefined
+      ? []
+      : named('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
+    ...configFilesProblems('configDirectory.files', configDirectory?.files),
+  ];
+}
+
+/** What is wrong with files by their paths, each with its key in a Secret. Source: Kubernetes' validation of a volume's `items`. */
+export function configFilesProblems(path: string, files: Readonly<Record<string, string>> = {}): readonly Problem[] {
+  return Object.entries(files).flatMap(([file, key]) => [
+    ...(isLocalPath(file)
+      ? []
+      : [problem(path, `"${file}" must be a path within the directory, such as "clusters/aws.yml", without ".."`)]),
+    ...(/^[-._A-Za-z0-9]{1,253}$/.test(key) && !key.startsWith('..') && key !== '.'
+      ? []
+      : [problem(path, `"${key}", for "${file}", is no key of a Secret: letters, digits, "-", "_" and "." only`)]),
+  ]);
+}
+
+function isLocalPath(path: string): boolean {
+  return path !== '' && !path.startsWith('/') && !path.startsWith('..') && !path.split('/').includes('..');
+}
+
+/** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */
+export function isImage(text: string): boolean {
+  return /^\S+$/.test(text);
+}
+
+/** What is wrong with a list that confines to namespaces. */
+export function namespaceListProblems(path: string, namespaces: readonly string[] | undefined): readonly Problem[] {
+  if (namespaces === undefined) return [];
+  return [
+    ...(namespaces.length > 0 ? [] : [problem(path, 'it is empty: name one or more, or leave it out for all')]),
+    ...namespaces.flatMap((name, i) => named(`${path}[${i}]`, name, { format: 'dns-label' })),
+    ...duplicates(namespaces).map((name) => problem(path, `"${name}" stands twice`)),
+  ];
+}
+
+function memoryProblems(props: OperatorSettings): readonly Problem[] {
+  const limit = props.memoryLimitMiB ?? operatorDefaults.memoryLimitMiB;
+  const found = [
+    ...integer('memoryLimitMiB', props.memoryLimitMiB, MIN_MEMORY_MIB, 65_536),
+    ...integer('memoryRequestMiB', props.memoryRequestMiB, 1, 65_536),
+    ...integer('scratch.sizeMiB', props.scratch?.sizeMiB, 1, 65_536),
+  ];
+  if ((props.memoryRequestMiB ?? operatorDefaults.memoryRequestMiB) > limit) {
+    found.push(problem('memoryRequestMiB', `it exceeds memoryLimitMiB, which is ${limit}`));
+  }
+  if (props.scratch !== undefined && limit - props.scratch.sizeMiB < MIN_MEMORY_MIB) {
+    found.push(
+      problem('scratch.sizeMiB', `it leaves less than ${MIN_MEMORY_MIB} of memoryLimitMiB (${limit}): raise the limit`),
+    );
+  }
+  return found;
+}
+
+function named(path: string, value: string, rule: Parameters<typeof nameProblem>[1]): readonly Problem[] {
+  const message = nameProblem(value, rule);
+  return message === undefined ? [] : [problem(path, message)];
+}
+
+function quantity(path: string, value: string | undefined): readonly Problem[] {
+  const ok: boolean = value === undefined || isQuantity(value);
+  return ok ? [] : [problem(path, `"${value ?? ''}" is no quantity; write 50m or 1`)];
+}
+
+function integer(path: string, value: number | undefined, min: number, max: number): Problem[] {
+  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return [];
+  return [problem(path, `${value} must be an integer from ${min} to ${max}`)];
+}
+
+function duplicates(values: readonly string[]): readonly string[] {
+  return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
+}
+
+function problem(path: string, message: string): Problem {
+  return { path, message };
+}
+
+/** All that is wrong with how an operator's kinds are to be converted. */
+export function webhookProblems(props: WebhookProps): readonly Problem[] {
+  const { kinds, conversion } = props;
+  const names = kinds.filter(hasVersions).map(({ crdName }) => crdName);
+  if (names.length === 0) return [];
+  if (conversion === undefined) {
+    const message = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} several versions: say with which certificate the operator is to convert between them`;
+    return [{ path: 'conversion', message }];
+  }
+  const { certSecretName, port } = conversion;
+  const problems: Problem[] = [];
+  const name = nameProblem(certSecretName, { format: 'dns-subdomain' });
+  if (name !== undefined) problems.push({ path: 'conversion.certSecretName', message: name });
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1024 && port <= 65535)) {
+    problems.push({ path: 'conversion.port', message: `${port} must be an integer from 1024 to 65535` });
+  } else if ((port ?? DEFAULT_WEBHOOK_PORT) === (props.metricsPort ?? operatorDefaults.metricsPort)) {
+    problems.push({ path: 'conversion.port', message: `${port ?? DEFAULT_WEBHOOK_PORT} is the metrics port already` });
+  }
+  return problems;
+}

@@ -1,5 +1,8 @@
-import type { k8s } from 'cdk8s-plus-27';
-import type { AnyKind } from '../core/kind';
+import { ApiObject, type ApiObjectMetadata } from 'cdk8s';
+import { k8s } from 'cdk8s-plus-27';
+import { Construct } from 'constructs';
+import type { AnyKind } from '../kind/kind';
+import { operatorLabels, operatorSelector } from './labels';
 
 /** How an operator serves the conversions of its kinds. */
 export interface ConversionServing {
@@ -13,7 +16,7 @@ export interface ConversionServing {
 }
 
 /** Name of the port of `/convert`. */
-export const WEBHOOK_PORT_NAME = 'webhook';
+const WEBHOOK_PORT_NAME = 'webhook';
 
 /** The port that `/convert` is served at unless told otherwise. */
 export const DEFAULT_WEBHOOK_PORT = 9443;
@@ -53,7 +56,7 @@ export function webhookArgs(props: WebhookProps): readonly string[] {
 }
 
 /** What a pod has besides, so that its container can serve conversions. */
-export interface WebhookPod {
+interface WebhookPod {
   readonly ports: readonly k8s.ContainerPort[];
   readonly volumeMounts: readonly k8s.VolumeMount[];
   readonly volumes: readonly k8s.Volume[];
@@ -72,4 +75,116 @@ export function webhookPod(props: WebhookProps): WebhookPod {
     // 0440 and the pod's fsGroup: for the container's user, and nobody else.
     volumes: [{ name: VOLUME, secret: { secretName: serving.certSecretName, defaultMode: 0o440 } }],
   };
+}
+
+/**
+ * The Service that the API server finds the webhook by.
+ *
+ * It leads to pods that are not ready, too: a pod is ready when its caches are filled, and to fill them the API server may have to ask
+ * this very webhook to convert what is stored in an old version. Else none would ever become ready.
+ */
+export function addWebhookService(scope: Construct, name: string, metadata: k8s.ObjectMeta): void {
+  new k8s.KubeService(scope, 'webhook-service', {
+    metadata: { ...metadata, name: webhookServiceName(name) },
+    spec: {
+      type: 'ClusterIP',
+      publishNotReadyAddresses: true,
+      selector: operatorSelector(name),
+      ports: [
+        {
+          name: WEBHOOK_PORT_NAME,
+          port: 443,
+          targetPort: k8s.IntOrString.fromString(WEBHOOK_PORT_NAME),
+          protocol: 'TCP',
+        },
+      ],
+    },
+  });
+}
+
+/** Who may reach the webhook: everybody, since the address of the API server is the cluster's secret. */
+export function webhookIngress(): k8s.NetworkPolicyIngressRule {
+  return { ports: [{ port: k8s.IntOrString.fromString(WEBHOOK_PORT_NAME), protocol: 'TCP' }] };
+}
+
+const API_VERSION = 'cert-manager.io/v1';
+
+/** Who issues certificates. Source: cert-manager's `Certificate`. */
+export interface IssuerRef {
+  readonly name: string;
+  /** @default 'Issuer': one in the operators' namespace */
+  readonly kind?: 'Issuer' | 'ClusterIssuer';
+  /** @default 'cert-manager.io' */
+  readonly group?: string;
+}
+
+/** What {@link WebhookCertificate} is made of. */
+export interface WebhookCertificateProps {
+  /** Name of the operator. */
+  readonly name: string;
+  readonly namespace: string;
+  /** @default an authority of its own, made for this webhook */
+  readonly issuerRef?: IssuerRef;
+}
+
+/**
+ * The certificate of an operator's webhook, by cert-manager, whose CRDs must stand in the cluster.
+ *
+ * Without an issuer, it brings an authority of its own, valid for ten years: the serving certificate is renewed under it every
+ * 60 days without a change of `caBundle`, so there is no moment at which the API server and the pods disagree. A certificate
+ * that signs itself would have one at every renewal.
+ */
+export class WebhookCertificate extends Construct {
+  /** The Secret that the certificate is kept in. */
+  readonly secretName: string;
+  /** What the CRD's annotation `cert-manager.io/inject-ca-from` has to say. */
+  readonly injectCaFrom: string;
+
+  constructor(scope: Construct, id: string, props: WebhookCertificateProps) {
+    super(scope, id);
+    const { name, namespace } = props;
+    const service = webhookServiceName(name);
+    this.secretName = `${service}-tls`;
+    this.injectCaFrom = `${namespace}/${service}`;
+    const issuerRef = props.issuerRef ?? this.addAuthority(props, service);
+    new ApiObject(this, 'certificate', {
+      apiVersion: API_VERSION,
+      kind: 'Certificate',
+      metadata: metadataOf(props, service),
+      spec: {
+        secretName: this.secretName,
+        dnsNames: [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`],
+        usages: ['digital signature', 'server auth'],
+        privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
+        issuerRef: { group: 'cert-manager.io', kind: 'Issuer', ...issuerRef },
+      },
+    });
+  }
+
+  private addAuthority(props: WebhookCertificateProps, service: string): IssuerRef {
+    const [selfSigned, authority] = [`${service}-self-signed`, `${service}-ca`];
+    const issuer = (id: string, name: string, spec: object): void => {
+      new ApiObject(this, id, { apiVersion: API_VERSION, kind: 'Issuer', metadata: metadataOf(props, name), spec });
+    };
+    issuer('self-signed', selfSigned, { selfSigned: {} });
+    new ApiObject(this, 'authority', {
+      apiVersion: API_VERSION,
+      kind: 'Certificate',
+      metadata: metadataOf(props, authority),
+      spec: {
+        isCA: true,
+        commonName: authority,
+        secretName: authority,
+        duration: '87600h',
+        privateKey: { algorithm: 'ECDSA', size: 256 },
+        issuerRef: { group: 'cert-manager.io', kind: 'Issuer', name: selfSigned },
+      },
+    });
+    issuer('issuer', authority, { ca: { secretName: authority } });
+    return { name: authority };
+  }
+}
+
+function metadataOf({ name: operator, namespace }: WebhookCertificateProps, name: string): ApiObjectMetadata {
+  return { name, namespace, labels: { ...operatorLabels(operator) } };
 }

@@ -1,9 +1,7 @@
 import type { z } from 'zod';
-import type { ObjectKeyRef } from '../core/reads';
-import { k3sOptions } from './config/cluster-k3s';
-import type { nodes } from './config/cluster-node';
-import { rkeOptions } from './config/cluster-rke';
-import { rke2Options } from './config/cluster-rke2';
+import type { ObjectKeyRef } from '../kind/reads';
+import { k3sOptions, rke2Options, rkeOptions } from '../kinds/cluster-options';
+import type { nodes } from '../kinds/cluster-node';
 
 /** A machine of a cluster, as the schema gives it: with its defaults filled in. */
 export type Node = z.output<typeof nodes>[number];

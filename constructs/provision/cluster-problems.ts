@@ -1,4 +1,4 @@
-import type { Problem } from '../core/errors';
+import type { Problem } from '../kube/errors';
 import type { ClusterInput } from './cluster-input';
 import { changeProblems } from './problems/changes';
 import { networkProblems } from './problems/networks';

@@ -1,4 +1,4 @@
-import type { ObjectKeyRef } from '../core/reads';
+import type { ObjectKeyRef } from '../kind/reads';
 
 /**
  * Where a value comes from that a script reads from its stdin. Data only: no value of a secret ever stands in a plan. Whoever carries a

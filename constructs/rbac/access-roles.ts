@@ -1,8 +1,7 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
-import type { AnyKind } from '../core/kind';
-import { mergeGrants, toK8sRules } from './policy-rule';
-import type { Grant, PolicyRule, Verb } from './policy-rule';
+import type { AnyKind } from '../kind/kind';
+import { mergeGrants, toK8sRules, type Grant, type PolicyRule, type Verb } from './policy-rule';
 
 const AGGREGATE_TO = 'rbac.authorization.k8s.io/aggregate-to-';
 

@@ -1,14 +1,11 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
-import { toK8sRules } from './policy-rule';
-import type { PolicyRule } from './policy-rule';
-import { subjectOf } from './service-account-ref';
-import type { ServiceAccountRef } from './service-account-ref';
+import { toK8sRules, type PolicyRule } from './policy-rule';
 
 const API_GROUP = 'rbac.authorization.k8s.io';
 
 /** A role and the account it is bound to. */
-export interface BoundRoleProps {
+interface BoundRoleProps {
   /** Name of the role and of its binding. */
   readonly name: string;
   /** @default the whole cluster: a ClusterRole and a ClusterRoleBinding */
@@ -49,4 +46,15 @@ export class BoundRole extends Construct {
       binding.addDependency(role);
     }
   }
+}
+
+/** The ServiceAccount that a role is bound to. It need not stand yet: RBAC binds names. */
+export interface ServiceAccountRef {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** The account as the subject of a binding. */
+function subjectOf({ name, namespace }: ServiceAccountRef): k8s.Subject {
+  return { kind: 'ServiceAccount', name, namespace };
 }

@@ -1,7 +1,9 @@
 import type { k8s } from 'cdk8s-plus-27';
+import type { Problem } from '../kube/errors';
+import { nameProblem } from '../kube/names';
 
 /** The verbs that Kindred grants, in the order in which rules list them. `*` is not among them. */
-export const verbs = [
+const verbs = [
   'get',
   'list',
   'watch',
@@ -77,4 +79,35 @@ function sortKey(rule: PolicyRule): string {
 /** By code unit, not by locale: the same order on every machine. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Rules by the namespace in which they hold. */
+export type NamespacedRules = Readonly<Record<string, readonly PolicyRule[]>>;
+
+/** What is wrong with rules that somebody wrote: they may name resources, never "*". */
+export function extraRulesProblems(path: string, extra: NamespacedRules | undefined): readonly Problem[] {
+  return Object.entries(extra ?? {}).flatMap(([namespace, rules]) => {
+    const at = `${path}.${namespace}`;
+    const name = nameProblem(namespace, { format: 'dns-label' });
+    return [
+      ...(name === undefined ? [] : [{ path: at, message: name }]),
+      ...rules.flatMap((rule, i) => ruleProblems(`${at}[${i}]`, rule)),
+    ];
+  });
+}
+
+function ruleProblems(path: string, rule: PolicyRule): readonly Problem[] {
+  const problems: Problem[] = [];
+  if ([...rule.apiGroups, ...rule.resources].some((value) => value.includes('*'))) {
+    problems.push({ path, message: 'it grants "*": name the API groups and resources' });
+  }
+  const unknown = rule.verbs.filter((verb) => !verbs.includes(verb));
+  if (unknown.length > 0) {
+    problems.push({ path, message: `the verb ${unknown.join()} is none of ${verbs.join(', ')}` });
+  }
+  for (const field of ['apiGroups', 'resources', 'verbs'] as const) {
+    if (rule[field].length === 0)
+      problems.push({ path: `${path}.${field}`, message: 'it is empty: the rule grants nothing' });
+  }
+  return problems;
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import type { AnyKind } from '../../constructs/core/kind';
-import { nameProblem } from '../../constructs/core/names';
+import type { AnyKind } from '../../constructs/kind/kind';
+import { nameProblem } from '../../constructs/kube/names';
 import type { LogLevel } from './runtime/logger';
 
 /** The operator's command line, understood. */

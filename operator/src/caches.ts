@@ -1,13 +1,10 @@
-import { childTypes } from '../../constructs/core/kind';
-import type { AnyKind } from '../../constructs/core/kind';
-import { typeKey } from '../../constructs/core/resource-type';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import { childTypes, type AnyKind } from '../../constructs/kind/kind';
+import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import type { AuditResult } from './cache/audit';
 import type { CacheView } from './cache/cache-view';
 import { childProjection } from './cache/child-projection';
 import { NamespacedCache } from './cache/namespaced-cache';
-import { ObjectCache } from './cache/object-cache';
-import type { ObjectCacheOptions } from './cache/object-cache';
+import { ObjectCache, type ObjectCacheOptions } from './cache/object-cache';
 import { Reflector } from './cache/reflector';
 import { RenderedShapes } from './cache/rendered-shapes';
 import { UndecodableObject } from './cache/undecodable-object';

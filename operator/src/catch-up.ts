@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { Reflector } from './cache/reflector';
 import { compareResourceVersions } from './cache/resource-version';
 import type { ApiClient } from './client/api-client';

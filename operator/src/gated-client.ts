@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient, RequestOptions } from './client/api-client';
 
 /** The ways to write. */

@@ -1,30 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { childTypes } from '../../constructs/core/kind';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { typeKey } from '../../constructs/core/resource-type';
+import { childTypes, type AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { typeKey } from '../../constructs/kube/resource-type';
 import { Caches } from './caches';
 import type { ApiClient } from './client/api-client';
 import { within } from './client/within';
 import { Controller } from './controller/controller';
-import { objectKey } from './controller/queue-key';
-import type { QueueKey } from './controller/queue-key';
-import { deskOf, refuseUnknownPlans } from './effects/effect-options';
-import type { EffectOptions } from './effects/effect-options';
+import { objectKey, type QueueKey } from './controller/queue-key';
+import { deskOf, refuseUnknownPlans, type EffectOptions } from './effects/effect-options';
 import { EffectRuns } from './effects/effect-runs';
 import { gatedClient } from './gated-client';
 import { WorkQueue } from './queue/work-queue';
 import type { ReconcileContext } from './reconcile/context';
 import { EventRecorder } from './runtime/event-recorder';
-import { startHealthServer } from './runtime/health-server';
-import type { HealthServer } from './runtime/health-server';
+import { startHealthServer, type HealthServer } from './runtime/health-server';
 import { processIdentity } from './runtime/identity';
 import { LeaderElector } from './runtime/leader-election';
 import type { Logger } from './runtime/logger';
 import type { OperatorMetrics } from './runtime/metrics';
 import type { ConversionServer } from './webhook/conversion-server';
-import { serveConversion } from './webhook/serve-conversion';
-import type { WebhookOptions } from './webhook/serve-conversion';
+import { serveConversion, type WebhookOptions } from './webhook/serve-conversion';
 
 /** The election's leaseDuration less its renewDeadline, in milliseconds. */
 const LEASE_MARGIN_MS = 5_000;

@@ -1,9 +1,14 @@
-import { controllerReference, enclose, ownerReference } from '../../constructs/core/envelope';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { renderChildren, renderShared, sharedKeys, withDefaults } from '../../constructs/core/render';
-import type { RenderedChild } from '../../constructs/core/render';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import { controllerReference, enclose, ownerReference } from '../../constructs/kube/envelope';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import {
+  renderChildren,
+  renderShared,
+  sharedKeys,
+  withDefaults,
+  type RenderedChild,
+} from '../../constructs/kind/render';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childHash } from '../src/reconcile/child-hash';
 
 /** A child as it must stand on the server, defaults of the server's own besides. */

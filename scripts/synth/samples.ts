@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { AnyKind } from '../../constructs/core/kind';
+import type { AnyKind } from '../../constructs/kind/kind';
 import { CustomResource } from '../../constructs/crd';
 
 /** What {@link Samples} are made of. */

@@ -1,8 +1,7 @@
 import type { App } from 'cdk8s';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { Platform, provisioner } from '../../constructs/platform';
-import type { PlatformOperator } from '../../constructs/platform';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
 
 /** What `npm run synth` is told. */
 export interface SynthOptions {

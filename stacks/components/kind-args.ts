@@ -1,5 +1,5 @@
 import type * as pulumi from '@pulumi/pulumi';
-import type { AnyKind, KindSpec } from '../../constructs/core/kind';
+import type { AnyKind, KindSpec } from '../../constructs/kind/kind';
 
 /** A value whose leaves may be Outputs. */
 export type WithOutputs<T> = [T] extends [string | number | boolean | null | undefined]

@@ -1,11 +1,9 @@
 import * as pulumi from '@pulumi/pulumi';
-import { InvalidObjectError } from '../../constructs/core/errors';
-import type { Problem } from '../../constructs/core/errors';
-import { isObject } from '../../constructs/core/is-object';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { sharedKeys, withDefaults } from '../../constructs/core/render';
-import { describeObject, validateObject } from '../../constructs/core/validate';
+import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
+import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
+import type { AnyKind } from '../../constructs/kind/kind';
+import { sharedKeys, withDefaults } from '../../constructs/kind/render';
+import { describeObject, validateObject } from '../../constructs/kind/validate';
 import { holdsToken, outputs } from './bridge';
 
 /** Visits the leaves of a value: what is neither list nor object. Outputs and promises are leaves. */

@@ -1,10 +1,10 @@
 import * as pulumi from '@pulumi/pulumi';
 import { App, Chart } from 'cdk8s';
-import { InvalidObjectError } from '../../constructs/core/errors';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { renderShared, sharedKeys, withDefaults } from '../../constructs/core/render';
-import { describeObject } from '../../constructs/core/validate';
+import { InvalidObjectError } from '../../constructs/kube/errors';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { renderShared, sharedKeys, withDefaults } from '../../constructs/kind/render';
+import { describeObject } from '../../constructs/kind/validate';
 import {
   ConstructResources,
   KindResource,
@@ -13,8 +13,9 @@ import {
   outputs,
   refuseEffects,
   resourceOptions,
+  type KindResourceProps,
+  type KubernetesObject,
 } from './bridge';
-import type { KindResourceProps, KubernetesObject } from './bridge';
 import type { KindComponentArgs, KindMetadata } from './kind-args';
 import { claimObject, sharedResource } from './kind-registry';
 import { checkKnown, withStandIns } from './kind-spec';

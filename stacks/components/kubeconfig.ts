@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { load as loadYaml } from 'js-yaml';
-import { isObject } from '../../constructs/core/is-object';
+import { isObject } from '../../constructs/kube/kube-object';
 
 /** A kubeconfig that leads to no cluster. Pulumi shows the message without a stack trace; it quotes no credential. */
 export class KubeconfigError extends pulumi.RunError {

@@ -2,13 +2,11 @@ import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, App, JsonPatch } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import type { AnyKind } from '../../constructs/core/kind';
+import type { AnyKind } from '../../constructs/kind/kind';
 import { InvalidPropsError, PLATFORM_MANAGED_BY } from '../../constructs/operator';
-import { Platform } from '../../constructs/platform';
-import type { GuardedNamespace, PlatformProps } from '../../constructs/platform';
+import { Platform, type GuardedNamespace, type PlatformProps } from '../../constructs/platform';
 import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
-import { platformProviders } from './platform-providers';
-import type { PlatformProviders } from './platform-providers';
+import { platformProviders, type PlatformProviders } from './platform-providers';
 import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
 
 /** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */

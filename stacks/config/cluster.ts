@@ -1,7 +1,6 @@
-import { InvalidObjectError } from '../../constructs/core/errors';
-import type { Problem } from '../../constructs/core/errors';
-import { unknownFields } from '../../constructs/core/unknown-fields';
-import { validateObject } from '../../constructs/core/validate';
+import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
+import { unknownFields } from '../../constructs/kind/schema/structural-schema';
+import { validateObject } from '../../constructs/kind/validate';
 import { Cluster } from '../../constructs/kinds';
 import { clusterInput, clusterProblems } from '../../constructs/provision';
 import type { RemoteClusterArgs } from '../components/remote-cluster/args';
@@ -9,8 +8,7 @@ import { SSH_KEY, ownPaths } from '../components/remote-cluster/description';
 import { lookupProblems, outlined } from '../components/remote-cluster/plan';
 import { ownProblems, unpinned } from '../components/remote-cluster/preflight';
 import type { ClusterFields, ConfigValues } from './keys';
-import { removalRemedy, secretRemedy, valueRemedy } from './problems';
-import type { ConfigProblem } from './problems';
+import { removalRemedy, secretRemedy, valueRemedy, type ConfigProblem } from './problems';
 
 /** A cluster to make before the platform is installed on it: what a RemoteCluster is told, without its secrets. */
 export interface ClusterConfig {

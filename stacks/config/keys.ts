@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { isObject } from '../../constructs/core/is-object';
-import { nameProblem } from '../../constructs/core/names';
-import type { NameRule } from '../../constructs/core/names';
-import { guardrailProblems } from '../../constructs/guardrails';
+import { isObject } from '../../constructs/kube/kube-object';
+import { nameProblem, type NameRule } from '../../constructs/kube/names';
+import { guardrailProblems } from '../../constructs/guardrails/namespace-guardrails';
 import { kinds } from '../../constructs/kinds';
 import { configFilesProblems } from '../../constructs/operator';
 import type { GuardedNamespace } from '../../constructs/platform';

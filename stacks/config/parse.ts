@@ -1,12 +1,9 @@
-import { clusterConfig } from './cluster';
-import type { ClusterConfig } from './cluster';
-import { configKeys } from './keys';
-import type { ConfigKey, ConfigKeyName, ConfigValues } from './keys';
-import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret } from './problems';
-import type { ConfigProblem } from './problems';
+import { clusterConfig, type ClusterConfig } from './cluster';
+import { configKeys, type ConfigKey, type ConfigKeyName, type ConfigValues } from './keys';
+import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret, type ConfigProblem } from './problems';
 import { spanningProblems } from './rules';
 import { provisionerKinds } from '../../constructs/kinds';
-import type { AnyKind } from '../../constructs/core/kind';
+import type { AnyKind } from '../../constructs/kind/kind';
 
 /** The configuration as Pulumi hands it to a program. */
 export interface RawConfig {

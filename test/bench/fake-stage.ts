@@ -1,6 +1,6 @@
 import type { Usage } from '../../bench/results';
 import { HelloApp } from '../../constructs/kinds';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
 import type { AuditedRequests } from './operator/audited-requests';
 import type { Contestant } from './operator/contestant';

@@ -1,5 +1,5 @@
-import { controllerReference } from '../../constructs/core/envelope';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import { controllerReference } from '../../constructs/kube/envelope';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 
 /** A HelloApp whose work is done: its status says that it waits for its pods, which nobody starts here. */
 export function doneApp(app: KubeObject): KubeObject {

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, ListOptions } from '../../operator/src/client/api-client';
 import { requireDone, undone } from './operator/work-done';
 import { deploymentOf, doneApp } from './standing';

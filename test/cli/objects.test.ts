@@ -1,8 +1,8 @@
 import { applyObjects } from '../../cli/objects/apply-objects';
 import { parseObjects, readObjects } from '../../cli/objects/read-objects';
 import { ResourceTypes } from '../../cli/resource-types';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/src/client/api-client';
 import { ApiError } from '../../operator/src/client/errors';
 import { child } from './objects';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { Row } from '../../cli/start/row';
 
 /** An object of a kind, with a Ready condition if one is given. */

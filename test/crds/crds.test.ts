@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { validateObject } from '../../constructs/core/validate';
+import { validateObject } from '../../constructs/kind/validate';
 import { allKinds as kinds } from '../../constructs/kinds';
 import { brokenPromises } from '../../scripts/crd-baseline';
 import { crdFileName, staleCrdFiles, writeCrdFiles } from '../../scripts/crd-files';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as envelope from '../../constructs/core/envelope';
+import * as envelope from '../../constructs/kube/envelope';
 import { kinds } from '../../constructs/kinds';
 import { alertRules } from '../../constructs/operator';
 import { usage } from '../../operator/src/arguments';

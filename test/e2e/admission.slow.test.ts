@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { crdManifest } from '../../constructs/crd';
-import { InvalidObjectError } from '../../constructs/core/errors';
-import type { AnyKind } from '../../constructs/core/kind';
-import type { Json, KubeObject } from '../../constructs/core/kube-object';
-import { validateObject } from '../../constructs/core/validate';
+import { InvalidObjectError } from '../../constructs/kube/errors';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { Json, KubeObject } from '../../constructs/kube/kube-object';
+import { validateObject } from '../../constructs/kind/validate';
 import { allKinds } from '../../constructs/kinds';
 import { useControlPlane, waitFor } from '../../local/testing';
 import { mistakenSpecOf, objectName, specOf } from '../support/spec-arbitrary';

@@ -1,6 +1,6 @@
 import { kinds } from '../../constructs/kinds';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { validateObject } from '../../constructs/core/validate';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { validateObject } from '../../constructs/kind/validate';
 import { waitFor } from '../../local/testing';
 import { KitchenSink } from '../constructs/crd/kitchen-sink';
 import { specs } from '../constructs/crd/specs';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { kinds, provisionerKinds } from '../../constructs/kinds';
 import { kubectl, useControlPlane } from '../../local/testing';
 import { OperatorProcess } from '../../operator/testing';

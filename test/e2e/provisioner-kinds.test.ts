@@ -1,6 +1,6 @@
-import type { AnyKind } from '../../constructs/core/kind';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { validateObject } from '../../constructs/core/validate';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { validateObject } from '../../constructs/kind/validate';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../constructs/kinds';
 import { waitFor } from '../../local/testing';
 import { clusterSpecs, kubeconfigSpecs, rke2 } from '../constructs/kinds/cluster-specs';

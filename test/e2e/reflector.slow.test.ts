@@ -1,12 +1,11 @@
-import type { KubeObject } from '../../constructs/core/kube-object';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
 import { waitFor, useControlPlane } from '../../local/testing';
 import { ObjectCache } from '../../operator/src/cache/object-cache';
 import { Reflector } from '../../operator/src/cache/reflector';
 import type { ReflectorOptions } from '../../operator/src/cache/reflector-options';
 import type { ApiClient } from '../../operator/src/client/api-client';
-import type { ClusterAccess, Credentials } from '../../operator/src/client/cluster-access';
-import { staticAccess } from '../../operator/src/client/cluster-access';
+import { staticAccess, type ClusterAccess, type Credentials } from '../../operator/src/client/cluster-access';
 import { ApiError, TransportError } from '../../operator/src/client/errors';
 import { createApiClient } from '../../operator/src/client/http-api-client';
 import { loadClusterAccess } from '../../operator/src/client/kubeconfig';

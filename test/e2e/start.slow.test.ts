@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { App } from 'cdk8s';
 import { installPlatform } from '../../cli/install/install-platform';
 import { INVENTORY_NAME } from '../../cli/install/inventory';
-import type { KubeObject } from '../../constructs/core/kube-object';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { Cluster, HelloApp, kinds } from '../../constructs/kinds';
 import { Platform } from '../../constructs/platform';
 import { kubectl, useControlPlane } from '../../local/testing';

@@ -1,13 +1,11 @@
 import { EventEmitter, once } from 'node:events';
-import type { KubeObject } from '../../constructs/core/kube-object';
-import { owned } from '../../constructs/core/owned';
-import type { ResourceType } from '../../constructs/core/resource-type';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { HelloApp } from '../../constructs/kinds';
 import { Caches } from '../../operator/src/caches';
 import type { ListPage, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
 import { ApiError, TransportError } from '../../operator/src/client/errors';
-import { runOperator } from '../../operator/src/operator';
-import type { OperatorOptions } from '../../operator/src/operator';
+import { runOperator, type OperatorOptions } from '../../operator/src/operator';
 import { createLogger } from '../../operator/src/runtime/logger';
 import { OperatorMetrics } from '../../operator/src/runtime/metrics';
 import { Metrics } from '../../operator/testing';

@@ -1,6 +1,6 @@
 import { gatedClient } from '../../operator/src/gated-client';
 import type { ApiClient, RequestOptions } from '../../operator/src/client/api-client';
-import { owned } from '../../constructs/core/owned';
+import { owned } from '../../constructs/kube/resource-type';
 import { MemoryApiServer } from './support/memory-api-server';
 
 const { ConfigMap } = owned;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { Json, JsonObject } from '../../constructs/core/kube-object';
-import type { StructuralSchema } from '../../constructs/core/structural-schema';
+import type { Json, JsonObject } from '../../constructs/kube/kube-object';
+import type { StructuralSchema } from '../../constructs/kind/schema/structural-schema';
 
 /** Values of the kind that people get wrong. */
 const MISTAKES: readonly Json[] = [

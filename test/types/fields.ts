@@ -1,6 +1,6 @@
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { cel } from '../../constructs/core/cel';
+import { cel } from '../../constructs/kind/schema/cel';
 import {
   immutable,
   listMap,
@@ -9,10 +9,9 @@ import {
   quantity,
   stringMap,
   withRule,
-} from '../../constructs/core/fields';
-import { defineKind } from '../../constructs/core/kind';
-import type { CommonStatus, KindObject, KindSpec } from '../../constructs/core/kind';
-import { validateObject } from '../../constructs/core/validate';
+} from '../../constructs/kind/fields';
+import { defineKind, type CommonStatus, type KindObject, type KindSpec } from '../../constructs/kind/kind';
+import { validateObject } from '../../constructs/kind/validate';
 import { CustomResource } from '../../constructs/crd';
 
 /** Types are checked by `npm run typecheck`; nothing here runs. */

@@ -1,7 +1,6 @@
-import type { Problem } from '../../core/errors';
+import type { Problem } from '../../kube/errors';
 import type { ClusterInput } from '../cluster-input';
-import { contains, overlap, parseIp, parseRange } from './ip';
-import type { Range } from './ip';
+import { contains, overlap, parseIp, parseRange, type Range } from './ip';
 import { ipProblems } from './nodes';
 
 interface Networks {

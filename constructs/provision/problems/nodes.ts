@@ -1,4 +1,4 @@
-import type { Problem } from '../../core/errors';
+import type { Problem } from '../../kube/errors';
 import type { ClusterInput, Node } from '../cluster-input';
 import { parseIp } from './ip';
 

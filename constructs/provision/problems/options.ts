@@ -1,4 +1,4 @@
-import type { Problem } from '../../core/errors';
+import type { Problem } from '../../kube/errors';
 import type { ClusterInput, InstallerSource } from '../cluster-input';
 
 /** What is wrong with options that each by itself is valid. */

@@ -1,10 +1,8 @@
 import type { z } from 'zod';
-import type { Problem } from '../../core/errors';
-import { nameProblem } from '../../core/names';
-import { k3sOptions } from '../config/cluster-k3s';
-import { nodes } from '../config/cluster-node';
-import { rkeOptions } from '../config/cluster-rke';
-import { rke2Options } from '../config/cluster-rke2';
+import type { Problem } from '../../kube/errors';
+import { nameProblem } from '../../kube/names';
+import { k3sOptions, rke2Options, rkeOptions } from '../../kinds/cluster-options';
+import { nodes } from '../../kinds/cluster-node';
 import type { ClusterInput } from '../cluster-input';
 
 const OPTIONS = { rke: rkeOptions, rke2: rke2Options, k3s: k3sOptions };

@@ -1,10 +1,9 @@
-import type { ObjectKeyRef } from '../../core/reads';
+import type { ObjectKeyRef } from '../../kind/reads';
 import type { Node, RkeInput } from '../cluster-input';
 import type { Source } from '../task';
 import { upgradeStrategyYml, servicesYml } from './cluster-yml-services';
 import { BASTION_KEY_PATH, CLUSTER_KEY_PATH } from './layout';
-import type { Document, DocumentObject } from './yaml-text';
-import { Lookup, withoutLookups, yamlSource } from './yaml-text';
+import { Lookup, withoutLookups, yamlSource, type Document, type DocumentObject } from './yaml-text';
 
 /** Time that a Job of an add-on may take, in seconds. RKE's own 45 are too few where images are yet to be pulled. */
 const ADDON_JOB_TIMEOUT_SECONDS = 180;

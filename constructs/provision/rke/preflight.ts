@@ -1,4 +1,4 @@
-import { isObject } from '../../core/is-object';
+import { isObject } from '../../kube/kube-object';
 import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from '../shell/prelude';
 import { sh } from '../shell/quote';
 import type { Machine, Task } from '../task';

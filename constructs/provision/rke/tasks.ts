@@ -1,4 +1,4 @@
-import type { ObjectKeyRef } from '../../core/reads';
+import type { ObjectKeyRef } from '../../kind/reads';
 import type { Node, RkeInput } from '../cluster-input';
 import type { Machine, Source, StdinValue, Task } from '../task';
 import { clusterYml } from './cluster-yml';
@@ -11,8 +11,7 @@ import { upScript } from './scripts/up';
 import type { SshTarget, SshTargets, UnknownHosts } from './ssh-config';
 import { connectionValues, fileTargets, targetsOf } from './targets';
 import { withKeyPaths } from './file/key-paths';
-import type { DocumentObject } from './yaml-text';
-import { lookupsOf, yamlSource } from './yaml-text';
+import { lookupsOf, yamlSource, type DocumentObject } from './yaml-text';
 
 /** Id of the task that meets machines whose host keys nobody gave, where that is allowed. */
 export const RKE_HOST_KEYS = 'rke/host-keys';

@@ -1,9 +1,8 @@
-import type { ObjectKeyRef } from '../../core/reads';
+import type { ObjectKeyRef } from '../../kind/reads';
 import type { Node } from '../cluster-input';
 import type { Source, StdinValue } from '../task';
 import { s3CaFile } from './config';
-import { factsOf } from './facts';
-import type { ServerInput } from './facts';
+import { factsOf, type ServerInput } from './facts';
 import { isServer, layoutOf } from './layout';
 
 type Parts = readonly (string | Source)[];

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectCache } from './object-cache';
 import { readPagedList } from './paged-list';
 import type { ReflectorOptions } from './reflector-options';

@@ -1,9 +1,8 @@
-import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { groupOf } from '../../../constructs/core/resource-type';
-import { metadataOnly, projectMetadata } from './projection';
-import type { CacheEntry, Projection } from './projection';
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { groupOf } from '../../../constructs/kube/resource-type';
+import { metadataOnly, projectMetadata, type CacheEntry, type Projection } from './projection';
 import type { RenderedShapes } from './rendered-shapes';
 
 /**

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 
 /** Whether the answer to a write of ours shows that somebody else changed the object as well. */
 export type HidesForeignChange = (before: KubeObject, answer: KubeObject) => boolean;

@@ -1,16 +1,12 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../client/api-client';
 import type { CacheEvent, CacheHandler } from './cache-event';
-import type { IndexFunction } from './cache-index';
-import { CacheIndex, ownerUids } from './cache-index';
+import { CacheIndex, ownerUids, type IndexFunction } from './cache-index';
 import { PendingWrites } from './pending-writes';
-import type { HidesForeignChange } from './foreign-change';
-import { hidesForeignChange } from './foreign-change';
-import { OwnVersions } from './own-versions';
-import type { OwnVersionsOf } from './own-versions';
-import type { CacheEntry, Projection } from './projection';
-import { projectMetadata } from './projection';
+import { hidesForeignChange, type HidesForeignChange } from './foreign-change';
+import { OwnVersions, type OwnVersionsOf } from './own-versions';
+import { projectMetadata, type CacheEntry, type Projection } from './projection';
 import { compareResourceVersions } from './resource-version';
 
 /** Options of an `ObjectCache`. */

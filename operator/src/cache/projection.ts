@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 
 /** What is derived from the parts of an object that are not stored. */
 export interface ObjectFacts {

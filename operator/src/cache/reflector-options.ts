@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../client/api-client';
 import type { BackoffOptions } from './backoff';
 import type { ObjectCache } from './object-cache';

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { WatchEvent } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { underAny } from '../client/under-any';
 import { untilAborted } from '../client/until-aborted';
 import { errorMessage } from '../client/transport-failure';
-import type { AuditResult } from './audit';
-import { auditCache } from './audit';
+import { auditCache, type AuditResult } from './audit';
 import { Backoff } from './backoff';
 import { InitialList } from './initial-list';
 import { readPagedList } from './paged-list';

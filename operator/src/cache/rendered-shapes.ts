@@ -1,5 +1,5 @@
-import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { CacheEvent } from './cache-event';
 import { Latest } from './latest';
 import type { CacheEntry } from './projection';

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 
 /** One object that could not be taken into the cache; the others were. */
 export class UndecodableObject extends Error {

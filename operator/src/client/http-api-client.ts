@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type {
   ApiClient,
   ApplyOptions,
@@ -16,8 +16,7 @@ import type {
 import type { ClusterAccess } from './cluster-access';
 import { ApiError } from './errors';
 import type { ExchangeResponse } from './exchange';
-import type { Call, RequesterOptions, StreamCall } from './requester';
-import { Requester, responseStatus } from './requester';
+import { Requester, responseStatus, type Call, type RequesterOptions, type StreamCall } from './requester';
 import { collectionPath, objectPath, query } from './resource-path';
 import { transportFailure } from './transport-failure';
 import { watchEvents } from './watch-events';

@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 
 const prefixes = new WeakMap<ResourceType, string>();
 const PLAIN_SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;

@@ -1,5 +1,4 @@
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../client/api-client';
 import type { AwaitedName } from '../reconcile/context';
 import type { QueueKey } from './queue-key';

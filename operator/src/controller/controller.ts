@@ -1,13 +1,10 @@
-import { childTypes } from '../../../constructs/core/kind';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { CacheEvent, CacheHandler } from '../cache/cache-event';
 import type { CacheView } from '../cache/cache-view';
 import { ApiError, TransportError } from '../client/errors';
-import { runWorkers } from '../queue/run-workers';
-import type { WorkersEnd } from '../queue/run-workers';
+import { runWorkers, type WorkersEnd } from '../queue/run-workers';
 import type { WorkQueue } from '../queue/work-queue';
 import { Contests } from '../reconcile/contests';
 import type { Next, ReconcileContext } from '../reconcile/context';
@@ -15,15 +12,13 @@ import { classify } from '../reconcile/failures';
 import { reconcileObject } from '../reconcile/reconcile-object';
 import { reconcileShared } from '../reconcile/reconcile-shared';
 import { SharedIndex } from '../reconcile/shared-index';
-import { sharedId } from '../reconcile/shared-states';
-import type { SharedState } from '../reconcile/shared-states';
+import { sharedId, type SharedState } from '../reconcile/shared-states';
 import type { ControllerMetrics, ReconcileResult } from '../runtime/controller-metrics';
 import { NotLeaderError } from '../runtime/leader-errors';
 import type { Logger } from '../runtime/logger';
 import { AwaitedNames } from './awaited-names';
 import { Doubts } from './doubts';
-import { objectKey, sharedQueueKey, targetOf } from './queue-key';
-import type { QueueKey, Target } from './queue-key';
+import { objectKey, sharedQueueKey, targetOf, type QueueKey, type Target } from './queue-key';
 import { keysOfChild, sharedKeyOf } from './wake';
 
 /** What a controller is made of. */

@@ -1,10 +1,8 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectRef } from '../client/api-client';
 import type { ReconcileContext } from '../reconcile/context';
-import { lookAt, refuseUnheardEnd } from '../reconcile/unheard-end';
-import type { Lookout } from '../reconcile/unheard-end';
-import { objectKey } from './queue-key';
-import type { QueueKey } from './queue-key';
+import { lookAt, refuseUnheardEnd, type Lookout } from '../reconcile/unheard-end';
+import { objectKey, type QueueKey } from './queue-key';
 
 /** One a refusal, told apart by being another object. */
 interface Doubt {

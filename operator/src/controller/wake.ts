@@ -1,10 +1,9 @@
-import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
 import type { CacheView } from '../cache/cache-view';
 import { sharedId } from '../reconcile/shared-states';
-import { objectKey, sharedQueueKey } from './queue-key';
-import type { QueueKey } from './queue-key';
+import { objectKey, sharedQueueKey, type QueueKey } from './queue-key';
 
 /** The name of the index by UID that the cache of a kind's objects bears. */
 export const BY_UID = 'uid';

@@ -1,5 +1,5 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { OwnCondition, Verdict } from '../reconcile/conditions';
 import type { ObjectEvent } from '../reconcile/context';
 import type { Clock } from '../runtime/clock';

@@ -1,10 +1,9 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ApiError } from '../client/errors';
 import { uidOf } from '../reconcile/object-ref';
 import type { EffectsFound } from './effect-desk-options';
 import type { EffectState, EffectStore } from './effect-store';
-import { RunInterrupted } from './plan-runner';
-import type { StatusFields } from './plan-runner';
+import { RunInterrupted, type StatusFields } from './plan-runner';
 
 /** What is remembered of an object while the process lives. */
 export interface Memory {

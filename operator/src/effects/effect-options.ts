@@ -1,14 +1,12 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ApiClient } from '../client/api-client';
 import type { ReconcileContext } from '../reconcile/context';
 import { systemClock } from '../runtime/clock';
 import { StartupError } from '../runtime/startup-error';
 import { EffectDesk } from './effect-desk';
-import { EffectReads } from './effect-reads';
-import type { ReadLimits } from './effect-reads';
-import { DEFAULT_ATTEMPT_BACKOFF } from './effect-record';
-import type { AttemptBackoff } from './effect-record';
+import { EffectReads, type ReadLimits } from './effect-reads';
+import { DEFAULT_ATTEMPT_BACKOFF, type AttemptBackoff } from './effect-record';
 import type { EffectRuns } from './effect-runs';
 import type { EffectStore } from './effect-store';
 import type { PlanRunner } from './plan-runner';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { EffectRun } from '../../../constructs/core/effects';
-import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { EffectRun } from '../../../constructs/kind/effects';
+import { RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { StatusFields } from './plan-runner';
 
 /** What is kept of an effect, between runs and across restarts. Holds no secret. */

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { EffectRecord } from './effect-record';
 
 /** What is kept for one object. */

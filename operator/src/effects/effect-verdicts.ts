@@ -1,6 +1,6 @@
-import type { Effect, EffectPhase, EffectRun } from '../../../constructs/core/effects';
-import type { CommonStatus } from '../../../constructs/core/kind';
-import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
+import type { Effect, EffectPhase, EffectRun } from '../../../constructs/kind/effects';
+import type { CommonStatus } from '../../../constructs/kind/kind';
+import type { Condition, KubeObject } from '../../../constructs/kube/kube-object';
 import type { OwnCondition, Verdict } from '../reconcile/conditions';
 import type { Due, EffectRecord } from './effect-record';
 

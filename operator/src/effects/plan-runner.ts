@@ -1,7 +1,7 @@
-import type { EffectRun } from '../../../constructs/core/effects';
-import type { Reason } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { EffectRun } from '../../../constructs/kind/effects';
+import type { Reason } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 
 /** Fields of a status. */
 export type StatusFields = Readonly<Record<string, unknown>>;

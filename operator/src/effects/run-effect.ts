@@ -1,5 +1,5 @@
-import type { EffectRun } from '../../../constructs/core/effects';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { EffectRun } from '../../../constructs/kind/effects';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectEvent } from '../reconcile/context';
 import { beginningOf } from '../runtime/beginning-of';
 import type { Clock } from '../runtime/clock';
@@ -7,8 +7,16 @@ import { NotLeaderError } from '../runtime/leader-errors';
 import type { EffectRecord } from './effect-record';
 import type { EffectReads } from './effect-reads';
 import type { EffectState } from './effect-store';
-import { PlanError, RunInterrupted } from './plan-runner';
-import type { PlanEnd, PlanRun, PlanRunner, RunProgress, RunValues, StatusFields } from './plan-runner';
+import {
+  PlanError,
+  RunInterrupted,
+  type PlanEnd,
+  type PlanRun,
+  type PlanRunner,
+  type RunProgress,
+  type RunValues,
+  type StatusFields,
+} from './plan-runner';
 
 /** One run of an effect, with all that it touches. */
 export interface RunOptions {

@@ -1,5 +1,5 @@
-import { OWNER_UID_ANNOTATION, PREFIX, STATE_FINALIZER, ownerReference } from '../../../constructs/core/envelope';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
+import { OWNER_UID_ANNOTATION, PREFIX, STATE_FINALIZER, ownerReference } from '../../../constructs/kube/envelope';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
 
 /**
  * On a Secret that has no owner because its owner asks for that. One without this mark whose owner reference is missing has lost it to somebody

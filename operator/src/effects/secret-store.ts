@@ -5,21 +5,28 @@ import {
   OWNER_UID_ANNOTATION,
   STATE_FINALIZER,
   ownerReference,
-} from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+} from '../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { uidOf } from '../reconcile/object-ref';
 import { lookAt } from '../reconcile/unheard-end';
-import { EMPTY_STATE } from './effect-store';
-import type { EffectState, EffectStore } from './effect-store';
+import { EMPTY_STATE, type EffectState, type EffectStore } from './effect-store';
 import { PlanError } from './plan-runner';
-import { RETAINED_ANNOTATION, isCutOff, isLeftBehind, isOf, merged, orphaned, ownedBy, retained } from './secret-owner';
-import type { Secret } from './secret-owner';
-import { decodeState, encodeState, sizeOf } from './state-format';
-import type { StateData } from './state-format';
+import {
+  RETAINED_ANNOTATION,
+  isCutOff,
+  isLeftBehind,
+  isOf,
+  merged,
+  orphaned,
+  ownedBy,
+  retained,
+  type Secret,
+} from './secret-owner';
+import { decodeState, encodeState, sizeOf, type StateData } from './state-format';
 
 /**
  * The largest state that is stored, in bytes of its values: a Secret holds 1 MiB.

@@ -1,16 +1,21 @@
-import { LOST_MACHINES_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { apiServers, stillMembers } from '../../../constructs/provision';
-import type { ClusterInput, RemovalFacts } from '../../../constructs/provision';
+import { LOST_MACHINES_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { apiServers, stillMembers, type ClusterInput, type RemovalFacts } from '../../../constructs/provision';
 import type { ApiClient } from '../client/api-client';
-import { PlanError, RunInterrupted } from '../effects/plan-runner';
-import type { PlanEnd, PlanRun } from '../effects/plan-runner';
-import { LocalTransport, MachineTransport, SshTransport, carryOut } from '../tasks';
-import type { CarriedOut, TaskError, TaskEvent, TaskRecord, Transport } from '../tasks';
-import { ClusterNodes } from './cluster-nodes';
-import type { NodeStatus } from './cluster-nodes';
-import { wantedCluster } from './cluster-source';
-import type { WantedCluster } from './cluster-source';
+import { PlanError, RunInterrupted, type PlanEnd, type PlanRun } from '../effects/plan-runner';
+import {
+  LocalTransport,
+  MachineTransport,
+  SshTransport,
+  carryOut,
+  type CarriedOut,
+  type TaskError,
+  type TaskEvent,
+  type TaskRecord,
+  type Transport,
+} from '../tasks';
+import { ClusterNodes, type NodeStatus } from './cluster-nodes';
+import { wantedCluster, type WantedCluster } from './cluster-source';
 import { ClusterState } from './cluster-state';
 import { fileLookup, holdHostKeys, recordsOf } from './known-hosts';
 import { putKubeconfig } from './kubeconfig-secret';

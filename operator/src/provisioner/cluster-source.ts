@@ -1,15 +1,30 @@
 import { createHash } from 'node:crypto';
 import { dirname, relative, resolve } from 'node:path';
 import { load as loadYaml } from 'js-yaml';
-import type { Problem } from '../../../constructs/core/errors';
-import { withDefaults } from '../../../constructs/core/render';
+import type { Problem } from '../../../constructs/kube/errors';
+import { withDefaults } from '../../../constructs/kind/render';
 import { Cluster } from '../../../constructs/kinds/cluster';
-import { clusterInput, clusterProblems, clusterTasks, kubeconfigOf } from '../../../constructs/provision';
-import type { ClusterInput, Node, OutputRef, Task } from '../../../constructs/provision';
-import { readClusterYml, rkeFileText, rkeKubeconfig, rkeTasksOfFile } from '../../../constructs/provision/rke';
-import type { ClusterYmlFile, FileNode, RkeTaskOptions, UnknownHosts } from '../../../constructs/provision/rke';
-import type { PlanRun } from '../effects/plan-runner';
-import { PlanError } from '../effects/plan-runner';
+import {
+  clusterInput,
+  clusterProblems,
+  clusterTasks,
+  kubeconfigOf,
+  type ClusterInput,
+  type Node,
+  type OutputRef,
+  type Task,
+} from '../../../constructs/provision';
+import {
+  readClusterYml,
+  rkeFileText,
+  rkeKubeconfig,
+  rkeTasksOfFile,
+  type ClusterYmlFile,
+  type FileNode,
+  type RkeTaskOptions,
+  type UnknownHosts,
+} from '../../../constructs/provision/rke';
+import { PlanError, type PlanRun } from '../effects/plan-runner';
 
 /** What is to be carried out for a Cluster, wherever its spec has it from. */
 export interface WantedCluster {

@@ -1,9 +1,8 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { RKE_UP, rkeRecordToRemove } from '../../../constructs/provision/rke';
 import type { PlanRun } from '../effects/plan-runner';
 import type { TaskRecord } from '../tasks';
-import { HOST_KEYS, rkeOptions } from './cluster-source';
-import type { WantedCluster } from './cluster-source';
+import { HOST_KEYS, rkeOptions, type WantedCluster } from './cluster-source';
 import type { ClusterState } from './cluster-state';
 
 /** What of a spec says which keys its machines have. */

@@ -1,7 +1,7 @@
-import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { PlanError } from '../effects/plan-runner';

@@ -1,4 +1,4 @@
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { Cluster } from '../../../constructs/kinds/cluster';
 import type { ApiClient } from '../client/api-client';
 import { noStore } from '../effects/effect-store';
@@ -7,8 +7,7 @@ import { SecretStore } from '../effects/secret-store';
 import type { EffectOptions } from '../effects/effect-options';
 import { systemClock } from '../runtime/clock';
 import type { Logger } from '../runtime/logger';
-import { clusterRemove, clusterUp, isRetained } from './cluster-plans';
-import type { ClusterPlanOptions } from './cluster-plans';
+import { clusterRemove, clusterUp, isRetained, type ClusterPlanOptions } from './cluster-plans';
 import { probeKubeconfig } from './kubeconfig-plan';
 import { kubeconfigName } from './kubeconfig-secret';
 import { secretRefusal } from './secret-limits';

@@ -4,8 +4,8 @@ import {
   MANAGED_BY_LABEL,
   OWNER_UID_ANNOTATION,
   STATE_FINALIZER,
-} from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+} from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Kubeconfig } from '../../../constructs/kinds/kubeconfig';
 
 /** Key of the records in a Secret with state: see `SecretStore`. */

@@ -1,18 +1,16 @@
-import { controllerReference } from '../../../constructs/core/envelope';
-import type { Reason } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
-import { describeObject } from '../../../constructs/core/validate';
+import { controllerReference } from '../../../constructs/kube/envelope';
+import type { Reason } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { RenderedChild } from '../../../constructs/kind/render';
+import { typeKey } from '../../../constructs/kube/resource-type';
+import { describeObject } from '../../../constructs/kind/validate';
 import { claimOf } from './claim';
 import type { ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
-import { failureOf, shortfallOf, sumUp, typeMissing } from './shortfall';
-import type { Shortfall, Shortfalls } from './shortfall';
+import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall, type Shortfalls } from './shortfall';
 import { lookAt, refuseUnheardEnd } from './unheard-end';
-import { writeChild } from './write-child';
-import type { ChildOutcome } from './write-child';
+import { writeChild, type ChildOutcome } from './write-child';
 
 /** What came of applying all children of an object. */
 export interface Applied extends Shortfalls {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { beginningOf } from '../runtime/beginning-of';
 
 /** 22 characters of six bits each, with which two texts are hardly ever taken for one. */

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { groupOf } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { groupOf } from '../../../constructs/kube/resource-type';
 
 /** How far a child has come. Source: kstatus (sigs.k8s.io/cli-utils), which kubectl wait and Flux follow too. */
 export type ChildState =

@@ -1,8 +1,7 @@
-import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
-import { groupOf } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
+import { groupOf, type ResourceType } from '../../../constructs/kube/resource-type';
 
 /**
  * What an object under a child's name is to an owner:

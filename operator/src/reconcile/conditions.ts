@@ -1,5 +1,5 @@
-import type { Reason } from '../../../constructs/core/kind';
-import type { Condition } from '../../../constructs/core/kube-object';
+import type { Reason } from '../../../constructs/kind/kind';
+import type { Condition } from '../../../constructs/kube/kube-object';
 
 /** How an object stands, in the terms that kstatus and people share. */
 export type Verdict =

@@ -1,6 +1,6 @@
-import type { AnyKind, Reason } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { AnyKind, Reason } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { CacheView } from '../cache/cache-view';
 import type { RenderedShapes } from '../cache/rendered-shapes';
 import type { ApiClient, ObjectRef } from '../client/api-client';

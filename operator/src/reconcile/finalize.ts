@@ -1,24 +1,21 @@
-import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import { InvalidObjectError } from '../../../constructs/core/errors';
-import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { Finalizer } from '../../../constructs/core/ownership';
-import { withDefaults } from '../../../constructs/core/render';
+import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import { InvalidObjectError } from '../../../constructs/kube/errors';
+import type { AnyKind, CommonStatus } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { Finalizer } from '../../../constructs/kind/kind-props';
+import { withDefaults } from '../../../constructs/kind/render';
 import { ApiError } from '../client/errors';
 import type { EffectDesk, EffectsFound } from '../effects/effect-desk';
 import { MENDED_AFTER_MS, PlanError } from '../effects/plan-runner';
 import type { Verdict } from './conditions';
 import type { Next, ReconcileContext } from './context';
 import { classify } from './failures';
-import { heldBack, withHeldStatus } from './held-back';
-import type { HeldBack } from './held-back';
+import { heldBack, withHeldStatus, type HeldBack } from './held-back';
 import { isForced, isPaused, isToBeOrphaned } from './intentions';
-import { controlledChildren, deleteChildren } from './prune';
-import type { LiveChild } from './prune';
+import { controlledChildren, deleteChildren, type LiveChild } from './prune';
 import { sumUp } from './shortfall';
 import { refOf } from './object-ref';
-import { ownStatus, writeStatus } from './write-status';
-import type { StatusWrite } from './write-status';
+import { ownStatus, writeStatus, type StatusWrite } from './write-status';
 
 const TRY_AGAIN = `Change the annotation ${RECONCILE_AT_ANNOTATION} to try again.`;
 

@@ -1,5 +1,5 @@
-import type { Reason } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { Reason } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { Next, ObjectEvent, ReconcileContext } from './context';
 
 /** A correction that has to wait. */

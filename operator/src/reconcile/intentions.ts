@@ -1,5 +1,5 @@
-import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { FORCE_REMOVE_ANNOTATION, PAUSED_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 
 /** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
 const ORPHAN = 'orphan';

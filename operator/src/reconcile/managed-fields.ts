@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 
 /** One entry of `metadata.managedFields`. Source: `metav1.ManagedFieldsEntry`. */
 export interface ManagedFieldsEntry {

@@ -1,6 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../client/api-client';
 
 /** The object's address in the API. */

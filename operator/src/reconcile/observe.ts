@@ -1,12 +1,9 @@
-import type { AnyKind, KindObject, ObservedChildren } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { renderShared } from '../../../constructs/core/render';
-import type { RenderedChild, SharedKey } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { AnyKind, KindObject, ObservedChildren } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { renderShared, type RenderedChild, type SharedKey } from '../../../constructs/kind/render';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { worstOf } from './shortfall';
-import { childState } from './child-status';
-import type { ChildState } from './child-status';
+import { childState, type ChildState } from './child-status';
 import { claimOf } from './claim';
 import type { Verdict } from './conditions';
 import type { ReconcileContext } from './context';

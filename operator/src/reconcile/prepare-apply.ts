@@ -1,7 +1,7 @@
-import { FIELD_MANAGER, SEED_FIELD_MANAGER } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ActiveSeed, RenderedChild } from '../../../constructs/core/render';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { FIELD_MANAGER, SEED_FIELD_MANAGER } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ActiveSeed, RenderedChild } from '../../../constructs/kind/render';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { CacheView } from '../cache/cache-view';
 import type { CacheEntry } from '../cache/projection';
 import type { ApiClient } from '../client/api-client';

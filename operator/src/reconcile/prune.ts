@@ -1,9 +1,8 @@
-import { childTypes } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { describeObject } from '../../../constructs/core/validate';
+import { childTypes } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { RenderedChild } from '../../../constructs/kind/render';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
+import { describeObject } from '../../../constructs/kind/validate';
 import type { ReconcileContext } from './context';
 import { heldBack } from './held-back';
 import { addressOf, refOf } from './object-ref';

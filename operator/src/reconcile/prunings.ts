@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Latest } from '../cache/latest';
 
 /** The end of an object is heard of within this time; what still stands then has come back, say with a restored etcd. In milliseconds. */

@@ -1,17 +1,14 @@
-import { ownerReference, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind, Reason } from '../../../constructs/core/kind';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
-import { renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
-import type { RenderedChild } from '../../../constructs/core/render';
+import { ownerReference, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { AnyKind, Reason } from '../../../constructs/kind/kind';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
+import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../../constructs/kind/render';
 import { errorMessage } from '../client/transport-failure';
 import { holdersOf, sharedClaim } from './claim';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import { heldByAccount, missingAccounts, splitAccounts } from './service-accounts';
-import { failureOf, shortfallOf, sumUp, typeMissing } from './shortfall';
-import type { Shortfall } from './shortfall';
-import { sharedId } from './shared-states';
-import type { SharedState } from './shared-states';
+import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall } from './shortfall';
+import { sharedId, type SharedState } from './shared-states';
 import { lookAtAll, refuseUnheardEnd, unheard } from './unheard-end';
 import { writeChild } from './write-child';
 

@@ -1,6 +1,6 @@
-import { FIELD_MANAGER } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { FIELD_MANAGER } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 

@@ -1,7 +1,6 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, typeKey } from '../../../constructs/kube/resource-type';
+import type { RenderedChild } from '../../../constructs/kind/render';
 import type { ReconcileContext } from './context';
 import { refOf } from './object-ref';
 import type { Shortfall } from './shortfall';

@@ -1,6 +1,6 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { sharedKeys, withDefaults } from '../../../constructs/core/render';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { sharedKeys, withDefaults } from '../../../constructs/kind/render';
 import type { ObjectRef } from '../client/api-client';
 import { sharedId } from './shared-states';
 import { refOf } from './object-ref';

@@ -1,8 +1,8 @@
-import type { AnyKind, Reason } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { groupOf, typeKey } from '../../../constructs/core/resource-type';
-import { describeObject } from '../../../constructs/core/validate';
+import type { AnyKind, Reason } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { RenderedChild } from '../../../constructs/kind/render';
+import { groupOf, typeKey } from '../../../constructs/kube/resource-type';
+import { describeObject } from '../../../constructs/kind/validate';
 import { refusal } from './claim';
 import type { Verdict } from './conditions';
 import type { AwaitedName } from './context';

@@ -1,4 +1,4 @@
-import { compareQuantities, QUANTITY_PATTERN } from '../../../constructs/core/quantity';
+import { compareQuantities, QUANTITY_PATTERN } from '../../../constructs/kind/quantity';
 
 /**
  * The fields by which the API server tells the items of an associative list apart, by the list's own field name.

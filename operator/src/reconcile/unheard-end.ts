@@ -1,5 +1,5 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { readPagedList } from '../cache/paged-list';
 import type { ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';

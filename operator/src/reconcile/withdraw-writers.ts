@@ -1,10 +1,8 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { RenderedChild } from '../../../constructs/kind/render';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ReconcileContext } from './context';
-import { prune } from './prune';
-import type { Pruned } from './prune';
+import { prune, type Pruned } from './prune';
 import type { Shortfall } from './shortfall';
 import { refOf } from './object-ref';
 

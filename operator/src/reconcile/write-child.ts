@@ -1,17 +1,14 @@
-import { enclose, FIELD_MANAGER, HASH_ANNOTATION } from '../../../constructs/core/envelope';
-import type { Envelope } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { CacheEntry } from '../cache/projection';
+import { FIELD_MANAGER, HASH_ANNOTATION, enclose, type Envelope } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { factsOf, type CacheEntry } from '../cache/projection';
 import type { RenderedShapes } from '../cache/rendered-shapes';
-import { factsOf } from '../cache/projection';
 import { ApiError } from '../client/errors';
 import { childHash, digestOf } from './child-hash';
 import { without } from './field-path';
 import type { Contests } from './contests';
 import { lastManager, managedFieldsOf } from './managed-fields';
 import { addressOf, refOf, uidOf } from './object-ref';
-import { missingOwners, prepareApply } from './prepare-apply';
-import type { ApplyAhead } from './prepare-apply';
+import { missingOwners, prepareApply, type ApplyAhead } from './prepare-apply';
 import { replaceLists } from './replace-lists';
 import { asStored, firstDifference } from './standing';
 

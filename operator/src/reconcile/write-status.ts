@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER } from '../../../constructs/core/envelope';
-import type { AnyKind, CommonStatus } from '../../../constructs/core/kind';
-import { COMMON_CONDITIONS } from '../../../constructs/core/kind-checks';
-import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
-import { conditionsOf } from './conditions';
-import type { OwnCondition, Verdict } from './conditions';
+import { FIELD_MANAGER } from '../../../constructs/kube/envelope';
+import { COMMON_CONDITIONS, type AnyKind, type CommonStatus } from '../../../constructs/kind/kind';
+import type { Condition, KubeObject } from '../../../constructs/kube/kube-object';
+import { conditionsOf, type OwnCondition, type Verdict } from './conditions';
 import type { ReconcileContext } from './context';
-import { heldBack } from './held-back';
-import type { Correction, HeldBack } from './held-back';
+import { heldBack, type Correction, type HeldBack } from './held-back';
 import { refOf } from './object-ref';
 
 /** A status to write. */

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ApiClient } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import { systemClock, type Clock } from './clock';

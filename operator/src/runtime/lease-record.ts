@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { microTime } from './micro-time';
 
 /** The resource that leadership is held in. Source: KEP-589, `coordination.k8s.io/v1`. */

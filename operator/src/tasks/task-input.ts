@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import {
   leavesOf,
   renderSource,

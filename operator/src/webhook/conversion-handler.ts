@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import type { Logger } from '../runtime/logger';
 import type { ConversionMetrics, ConversionResult } from './conversion-metrics';
 import { readBody } from './read-body';

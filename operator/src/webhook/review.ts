@@ -1,9 +1,9 @@
-import { ConversionError } from '../../../constructs/core/errors';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { groupOf } from '../../../constructs/core/resource-type';
-import { describeObject } from '../../../constructs/core/validate';
-import { convertObject } from '../../../constructs/core/versions';
+import { ConversionError } from '../../../constructs/kube/errors';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { groupOf } from '../../../constructs/kube/resource-type';
+import { describeObject } from '../../../constructs/kind/validate';
+import { convertObject } from '../../../constructs/kind/conversion';
 
 /** The API version and kind of a review, in both directions. Source: "Webhook conversion" of the documentation of CRD versions. */
 export const REVIEW = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' } as const;

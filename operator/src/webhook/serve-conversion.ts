@@ -1,4 +1,4 @@
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import type { Logger } from '../runtime/logger';
 import type { OperatorMetrics } from '../runtime/metrics';
 import { ConversionMetrics } from './conversion-metrics';

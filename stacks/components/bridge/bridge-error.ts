@@ -1,4 +1,4 @@
-import type { Problem } from '../../../constructs/core/errors';
+import type { Problem } from '../../../constructs/kube/errors';
 
 /** A construct tree cannot be turned into Pulumi resources. Nothing of it was registered. */
 export class BridgeError extends Error {

@@ -1,11 +1,15 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { isObject } from '../../../constructs/core/is-object';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { renderChildren, renderShared, sharedKeys, withDefaults } from '../../../constructs/core/render';
-import type { RenderedChild } from '../../../constructs/core/render';
-import { describeObject } from '../../../constructs/core/validate';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { isObject, type KubeObject } from '../../../constructs/kube/kube-object';
+import {
+  renderChildren,
+  renderShared,
+  sharedKeys,
+  withDefaults,
+  type RenderedChild,
+} from '../../../constructs/kind/render';
+import { describeObject } from '../../../constructs/kind/validate';
 import { resourceOptions } from './options';
 import { propertyPath } from './property-path';
 

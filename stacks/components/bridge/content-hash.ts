@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import * as pulumi from '@pulumi/pulumi';
-import { isObject } from '../../../constructs/core/is-object';
-import type { Problem } from '../../../constructs/core/errors';
-import { groupKind, withMetadata } from './manifest';
-import type { Manifest, RenderedObject } from './manifest';
+import { isObject } from '../../../constructs/kube/kube-object';
+import type { Problem } from '../../../constructs/kube/errors';
+import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
 import { effectiveOptions } from './options';
 import { placeOutputs } from './place-outputs';
-import { renameReferences } from './references';
-import type { Referable } from './references';
+import { renameReferences, type Referable } from './references';
 import { textToken } from './token-text';
 import { currentTokens, tokenFor } from './tokens';
 

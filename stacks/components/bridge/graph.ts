@@ -1,9 +1,8 @@
 import type * as pulumi from '@pulumi/pulumi';
 import { ApiObject } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import type { Problem } from '../../../constructs/core/errors';
-import { groupKind } from './manifest';
-import type { RenderedObject } from './manifest';
+import type { Problem } from '../../../constructs/kube/errors';
+import { groupKind, type RenderedObject } from './manifest';
 import { pathBelow } from './render-tree';
 import { definedKind } from './scopes';
 

@@ -1,7 +1,6 @@
-import type { Problem } from '../../../constructs/core/errors';
-import type { ResourceScope } from '../../../constructs/core/resource-type';
-import { groupKind, withMetadata } from './manifest';
-import type { Manifest, RenderedObject } from './manifest';
+import type { Problem } from '../../../constructs/kube/errors';
+import type { ResourceScope } from '../../../constructs/kube/resource-type';
+import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
 import { effectiveOptions } from './options';
 import { holdsToken } from './token-text';
 import { builtInScope, scopesOfCrds } from './scopes';

@@ -1,10 +1,8 @@
 import * as pulumi from '@pulumi/pulumi';
-import { isObject } from '../../../constructs/core/is-object';
-import type { Problem } from '../../../constructs/core/errors';
-import { propertyPath } from './property-path';
-import type { PathStep } from './property-path';
-import { isDamaged, isNumberToken, isStringifiedOutput, piecesOf } from './token-text';
-import type { Piece } from './token-text';
+import { isObject } from '../../../constructs/kube/kube-object';
+import type { Problem } from '../../../constructs/kube/errors';
+import { propertyPath, type PathStep } from './property-path';
+import { isDamaged, isNumberToken, isStringifiedOutput, piecesOf, type Piece } from './token-text';
 import type { TokenEntry, Tokens } from './tokens';
 
 /** What {@link placeOutputs} makes of a value. */

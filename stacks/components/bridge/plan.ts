@@ -1,22 +1,19 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { ApiObject } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import { isObject } from '../../../constructs/core/is-object';
-import type { Problem } from '../../../constructs/core/errors';
+import { isObject } from '../../../constructs/kube/kube-object';
+import type { Problem } from '../../../constructs/kube/errors';
 import { otherBuiltInVersions } from './api-versions';
 import { BridgeError } from './bridge-error';
 import { nameByContent } from './content-hash';
 import { graphOf } from './graph';
 import { identify } from './identity';
-import { groupKind, withMetadata } from './manifest';
-import type { Manifest, RenderedObject } from './manifest';
-import { effectiveOptions } from './options';
-import type { AwaitOptions, BridgeOptions } from './options';
+import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
+import { effectiveOptions, type AwaitOptions, type BridgeOptions } from './options';
 import { placeOutputs } from './place-outputs';
 import { renderTree } from './render-tree';
 import { definedKind } from './scopes';
-import { currentTokens } from './tokens';
-import type { TokenEntry } from './tokens';
+import { currentTokens, type TokenEntry } from './tokens';
 
 /** An object as it is to be registered. */
 export interface PlannedObject {

@@ -1,6 +1,5 @@
-import { isObject } from '../../../constructs/core/is-object';
-import { groupKind } from './manifest';
-import type { Manifest } from './manifest';
+import { isObject } from '../../../constructs/kube/kube-object';
+import { groupKind, type Manifest } from './manifest';
 
 /** What can be referred to by a name that follows from its content. */
 export type Referable = 'ConfigMap' | 'Secret';

@@ -2,7 +2,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { ApiObject } from 'cdk8s';
 import type { App, IResolver, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import type { Problem } from '../../../constructs/core/errors';
+import type { Problem } from '../../../constructs/kube/errors';
 import { messageOf } from './bridge-error';
 import type { Manifest, RenderedObject } from './manifest';
 import { piecesOf, textToken } from './token-text';

@@ -1,7 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { ApiObject } from 'cdk8s';
-import { InvalidObjectError } from '../../../constructs/core/errors';
-import type { Problem } from '../../../constructs/core/errors';
+import { InvalidObjectError, type Problem } from '../../../constructs/kube/errors';
 import type { Manifest } from './manifest';
 
 /** Finds what is wrong with an object whose Outputs are all known. */

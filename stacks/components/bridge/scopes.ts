@@ -1,7 +1,6 @@
-import { isObject } from '../../../constructs/core/is-object';
-import type { ResourceScope } from '../../../constructs/core/resource-type';
-import { groupKind, groupOf } from './manifest';
-import type { Manifest } from './manifest';
+import { isObject } from '../../../constructs/kube/kube-object';
+import type { ResourceScope } from '../../../constructs/kube/resource-type';
+import { groupKind, groupOf, type Manifest } from './manifest';
 
 /**
  * The cluster-scoped kinds of Kubernetes' own groups. All others of these groups live in namespaces.

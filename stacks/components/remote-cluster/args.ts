@@ -1,9 +1,7 @@
 import type * as pulumi from '@pulumi/pulumi';
 import type { z } from 'zod';
-import type { k3sOptions } from '../../../constructs/provision/config/cluster-k3s';
-import type { nodes } from '../../../constructs/provision/config/cluster-node';
-import type { rkeOptions } from '../../../constructs/provision/config/cluster-rke';
-import type { rke2Options } from '../../../constructs/provision/config/cluster-rke2';
+import type { k3sOptions, rke2Options, rkeOptions } from '../../../constructs/kinds/cluster-options';
+import type { nodes } from '../../../constructs/kinds/cluster-node';
 import type { InstallerSource } from '../../../constructs/provision';
 
 type PlainNode = z.input<typeof nodes>[number];

@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
 import type * as command from '@pulumi/command';
 import * as pulumi from '@pulumi/pulumi';
-import { leavesOf, outputText, parseAnswer, renderSource } from '../../../constructs/provision';
-import type { LeafSource, Machine, OutputRef, StdinValue, Task } from '../../../constructs/provision';
+import {
+  leavesOf,
+  outputText,
+  parseAnswer,
+  renderSource,
+  type LeafSource,
+  type Machine,
+  type OutputRef,
+  type StdinValue,
+  type Task,
+} from '../../../constructs/provision';
 import { CHANGE, TURN, isStepOf } from '../../../constructs/provision/server/turn';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { commandPackage } from './command-package';
 import type { PlannedTask } from './plan';
 import { removalStdin, removalsTogether } from './removal-order';

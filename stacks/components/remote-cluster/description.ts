@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import type * as pulumi from '@pulumi/pulumi';
-import { Cluster, InvalidObjectError, validateObject } from '../../../constructs';
-import type { Problem } from '../../../constructs';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
-import { clusterInput, clusterProblems } from '../../../constructs/provision';
-import type { ClusterInput } from '../../../constructs/provision';
+import { Cluster, InvalidObjectError, validateObject, type Problem } from '../../../constructs';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
+import { clusterInput, clusterProblems, type ClusterInput } from '../../../constructs/provision';
 import type { NodeArgs, RemoteClusterArgs } from './args';
 
 /** Where the values are "looked up" that the component was given itself, rather than through `secrets`. */

@@ -1,14 +1,19 @@
 import * as pulumi from '@pulumi/pulumi';
-import { clusterTasks, kubeconfigOf, leavesOf } from '../../../constructs/provision';
-import type { ClusterInput, OutputRef, PlanOptions, Task } from '../../../constructs/provision';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import {
+  clusterTasks,
+  kubeconfigOf,
+  leavesOf,
+  type ClusterInput,
+  type OutputRef,
+  type PlanOptions,
+  type Task,
+} from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import type { Problem } from '../../../constructs';
 import type { RemoteClusterArgs } from './args';
 import { propertyPath } from '../bridge/property-path';
-import { SSH_KEY, checkedInput, described, invalid, labelOf } from './description';
-import type { Description } from './description';
-import { withLabels } from './labels';
-import type { Labels } from './labels';
+import { SSH_KEY, checkedInput, described, invalid, labelOf, type Description } from './description';
+import { withLabels, type Labels } from './labels';
 import { hasOutputs, replaceOutputs } from './outputs';
 
 /** A task, and what it will be once every Output is known. */

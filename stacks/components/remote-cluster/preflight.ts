@@ -1,5 +1,5 @@
 import type { Problem } from '../../../constructs';
-import { nameProblem } from '../../../constructs/core/names';
+import { nameProblem } from '../../../constructs/kube/names';
 import { labelOf } from './description';
 import { isDeferred, replaceOutputs } from './outputs';
 import type { NodeArgs, RemoteClusterArgs } from './args';

@@ -1,15 +1,14 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import type { Task } from '../../../constructs/provision';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { mutableContent } from '../bridge';
 import type { RemoteClusterArgs } from './args';
 import { commandPackage } from './command-package';
 import { TaskCommands } from './commands';
 import { SSH_KEY, bastionKey, invalid, labelOf } from './description';
 import { servedLabel } from './labels';
-import { completed, lookupProblems, outlined } from './plan';
-import type { Outline } from './plan';
+import { completed, lookupProblems, outlined, type Outline } from './plan';
 import { argumentProblems, unpinned } from './preflight';
 
 /** A machine of a cluster, as it ended up. */

@@ -1,14 +1,13 @@
 import { labels } from '../../../bench/labels';
 import type { BusyEdits, BusyRound, OperatorName } from '../../../bench/results';
-import { owned } from '../../../constructs/core/owned';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { deleteMany } from '../../e2e/operator/many-objects';
 import { Backlog } from './backlog';
 import type { Contestant } from './contestant';
 import { imageOf } from './edits';
-import { inTurn } from './rounds';
-import type { Rounds } from './rounds';
+import { inTurn, type Rounds } from './rounds';
 import { Sightings } from './sightings';
 import type { Grounds } from './stage';
 import { requireDone } from './work-done';

@@ -1,6 +1,6 @@
 import type { LimitName } from '../../../bench/results';
 import { HelloApp } from '../../../constructs/kinds';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { expectedChildren } from '../../../operator/testing';
 
 /** A request that is ready to be sent. */

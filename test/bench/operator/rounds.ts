@@ -1,16 +1,16 @@
 import { labels } from '../../../bench/labels';
-import { limits } from '../../../bench/results';
-import type {
-  Converged,
-  Edits,
-  LimitName,
-  LimitRun,
-  OperatorName,
-  OperatorRun,
-  Restarted,
-  Round,
+import {
+  limits,
+  type Converged,
+  type Edits,
+  type LimitName,
+  type LimitRun,
+  type OperatorName,
+  type OperatorRun,
+  type Restarted,
+  type Round,
 } from '../../../bench/results';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { deleteMany, makeMany } from '../../e2e/operator/many-objects';
 import type { AuditedRequests } from './audited-requests';

@@ -1,7 +1,6 @@
-import type { Condition, KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import { withDefaults } from '../../../constructs/core/render';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { Condition, KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
+import { withDefaults } from '../../../constructs/kind/render';
 import { HelloApp } from '../../../constructs/kinds';
 import { readPagedList } from '../../../operator/src/cache/paged-list';
 import type { ApiClient } from '../../../operator/src/client/api-client';

@@ -1,9 +1,11 @@
 import { App, Chart } from 'cdk8s';
-import { MissingConversionWebhookError } from '../../../constructs/crd/conversion';
-import { CustomResourceDefinition } from '../../../constructs/crd/custom-resource-definition';
-import { crdManifest } from '../../../constructs/crd/manifest';
+import {
+  CustomResourceDefinition,
+  MissingConversionWebhookError,
+  crdManifest,
+} from '../../../constructs/crd/custom-resource-definition';
 import { kinds } from '../../../constructs/kinds';
-import { Shop } from '../core/versions-kind';
+import { Shop } from '../kind/versions-kind';
 
 const conversionWebhook = { service: { name: 'kindred-operator', namespace: 'kindred-system' }, caBundle: 'Q0E=' };
 

@@ -1,10 +1,10 @@
 import { App, Chart } from 'cdk8s';
 import { z } from 'zod';
-import { cel } from '../../../constructs/core/cel';
-import { InvalidObjectError } from '../../../constructs/core/errors';
-import { withRule } from '../../../constructs/core/fields';
-import { defineKind } from '../../../constructs/core/kind';
-import { validateObject } from '../../../constructs/core/validate';
+import { cel } from '../../../constructs/kind/schema/cel';
+import { InvalidObjectError } from '../../../constructs/kube/errors';
+import { withRule } from '../../../constructs/kind/fields';
+import { defineKind } from '../../../constructs/kind/kind';
+import { validateObject } from '../../../constructs/kind/validate';
 import { CustomResourceDefinition, crdManifest } from '../../../constructs/crd';
 
 const common = {

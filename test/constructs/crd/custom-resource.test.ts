@@ -1,7 +1,7 @@
 import { App, Chart, JsonPatch } from 'cdk8s';
 import { z } from 'zod';
-import { InvalidObjectError } from '../../../constructs/core/errors';
-import { defineKind } from '../../../constructs/core/kind';
+import { InvalidObjectError } from '../../../constructs/kube/errors';
+import { defineKind } from '../../../constructs/kind/kind';
 import { CustomResource } from '../../../constructs/crd';
 import { KitchenSink } from './kitchen-sink';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cel } from '../../../constructs/core/cel';
+import { cel } from '../../../constructs/kind/schema/cel';
 import {
   anyValue,
   atomicList,
@@ -16,8 +16,8 @@ import {
   quantity,
   stringMap,
   withRule,
-} from '../../../constructs/core/fields';
-import { defineKind } from '../../../constructs/core/kind';
+} from '../../../constructs/kind/fields';
+import { defineKind } from '../../../constructs/kind/kind';
 
 const port = z.object({
   name: dnsLabel().describe('Name of the port.'),

@@ -1,6 +1,9 @@
 import { App, Chart } from 'cdk8s';
-import { NamespaceGuardrails, guardrailProblems } from '../../../constructs/guardrails';
-import type { NamespaceGuardrailsProps } from '../../../constructs/guardrails';
+import {
+  NamespaceGuardrails,
+  guardrailProblems,
+  type NamespaceGuardrailsProps,
+} from '../../../constructs/guardrails/namespace-guardrails';
 
 function synth(props: Partial<NamespaceGuardrailsProps> = {}): unknown {
   const chart = new Chart(new App(), 'test');

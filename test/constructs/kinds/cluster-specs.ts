@@ -1,6 +1,5 @@
-import type { Cluster } from '../../../constructs/kinds';
-import type { Kubeconfig } from '../../../constructs/kinds';
-import type { KindSpec } from '../../../constructs/core/kind';
+import type { Cluster, Kubeconfig } from '../../../constructs/kinds';
+import type { KindSpec } from '../../../constructs/kind/kind';
 
 type ClusterSpec = KindSpec<typeof Cluster>;
 

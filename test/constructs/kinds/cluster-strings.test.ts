@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { children, walk } from '../../../constructs/core/structural-schema-walk';
-import type { Schema } from '../../../constructs/core/structural-schema-walk';
+import { children, walk, type Schema } from '../../../constructs/kind/schema/nodes';
 import { provisionerKinds } from '../../../constructs/kinds';
 
 /**

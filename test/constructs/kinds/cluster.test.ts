@@ -1,9 +1,8 @@
-import { effectRun, effectsOf } from '../../../constructs/core/effects';
-import type { EffectRun, InputReader } from '../../../constructs/core/effects';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { requestedReads } from '../../../constructs/core/reads';
-import { withDefaults } from '../../../constructs/core/render';
-import { validateObject } from '../../../constructs/core/validate';
+import { effectRun, effectsOf, type EffectRun, type InputReader } from '../../../constructs/kind/effects';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { requestedReads } from '../../../constructs/kind/reads';
+import { withDefaults } from '../../../constructs/kind/render';
+import { validateObject } from '../../../constructs/kind/validate';
 import { crdManifest } from '../../../constructs/crd';
 import { operatorRules } from '../../../constructs/rbac';
 import { Cluster, Kubeconfig, allKinds, kinds, provisionerKinds } from '../../../constructs/kinds';

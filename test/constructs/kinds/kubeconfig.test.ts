@@ -1,8 +1,8 @@
-import { effectRun } from '../../../constructs/core/effects';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { requestedReads } from '../../../constructs/core/reads';
-import { withDefaults } from '../../../constructs/core/render';
-import { validateObject } from '../../../constructs/core/validate';
+import { effectRun } from '../../../constructs/kind/effects';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { requestedReads } from '../../../constructs/kind/reads';
+import { withDefaults } from '../../../constructs/kind/render';
+import { validateObject } from '../../../constructs/kind/validate';
 import { Kubeconfig } from '../../../constructs/kinds';
 import { kubeconfigSpecs } from './cluster-specs';
 import { manifestOf } from './support';

@@ -1,6 +1,6 @@
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/kind/render';
 import { childOf, childrenOf, objectOf, observed, titlesOf, wrongPaths } from './support';
 
 const base = { msName: 'shop', fullName: 'shop-v1', version: '1.2', path: 'v1', image: 'img' };

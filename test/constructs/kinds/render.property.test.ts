@@ -8,12 +8,11 @@ import {
   MicroServiceDeploy,
   SampleResource,
 } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { childTypes } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { nameProblem } from '../../../constructs/core/names';
-import { typeKey } from '../../../constructs/core/resource-type';
-import { parseSpec, validateObject } from '../../../constructs/core/validate';
+import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { nameProblem } from '../../../constructs/kube/names';
+import { typeKey } from '../../../constructs/kube/resource-type';
+import { parseSpec, validateObject } from '../../../constructs/kind/validate';
 import { childrenOf, objectOf } from './support';
 
 const RUNS = 300;

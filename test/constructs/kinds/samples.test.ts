@@ -1,5 +1,5 @@
 import { kinds } from '../../../constructs/kinds';
-import { validateObject } from '../../../constructs/core/validate';
+import { validateObject } from '../../../constructs/kind/validate';
 import { manifestOf, objectOf } from './support';
 
 const samples = kinds.flatMap((kind) => kind.samples.map((sample) => [kind.kind, sample.name, kind, sample] as const));

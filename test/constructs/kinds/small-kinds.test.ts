@@ -1,8 +1,8 @@
 import { crdManifest } from '../../../constructs/crd';
 import { CronTab, DemoMicroService, Foo, HelloApp, SampleResource } from '../../../constructs/kinds';
-import { withDefaults } from '../../../constructs/core/render';
-import { validateObject } from '../../../constructs/core/validate';
-import type { AnyKind } from '../../../constructs/core/kind';
+import { withDefaults } from '../../../constructs/kind/render';
+import { validateObject } from '../../../constructs/kind/validate';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { childOf, objectOf, observed, titlesOf, wrongPaths } from './support';
 
 function nameKept(kind: AnyKind, name: string, spec?: object): boolean {

@@ -1,8 +1,13 @@
 import { stringify } from 'yaml';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
-import { renderShared, renderTyped, sharedKeys, withDefaults } from '../../../constructs/core/render';
-import type { RenderedChild } from '../../../constructs/core/render';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
+import {
+  renderShared,
+  renderTyped,
+  sharedKeys,
+  withDefaults,
+  type RenderedChild,
+} from '../../../constructs/kind/render';
 
 const NAMESPACE = 'team';
 const UID = '6fd2399d-0e7f-4b06-9f21-d83aab83e287';

@@ -1,9 +1,12 @@
 import { App, Chart } from 'cdk8s';
-import { InvalidPropsError, OperatorDeployment, operatorArgs } from '../../../constructs/operator';
-import type { OperatorDeploymentProps } from '../../../constructs/operator';
-import { Platform } from '../../../constructs/platform';
-import type { PlatformProps } from '../../../constructs/platform';
-import { Shop } from '../core/versions-kind';
+import {
+  InvalidPropsError,
+  OperatorDeployment,
+  operatorArgs,
+  type OperatorDeploymentProps,
+} from '../../../constructs/operator';
+import { Platform, type PlatformProps } from '../../../constructs/platform';
+import { Shop } from '../kind/versions-kind';
 import { Plain } from '../rbac/kinds';
 
 const image = 'registry.example.com/kindred-operator:1.0.0';

@@ -4,15 +4,14 @@ import * as fc from 'fast-check';
 import { Cluster } from '../../../constructs/kinds/cluster';
 import { clusterSpec } from '../../../constructs/kinds/cluster-spec';
 import { crdManifest } from '../../../constructs/crd';
-import type { Json, JsonObject } from '../../../constructs/core/kube-object';
-import type { StructuralSchema } from '../../../constructs/core/structural-schema';
+import type { Json, JsonObject } from '../../../constructs/kube/kube-object';
+import type { StructuralSchema } from '../../../constructs/kind/schema/structural-schema';
 import { clusterInput } from '../../../constructs/provision/cluster-input';
 import { clusterProblems } from '../../../constructs/provision/cluster-problems';
 import { clusterTasks } from '../../../constructs/provision/plan';
 import { specOf } from '../../support/spec-arbitrary';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { inputOf } from './inputs';
-import type { ServerDistribution } from './inputs';
+import { inputOf, type ServerDistribution } from './inputs';
 import { shells } from './shells';
 
 const SHELL_CHARACTERS = ["'", '"', '`', '$(id)', ';', '|', '&', '\n', ' ', '\\', '<', '>', '*', '!', '#'];

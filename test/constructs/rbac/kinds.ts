@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { defineKind } from '../../../constructs/kind/kind';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 
 const common = {
   group: 'test.kindred.dev',

@@ -1,5 +1,5 @@
 import { crdManifest } from '../../../constructs/crd';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { waitFor } from '../../../local/testing';
 import type { Api } from './api';
 

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { CronTab } from '../../../constructs/kinds';
 import type { Bench } from '../operator/support/bench';
 import { condition, ready } from '../operator/support/conditions';

@@ -1,5 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { DemoMicroService } from '../../../constructs/kinds';
 import { ApiError } from '../../../operator/src/client/errors';
 import type { Bench } from '../operator/support/bench';

@@ -1,6 +1,5 @@
-import { childTypes } from '../../../constructs/core/kind';
-import { groupOf } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { childTypes } from '../../../constructs/kind/kind';
+import { groupOf, type ResourceType } from '../../../constructs/kube/resource-type';
 import { kinds } from '../../../constructs/kinds';
 import { useBench } from '../operator/support/bench';
 import { cronTabTests } from './cron-tab';

@@ -1,6 +1,5 @@
-import { owned } from '../../../constructs/core/owned';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import type { Bench } from '../operator/support/bench';
 import { ready } from '../operator/support/conditions';

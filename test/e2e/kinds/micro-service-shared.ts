@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { expectedShared } from '../../../operator/testing';
 import type { Bench } from '../operator/support/bench';

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { SampleResource } from '../../../constructs/kinds';
 import type { Bench } from '../operator/support/bench';
 import { ready } from '../operator/support/conditions';

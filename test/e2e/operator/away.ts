@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { CronTab, DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { ready } from './support/conditions';

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp, SampleResource } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';

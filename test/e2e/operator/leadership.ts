@@ -1,5 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import type { OperatorProcess } from '../../../operator/testing';
 import type { Bench } from './support/bench';

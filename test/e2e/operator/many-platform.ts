@@ -1,7 +1,6 @@
 import type { ControlPlane } from '../../../local';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { installPlatform } from './support/install-platform';
-import type { InstalledPlatform } from './support/install-platform';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { installPlatform, type InstalledPlatform } from './support/install-platform';
 
 /** Installs the platform on a control plane of components `api`, where there is no controller manager to be started anew. */
 export async function installOnApi(plane: ControlPlane, kinds: readonly AnyKind[]): Promise<InstalledPlatform> {

@@ -1,6 +1,5 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { operatorKinds } from './support/bench';
-import type { Bench } from './support/bench';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
+import { operatorKinds, type Bench } from './support/bench';
 import { ready } from './support/conditions';
 import { quiet } from './support/quiet';
 

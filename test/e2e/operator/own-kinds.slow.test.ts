@@ -1,15 +1,13 @@
 import { ApiObject } from 'cdk8s';
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { defineKind } from '../../../constructs/kind/kind';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
 import { useControlPlane } from '../../../local/testing';
 import { adminClient } from '../../../operator/testing';
 import { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';
-import { startInProcess } from './support/in-process';
-import type { InProcessOperator } from './support/in-process';
+import { startInProcess, type InProcessOperator } from './support/in-process';
 
 const CRDS: ResourceType = {
   apiVersion: 'apiextensions.k8s.io/v1',

@@ -1,5 +1,5 @@
-import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/core/envelope';
-import { owned } from '../../../constructs/core/owned';
+import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/kube/envelope';
+import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';

@@ -1,8 +1,7 @@
-import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import type { CommonStatus } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { CommonStatus } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { CronTab, DemoMicroService, HelloApp } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';

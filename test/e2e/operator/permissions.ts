@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import type { GrantedRule } from '../../../operator/testing';
 import type { Bench } from './support/bench';

@@ -1,5 +1,5 @@
 import { crdManifest } from '../../../constructs/crd';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp } from '../../../constructs/kinds';
 import type { Bench } from './support/bench';
 import { condition, ready } from './support/conditions';

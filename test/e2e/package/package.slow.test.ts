@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Consumer } from './consumer';
 
 jest.setTimeout(180_000);

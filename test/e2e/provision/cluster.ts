@@ -1,11 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apiServers, clusterInput, clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOf } from '../../../constructs/provision';
-import type { ClusterInput, NamedValue, Task } from '../../../constructs/provision';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
-import { k3sOptions } from '../../../constructs/provision/config/cluster-k3s';
-import { nodes as nodesSchema } from '../../../constructs/provision/config/cluster-node';
-import { rke2Options } from '../../../constructs/provision/config/cluster-rke2';
+import {
+  KUBECONFIG_OUTPUT,
+  apiServers,
+  clusterInput,
+  clusterTasks,
+  kubeconfigOf,
+  type ClusterInput,
+  type NamedValue,
+  type Task,
+} from '../../../constructs/provision';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
+import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
+import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';
 import {
   carryOut,
   SshTransport,

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import type { Hosts } from '../../support/hosts';
 import { describeOnHosts } from '../provision/on-hosts';
 import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, node } from './world';

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { describeOnHosts } from '../provision/on-hosts';
 import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, node } from './world';
 

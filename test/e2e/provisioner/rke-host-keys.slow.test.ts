@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { describeOnHosts } from '../provision/on-hosts';
 import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';

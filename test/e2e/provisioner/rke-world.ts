@@ -5,7 +5,7 @@ import type { Hosts, TestHost } from '../../support/hosts';
 import { pidIn } from '../../support/pid-file';
 import { installRke, type RkeStandIn } from '../../support/rke';
 import { waitFor } from '../../../local/testing';
-import type { KindSpec } from '../../../constructs/core/kind';
+import type { KindSpec } from '../../../constructs/kind/kind';
 import type { Cluster } from '../../../constructs/kinds';
 import { node, type ProvisionerWorld } from './world';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { startHosts, type Hosts } from '../../support/hosts';
 import { recordProcesses } from '../../support/hosts/process-recorder';
 import { spellings } from '../provision/canaries';

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Cluster } from '../../../constructs/kinds';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { createApiClient } from '../../../operator/src/client/http-api-client';

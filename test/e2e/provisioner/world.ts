@@ -1,9 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AnyKind, KindObject } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { AnyKind, KindObject } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
 import type { OperatorProcess } from '../../../operator/testing';

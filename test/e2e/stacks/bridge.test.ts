@@ -1,6 +1,6 @@
 import type { ProviderArgs } from '@pulumi/kubernetes/provider';
 import { ApiObject, type Chart } from 'cdk8s';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ConstructResources, mutableContent, resourceOptions } from '../../../stacks/components/bridge';
 import { get, minutes, missing, newEngine, object, pod, providerOf, run } from './bridge-plane';
 

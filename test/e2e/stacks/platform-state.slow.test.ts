@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Cluster, HelloApp } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
 import { kubectl, useControlPlane } from '../../../local/testing';
-import { PlatformComponent } from '../../../stacks/components';
-import type { PlatformComponentArgs } from '../../../stacks/components';
+import { PlatformComponent, type PlatformComponentArgs } from '../../../stacks/components';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 
 jest.setTimeout(300_000);

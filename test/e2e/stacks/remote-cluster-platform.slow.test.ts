@@ -1,15 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { kubectl } from '../../../local/testing';
 import { OperatorProcess } from '../../../operator/testing';
 import { parseConfig } from '../../../stacks/config';
 import { program } from '../../../stacks/program';
-import { INSTALLER, standIns, startHosts } from '../../support/hosts';
-import type { Hosts, TestHost } from '../../support/hosts';
-import { Engine, commandProvider, kubernetesProvider } from '../../support/pulumi-engine';
-import type { Result } from '../../support/pulumi-engine';
+import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { Engine, commandProvider, kubernetesProvider, type Result } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { spellings } from '../provision/canaries';
 import { describeOnHosts } from '../provision/on-hosts';

@@ -1,5 +1,4 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { owned } from '../../../constructs/core/owned';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { Scene, Stage } from './life';
 
 type Act = Stage['act'];

@@ -1,4 +1,4 @@
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import type { Bench } from '../../e2e/operator/support/bench';
 
 /** Where a life takes place. */

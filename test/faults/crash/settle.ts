@@ -1,9 +1,7 @@
-import { childTypes } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { WorkloadObject } from '../../../constructs/core/owned';
-import { expectedChildren, expectedShared } from '../../../operator/testing';
-import type { ExpectedChild, OperatorProcess } from '../../../operator/testing';
+import { childTypes } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
+import { expectedChildren, expectedShared, type ExpectedChild, type OperatorProcess } from '../../../operator/testing';
 import { ready } from '../../e2e/operator/support/conditions';
 import type { CrashingOperator } from './crashing-operator';
 import type { Scene, Stage } from './life';

@@ -1,5 +1,5 @@
-import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ManagedFieldsEntry } from '../../../operator/src/reconcile/managed-fields';
 
 /** How things stand, by `Kind name`; two lives that went alike have equal ones. */

@@ -1,6 +1,6 @@
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
-import { RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import { owned } from '../../../constructs/core/owned';
+import { RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import { owned } from '../../../constructs/kube/resource-type';
 import { useBench } from '../../e2e/operator/support/bench';
 import { ready } from '../../e2e/operator/support/conditions';
 import { childrenStand } from '../../e2e/operator/support/expect-children';

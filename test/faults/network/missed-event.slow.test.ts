@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { ready } from '../../e2e/operator/support/conditions';
 import { quiet } from '../../e2e/operator/support/quiet';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
 import { ready } from '../../e2e/operator/support/conditions';
 import { useFaultBench } from '../fault-bench';

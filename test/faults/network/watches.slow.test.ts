@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { useFaultBench } from '../fault-bench';
 import { form } from '../form';
 import type { Fault, SeenRequest } from '../proxy/fault-proxy';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import {
   CronTab,
   DemoMicroService,

@@ -1,4 +1,4 @@
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import {
   CronTab,
   DemoMicroService,

@@ -1,11 +1,9 @@
-import { childTypes } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { childTypes } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { waitFor } from '../../../local/testing';
 import { expectedChildren, expectedShared } from '../../../operator/testing';
-import { operatorKinds } from '../../e2e/operator/support/bench';
-import type { Bench } from '../../e2e/operator/support/bench';
+import { operatorKinds, type Bench } from '../../e2e/operator/support/bench';
 import { condition, ready } from '../../e2e/operator/support/conditions';
 import { form } from '../form';
 import { leftBehind } from './left-behind';

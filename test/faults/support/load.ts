@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MANAGED_BY_LABEL, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import { childTypes } from '../../../constructs/core/kind';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import { MANAGED_BY_LABEL, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import type { Bench } from '../../e2e/operator/support/bench';
-import { cast } from './cast';
-import type { Role } from './cast';
+import { cast, type Role } from './cast';
 import { insist } from './insist';
 import type { Workload } from './traffic';
 

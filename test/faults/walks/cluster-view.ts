@@ -1,9 +1,7 @@
-import { MANAGED_BY, MANAGED_BY_LABEL, PREFIX } from '../../../constructs/core/envelope';
-import { childTypes } from '../../../constructs/core/kind';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { groupOf, typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { MANAGED_BY, MANAGED_BY_LABEL, PREFIX } from '../../../constructs/kube/envelope';
+import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { groupOf, typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { operatorKinds } from '../../e2e/operator/support/bench';
 import { is } from '../../e2e/operator/support/conditions';

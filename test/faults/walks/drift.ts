@@ -1,6 +1,5 @@
-import { owned } from '../../../constructs/core/owned';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import { refOf } from '../../../operator/src/reconcile/object-ref';
 

@@ -1,5 +1,5 @@
-import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 
 /** What the API server took of what users wanted, and what was let go on purpose: all that a walk's end is measured by. */
 export class Ledger {

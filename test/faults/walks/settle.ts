@@ -1,16 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { waitFor } from '../../../local/testing';
 import { operatorKinds } from '../../e2e/operator/support/bench';
 import { quiet } from '../../e2e/operator/support/quiet';
-import { passing } from '../proxy/fault-proxy';
-import type { Fault } from '../proxy/fault-proxy';
+import { passing, type Fault } from '../proxy/fault-proxy';
 import { sentenceOf } from '../proxy/proxied-request';
 import { expectNothingMissed } from '../support/calm';
 import type { ClusterView } from './cluster-view';
-import { endState } from './end-state';
-import type { EndState } from './end-state';
+import { endState, type EndState } from './end-state';
 import type { World } from './world';
 
 /** How long the cluster may take once the faults have stopped: backoffs, which are at most as long as the faults were, and a busy machine. */

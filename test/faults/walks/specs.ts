@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { Json, JsonObject } from '../../../constructs/core/kube-object';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { Json, JsonObject } from '../../../constructs/kube/kube-object';
 import { CronTab, Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import { specOf } from '../../support/spec-arbitrary';
 

@@ -1,10 +1,7 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { CommonStatus, ObservedChildren } from '../../../constructs/core/kind';
-import { withDefaults } from '../../../constructs/core/render';
-import { owned } from '../../../constructs/core/owned';
-import type { WorkloadObject } from '../../../constructs/core/owned';
-import { typeKey } from '../../../constructs/core/resource-type';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { CommonStatus, ObservedChildren } from '../../../constructs/kind/kind';
+import { withDefaults } from '../../../constructs/kind/render';
+import { owned, typeKey, type ResourceType, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import { condition, is } from '../../e2e/operator/support/conditions';
 import type { OwnerFinding } from './end-state';
 import { firstPath } from './first-path';

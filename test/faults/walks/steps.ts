@@ -1,11 +1,9 @@
 import * as fc from 'fast-check';
-import type { JsonObject } from '../../../constructs/core/kube-object';
+import type { JsonObject } from '../../../constructs/kube/kube-object';
 import { Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import { operatorKinds } from '../../e2e/operator/support/bench';
-import { driftNames } from './drift';
-import type { DriftName } from './drift';
-import { faultNames } from './walk-faults';
-import type { FaultName } from './walk-faults';
+import { driftNames, type DriftName } from './drift';
+import { faultNames, type FaultName } from './walk-faults';
 import { specsOf } from './specs';
 
 /** One object that a walk may create: a place in the cluster, whether or not something stands there. */

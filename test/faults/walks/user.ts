@@ -1,15 +1,14 @@
-import { PAUSED_ANNOTATION } from '../../../constructs/core/envelope';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { JsonObject, KubeObject } from '../../../constructs/core/kube-object';
-import { sharedKeys, withDefaults } from '../../../constructs/core/render';
+import { PAUSED_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { JsonObject, KubeObject } from '../../../constructs/kube/kube-object';
+import { sharedKeys, withDefaults } from '../../../constructs/kind/render';
 import { waitFor } from '../../../local/testing';
 import type { ApiClient, ObjectRef } from '../../../operator/src/client/api-client';
 import { ApiError } from '../../../operator/src/client/errors';
 import { operatorKinds } from '../../e2e/operator/support/bench';
 import { ClusterView } from './cluster-view';
 import type { Ledger } from './ledger';
-import { slotAt } from './steps';
-import type { Propagation, Slot, UserStep } from './steps';
+import { slotAt, type Propagation, type Slot, type UserStep } from './steps';
 
 /** How long a name may take to become free before the user gives up, in milliseconds: with a finalizer and no operator it never does. */
 const freeWithinMs = 3_000;

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../../operator/src/client/errors';
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import type { FaultBench } from '../fault-bench';
 import { passing } from '../proxy/fault-proxy';
 import { ClusterView } from './cluster-view';
 import { drift } from './drift';
 import { Ledger } from './ledger';
 import { OperatorAtWork } from './operator-at-work';
-import { lineOf } from './steps';
-import type { DriftStep, Timed, Walk, WorldStep } from './steps';
+import { lineOf, type DriftStep, type Timed, type Walk, type WorldStep } from './steps';
 import { User } from './user';
 import { cutsFirst, faultOf } from './walk-faults';
 

@@ -1,5 +1,5 @@
-import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { Foo, HelloApp } from '../../../constructs/kinds';
 import { childProjection } from '../../../operator/src/cache/child-projection';
 import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { NamespacedCache } from '../../../operator/src/cache/namespaced-cache';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { CONFIG_MAPS } from '../support/fake-cluster';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { CacheEvent } from '../../../operator/src/cache/cache-event';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { CONFIG_MAPS } from '../support/fake-cluster';

@@ -1,7 +1,6 @@
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import type { CacheEvent } from '../../../operator/src/cache/cache-event';
-import type { ObjectCacheOptions } from '../../../operator/src/cache/object-cache';
-import { ObjectCache } from '../../../operator/src/cache/object-cache';
+import { ObjectCache, type ObjectCacheOptions } from '../../../operator/src/cache/object-cache';
 import { CONFIG_MAPS } from '../support/fake-cluster';
 
 function at(version: number, metadata: Partial<ObjectMeta> = {}, data = `v${version}`): KubeObject {

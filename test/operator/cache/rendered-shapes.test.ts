@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { HASH_ANNOTATION } from '../../../constructs/core/envelope';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
 import { firstDifference } from '../../../operator/src/reconcile/standing';

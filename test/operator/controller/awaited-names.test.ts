@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { AwaitedNames } from '../../../operator/src/controller/awaited-names';
 
 const { ConfigMap, Deployment } = owned;

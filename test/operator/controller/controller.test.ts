@@ -1,6 +1,6 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/src/client/errors';
 import { NAMESPACE, ref, rolledOut } from '../reconcile/harness';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import type { ApiClient } from '../../../operator/src/client/api-client';

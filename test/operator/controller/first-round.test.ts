@@ -1,6 +1,6 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { QueueKey } from '../../../operator/src/controller/queue-key';
 import type { Priority } from '../../../operator/src/queue/queue-metrics';

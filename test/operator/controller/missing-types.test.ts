@@ -1,6 +1,5 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned, typeKey } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import { typeKey } from '../../../constructs/core/resource-type';
 import { ref, rolledOut } from '../reconcile/harness';
 import { RunningController } from './running-controller';
 

@@ -1,6 +1,6 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';
 

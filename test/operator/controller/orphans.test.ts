@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';

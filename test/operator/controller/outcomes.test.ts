@@ -1,6 +1,6 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { owned } from '../../../constructs/kube/resource-type';
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';

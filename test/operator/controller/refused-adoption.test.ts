@@ -1,7 +1,6 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ref } from '../reconcile/harness';
 import { refusalOf } from '../support/memory-requests';

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { AnyKind } from '../../../constructs/core/kind';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { Controller } from '../../../operator/src/controller/controller';
-import { objectKey } from '../../../operator/src/controller/queue-key';
-import type { QueueKey } from '../../../operator/src/controller/queue-key';
+import { objectKey, type QueueKey } from '../../../operator/src/controller/queue-key';
 import { EffectDesk } from '../../../operator/src/effects/effect-desk';
 import type { EffectOptions } from '../../../operator/src/effects/effect-options';
 import { EffectReads } from '../../../operator/src/effects/effect-reads';

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { HelloApp, Kubeconfig, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { BY_UID, keysOfChild, sharedKeyOf } from '../../../operator/src/controller/wake';

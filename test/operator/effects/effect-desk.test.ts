@@ -1,6 +1,6 @@
 import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-runner';
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { NAMESPACE, ref } from '../reconcile/harness';
 import { Thing, World } from './world';
 

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { Read } from '../../../constructs/core/reads';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { Read } from '../../../constructs/kind/reads';
 import { EffectReads } from '../../../operator/src/effects/effect-reads';
 import { PlanError } from '../../../operator/src/effects/plan-runner';
 import { temporaryFolder } from '../../support/temporary-folder';

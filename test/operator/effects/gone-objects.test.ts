@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-runner';
 import { ref } from '../reconcile/harness';
 import { refusalOf } from '../support/memory-requests';

@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { ref } from '../reconcile/harness';
 import { refusalOf } from '../support/memory-requests';
 import { Thing, World } from './world';

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { SecretStore } from '../../../operator/src/effects/secret-store';
 import { MemoryApiServer } from '../support/memory-api-server';
 import { Thing } from './world';

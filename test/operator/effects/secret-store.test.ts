@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { ApiError } from '../../../operator/src/client/errors';
 import { PlanError } from '../../../operator/src/effects/plan-runner';
 import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';

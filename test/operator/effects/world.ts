@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
+import { defineKind } from '../../../constructs/kind/kind';
+import { owned } from '../../../constructs/kube/resource-type';
 import { EffectDesk } from '../../../operator/src/effects/effect-desk';
 import { EffectReads } from '../../../operator/src/effects/effect-reads';
 import { EffectRuns } from '../../../operator/src/effects/effect-runs';

@@ -1,7 +1,7 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { Cluster, Kubeconfig } from '../../../constructs/kinds';
 import { provisionerEffects } from '../../../operator/src/provisioner/provisioner';
 import { EffectReads } from '../../../operator/src/effects/effect-reads';

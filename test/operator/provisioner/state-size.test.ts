@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Cluster } from '../../../constructs/kinds';
 import { clusterTasks } from '../../../constructs/provision';
 import type { ApiClient } from '../../../operator/src/client/api-client';

@@ -1,8 +1,7 @@
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp } from '../../../constructs/kinds';
-import { claimOf, refusal, sharedClaim } from '../../../operator/src/reconcile/claim';
-import type { Claim } from '../../../operator/src/reconcile/claim';
+import { claimOf, refusal, sharedClaim, type Claim } from '../../../operator/src/reconcile/claim';
 
 const { Deployment, Service } = owned;
 const OURS = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'me', controller: true };

@@ -1,7 +1,6 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import type { Next } from '../../../operator/src/reconcile/context';
 import { Contests } from '../../../operator/src/reconcile/contests';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';

@@ -1,7 +1,7 @@
 import { DemoMicroService, Foo } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Contests } from '../../../operator/src/reconcile/contests';
 import type { Next } from '../../../operator/src/reconcile/context';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';

@@ -1,6 +1,6 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { owned } from '../../../constructs/kube/resource-type';
 import { Contests } from '../../../operator/src/reconcile/contests';
 import type { Next } from '../../../operator/src/reconcile/context';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';

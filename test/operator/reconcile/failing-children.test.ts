@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/src/client/errors';
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';

@@ -1,4 +1,4 @@
-import { RenderError } from '../../../constructs/core/errors';
+import { RenderError } from '../../../constructs/kube/errors';
 import { TransportError } from '../../../operator/src/client/errors';
 import { classify, TerminalError } from '../../../operator/src/reconcile/failures';
 import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';

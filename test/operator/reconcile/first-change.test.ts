@@ -1,4 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
 import { Harness, ref } from './harness';

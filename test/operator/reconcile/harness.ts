@@ -1,17 +1,14 @@
 import { Contests } from '../../../operator/src/reconcile/contests';
-import type { AnyKind } from '../../../constructs/core/kind';
-import { childTypes } from '../../../constructs/core/kind';
-import type { KubeObject, ObjectMeta } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { typeKey } from '../../../constructs/core/resource-type';
+import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { childProjection } from '../../../operator/src/cache/child-projection';
 import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
 import { ObjectCache } from '../../../operator/src/cache/object-cache';
 import { BY_UID } from '../../../operator/src/controller/wake';
 import type { ChildWritten, Next, ObjectEvent, ReconcileContext } from '../../../operator/src/reconcile/context';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
-import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
-import type { SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
+import { reconcileShared, type SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
 import type { SharedState } from '../../../operator/src/reconcile/shared-states';
 import { MemoryApiServer } from '../support/memory-api-server';
 

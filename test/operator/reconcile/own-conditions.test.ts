@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import type { Condition } from '../../../constructs/core/kube-object';
+import { defineKind } from '../../../constructs/kind/kind';
+import type { Condition } from '../../../constructs/kube/kube-object';
 import type { Verdict } from '../../../operator/src/reconcile/conditions';
 import { writeStatus } from '../../../operator/src/reconcile/write-status';
 import { Harness, ref } from './harness';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
+import { defineKind } from '../../../constructs/kind/kind';
+import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 

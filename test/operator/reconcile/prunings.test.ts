@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Prunings } from '../../../operator/src/reconcile/prunings';
 
 const REMEMBER_MS = 360_000;

@@ -1,5 +1,5 @@
-import type { AnyKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 

@@ -1,5 +1,5 @@
-import type { ObjectMeta } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { ObjectMeta } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
 import { Harness, ref } from './harness';

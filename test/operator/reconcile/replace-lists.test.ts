@@ -1,5 +1,4 @@
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { CronTab, MicroServiceDeploy } from '../../../constructs/kinds';
 import { refusalOf } from '../support/memory-requests';
 import { Harness, ref } from './harness';

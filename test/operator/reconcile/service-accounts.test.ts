@@ -1,8 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/core/kind';
-import { owned } from '../../../constructs/core/owned';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { defineKind } from '../../../constructs/kind/kind';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { RunningController } from '../controller/running-controller';
 import { refusalOf } from '../support/memory-requests';

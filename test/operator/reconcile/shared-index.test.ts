@@ -1,6 +1,6 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectRef } from '../../../operator/src/client/api-client';
 import { SharedIndex } from '../../../operator/src/reconcile/shared-index';
 

@@ -1,8 +1,7 @@
-import { owned } from '../../../constructs/core/owned';
+import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { Contests } from '../../../operator/src/reconcile/contests';
-import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
-import type { SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
+import { reconcileShared, type SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
 import { Harness, NAMESPACE } from './harness';
 
 export const { Service } = owned;

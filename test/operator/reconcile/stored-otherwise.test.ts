@@ -1,5 +1,5 @@
-import { owned } from '../../../constructs/core/owned';
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { refusalOf } from '../support/memory-requests';
 import { Harness, ref, rolledOut } from './harness';

@@ -1,5 +1,5 @@
-import { owned } from '../../../constructs/core/owned';
-import type { AnyKind } from '../../../constructs/core/kind';
+import { owned } from '../../../constructs/kube/resource-type';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { DemoMicroService, HelloApp } from '../../../constructs/kinds';
 import { Harness, ref, rolledOut } from './harness';
 

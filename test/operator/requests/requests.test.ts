@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import { owned } from '../../../constructs/core/owned';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
 import {
   CronTab,
   DemoMicroService,
@@ -9,8 +9,7 @@ import {
   SampleResource,
 } from '../../../constructs/kinds';
 import { rolledOut, ref } from '../reconcile/harness';
-import { refusalOf, conflict } from '../support/memory-requests';
-import type { MemoryRequest } from '../support/memory-requests';
+import { conflict, refusalOf, type MemoryRequest } from '../support/memory-requests';
 import { TracedLife } from './traced-life';
 
 // A change of these snapshots is a change of what the operator does to a cluster. A move or a rename must leave them as they are. Those of the kinds

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { AnyKind } from '../../../constructs/core/kind';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { RunningController } from '../controller/running-controller';
-import type { RunningControllerOptions } from '../controller/running-controller';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
+import { RunningController, type RunningControllerOptions } from '../controller/running-controller';
 import { ref } from '../reconcile/harness';
 import type { MemoryApiServer } from '../support/memory-api-server';
 import type { MemoryRequest } from '../support/memory-requests';

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import type { SeenRequest } from './fake-api-server';
-import { FakeApiServer, json, status } from './fake-api-server';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
+import { FakeApiServer, json, status, type SeenRequest } from './fake-api-server';
 
 /** The type that the fake cluster serves. */
 export const CONFIG_MAPS: ResourceType = {

@@ -1,14 +1,10 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type * as api from '../../../operator/src/client/api-client';
-import { applied, FieldConflict } from './memory-managed-fields';
-import type { Writer } from './memory-managed-fields';
-import type { JsonPatchOperation } from './memory-patch';
-import { jsonPatch, mergePatch } from './memory-patch';
-import { conflict, line, notFound, refusalOf } from './memory-requests';
-import type { MemoryRequest } from './memory-requests';
-import { MemoryStore } from './memory-store';
-import type { Body } from './memory-store';
+import { FieldConflict, applied, type Writer } from './memory-managed-fields';
+import { jsonPatch, mergePatch, type JsonPatchOperation } from './memory-patch';
+import { conflict, line, notFound, refusalOf, type MemoryRequest } from './memory-requests';
+import { MemoryStore, type Body } from './memory-store';
 import { wireCopy } from './wire-copy';
 
 /**

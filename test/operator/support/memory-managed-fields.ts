@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject } from '../../../constructs/core/kube-object';
-import type { FieldsV1, Steps } from './memory-field-set';
-import { fieldsV1, merged, pathsIn, pathsOf, removeAt, valueOf } from './memory-field-set';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { fieldsV1, merged, pathsIn, pathsOf, removeAt, valueOf, type FieldsV1, type Steps } from './memory-field-set';
 import { wireCopy } from './wire-copy';
 
 /** One entry of `metadata.managedFields`. */

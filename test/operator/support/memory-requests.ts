@@ -1,7 +1,6 @@
 import type { ObjectRef } from '../../../operator/src/client/api-client';
-import type { ApiStatus } from '../../../operator/src/client/errors';
-import { ApiError } from '../../../operator/src/client/errors';
-import type { ResourceType } from '../../../constructs/core/resource-type';
+import { ApiError, type ApiStatus } from '../../../operator/src/client/errors';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
 
 /** One request as the server saw it. */
 export interface MemoryRequest {

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject, OwnerReference } from '../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../constructs/core/resource-type';
-import { typeKey } from '../../../constructs/core/resource-type';
+import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ObjectCache } from '../../../operator/src/cache/object-cache';
 import type { DeleteOptions, ObjectRef } from '../../../operator/src/client/api-client';
 import { setDefaults } from './memory-defaults';
-import { entriesOf, updated, withEntries } from './memory-managed-fields';
-import type { Writer } from './memory-managed-fields';
+import { entriesOf, updated, withEntries, type Writer } from './memory-managed-fields';
 import { conflict, notFound, refusalOf } from './memory-requests';
 import { wireCopy } from './wire-copy';
 

@@ -3,12 +3,14 @@ import { CertificateAuthority } from '../../../local/plane/certificates';
 import { createLogger } from '../../../operator/src/runtime/logger';
 import { OperatorMetrics } from '../../../operator/src/runtime/metrics';
 import { ConversionMetrics } from '../../../operator/src/webhook/conversion-metrics';
-import { startConversionServer } from '../../../operator/src/webhook/conversion-server';
-import type { ConversionServer, ConversionServerOptions } from '../../../operator/src/webhook/conversion-server';
-import { Shop } from '../../constructs/core/versions-kind';
+import {
+  startConversionServer,
+  type ConversionServer,
+  type ConversionServerOptions,
+} from '../../../operator/src/webhook/conversion-server';
+import { Shop } from '../../constructs/kind/versions-kind';
 import { CertificateDirectory } from './certificates';
-import { ask } from './https-client';
-import type { Answer, Question } from './https-client';
+import { ask, type Answer, type Question } from './https-client';
 
 const directory = new CertificateDirectory();
 const logger = createLogger({ level: 'silent' });

@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { review, reviewRequestOf } from '../../../operator/src/webhook/review';
-import { Shop } from '../../constructs/core/versions-kind';
+import { Shop } from '../../constructs/kind/versions-kind';
 
 function shop(version: string, spec: unknown, name = 'corner'): KubeObject {
   return { apiVersion: `test.example.com/${version}`, kind: 'Shop', metadata: { name, namespace: 'default' }, spec };

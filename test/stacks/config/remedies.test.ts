@@ -1,10 +1,12 @@
-import type * as UnknownFields from '../../../constructs/core/unknown-fields';
+import type * as UnknownFields from '../../../constructs/kind/schema/structural-schema';
 import { ConfigError } from '../../../stacks/config';
 import { SSH_KEY, cluster, config } from './parsed';
 
 // In other words than its own: what it says must not decide what there is to do.
-jest.mock('../../../constructs/core/unknown-fields', () => {
-  const { unknownFields } = jest.requireActual<typeof UnknownFields>('../../../constructs/core/unknown-fields');
+jest.mock('../../../constructs/kind/schema/structural-schema', () => {
+  const { unknownFields } = jest.requireActual<typeof UnknownFields>(
+    '../../../constructs/kind/schema/structural-schema',
+  );
   const reworded: typeof unknownFields = (...args) =>
     unknownFields(...args).map((problem) => ({ ...problem, message: 'nobody knows it' }));
   return { unknownFields: reworded };

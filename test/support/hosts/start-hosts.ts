@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ObjectKeyRef } from '../../../constructs/core/reads';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { startGuarded } from './guarded';
 import { startLab, type Lab, type Link } from './lab';
 import { NamespacedHost } from './namespaced-host';

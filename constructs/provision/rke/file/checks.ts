@@ -1,5 +1,5 @@
-import type { Problem } from '../../../core/errors';
-import { isObject } from '../../../core/is-object';
+import type { Problem } from '../../../kube/errors';
+import { isObject } from '../../../kube/kube-object';
 import { versionProblem } from '../versions';
 import type { FileNode } from './nodes';
 

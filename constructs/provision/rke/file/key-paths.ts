@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/is-object';
+import { isObject } from '../../../kube/kube-object';
 import { CLUSTER_KEY_PATH } from '../layout';
 import type { Document, DocumentObject } from '../yaml-text';
 

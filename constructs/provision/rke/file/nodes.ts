@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Problem } from '../../../core/errors';
-import { isObject } from '../../../core/is-object';
-import { host, ipAddress, linuxUser, nodeName } from '../../config/cluster-fields';
-import { MAX_NODES, nodeRole } from '../../config/cluster-node';
+import type { Problem } from '../../../kube/errors';
+import { isObject } from '../../../kube/kube-object';
+import { host, ipAddress, linuxUser, nodeName } from '../../../kinds/cluster-fields';
+import { MAX_NODES, nodeRole } from '../../../kinds/cluster-node';
 import type { NodeRole } from '../../cluster-input';
 
 /** A machine that a cluster.yml names. */

@@ -1,12 +1,10 @@
-import type { Problem } from '../../../core/errors';
+import type { Problem } from '../../../kube/errors';
 import type { Document, DocumentObject } from '../yaml-text';
 import { configProblems, configWarnings } from './checks';
 import { clusterRules } from './cluster-rules';
-import type { FileBastion, FileNode } from './nodes';
-import { machinesOf } from './nodes';
+import { machinesOf, type FileBastion, type FileNode } from './nodes';
 import type { PathOptions } from './paths';
-import type { FoundSecret, ReferencedFile } from './walk';
-import { Walk } from './walk';
+import { Walk, type FoundSecret, type ReferencedFile } from './walk';
 
 /** How a cluster.yml is read. */
 export interface ReadOptions extends PathOptions {

@@ -1,9 +1,7 @@
-import type { Problem } from '../../../core/errors';
-import { isObject } from '../../../core/is-object';
-import type { Document } from '../yaml-text';
-import { REDACTED } from '../yaml-text';
-import type { PathOptions } from './paths';
-import { resolvePath } from './paths';
+import type { Problem } from '../../../kube/errors';
+import { isObject } from '../../../kube/kube-object';
+import { REDACTED, type Document } from '../yaml-text';
+import { resolvePath, type PathOptions } from './paths';
 import type { Fields, FilePurpose, Rule, SecretKind } from './rules';
 
 /** A file that RKE is to read, and that must be looked at before. */

@@ -1,6 +1,6 @@
 import type { Node, RkeInput } from '../../../../constructs/provision';
-import { nodes as nodesSchema } from '../../../../constructs/provision/config/cluster-node';
-import { rkeOptions } from '../../../../constructs/provision/config/cluster-rke';
+import { nodes as nodesSchema } from '../../../../constructs/kinds/cluster-node';
+import { rkeOptions } from '../../../../constructs/kinds/cluster-options';
 
 /** A machine with its defaults. */
 export function node(fields: Readonly<Record<string, unknown>> = {}): Node {

@@ -6,18 +6,21 @@ import {
   MicroServiceDeploy,
   SampleResource,
 } from '../../../../constructs/kinds';
-import type { AnyKind, KindObject, KindSpec } from '../../../../constructs/core/kind';
-import type { KubeObject, ObjectMeta } from '../../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../../constructs/core/resource-type';
-import { kubectl, useControlPlane, waitFor } from '../../../../local/testing';
-import type { KubectlResult, TestControlPlane } from '../../../../local/testing';
+import type { AnyKind, KindObject, KindSpec } from '../../../../constructs/kind/kind';
+import type { KubeObject, ObjectMeta } from '../../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../../constructs/kube/resource-type';
+import {
+  kubectl,
+  useControlPlane,
+  waitFor,
+  type KubectlResult,
+  type TestControlPlane,
+} from '../../../../local/testing';
 import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
 import type { ApiClient, ObjectRef } from '../../../../operator/src/client/api-client';
 import type { PlatformOperator } from '../../../../constructs/platform';
-import { installPlatform } from './install-platform';
-import type { InstalledPlatform } from './install-platform';
-import { whenChanged } from './when-changed';
-import type { Watched } from './when-changed';
+import { installPlatform, type InstalledPlatform } from './install-platform';
+import { whenChanged, type Watched } from './when-changed';
 
 /** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
 const patienceMs = 60_000;

@@ -1,5 +1,5 @@
-import type { CommonStatus } from '../../../../constructs/core/kind';
-import type { Condition, KubeObject } from '../../../../constructs/core/kube-object';
+import type { CommonStatus } from '../../../../constructs/kind/kind';
+import type { Condition, KubeObject } from '../../../../constructs/kube/kube-object';
 
 /** A condition of an object, if it has it. */
 export function condition(object: KubeObject, type: string): Condition | undefined {

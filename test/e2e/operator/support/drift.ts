@@ -1,6 +1,6 @@
-import { MANAGED_BY_LABEL } from '../../../../constructs/core/envelope';
-import type { AnyKind } from '../../../../constructs/core/kind';
-import { owned } from '../../../../constructs/core/owned';
+import { MANAGED_BY_LABEL } from '../../../../constructs/kube/envelope';
+import type { AnyKind } from '../../../../constructs/kind/kind';
+import { owned } from '../../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../../../../operator/src/client/api-client';
 import type { Bench } from './bench';
 import { ready } from './conditions';

@@ -1,9 +1,7 @@
-import { childTypes } from '../../../../constructs/core/kind';
-import type { AnyKind } from '../../../../constructs/core/kind';
-import type { KubeObject } from '../../../../constructs/core/kube-object';
+import { childTypes, type AnyKind } from '../../../../constructs/kind/kind';
+import type { KubeObject } from '../../../../constructs/kube/kube-object';
 import { refOf } from '../../../../operator/src/reconcile/object-ref';
-import { expectedChildren } from '../../../../operator/testing';
-import type { ExpectedChild } from '../../../../operator/testing';
+import { expectedChildren, type ExpectedChild } from '../../../../operator/testing';
 import type { Bench } from './bench';
 
 /** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */

@@ -1,6 +1,5 @@
-import type { AnyKind } from '../../../../constructs/core/kind';
-import { waitFor } from '../../../../local/testing';
-import type { TestControlPlane } from '../../../../local/testing';
+import type { AnyKind } from '../../../../constructs/kind/kind';
+import { waitFor, type TestControlPlane } from '../../../../local/testing';
 import { runOperator } from '../../../../operator/src/operator';
 import { createLogger } from '../../../../operator/src/runtime/logger';
 import { OperatorMetrics } from '../../../../operator/src/runtime/metrics';

@@ -1,5 +1,4 @@
-import { owned } from '../../../../constructs/core/owned';
-import type { WorkloadObject } from '../../../../constructs/core/owned';
+import { owned, type WorkloadObject } from '../../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../../../../operator/src/client/api-client';
 import type { Bench } from './bench';
 

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ResourceType } from '../../../../constructs/core/resource-type';
+import type { ResourceType } from '../../../../constructs/kube/resource-type';
 import { waitFor } from '../../../../local/testing';
 import type { ApiClient } from '../../../../operator/src/client/api-client';
 

@@ -1,5 +1,5 @@
-import { MANAGED_BY_LABEL } from '../../../../constructs/core/envelope';
-import { owned } from '../../../../constructs/core/owned';
+import { MANAGED_BY_LABEL } from '../../../../constructs/kube/envelope';
+import { owned } from '../../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../../constructs/kinds';
 import { all, changes, deletes, edits, editsDeployment, loses, makes } from '../acts';
 import type { Life } from '../life';

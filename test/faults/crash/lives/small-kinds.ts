@@ -1,4 +1,4 @@
-import { owned } from '../../../../constructs/core/owned';
+import { owned } from '../../../../constructs/kube/resource-type';
 import { CronTab, DemoMicroService, Foo, HelloApp, SampleResource } from '../../../../constructs/kinds';
 import { changes, deletes, edits, editsDeployment, loses, makes, scales, scalesDeployment } from '../acts';
 import type { Life } from '../life';

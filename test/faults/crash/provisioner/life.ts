@@ -1,9 +1,8 @@
-import type { KubeObject } from '../../../../constructs/core/kube-object';
-import { owned } from '../../../../constructs/core/owned';
+import type { KubeObject } from '../../../../constructs/kube/kube-object';
+import { owned } from '../../../../constructs/kube/resource-type';
 import type { Hosts } from '../../../support/hosts';
 import { rkeSpec } from '../../../e2e/provisioner/rke-world';
-import { Cluster, condition, Kubeconfig, STATE } from '../../../e2e/provisioner/world';
-import type { ProvisionerWorld } from '../../../e2e/provisioner/world';
+import { Cluster, Kubeconfig, STATE, condition, type ProvisionerWorld } from '../../../e2e/provisioner/world';
 import type { CrashingOperator } from '../crashing-operator';
 
 /** Of this process alone: RKE's folders for runs are this machine's. */

@@ -1,24 +1,18 @@
-import type { CommonStatus } from '../../../../constructs/core/kind';
-import type { KubeObject } from '../../../../constructs/core/kube-object';
-import { Cluster, Kubeconfig } from '../../../e2e/provisioner/world';
-import type { ProvisionerWorld } from '../../../e2e/provisioner/world';
+import type { CommonStatus } from '../../../../constructs/kind/kind';
+import type { KubeObject } from '../../../../constructs/kube/kube-object';
+import { Cluster, Kubeconfig, type ProvisionerWorld } from '../../../e2e/provisioner/world';
 import { OperatorProcess } from '../../../../operator/testing';
 import type { Hosts } from '../../../support/hosts';
 import type { RkeStandIn } from '../../../support/rke';
 import { long } from '../../form';
 import type { Choice } from '../choices';
 import { CrashingOperator } from '../crashing-operator';
-import { pointsText } from '../crash-point';
-import type { CrashPoint } from '../crash-point';
+import { pointsText, type CrashPoint } from '../crash-point';
 import { killWithDescendants } from '../descendants';
-import { LifeCutShort } from '../live-through';
-import type { LifeStory } from '../live-through';
-import { snapshotOf } from '../snapshot';
-import type { Snapshot } from '../snapshot';
-import { CLUSTER, clusterLife, settleCluster } from './life';
-import type { ClusterStage, ClusterStanding } from './life';
-import { effectsIn, overlaps } from './rke-log';
-import type { RkeLog } from './rke-log';
+import { LifeCutShort, type LifeStory } from '../live-through';
+import { snapshotOf, type Snapshot } from '../snapshot';
+import { CLUSTER, clusterLife, settleCluster, type ClusterStage, type ClusterStanding } from './life';
+import { effectsIn, overlaps, type RkeLog } from './rke-log';
 
 /** Where Clusters live. */
 export interface ClusterScene {

@@ -1,7 +1,6 @@
-import type { ApiClient, ObjectRef } from '../../../../../operator/src';
-import { ApiError } from '../../../../../operator/src';
-import type { ResourceType } from '../../../../../constructs/core/resource-type';
-import type { KubeObject } from '../../../../../constructs/core/kube-object';
+import { ApiError, type ApiClient, type ObjectRef } from '../../../../../operator/src';
+import type { ResourceType } from '../../../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 
 interface DiscoveredResource {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { KubeObject } from '../../../../../constructs/core/kube-object';
+import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 import type { ProviderPackage } from '../../provider';
 import { type Plain, type Values, plainValues, without } from '../../values';
 import { type ObjectStore, kubernetesProvider } from '.';

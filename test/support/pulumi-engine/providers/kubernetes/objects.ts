@@ -1,8 +1,7 @@
-import { ApiError } from '../../../../../operator/src';
-import type { ApiClient } from '../../../../../operator/src';
+import { ApiError, type ApiClient } from '../../../../../operator/src';
 import { refOf } from '../../../../../operator/src/reconcile/object-ref';
-import type { KubeObject } from '../../../../../constructs/core/kube-object';
-import type { ResourceType } from '../../../../../constructs/core/resource-type';
+import type { KubeObject } from '../../../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../../../constructs/kube/resource-type';
 import { PartialError } from '../../errors';
 import { keepAt } from '../../property-path';
 import type { CreateRequest, DeleteRequest, ProviderRequest, UpdateRequest } from '../../provider';

@@ -1,6 +1,6 @@
 import type { ApiClient, ObjectRef } from '../../../../../operator/src';
-import type { ResourceType } from '../../../../../constructs/core/resource-type';
-import type { KubeObject } from '../../../../../constructs/core/kube-object';
+import type { ResourceType } from '../../../../../constructs/kube/resource-type';
+import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 
 /** Whether an object is as it should be: `true`, or what is missing. Undefined object: it is not there. */
 export type Readiness = (object: KubeObject | undefined) => true | string;

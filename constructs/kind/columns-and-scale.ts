@@ -1,0 +1,130 @@
+import type { Problem } from '../kube/errors';
+import { isObject } from '../kube/kube-object';
+import { withoutTexts, type CelRule } from './schema/cel';
+import { nodeProblems } from './schema/cel-cost';
+import type { Schema } from './schema/nodes';
+
+/** A column of `kubectl get`. `Ready` and `Age` are added to every kind's own. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  /** A JSON path such as `.spec.image`. */
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** 0 shows always, more only with `-o wide`. @default 0 */
+  readonly priority?: number;
+}
+
+/** The paths behind the `scale` subresource. */
+export interface ScaleSubresource {
+  /** An integer field below `.spec.`. */
+  readonly specReplicasPath: string;
+  /** An integer field below `.status.`. */
+  readonly statusReplicasPath: string;
+  /** Where the selector stands as a string, below `.status.` or `.spec.`; autoscalers need it. */
+  readonly labelSelectorPath?: string;
+}
+
+/** What of a kind's definition points into its schema. */
+interface SchemaPointers {
+  readonly columns?: readonly PrinterColumn[];
+  readonly scale?: ScaleSubresource;
+  readonly rules?: readonly CelRule[];
+}
+
+/** Paths into a schema that lead nowhere, and rules on the object as a whole that the server would refuse. */
+export function pointerProblems(pointers: SchemaPointers, spec: Schema, status: Schema): Problem[] {
+  const root = { type: 'object', properties: { metadata: METADATA, spec, status: { type: 'object', ...status } } };
+  const problems: Problem[] = [];
+  pointers.columns?.forEach(({ name, jsonPath }, i) => {
+    if (leadsSomewhere(root, jsonPath)) return;
+    const path = `columns[${i}].jsonPath`;
+    problems.push({ path, message: `${jsonPath} of the column ${name} is no field; write a path such as .spec.image` });
+  });
+  problems.push(...scaleProblems(root, pointers.scale));
+  const { rules = [] } = pointers;
+  const seen = { ...root, properties: { ...root.properties, metadata: METADATA_OF_RULES } };
+  const node = { ...seen, 'x-kubernetes-validations': rules };
+  for (const { path, message } of nodeProblems({ node, path: '', above: [] })) {
+    problems.push({ path: path === '' ? 'rules' : path.slice(1), message });
+  }
+  problems.push(...rules.flatMap(metadataProblems));
+  return problems;
+}
+
+/** What rules see of metadata, and nothing else. The server bounds names by itself. Source: KEP-2876, "Metadata". */
+const NAMES: Readonly<Record<string, Schema>> = {
+  name: { type: 'string', maxLength: 253 },
+  generateName: { type: 'string', maxLength: 253 },
+};
+const METADATA_OF_RULES: Schema = { type: 'object', properties: NAMES };
+
+/** What a path from the root can reach besides spec and status. Source: ObjectMeta of `meta/v1`, without its lists of objects. */
+const METADATA: Schema = {
+  type: 'object',
+  properties: {
+    ...NAMES,
+    namespace: { type: 'string' },
+    uid: { type: 'string' },
+    resourceVersion: { type: 'string' },
+    generation: { type: 'integer', format: 'int64' },
+    creationTimestamp: { type: 'string', format: 'date-time' },
+    deletionTimestamp: { type: 'string', format: 'date-time' },
+    deletionGracePeriodSeconds: { type: 'integer', format: 'int64' },
+    finalizers: { type: 'array', items: { type: 'string' } },
+    labels: { type: 'object', additionalProperties: { type: 'string' } },
+    annotations: { type: 'object', additionalProperties: { type: 'string' } },
+  },
+};
+
+/** What a rule on the object as a whole reads of metadata that the server does not show it. */
+function metadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
+  return [rule, messageExpression].flatMap((expression) => {
+    const read = withoutTexts(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
+    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAMES, field) ? [] : [field])));
+    return [...hidden].map((field) => ({
+      path: 'rules',
+      message: `${expression} reads metadata.${field}, and of metadata the server shows rules only name and generateName; have the rule read a field of the spec instead`,
+    }));
+  });
+}
+
+/** Fields that every status has once the kind is defined. */
+const COMMON_STATUS = /^[.]status[.](conditions|observedGeneration)\b/;
+
+function leadsSomewhere(root: Schema, jsonPath: string): boolean {
+  if (COMMON_STATUS.test(jsonPath)) return true;
+  // Filters and indexes are left to the server.
+  if (/[[*@?]/.test(jsonPath)) return jsonPath.startsWith('.');
+  return nodeAt(root, jsonPath) !== undefined;
+}
+
+/** The server looks only at where such a path begins. One that leads nowhere would scale nothing, without a word. */
+function scaleProblems(root: Schema, scale: ScaleSubresource | undefined): Problem[] {
+  if (scale === undefined) return [];
+  const wanted: readonly (readonly [keyof ScaleSubresource, prefixes: readonly string[], type: string])[] = [
+    ['specReplicasPath', ['.spec.'], 'integer'],
+    ['statusReplicasPath', ['.status.'], 'integer'],
+    ['labelSelectorPath', ['.spec.', '.status.'], 'string'],
+  ];
+  return wanted.flatMap(([key, prefixes, type]) => {
+    const path = scale[key];
+    if (path === undefined) return [];
+    if (prefixes.some((prefix) => path.startsWith(prefix)) && nodeAt(root, path)?.type === type) return [];
+    const message = `${path} must lead to a field of type ${type} below ${prefixes.join(' or ')}`;
+    return [{ path: `scale.${key}`, message }];
+  });
+}
+
+function nodeAt(root: Schema, jsonPath: string): Schema | undefined {
+  if (!jsonPath.startsWith('.')) return undefined;
+  let node: Schema | undefined = root;
+  for (const key of jsonPath.slice(1).split('.')) {
+    const { properties, additionalProperties } = node;
+    const next: unknown =
+      isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    if (!isObject(next)) return undefined;
+    node = next;
+  }
+  return node;
+}

@@ -1,0 +1,159 @@
+import type { Problem } from '../kube/errors';
+import type { JsonObject } from '../kube/kube-object';
+import { nameProblem } from '../kube/names';
+import type { ObjectKeyRef } from './reads';
+import type { ResourceType } from '../kube/resource-type';
+
+/** Whether an effect brings about what an object asks for, or takes it away when the object is deleted. */
+export type EffectPhase = 'apply' | 'remove';
+
+/**
+ * Digests of what stands outside the object. An effect's input gets no closer to a secret than this.
+ *
+ * Errors: each throws when the value does not stand there; the effect then waits until it does.
+ */
+export interface InputReader {
+  /** SHA-256, in hex, of one value of a Secret or ConfigMap that the kind's `reads` name, decoded. */
+  readonly digest: (type: ResourceType, ref: ObjectKeyRef) => string;
+  /** SHA-256, in hex, of a file that the effect's `files` name. */
+  readonly fileDigest: (path: string) => string;
+}
+
+/**
+ * Something that is done outside the Kubernetes API for an object: `rke up`, steps on machines over SSH, a probe. The declaration is
+ * data; what is to be done on which machine is the business of the plan that it names, and carrying it out that of a provisioner.
+ *
+ * Guarantees:
+ * - An effect runs when `when` holds and the hash of its input differs from that of its last success; with `everySeconds` it
+ *   also runs again after that time. Nothing changed = nothing run, after a restart too.
+ * - One effect at a time per object, in the order of the declaration; the next waits for the success of the one before.
+ * - At most `maxAttempts` runs per input (and per period, with `everySeconds`), with exponential backoff between them; then the object
+ *   is `Stalled` until its spec, something it reads, or the annotation `kindred.dev/reconcile-at` changes. This holds for removal as
+ *   well, which `kindred.dev/force-remove: "true"` skips.
+ * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run only then, before the
+ *   finalizer is dropped, and also when the last run of `apply` failed halfway.
+ * - Inputs, steps, logs, events and status hold no secret: secrets are named by reference, and travel over stdin.
+ *
+ * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan can be repeated: it looks first, and what it
+ * has done it finds done. What must outlast a run stands in a marker on the machine or in a Secret.
+ *
+ * Caveats: an effect under way is not stopped by a change of the spec; the change is taken up after it. One that still waits for its turn is
+ * asked for anew, and goes behind those that wait. A stopping process finishes the
+ * step under way and starts no other.
+ */
+export interface Effect<Self> {
+  /** Names the effect within its kind, in status, metrics and messages: a DNS label. */
+  readonly name: string;
+  readonly phase: EffectPhase;
+  /** The plan that carries the input out, for example `rke.up`: what a provisioner must know. */
+  readonly plan: string;
+  /** @default always */
+  readonly when?: (self: Self) => boolean;
+  /** All that the plan needs to know, as JSON; undefined fields are left out. Its hash decides whether the effect must run again. */
+  readonly input: (self: Self, read: InputReader) => Readonly<Record<string, unknown>>;
+  /** Files, below the directory that the operator is configured with, whose content is part of the input. @default none */
+  readonly files?: (self: Self) => readonly string[];
+  /** How long one run may take, all steps together. At most a day. */
+  readonly timeoutSeconds: number;
+  readonly maxAttempts: (self: Self) => number;
+  /** Run again after so long though nothing changed: for probes. @default never */
+  readonly everySeconds?: number;
+  /** One of the kind's own condition types: True while the last run of what is asked for now succeeded. @default none */
+  readonly condition?: string;
+}
+
+/** An effect of one object, as plain data: what a provisioner queues, hashes and hands to the plan. */
+export interface EffectRun {
+  readonly name: string;
+  readonly phase: EffectPhase;
+  readonly plan: string;
+  readonly input: JsonObject;
+  readonly timeoutSeconds: number;
+  readonly maxAttempts: number;
+  readonly everySeconds?: number;
+}
+
+/** The effects of a phase that concern `self`, in the order of the declaration. */
+export function effectsOf<Self>(
+  effects: readonly Effect<Self>[],
+  self: Self,
+  phase: EffectPhase,
+): readonly Effect<Self>[] {
+  return effects.filter((effect) => effect.phase === phase && (effect.when?.(self) ?? true));
+}
+
+/**
+ * An effect of `self` with its input.
+ *
+ * @throws TypeError when the input is no JSON or `maxAttempts` is no positive integer; whatever `read` throws
+ */
+export function effectRun<Self>(effect: Effect<Self>, self: Self, read: InputReader): EffectRun {
+  const { name, phase, plan, timeoutSeconds, everySeconds } = effect;
+  const maxAttempts = effect.maxAttempts(self);
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1) {
+    throw new TypeError(`the effect "${name}" may be attempted ${maxAttempts} times; give an integer of at least 1`);
+  }
+  const written = effect.input(self, read);
+  const input = JSON.parse(JSON.stringify(written)) as JsonObject;
+  checkJson(written, `the input of the effect "${name}"`);
+  return {
+    ...{ name, phase, plan, input, timeoutSeconds, maxAttempts },
+    ...(everySeconds === undefined ? {} : { everySeconds }),
+  };
+}
+
+/** What is not JSON would be changed or lost on its way to the plan, and its hash would lie. */
+function checkJson(value: unknown, path: string): void {
+  const plain = value === null || ['string', 'boolean', 'undefined'].includes(typeof value) || Number.isFinite(value);
+  if (plain) return;
+  if (typeof value !== 'object' || !isPlain(value)) {
+    throw new TypeError(`${path} is no JSON; give strings, numbers, booleans, lists and plain objects`);
+  }
+  for (const [key, item] of Object.entries(value)) checkJson(item, `${path}.${key}`);
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+}
+
+const PLAN = /^[a-z][a-z0-9]*([.][a-z][a-z0-9-]*)+$/;
+const DAY_SECONDS = 86_400;
+const LEAST_PERIOD_SECONDS = 10;
+
+/** What is wrong with a kind's effects. */
+export function effectProblems(
+  effects: readonly Effect<never>[],
+  { hasFinalizer, conditionTypes }: { readonly hasFinalizer: boolean; readonly conditionTypes: readonly string[] },
+): Problem[] {
+  const problems: Problem[] = [];
+  const names = new Set<string>();
+  effects.forEach((effect, i) => {
+    const check = (ok: boolean, field: string, message: string): void => {
+      if (!ok) problems.push({ path: `effects[${String(i)}].${field}`, message });
+    };
+    const { name, phase, plan, timeoutSeconds, everySeconds = DAY_SECONDS, condition } = effect;
+    const problem = nameProblem(name, { format: 'dns-label' });
+    check(problem === undefined, 'name', problem ?? '');
+    check(!names.has(name), 'name', `"${name}" stands twice`);
+    names.add(name);
+    check(PLAN.test(plan), 'plan', `"${plan}" must be lower-case words joined by dots, such as rke.up`);
+    const declared = condition === undefined || conditionTypes.includes(condition);
+    check(declared, 'condition', `"${String(condition)}" is none of the kind's conditionTypes`);
+    const timely = Number.isInteger(timeoutSeconds) && timeoutSeconds >= 1 && timeoutSeconds <= DAY_SECONDS;
+    check(timely, 'timeoutSeconds', `${timeoutSeconds} must be an integer from 1 to ${DAY_SECONDS}`);
+    const seldom = Number.isInteger(everySeconds) && everySeconds >= LEAST_PERIOD_SECONDS;
+    check(seldom, 'everySeconds', `${everySeconds} must be an integer of at least ${LEAST_PERIOD_SECONDS}`);
+    check(
+      phase === 'apply' || effect.everySeconds === undefined,
+      'everySeconds',
+      'what is removed once is not removed again; leave it out',
+    );
+    check(
+      phase === 'apply' || hasFinalizer,
+      'phase',
+      'without a finalizer the object is gone before its removal could run; give the kind one',
+    );
+  });
+  return problems;
+}

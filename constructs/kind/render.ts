@@ -1,0 +1,210 @@
+import { ApiObject, App, Chart } from 'cdk8s';
+import type { Construct, IConstruct } from 'constructs';
+import { RenderError } from '../kube/errors';
+import type { AnyKind, KindObject } from './kind';
+import type { KubeObject, ObjectMeta } from '../kube/kube-object';
+import { nameProblem } from '../kube/names';
+import type { SharedChildren } from './kind-props';
+import { typeKey, type ResourceType } from '../kube/resource-type';
+import { describeObject, parseSpec } from './validate';
+
+/** A seeded field of a rendered child whose other writer stands among the children too. */
+export interface ActiveSeed {
+  readonly path: readonly string[];
+  /** See {@link Seed.keep}. */
+  readonly keep: (live: unknown) => boolean;
+}
+
+/** One rendered child. */
+export interface RenderedChild {
+  readonly type: ResourceType;
+  /** The child as its construct says it, seeded fields included. */
+  readonly manifest: KubeObject;
+  /** Fields to set at creation and to leave alone afterwards. */
+  readonly seeds: readonly ActiveSeed[];
+}
+
+/** The children that the objects of one kind share under one key. */
+export interface SharedKey {
+  readonly group: SharedChildren<never>;
+  readonly key: string;
+}
+
+/** Refuses to invent names: a generated one would be the same for every object of the kind. */
+class ChildrenChart extends Chart {
+  override generateObjectName(child: ApiObject): string {
+    throw new TypeError(`the ${child.kind} at ${child.node.path} needs a metadata.name`);
+  }
+}
+
+/**
+ * Renders the children of an object: the same bytes for the same kind and object, wherever it is called. Shared children are
+ * not among them, see {@link renderShared}.
+ *
+ * @param object an object of the kind; its spec's defaults need not be applied
+ * @throws InvalidObjectError when the spec does not fit the schema
+ * @throws RenderError when the kind renders a child it must not
+ */
+export function renderChildren(kind: AnyKind, object: KubeObject): readonly RenderedChild[] {
+  return renderTyped(kind, withDefaults(kind, object));
+}
+
+/**
+ * An object of a kind with its spec's defaults applied.
+ *
+ * @throws InvalidObjectError when the spec does not fit the schema
+ */
+export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): KindObject<K> {
+  return { ...object, spec: parseSpec(kind, object) } as KindObject<K>;
+}
+
+/** {@link renderChildren} of an object whose defaults are applied already. */
+export function renderTyped<K extends AnyKind>(kind: K, self: KindObject<K>): readonly RenderedChild[] {
+  const readable = withoutUnwrittenStatus(kind, self);
+  const manifests = synthesize(self, kind.owns, (scope) => {
+    kind.children(scope, readable);
+  });
+  return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, type, manifests) }));
+}
+
+/**
+ * The shared groups of a kind with the keys that an object names.
+ *
+ * @throws RenderError when a key is read from a status that only `observe` writes
+ */
+export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
+  const readable = withoutUnwrittenStatus(kind, self);
+  return kind.shared.map((group) => ({ group, key: group.key(readable) }));
+}
+
+/**
+ * Without effects, a status is written by `observe` alone, from the children: those that were rendered from it would be a function of themselves. It
+ * would be empty in `pulumi preview` and in a snapshot test, and on the server what an earlier version of the operator made of it.
+ *
+ * @returns the object, whose status throws when it is read
+ */
+function withoutUnwrittenStatus<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
+  if (kind.effects.length > 0) return self;
+  const readable: KubeObject = { ...(self as KubeObject) };
+  // Not enumerable, so that a copy of the object is no reading of its status.
+  Object.defineProperty(readable, 'status', {
+    enumerable: false,
+    get: () => {
+      const message =
+        "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec, " +
+        'or have an effect find out what they need';
+      throw new RenderError(describeObject(self), message);
+    },
+  });
+  return readable as KindObject<K>;
+}
+
+/** Renders the children that objects of a namespace share under a key: a function of the key alone. */
+export function renderShared(
+  kind: AnyKind,
+  group: SharedChildren<never>,
+  key: string,
+  namespace: string | undefined,
+): readonly RenderedChild[] {
+  const metadata: ObjectMeta = { name: `${group.name} "${key}"`, ...(namespace === undefined ? {} : { namespace }) };
+  const standIn = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
+  const manifests = synthesize(standIn, group.owns, (scope) => {
+    group.children(scope, key);
+  });
+  return manifests.map((child) => ({ ...child, seeds: [] }));
+}
+
+interface Synthesized {
+  readonly type: ResourceType;
+  readonly manifest: KubeObject;
+}
+
+function synthesize(
+  owner: KubeObject,
+  owns: readonly ResourceType[],
+  addChildren: (scope: Construct) => void,
+): readonly Synthesized[] {
+  const { namespace } = owner.metadata;
+  const subject = describeObject(owner);
+  const chart = new ChildrenChart(new App(), 'children', namespace === undefined ? {} : { namespace });
+  const seen = new Set<string>();
+  return manifestsOf(subject, chart, addChildren).map((manifest) => {
+    const type = ownedType(subject, owns, manifest);
+    checkIdentity(subject, namespace, type, manifest, seen);
+    return { type, manifest };
+  });
+}
+
+/** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
+function manifestsOf(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
+  try {
+    addChildren(chart);
+    refuseDependencies(subject, chart);
+    return chart.node
+      .findAll()
+      .filter((construct) => ApiObject.isApiObject(construct))
+      .map((construct) => construct.toJson() as KubeObject);
+  } catch (error) {
+    if (error instanceof RenderError) throw error;
+    throw new RenderError(subject, `its children cannot be rendered: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** `addDependency` orders what Pulumi and `cdk8s synth` write. The operator applies children in an order of its own, so it would mean nothing there. */
+function refuseDependencies(subject: string, chart: Chart): void {
+  for (const construct of chart.node.findAll()) {
+    const target = construct.node.dependencies.find((dependency) => !isOwnService(construct, dependency));
+    if (target === undefined) continue;
+    const message =
+      `it orders ${construct.node.path} after ${target.node.path} by addDependency(), which the operator does not follow; leave it out: ` +
+      'Kubernetes brings children together in any order';
+    throw new RenderError(subject, message);
+  }
+}
+
+/** The StatefulSet of cdk8s-plus adds this dependency itself. Kubernetes needs no such order: its pods wait for no Service. */
+function isOwnService(construct: IConstruct, dependency: IConstruct): boolean {
+  const set: (IConstruct & { readonly service?: unknown }) | undefined = construct.node.scope;
+  return ApiObject.isApiObject(construct) && construct.kind === 'StatefulSet' && set?.service === dependency;
+}
+
+function ownedType(subject: string, owns: readonly ResourceType[], manifest: KubeObject): ResourceType {
+  const type = owns.find(({ apiVersion, kind }) => manifest.apiVersion === apiVersion && manifest.kind === kind);
+  if (type !== undefined) return type;
+  throw new RenderError(
+    subject,
+    `it renders ${typeKey(manifest)} "${manifest.metadata.name}", which its kind does not own; add the type to \`owns\``,
+  );
+}
+
+function checkIdentity(
+  subject: string,
+  namespace: string | undefined,
+  type: ResourceType,
+  manifest: KubeObject,
+  seen: Set<string>,
+): void {
+  const { name, namespace: actual } = manifest.metadata;
+  const problem = nameProblem(name, { format: 'dns-subdomain' });
+  if (problem !== undefined) throw new RenderError(subject, `a ${type.kind}'s name is not valid: ${problem}`);
+  if (type.scope === 'Namespaced' && actual !== namespace) {
+    throw new RenderError(subject, `${type.kind} "${name}" stands in namespace "${actual ?? ''}", not in its owner's`);
+  }
+  const id = `${typeKey(type)}/${name}`;
+  if (seen.has(id)) throw new RenderError(subject, `it renders ${type.kind} "${name}" twice`);
+  seen.add(id);
+}
+
+function activeSeeds(kind: AnyKind, type: ResourceType, siblings: readonly Synthesized[]): readonly ActiveSeed[] {
+  return kind.seeds
+    .filter((seed) => isType(seed.of, type) && siblings.some((sibling) => isType(seed.writer, sibling.type)))
+    .map(({ path, keep = () => true }) => ({ path, keep }));
+}
+
+function isType(a: ResourceType, b: ResourceType): boolean {
+  return a === b || typeKey(a) === typeKey(b);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

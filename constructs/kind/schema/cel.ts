@@ -1,0 +1,171 @@
+import type { z } from 'zod';
+
+/**
+ * A validation rule in CEL that the API server evaluates.
+ * Source: KEP-2876, `x-kubernetes-validations`.
+ */
+export interface CelRule {
+  /** The expression; `self` is the value the rule stands on, `oldSelf` its value before (transition rules). */
+  readonly rule: string;
+  /** What the user reads when the rule is false. */
+  readonly message: string;
+  /** An expression that yields the message; the server prefers it over `message`. */
+  readonly messageExpression?: string;
+  /** Which field the error names, for example `.spec.version`. */
+  readonly fieldPath?: string;
+  /** @default 'FieldValueInvalid' */
+  readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  /** Also evaluate a transition rule on creation, with `oldSelf` optional. @default false */
+  readonly optionalOldSelf?: boolean;
+}
+
+/** A CEL rule with the message that a violation shows. */
+export function cel(rule: string, message: string, options: Omit<CelRule, 'rule' | 'message'> = {}): CelRule {
+  return Object.freeze({ rule, message, ...options });
+}
+
+/** The keyword under which CEL rules stand in a CRD's schema. Source: KEP-2876. */
+const VALIDATIONS = 'x-kubernetes-validations';
+
+/**
+ * Adds a CEL rule to a field. Rules accumulate: those already on the schema, or on what it wraps (`optional`, `default`,
+ * `nullable`), stay in front.
+ *
+ * The API server evaluates the rule on every write; with `check` zod refuses the same values at synth, with the same message and,
+ * if the rule has a `fieldPath`, on the same field. As on the server, an absent or null value is not checked.
+ *
+ * @param check whether a value keeps the rule; transition rules (`oldSelf`) have none. Of a rule on a whole spec that has none, nobody knows
+ * whether an empty spec keeps it, so the CRD requires the spec
+ */
+export function withRule<S extends z.ZodType>(schema: S, rule: CelRule, check?: (value: z.output<S>) => boolean): S {
+  const checked = check === undefined ? schema : refined(schema, rule, check);
+  return withMeta(checked, { [VALIDATIONS]: [...rulesOf(schema), rule] });
+}
+
+/**
+ * A field that cannot be changed once it is set.
+ *
+ * Caveat: the server compares only when the field stands both before and after; an optional field can still be added or removed.
+ * Make it required, or put a rule on its parent: `has(self.x) == has(oldSelf.x)`.
+ */
+export function immutable<S extends z.ZodType>(schema: S, message = 'cannot be changed once it is set'): S {
+  return withRule(schema, cel('self == oldSelf', message));
+}
+
+/** Adds metadata that lands in the CRD's schema, besides what the schema carries already. */
+export function withMeta<S extends z.ZodType>(schema: S, meta: Readonly<Record<string, unknown>>): S {
+  return schema.meta({ ...meta });
+}
+
+/** Refinements that a keyword or a rule of the schema repeats for the server; that rule, or undefined for a keyword. */
+const mirrored = new WeakMap<object, CelRule | undefined>();
+
+/** Whether the API server enforces a refinement too. */
+export function isMirrored(check: object): boolean {
+  return mirrored.has(check);
+}
+
+/** A refinement that the server enforces by other means, which the caller sees to. */
+export function mirroredRefinement<S extends z.ZodType>(
+  schema: S,
+  check: (value: z.output<S>) => boolean,
+  { rule, ...params }: { readonly message: string; readonly path?: string[]; readonly rule?: CelRule },
+): S {
+  // A rule may rely on what the schema demands, and the server evaluates none where that is not met.
+  const when = ({ issues }: z.core.ParsePayload): boolean => issues.length === 0;
+  const refinedSchema = schema.refine<(value: z.output<S>) => boolean>(check, { ...params, when });
+  const added = refinedSchema.def.checks?.at(-1);
+  if (added !== undefined) mirrored.set(added, rule);
+  return refinedSchema;
+}
+
+function refined<S extends z.ZodType>(schema: S, rule: CelRule, check: (value: z.output<S>) => boolean): S {
+  const path = rule.fieldPath?.split('.').filter((part) => part !== '');
+  return mirroredRefinement(schema, (value) => value === undefined || value === null || check(value), {
+    message: rule.message,
+    rule,
+    ...(path === undefined ? {} : { path }),
+  });
+}
+
+/** The rules that a schema carries, on itself or on what it wraps. */
+function rulesOf(schema: z.ZodType): readonly CelRule[] {
+  const own = schema.meta()?.[VALIDATIONS];
+  if (Array.isArray(own)) return own as readonly CelRule[];
+  const { innerType } = schema.def as { innerType?: z.ZodType };
+  return innerType === undefined ? [] : rulesOf(innerType);
+}
+
+/**
+ * The rules on a schema itself that only the server can evaluate: no check repeats them in TypeScript. Transition rules, which say nothing of
+ * a new object, are not among them.
+ */
+export function rulesWithoutCheck(schema: z.ZodType): readonly CelRule[] {
+  const repeated = new Set(checksOf(schema).map((check) => mirrored.get(check)));
+  return rulesOf(schema).filter((rule) => !repeated.has(rule) && !isTransition(rule));
+}
+
+function isTransition({ rule, optionalOldSelf }: CelRule): boolean {
+  return optionalOldSelf !== true && /\boldSelf\b/.test(withoutTexts(rule));
+}
+
+/** The refinements of a schema, those of what it wraps included. */
+function checksOf(schema: z.ZodType): readonly object[] {
+  const { checks = [], innerType } = schema.def as { checks?: readonly object[]; innerType?: z.ZodType };
+  return innerType === undefined ? checks : [...checks, ...checksOf(innerType)];
+}
+
+/** What of the value under `self` a CEL rule reads. */
+export interface References {
+  /** The rule uses `self` or `oldSelf` as a whole, for example `self == oldSelf`. */
+  readonly whole: boolean;
+  /** Every name in the rule; a field that is not among them is not read, unless with its parent as a whole. */
+  readonly names: ReadonlySet<string>;
+  /** The names that are used as a whole somewhere, for example `a` in `self.a == oldSelf.a`. */
+  readonly wholeNames: ReadonlySet<string>;
+  /** Some variable of a macro, such as `x` in `self.all(x, x != y)`, is used as a whole. */
+  readonly wholeItems: boolean;
+}
+
+const MACROS =
+  /[.](?:all|exists|exists_one|map|filter|existsOne|transformList|transformMap|transformMapEntry)\(\s*([A-Za-z_]\w*)\s*,\s*(?:([A-Za-z_]\w*)\s*,)?/g;
+
+/**
+ * What a rule reads, seen from its text alone: rather too much than too little.
+ *
+ * Assumptions: a field is read by its name (a typed object has no other access), and `has(...)` of a plain path reads nothing.
+ */
+export function ruleReferences(rule: string): References {
+  const text = withoutTexts(rule).replaceAll(/\bhas\([^()]*\)/g, 'true');
+  const variables = new Set([...text.matchAll(MACROS)].flatMap(([, first, second]) => [first, second]));
+  const body = text.replaceAll(MACROS, (macro) => macro.replaceAll(/[A-Za-z_]\w*\s*,/g, ''));
+  const names = new Set<string>();
+  const wholeNames = new Set<string>();
+  for (const match of body.matchAll(/([A-Za-z_]\w*)\s*([.[(]?)/g)) {
+    const name = unescaped(match[1] ?? '');
+    names.add(name);
+    if (match[2] === '') wholeNames.add(name);
+  }
+  const whole = wholeNames.has('self') || wholeNames.has('oldSelf');
+  return {
+    whole,
+    names,
+    wholeNames,
+    wholeItems: [...variables].some((name) => name !== undefined && wholeNames.has(name)),
+  };
+}
+
+/** A rule with its texts emptied: what stands in them names nothing. */
+export function withoutTexts(rule: string): string {
+  return rule.replaceAll(/'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/g, "''");
+}
+
+/** A name as the schema has it. CEL escapes what it cannot spell. Source: KEP-2876, "Field path escaping". */
+function unescaped(name: string): string {
+  return name
+    .replaceAll('__dot__', '.')
+    .replaceAll('__dash__', '-')
+    .replaceAll('__slash__', '/')
+    .replaceAll('__underscores__', '__')
+    .replace(/^__(.+)__$/, '$1');
+}

@@ -1,0 +1,275 @@
+import type { Problem } from '../../kube/errors';
+import { isObject } from '../../kube/kube-object';
+import { patternProblem, plainPattern } from './re2';
+
+/** A node of a structural schema, or of one under construction. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** One step of the way from the root of a schema to a node, the root first. */
+export interface Visited {
+  readonly node: Schema;
+  readonly path: string;
+  /** The nodes around this one, the root first. */
+  readonly above: readonly Visited[];
+}
+
+/** Calls `visit` for a node and every node below it, outer ones first. */
+export function walk(
+  node: Schema,
+  path: string,
+  visit: (visited: Visited) => void,
+  above: readonly Visited[] = [],
+): void {
+  const visited = { node, path, above };
+  visit(visited);
+  const around = [...above, visited];
+  for (const [key, child] of children(node)) walk(child, `${path}${key}`, visit, around);
+}
+
+/** The nodes directly below a node, with the end of their path: `.field`, `[]` for items, `.*` for the values of a map. */
+export function children(node: Schema): readonly (readonly [string, Schema])[] {
+  const found: (readonly [string, Schema])[] = [];
+  if (isObject(node.items)) found.push(['[]', node.items]);
+  if (isObject(node.additionalProperties)) found.push(['.*', node.additionalProperties]);
+  if (isObject(node.properties)) {
+    for (const [key, child] of Object.entries(node.properties)) if (isObject(child)) found.push([`.${key}`, child]);
+  }
+  return found;
+}
+
+/** A node of a schema under construction. */
+export type Node = Record<string, unknown>;
+
+/** Keywords of a structural schema, in the order in which they are written. Source: `apiextensions.k8s.io/v1` JSONSchemaProps. */
+const KEYWORDS = [
+  'title',
+  'description',
+  'type',
+  'format',
+  'nullable',
+  'enum',
+  'default',
+  'example',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'exclusiveMinimum',
+  'maximum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'items',
+  'required',
+  'properties',
+  'additionalProperties',
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+  'x-kubernetes-validations',
+] as const;
+
+/** Notes for other readers of JSON Schema; they constrain nothing. */
+const NOTES = new Set([
+  '$schema',
+  '$comment',
+  'readOnly',
+  'writeOnly',
+  'examples',
+  'deprecated',
+  'contentEncoding',
+  'contentMediaType',
+]);
+
+/** Formats that the API server checks as zod does. Source: `k8s.io/kube-openapi/pkg/validation/strfmt`. */
+const FORMATS = new Set([
+  'email',
+  'uri',
+  'ipv4',
+  'ipv6',
+  'uuid',
+  'date',
+  'date-time',
+  'int32',
+  'int64',
+  'float',
+  'double',
+]);
+
+const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
+
+/** What may stand inside `allOf` and `anyOf`: constraints on values, no types and no notes. */
+const CONSTRAINTS = new Set<string>(KEYWORDS.slice(KEYWORDS.indexOf('pattern'), KEYWORDS.indexOf('minItems'))).add(
+  'enum',
+);
+
+/** Turns a node of zod's JSON Schema, and all below it, into a structural one. */
+export function structuralNode(json: Node, path: string, problems: Problem[]): Node {
+  const report = (message: string): void => void problems.push({ path, message });
+  for (const keyword of Object.keys(json)) {
+    if (NOTES.has(keyword) || (KEYWORDS as readonly string[]).includes(keyword)) continue;
+    report(`"${keyword}" is no keyword of a structural schema; say it with a CEL rule or leave it out`);
+  }
+  const typedJson = isIntegerEnum(json) ? { ...json, type: 'integer' } : json;
+  const node = json['x-kubernetes-int-or-string'] === true ? intOrString(json) : withJunctors(typedJson, report);
+  checkType(node, report);
+  if (node.nullable === true && node.enum !== undefined) {
+    report('the server admits no null where values are listed; make the field optional, or add a value such as "none"');
+  }
+  const typed = node.type === 'integer' ? boundedInteger(node) : withoutNoise(node);
+  checkStrings(typed, report);
+  return ordered({ ...typed, ...below(typed, path, problems) });
+}
+
+/** zod calls a literal number a number. */
+function isIntegerEnum({ type, enum: values }: Node): boolean {
+  return type === 'number' && Array.isArray(values) && values.every((value) => Number.isSafeInteger(value));
+}
+
+function below(node: Node, path: string, problems: Problem[]): Node {
+  const result: Node = {};
+  if (isObject(node.items)) result.items = structuralNode(node.items, `${path}[]`, problems);
+  if (isObject(node.properties)) {
+    const fields = Object.entries(node.properties as Record<string, Node>);
+    for (const [key, field] of fields) {
+      if (typeof field.description === 'string' && field.description.trim() !== '') continue;
+      problems.push({ path: `${path}.${key}`, message: 'it has no description; add .describe("...")' });
+    }
+    result.properties =
+      fields.length === 0
+        ? undefined
+        : Object.fromEntries(fields.map(([key, field]) => [key, structuralNode(field, `${path}.${key}`, problems)]));
+  }
+  // zod marks a loose object by an empty schema; whether it may be loose is checked on the zod side.
+  const extra = node.additionalProperties;
+  const isMap = isObject(extra) && Object.keys(extra).length > 0;
+  result.additionalProperties = isMap ? structuralNode(extra, `${path}.*`, problems) : undefined;
+  return result;
+}
+
+/** `anyOf` of an integer and a string, with the constraints of both outside, as Kubernetes' own CRDs have it. */
+function intOrString(json: Node): Node {
+  const { anyOf, ...rest } = json;
+  const branches = Array.isArray(anyOf) ? (anyOf as Node[]) : [];
+  const outside: Node = {};
+  for (const branch of branches) {
+    const bounded = branch.type === 'integer' ? boundedInteger(branch) : branch;
+    // A format would hold for integers only; their bounds stay.
+    Object.assign(outside, without(bounded, ['type', 'format']));
+  }
+  return { ...outside, ...rest, anyOf: [{ type: 'integer' }, { type: 'string' }] };
+}
+
+/** Moves the type out of junctors whose branches are scalars of one type; reports all others. */
+function withJunctors(json: Node, report: (message: string) => void): Node {
+  let node = json;
+  for (const junctor of ['allOf', 'anyOf', 'oneOf'] as const) {
+    const branches = json[junctor];
+    if (!Array.isArray(branches)) continue;
+    const types = new Set([...(branches as Node[]).map(({ type }) => type), json.type].filter((t) => t !== undefined));
+    const [type] = types;
+    if (types.size !== 1 || typeof type !== 'string' || !SCALARS.has(type)) {
+      report(
+        `"${junctor}" of ${[...types].map(String).join(' and ')} is not structural: a field has one type; ` +
+          'use one object with optional fields and a CEL rule, intOrString(), or .nullable()',
+      );
+      continue;
+    }
+    node = { ...node, type, [junctor]: (branches as Node[]).map((branch) => constraintsOf(branch, report)) };
+  }
+  return node;
+}
+
+function constraintsOf(branch: Node, report: (message: string) => void): Node {
+  const bounded = branch.type === 'integer' ? boundedInteger(branch) : branch;
+  const rest = without(bounded, ['type', 'format', 'description']);
+  for (const keyword of Object.keys(rest)) {
+    if (!CONSTRAINTS.has(keyword))
+      report(`"${keyword}" cannot stand in a branch of a union; move it to the union itself`);
+  }
+  checkStrings(rest, report);
+  return ordered(rest);
+}
+
+function checkType(node: Node, report: (message: string) => void): void {
+  if (typeof node.type === 'string' || node['x-kubernetes-int-or-string'] === true) return;
+  if (node['x-kubernetes-preserve-unknown-fields'] === true) return;
+  // A union that has no one type is reported as such.
+  if (node.anyOf !== undefined || node.oneOf !== undefined || node.allOf !== undefined) return;
+  report('it has no type; every field of a structural schema has exactly one');
+}
+
+function checkStrings(node: Node, report: (message: string) => void): void {
+  if (typeof node.pattern === 'string') {
+    node.pattern = plainPattern(node.pattern);
+    const problem = patternProblem(node.pattern as string);
+    if (problem !== undefined) report(`the pattern ${String(node.pattern)}: ${problem}`);
+  }
+  if (typeof node.format === 'string' && !FORMATS.has(node.format)) {
+    // zod's pattern says the same as its format.
+    if (node.pattern === undefined && node.allOf === undefined) {
+      report(`the format "${node.format}" is not checked by Kubernetes; use a pattern`);
+    }
+    delete node.format;
+  }
+}
+
+function withoutNoise(node: Node): Node {
+  const result = { ...node };
+  if (result.minimum === -Number.MAX_VALUE) delete result.minimum;
+  if (result.maximum === Number.MAX_VALUE) delete result.maximum;
+  return result;
+}
+
+function without(node: Node, keywords: readonly string[]): Node {
+  return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
+}
+
+function ordered(node: Node): Node {
+  return Object.fromEntries(
+    KEYWORDS.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]),
+  );
+}
+
+const INT32_MIN = -2147483648;
+const INT32_MAX = 2147483647;
+
+type Keywords = Readonly<Record<string, unknown>>;
+
+/**
+ * An integer's bounds as a CRD has them: inclusive, and with the format that they fit in. Those that every integer of JavaScript
+ * has are kept: the API server alone would admit what zod then refuses, since a double cannot hold it exactly (RFC 8259, section 6).
+ */
+function boundedInteger(node: Keywords): Record<string, unknown> {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, ...rest } = node;
+  const least = inclusive(minimum, exclusiveMinimum === true, Math.floor, 1);
+  const most = inclusive(maximum, exclusiveMaximum === true, Math.ceil, -1);
+  const fits = least !== undefined && most !== undefined && least >= INT32_MIN && most <= INT32_MAX;
+  return {
+    ...rest,
+    format: fits ? 'int32' : 'int64',
+    ...(least === undefined ? {} : { minimum: least }),
+    ...(most === undefined ? {} : { maximum: most }),
+  };
+}
+
+/** A bound made inclusive: above 3 is at least 4, above 3.5 is at least 4, at least 3.5 is at least 4. */
+function inclusive(
+  bound: unknown,
+  exclusive: boolean,
+  towards: (value: number) => number,
+  step: number,
+): number | undefined {
+  if (typeof bound !== 'number') return undefined;
+  if (exclusive) return towards(bound) + step;
+  return Number.isInteger(bound) ? bound : towards(bound) + step;
+}

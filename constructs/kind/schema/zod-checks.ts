@@ -1,0 +1,209 @@
+import type { z } from 'zod';
+import type { Problem } from '../../kube/errors';
+import { isMirrored } from './cel';
+
+/** What Kubernetes cannot express of a zod schema and JSON Schema would hide: problems with the path of the field. */
+export function zodProblems(schema: z.ZodType, path: string): Problem[] {
+  const context: Context = { problems: [], above: [], flags: noFlags };
+  visit(schema, path, context);
+  return context.problems;
+}
+
+interface Context {
+  readonly problems: Problem[];
+  /** The schemas around this one, to find cycles. */
+  readonly above: readonly z.ZodType[];
+  readonly flags: Flags;
+}
+
+/** What the metadata of a schema, or of the wrappers around it, says of it. */
+interface Flags {
+  readonly preserves: boolean;
+  readonly embeddedMetadata: boolean;
+}
+
+const noFlags: Flags = { preserves: false, embeddedMetadata: false };
+
+/** The parts of zod's definitions that are read here. The boundary to zod's internals. */
+interface Definition {
+  readonly type: string;
+  readonly innerType?: z.ZodType;
+  readonly element?: z.ZodType;
+  readonly shape?: Readonly<Record<string, z.ZodType>>;
+  readonly catchall?: z.ZodType;
+  readonly options?: readonly z.ZodType[];
+  readonly keyType?: z.ZodType;
+  readonly valueType?: z.ZodType;
+  readonly values?: readonly unknown[];
+  readonly defaultValue?: unknown;
+  readonly coerce?: boolean;
+  readonly checks?: readonly Check[];
+}
+
+interface Check {
+  readonly _zod: { readonly def: { readonly check: string; readonly pattern?: RegExp; readonly format?: string } };
+}
+
+/** Types of zod that no JSON on the wire has, and what to write instead. */
+const refused: Readonly<Record<string, string>> = {
+  any: 'says nothing of its value, and the server would prune it; use anyValue() or preserveUnknownFields(z.object({...}))',
+  unknown:
+    'says nothing of its value, and the server would prune it; use anyValue() or preserveUnknownFields(z.object({...}))',
+  bigint: 'a bigint is no JSON; use z.int()',
+  catch: 'z.catch hides what the server would refuse; remove it',
+  custom: 'z.custom is unknown to the server; use a schema of its own and withRule',
+  date: 'a Date is no JSON; use z.iso.datetime()',
+  file: 'a File is no JSON',
+  function: 'a function is no JSON',
+  intersection: 'an intersection is not structural; write one object with .extend()',
+  lazy: 'a schema that may contain itself is not structural; unfold it or use anyValue()',
+  map: 'a Map is no JSON; use mapOf()',
+  nan: 'NaN is no JSON',
+  never: 'z.never admits nothing; leave the field out',
+  null: 'null alone is not structural; use .nullable() on the other type',
+  pipe: 'a transformation would show the operator another value than the server stores; remove it',
+  promise: 'a promise is no JSON',
+  set: 'a Set is no JSON; use listSet()',
+  success: 'z.success is no JSON',
+  symbol: 'a symbol is no JSON',
+  transform: 'a transformation would show the operator another value than the server stores; remove it',
+  tuple: 'a tuple is not structural: all items of a list have one schema; use z.object or z.array',
+  undefined: 'undefined is no JSON; use .optional()',
+  void: 'undefined is no JSON; use .optional()',
+};
+
+type Visitor = (definition: Definition, path: string, context: Context) => void;
+
+/** How to go on below the types that can be expressed. */
+const visitors: Readonly<Record<string, Visitor>> = {
+  string: nothing,
+  template_literal: nothing,
+  number: nothing,
+  boolean: nothing,
+  enum: nothing,
+  literal: visitLiteral,
+  object: visitObject,
+  array: ({ element }, path, context) => {
+    if (element !== undefined) visit(element, `${path}[]`, { ...context, flags: noFlags });
+  },
+  record: visitRecord,
+  union: ({ options = [] }, path, context) => {
+    for (const option of options) visit(option, path, { ...context, flags: noFlags });
+  },
+  optional: visitInner,
+  nullable: visitInner,
+  nonoptional: visitInner,
+  readonly: visitInner,
+  default: visitDefault,
+  prefault: visitDefault,
+};
+
+function visit(schema: z.ZodType, path: string, context: Context): void {
+  if (context.above.includes(schema)) {
+    report(context, path, 'the schema contains itself, which is not structural; unfold it or use anyValue()');
+    return;
+  }
+  const definition = schema.def as unknown as Definition;
+  const meta = schema.meta() ?? {};
+  const flags = { ...context.flags, preserves: context.flags.preserves || meta[PRESERVE] === true };
+  if (definition.coerce === true) report(context, path, 'z.coerce accepts what the server refuses; use the plain type');
+  checkChecks(definition, path, context);
+  const below = { ...context, above: [...context.above, schema], flags };
+  if (flags.preserves && (definition.type === 'unknown' || definition.type === 'any')) return;
+  const visitor = visitors[definition.type];
+  if (visitor === undefined) report(context, path, refused[definition.type] ?? `z.${definition.type} is not supported`);
+  else visitor(definition, path, below);
+}
+
+const PRESERVE = 'x-kubernetes-preserve-unknown-fields';
+
+function nothing(): void {
+  // Has no schemas below it.
+}
+
+function visitInner({ innerType }: Definition, path: string, context: Context): void {
+  if (innerType !== undefined) visit(innerType, path, context);
+}
+
+function visitDefault(definition: Definition, path: string, context: Context): void {
+  visitInner(definition, path, context);
+  if (context.problems.some((problem) => problem.path.startsWith(path))) return;
+  if (definition.defaultValue === null) {
+    report(context, path, 'the server ignores a default of null; remove it and make the field .nullable().optional()');
+    return;
+  }
+  const parsed = definition.innerType?.safeParse(definition.defaultValue);
+  if (parsed === undefined || parsed.success) return;
+  for (const issue of parsed.error.issues) {
+    const at = issue.path.map((key) => `.${String(key)}`).join('');
+    report(context, path, `the default does not fit the schema: ${at === '' ? '' : `${at}: `}${issue.message}`);
+  }
+}
+
+function visitLiteral({ values = [] }: Definition, path: string, context: Context): void {
+  const types = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
+  if (types.has('bigint') || types.has('undefined')) report(context, path, 'the literal is no JSON');
+  else if (types.has('null')) report(context, path, 'null among the literals is not structural; use .nullable()');
+  else if (types.size > 1) report(context, path, 'literals of several types are not structural; use one type');
+}
+
+function visitObject({ shape = {}, catchall }: Definition, path: string, context: Context): void {
+  const { preserves, embeddedMetadata } = context.flags;
+  const rest = (catchall?.def as Definition | undefined)?.type;
+  if (rest === 'never') {
+    report(
+      context,
+      path,
+      'unknown fields cannot be forbidden: the server prunes them, and strict clients refuse them; use z.object',
+    );
+  } else if ((rest === 'unknown' || rest === 'any') && !preserves && !embeddedMetadata) {
+    report(
+      context,
+      path,
+      'zod would keep unknown fields and the server prunes them; use preserveUnknownFields(z.object({...}))',
+    );
+  } else if (rest !== undefined && rest !== 'unknown' && rest !== 'any') {
+    report(
+      context,
+      path,
+      'fields and additional fields cannot stand together; put the latter in a map of their own (mapOf)',
+    );
+  }
+  for (const [key, field] of Object.entries(shape)) {
+    const flags = { preserves: false, embeddedMetadata: preserves && key === 'metadata' };
+    visit(field, `${path}.${key}`, { ...context, flags });
+  }
+}
+
+function visitRecord({ keyType, valueType }: Definition, path: string, context: Context): void {
+  const key = keyType?.def as Definition | undefined;
+  if (key?.type !== 'string' || (key.checks ?? []).length > 0 || 'format' in key) {
+    report(
+      context,
+      path,
+      'keys of a map cannot be constrained by the schema; use z.string() and a CEL rule on the map',
+    );
+  }
+  if (valueType !== undefined) visit(valueType, `${path}.*`, { ...context, flags: noFlags });
+}
+
+function checkChecks(definition: Definition, path: string, context: Context): void {
+  for (const check of definition.checks ?? []) {
+    const { check: kind, pattern } = check._zod.def;
+    if (kind === 'overwrite') {
+      report(
+        context,
+        path,
+        'it changes its value (trim, toLowerCase and the like); the server stores what the user wrote',
+      );
+    } else if (kind === 'custom' && !isMirrored(check)) {
+      report(context, path, 'the server does not know this refinement; use withRule(schema, cel(...), check)');
+    } else if (pattern !== undefined && /[imsuvy]/.test(pattern.flags)) {
+      report(context, path, `the flags of ${String(pattern)} are lost in a CRD; write the pattern without them`);
+    }
+  }
+}
+
+function report(context: Context, path: string, message: string): void {
+  context.problems.push({ path, message });
+}

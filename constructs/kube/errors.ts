@@ -1,0 +1,77 @@
+/** One thing that is wrong with an input, and where. */
+export interface Problem {
+  /** Where, as a path such as `spec.version`. Empty for the whole. */
+  readonly path: string;
+  /** What is wrong and what to do. */
+  readonly message: string;
+}
+
+function lines(heading: string, problems: readonly Problem[]): string {
+  return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
+}
+
+/** A kind says something that Kubernetes cannot express or would refuse. Thrown by `defineKind`. */
+export class KindDefinitionError extends Error {
+  override readonly name = 'KindDefinitionError';
+  constructor(
+    readonly kind: string,
+    readonly problems: readonly Problem[],
+    options?: { readonly cause?: unknown },
+  ) {
+    super(lines(`kind ${kind} cannot be defined:`, problems), options);
+  }
+}
+
+/** An object does not fit its kind's schema. */
+export class InvalidObjectError extends Error {
+  override readonly name = 'InvalidObjectError';
+  constructor(
+    /** Kind and name of the object, for example `HelloApp default/web`. */
+    readonly object: string,
+    readonly problems: readonly Problem[],
+    options?: { readonly cause?: unknown },
+  ) {
+    super(lines(`${object} is invalid:`, problems), options);
+  }
+}
+
+/** An object cannot be converted to another version of its kind. */
+export class ConversionError extends Error {
+  override readonly name = 'ConversionError';
+  constructor(
+    /** Kind and name of the object, for example `HelloApp default/web`. */
+    readonly object: string,
+    /** The `apiVersion` that was asked for. */
+    readonly desiredApiVersion: string,
+    readonly problems: readonly Problem[],
+    options?: { readonly cause?: unknown },
+  ) {
+    super(lines(`${object} cannot be converted to ${desiredApiVersion}:`, problems), options);
+  }
+}
+
+/** A kind's own code rendered something it must not: an unnamed child, one outside `owns`, two of one name. */
+export class RenderError extends Error {
+  override readonly name = 'RenderError';
+  constructor(
+    readonly object: string,
+    message: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(`${object}: ${message}`, options);
+  }
+}
+
+/** Props that cannot be made into objects; all that is wrong with them, at once. */
+export class InvalidPropsError extends Error {
+  override readonly name = 'InvalidPropsError';
+  constructor(
+    /** The construct's class and path, for example `Platform kindred`. */
+    readonly construct: string,
+    readonly problems: readonly Problem[],
+    options?: { readonly cause?: unknown },
+  ) {
+    const lines = problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`);
+    super([`${construct} has invalid props:`, ...lines].join('\n'), options);
+  }
+}
