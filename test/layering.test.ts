@@ -12,7 +12,9 @@ const root = join(__dirname, '..');
 /** Layers by path, the first match counts. */
 const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['package.json', /^(operator\/)?package\.json$/],
-  ['core', /^constructs\/core\//],
+  ['kube', /^constructs\/kube\//],
+  ['schema', /^constructs\/kind\/schema\//],
+  ['kind', /^constructs\/kind\//],
   ['crd', /^constructs\/crd\//],
   ['rbac', /^constructs\/rbac\//],
   ['operator construct', /^constructs\/operator\//],
@@ -32,19 +34,23 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['examples', /^examples\//],
 ];
 
-const parts = ['crd', 'rbac', 'operator construct', 'guardrails', 'provision'];
-const allConstructs = ['core', ...parts, 'kinds', 'platform', 'constructs'];
+const kind = ['kube', 'schema', 'kind'];
+const parts = ['crd', 'rbac', 'operator construct', 'guardrails'];
+const allConstructs = [...kind, ...parts, 'kinds', 'platform', 'provision', 'constructs'];
 
 /** What each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  ...Object.fromEntries(parts.map((part) => [part, ['core']])),
-  kinds: ['core', ...parts],
-  platform: ['core', 'crd', 'rbac', 'operator construct', 'guardrails'],
+  kube: [],
+  schema: ['kube'],
+  kind: ['kube', 'schema'],
+  ...Object.fromEntries(parts.map((part) => [part, kind])),
+  kinds: [...kind, 'crd'],
+  platform: [...kind, ...parts],
+  provision: [...kind, 'kinds'],
   constructs: allConstructs,
-  operator: ['core', 'kinds', 'provision', 'package.json'],
+  operator: [...kind, 'kinds', 'provision', 'package.json'],
   // Operators run under the guard of local/, so that none outlives a test.
-  'operator testing': ['core', 'kinds', 'operator', 'local'],
+  'operator testing': [...kind, 'kinds', 'operator', 'local'],
   stacks: [...allConstructs, 'package.json'],
   local: [...allConstructs, 'package.json'],
   bench: [...allConstructs],
@@ -171,6 +177,9 @@ describe('the checker itself', () => {
   test.each([
     ['constructs/kind/a.ts', "import { HelloApp } from '../kinds/hello-app';"],
     ['constructs/kind/a.ts', "import { HelloApp } from '../kinds';"],
+    ['constructs/kube/a.ts', "import type { Kind } from '../kind/kind';"],
+    ['constructs/kind/schema/a.ts', "import type { Kind } from '../kind';"],
+    ['constructs/kinds/a.ts', "import { clusterTasks } from '../provision';"],
     ['constructs/kind/a.ts', "export * from '..';"],
     ['constructs/rbac/a.ts', "import { x } from '../crd';"],
     ['constructs/platform/a.ts', "import { HelloApp } from '../kinds';"],
@@ -208,7 +217,7 @@ describe('the checker itself', () => {
     ['constructs/kind/a.ts', "import { z } from 'zod'; import { App } from 'cdk8s'; import { b } from './b';"],
     ['constructs/kind/a.ts', "// new Date() and process.env in words\nexport const a = { Date: 1, b: 'process.env' };"],
     ['constructs/kind/a.ts', 'export const a = (x: { process: number }) => x.process;'],
-    ['constructs/kinds/a.ts', "import { defineKind } from '../core/kind'; import { steps } from '../provision';"],
+    ['constructs/kinds/a.ts', "import { defineKind } from '../kind/kind'; import { CustomResource } from '../crd';"],
     ['constructs/platform/a.ts', "import { OperatorRole } from '../rbac';"],
     ['constructs/index.ts', "export { HelloApp } from './kinds'; export { Platform } from './platform';"],
     ['operator/src/a.ts', "import { HelloApp } from '../../constructs/kinds'; import fs from 'node:fs';"],

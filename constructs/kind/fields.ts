@@ -2,6 +2,10 @@ import { z } from 'zod';
 import { describeNameRule, maxNameLength, namePattern, type NameFormat } from '../kube/names';
 import { mirroredRefinement, withMeta } from './schema/cel';
 
+/**
+ * Fields that a kind's spec is made of: zod schemas that carry what Kubernetes knows of them (`x-kubernetes-*`) into the CRD, and
+ * refuse in zod what the API server refuses. `.optional()`, `.default()`, `.describe()` and `.meta()` keep working on them.
+ */
 export { immutable, withRule } from './schema/cel';
 export { quantity } from './quantity';
 

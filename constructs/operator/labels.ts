@@ -15,3 +15,6 @@ export function operatorSelector(name: string): Readonly<Record<string, string>>
 
 /** Sets the platform's own objects apart from the children that the operator manages, whose value is `kindred`. */
 export const PLATFORM_MANAGED_BY = 'kindred-platform';
+
+/** Name of the port of `/metrics`, `/healthz` and `/readyz`. */
+export const METRICS_PORT_NAME = 'metrics';

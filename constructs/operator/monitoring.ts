@@ -1,7 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { operatorLabels, operatorSelector } from './labels';
-import { METRICS_PORT_NAME } from './operator-deployment';
+import { METRICS_PORT_NAME, operatorLabels, operatorSelector } from './labels';
 
 const API_VERSION = 'monitoring.coreos.com/v1';
 

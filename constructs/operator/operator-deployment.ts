@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { InvalidPropsError } from '../kube/errors';
 import { nodeOptions } from './heap';
-import { operatorLabels, operatorSelector } from './labels';
+import { METRICS_PORT_NAME, operatorLabels, operatorSelector } from './labels';
 import { OperatorMonitoring } from './monitoring';
 import { operatorDefaults, operatorProblems, webhookProblems, type OperatorDeploymentProps } from './operator-props';
 import { addWebhookService, servingOf, webhookArgs, webhookIngress, webhookPod } from './webhook';
@@ -104,9 +104,6 @@ export class OperatorDeployment extends Construct {
     });
   }
 }
-
-/** Name of the port of `/metrics`, `/healthz` and `/readyz`. */
-export const METRICS_PORT_NAME = 'metrics';
 
 /** The user of distroless' `nonroot` images. */
 const NON_ROOT = 65532;

@@ -62,7 +62,7 @@ export interface K3sInput extends AnyCluster {
   readonly options: K3sOptions;
 }
 
-/** All that a plan is made from. Every string has passed the schemas of `config/`. */
+/** All that a plan is made from. Every string has passed the schemas of the kind Cluster. */
 export type ClusterInput = RkeInput | Rke2Input | K3sInput;
 
 /** The fields of a Cluster's spec that make a {@link ClusterInput}. */

@@ -137,7 +137,7 @@ describe("the operator's Dockerfile", () => {
   });
 
   it('runs as the user that the Deployment asks for, by number', () => {
-    const pod = readFileSync(join(root, 'constructs', 'operator', 'pod.ts'), 'utf8');
+    const pod = readFileSync(join(root, 'constructs', 'operator', 'operator-deployment.ts'), 'utf8');
     const [, uid = ''] = /NON_ROOT = (\d+);/.exec(pod) ?? [];
     expect(only('USER')).toBe(`${uid}:${uid}`);
   });

@@ -1,4 +1,4 @@
-/** A machine for the SSH client of the scripts. Its strings have passed the patterns of `config/`. */
+/** A machine for the SSH client of the scripts. Its strings have passed the patterns of the kind Cluster. */
 export interface SshTarget {
   readonly address: string;
   readonly port: number;

@@ -1,15 +1,13 @@
-import type * as UnknownFields from '../../../constructs/kind/schema/structural-schema';
+import type * as StructuralSchema from '../../../constructs/kind/schema/structural-schema';
 import { ConfigError } from '../../../stacks/config';
 import { SSH_KEY, cluster, config } from './parsed';
 
 // In other words than its own: what it says must not decide what there is to do.
 jest.mock('../../../constructs/kind/schema/structural-schema', () => {
-  const { unknownFields } = jest.requireActual<typeof UnknownFields>(
-    '../../../constructs/kind/schema/structural-schema',
-  );
-  const reworded: typeof unknownFields = (...args) =>
-    unknownFields(...args).map((problem) => ({ ...problem, message: 'nobody knows it' }));
-  return { unknownFields: reworded };
+  const actual = jest.requireActual<typeof StructuralSchema>('../../../constructs/kind/schema/structural-schema');
+  const reworded: typeof actual.unknownFields = (...args) =>
+    actual.unknownFields(...args).map((problem) => ({ ...problem, message: 'nobody knows it' }));
+  return { ...actual, unknownFields: reworded };
 });
 
 const first = cluster.nodes[0];
