@@ -163,7 +163,7 @@ export {
   parseAnswer,
   renderSource,
   stdinText,
-} from './provision';
+} from '../provision';
 export type {
   Answer,
   ClusterInput,
@@ -182,7 +182,7 @@ export type {
   StdinValue,
   Task,
   TypedClusterSpec,
-} from './provision';
+} from '../provision';
 
 // The kinds that Kindred comes with.
 export {

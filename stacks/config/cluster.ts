@@ -2,7 +2,7 @@ import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
 import { unknownFields } from '../../constructs/kind/schema/structural-schema';
 import { validateObject } from '../../constructs/kind/validate';
 import { Cluster } from '../../constructs/kinds';
-import { clusterInput, clusterProblems } from '../../constructs/provision';
+import { clusterInput, clusterProblems } from '../../provision';
 import type { RemoteClusterArgs } from '../components/remote-cluster/args';
 import { SSH_KEY, ownPaths } from '../components/remote-cluster/description';
 import { lookupProblems, outlined } from '../components/remote-cluster/plan';

@@ -1,4 +1,4 @@
-import type { Answer } from '../../constructs/provision';
+import type { Answer } from '../../provision';
 import type { WhatStands } from './cluster-specs';
 
 /** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */

@@ -1,8 +1,7 @@
-import type { Answer } from '../../constructs/provision';
+import type { Answer } from '../../provision';
 import type { ClusterModel } from './cluster-model';
 import { valuesIn } from './cluster-specs';
-import { commandProvider, plain } from './pulumi-engine';
-import type { ProviderPackage, Values } from './pulumi-engine';
+import { commandProvider, plain, type ProviderPackage, type Values } from './pulumi-engine';
 
 /** How Commands are carried out on a {@link ClusterModel}. */
 export interface ModelCommandsOptions {

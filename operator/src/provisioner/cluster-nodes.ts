@@ -1,4 +1,4 @@
-import type { Node } from '../../../constructs/provision';
+import type { Node } from '../../../provision';
 import { beginningOf } from '../runtime/beginning-of';
 import type { TaskEvent, TaskRecord } from '../tasks';
 

@@ -13,7 +13,7 @@ import {
   type Node,
   type OutputRef,
   type Task,
-} from '../../../constructs/provision';
+} from '../../../provision';
 import {
   readClusterYml,
   rkeFileText,
@@ -23,7 +23,7 @@ import {
   type FileNode,
   type RkeTaskOptions,
   type UnknownHosts,
-} from '../../../constructs/provision/rke';
+} from '../../../provision/rke';
 import { PlanError, type PlanRun } from '../effects/plan-runner';
 
 /** What is to be carried out for a Cluster, wherever its spec has it from. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ClusterInput } from '../../../constructs/provision';
+import type { ClusterInput } from '../../../provision';
 import type { RunValues } from '../effects/plan-runner';
-import { recordable } from '../tasks';
-import type { Endpoint, HostKeyStore, TaskRecord } from '../tasks';
+import { recordable, type Endpoint, type HostKeyStore, type TaskRecord } from '../tasks';
 import type { WantedCluster } from './cluster-source';
 
 /** Room for what one task gives, such as the name of its machine, in bytes. */

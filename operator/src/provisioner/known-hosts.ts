@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { RKE_UP, rkeRecordToRemove } from '../../../constructs/provision/rke';
+import { RKE_UP, rkeRecordToRemove } from '../../../provision/rke';
 import type { PlanRun } from '../effects/plan-runner';
 import type { TaskRecord } from '../tasks';
 import { HOST_KEYS, rkeOptions, type WantedCluster } from './cluster-source';

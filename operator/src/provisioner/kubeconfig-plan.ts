@@ -1,4 +1,4 @@
-import { printable } from '../../../constructs/provision/printable';
+import { printable } from '../../../provision/task/script-io';
 import { clusterAccessFromText } from '../client/kubeconfig';
 import { createApiClient } from '../client/http-api-client';
 import type { ApiClient } from '../client/api-client';

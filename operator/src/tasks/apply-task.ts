@@ -1,5 +1,5 @@
-import { outputText } from '../../../constructs/provision/answer';
-import type { Answer, OutputRef, Task } from '../../../constructs/provision/task';
+import { outputText } from '../../../provision/task/script-io';
+import type { Answer, OutputRef, Task } from '../../../provision/task/task';
 import type { CarryOutContext, TaskEvent } from './carry-out';
 import { refusalOf, runTask } from './run-task';
 import { TaskError } from './task-error';

@@ -5,8 +5,8 @@ import { TaskRecords, type TaskRecord } from './task-record';
 import type { TaskError } from './task-error';
 import type { ValueLookup } from './task-input';
 import type { Transport } from './transport';
-import type { NamedValue } from '../../../constructs/provision/stdin';
-import type { Machine, Task } from '../../../constructs/provision/task';
+import type { NamedValue } from '../../../provision/task/script-io';
+import type { Machine, Task } from '../../../provision/task/task';
 
 /** What to carry out, and with what. */
 export interface CarryOutOptions {

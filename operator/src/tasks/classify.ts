@@ -1,5 +1,5 @@
-import type { Machine } from '../../../constructs/provision/task';
-import { printable } from '../../../constructs/provision/printable';
+import type { Machine } from '../../../provision/task/task';
+import { printable } from '../../../provision/task/script-io';
 import { BASTION, endpointOf } from './ssh-config';
 import { MachineError, type MachineFailure } from './transport';
 

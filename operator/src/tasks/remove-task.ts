@@ -1,4 +1,4 @@
-import { stdinText } from '../../../constructs/provision/stdin';
+import { stdinText } from '../../../provision/task/script-io';
 import { inputOf, reported } from './apply-task';
 import type { CarryOutContext } from './carry-out';
 import { refusalOf, runTask } from './run-task';

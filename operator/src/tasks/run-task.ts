@@ -1,5 +1,5 @@
-import { parseAnswer } from '../../../constructs/provision/answer';
-import type { Answer, Task } from '../../../constructs/provision/task';
+import { parseAnswer } from '../../../provision/task/script-io';
+import type { Answer, Task } from '../../../provision/task/task';
 import { TaskError } from './task-error';
 import { MachineError, type Transport } from './transport';
 

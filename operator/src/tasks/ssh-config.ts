@@ -1,4 +1,4 @@
-import type { Machine } from '../../../constructs/provision/task';
+import type { Machine } from '../../../provision/task/task';
 import { MachineError } from './transport';
 
 /** A machine on the way, with the files that the client reads for it. */

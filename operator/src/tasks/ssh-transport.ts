@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { commandLine } from '../../../constructs/provision/command-line';
-import type { Machine } from '../../../constructs/provision/task';
+import { commandLine } from '../../../provision/task/script-io';
+import type { Machine } from '../../../provision/task/task';
 import { CLIENT_FAILED, classify } from './classify';
 import type { HostKeyStore } from './host-keys';
 import { usablePrivateKey } from './private-key';

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import {
-  leavesOf,
-  renderSource,
-  stdinText,
-  type LeafSource,
-  type NamedValue,
-} from '../../../constructs/provision/stdin';
-import type { OutputRef, StdinValue } from '../../../constructs/provision/task';
+import { leavesOf, renderSource, stdinText, type LeafSource, type NamedValue } from '../../../provision/task/script-io';
+import type { OutputRef, StdinValue } from '../../../provision/task/task';
 
 /** Looks up what stands elsewhere. What a lookup throws ends the run; its message must hold no secret. */
 export interface ValueLookup {

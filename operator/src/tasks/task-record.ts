@@ -1,4 +1,4 @@
-import type { Task } from '../../../constructs/provision/task';
+import type { Task } from '../../../provision/task/task';
 
 /**
  * What is known of a task that was started once: enough to tell whether it must run again, to give its outputs to others, and to take it

@@ -1,4 +1,4 @@
-import type { Machine } from '../../../constructs/provision/task';
+import type { Machine } from '../../../provision/task/task';
 
 /** One script to run. */
 export interface TransportRequest {

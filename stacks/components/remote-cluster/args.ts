@@ -2,7 +2,7 @@ import type * as pulumi from '@pulumi/pulumi';
 import type { z } from 'zod';
 import type { k3sOptions, rke2Options, rkeOptions } from '../../../constructs/kinds/cluster-options';
 import type { nodes } from '../../../constructs/kinds/cluster-node';
-import type { InstallerSource } from '../../../constructs/provision';
+import type { InstallerSource } from '../../../provision';
 
 type PlainNode = z.input<typeof nodes>[number];
 type PlainBastion = NonNullable<PlainNode['bastion']>;

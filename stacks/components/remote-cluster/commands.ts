@@ -11,8 +11,8 @@ import {
   type OutputRef,
   type StdinValue,
   type Task,
-} from '../../../constructs/provision';
-import { CHANGE, TURN, isStepOf } from '../../../constructs/provision/server/turn';
+} from '../../../provision';
+import { CHANGE, TURN, isStepOf } from '../../../provision/rke2-k3s/change-token';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { commandPackage } from './command-package';
 import type { PlannedTask } from './plan';

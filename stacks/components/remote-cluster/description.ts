@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type * as pulumi from '@pulumi/pulumi';
 import { Cluster, InvalidObjectError, validateObject, type Problem } from '../../../constructs';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import { clusterInput, clusterProblems, type ClusterInput } from '../../../constructs/provision';
+import { clusterInput, clusterProblems, type ClusterInput } from '../../../provision';
 import type { NodeArgs, RemoteClusterArgs } from './args';
 
 /** Where the values are "looked up" that the component was given itself, rather than through `secrets`. */

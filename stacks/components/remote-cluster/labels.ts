@@ -1,4 +1,4 @@
-import type { Source, Task } from '../../../constructs/provision';
+import type { Source, Task } from '../../../provision';
 
 /** What each machine's resources are named by, by the machine's address. */
 export type Labels = ReadonlyMap<string, string>;

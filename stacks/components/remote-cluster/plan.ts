@@ -7,7 +7,7 @@ import {
   type OutputRef,
   type PlanOptions,
   type Task,
-} from '../../../constructs/provision';
+} from '../../../provision';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import type { Problem } from '../../../constructs';
 import type { RemoteClusterArgs } from './args';

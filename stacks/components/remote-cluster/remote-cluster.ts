@@ -1,6 +1,6 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
-import type { Task } from '../../../constructs/provision';
+import type { Task } from '../../../provision';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { mutableContent } from '../bridge';
 import type { RemoteClusterArgs } from './args';

@@ -1,5 +1,5 @@
-import type { Source, StdinValue, Task } from '../../../constructs/provision';
-import { TURN } from '../../../constructs/provision/server/turn';
+import type { Source, StdinValue, Task } from '../../../provision';
+import { TURN } from '../../../provision/rke2-k3s/change-token';
 
 /** What a removal reads. Nothing of what is taken away depends on how often it was changed before. */
 export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): readonly StdinValue[] {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { base64, commandLine, stdinText } from '../../../constructs/provision';
-import type { LoginOptions, NamedValue } from '../../../constructs/provision';
+import { base64, commandLine, stdinText, type LoginOptions, type NamedValue } from '../../../provision';
 
 /**
  * How a task's script gets to a machine through a Command. When a Command fails, its provider puts the whole command line, all of stdout and all

@@ -9,7 +9,7 @@ import {
   type ClusterInput,
   type NamedValue,
   type Task,
-} from '../../../constructs/provision';
+} from '../../../provision';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
 import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';

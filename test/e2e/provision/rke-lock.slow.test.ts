@@ -2,14 +2,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as elapsed } from 'node:timers/promises';
-import { parseAnswer, renderSource, stdinText } from '../../../constructs/provision';
-import type { Answer, Task } from '../../../constructs/provision';
-import { RKE_UP, rkeTasks } from '../../../constructs/provision/rke';
+import { parseAnswer, renderSource, stdinText, type Answer, type Task } from '../../../provision';
+import { RKE_UP, rkeTasks } from '../../../provision/rke';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { untilPidIn } from '../../support/pid-file';
 import { installRke, type RkeStandIn } from '../../support/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { node, rkeInput } from '../../constructs/provision/rke/fixtures';
+import { node, rkeInput } from '../../provision/rke/fixtures';
 import { describeOnHosts } from './on-hosts';
 
 jest.setTimeout(180_000);

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '../../../local/testing';
-import type { Machine } from '../../../constructs/provision/task';
+import type { Machine } from '../../../provision/task/task';
 import { MachineError, SshTransport, type Endpoint, type SshTransportOptions } from '../../../operator/src/tasks';
 import { keyRefOf, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { newSshKeys } from '../../support/hosts/ssh-keys';

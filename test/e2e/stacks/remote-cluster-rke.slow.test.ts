@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
-import { outputText, parseAnswer } from '../../../constructs/provision';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
-import { startHosts } from '../../support/hosts';
-import type { Hosts, TestHost } from '../../support/hosts';
+import { outputText, parseAnswer } from '../../../provision';
+import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { DeploymentError, Engine, Secret, commandProvider } from '../../support/pulumi-engine';
 
-import { installRke } from '../../support/rke';
-import type { RkeStandIn } from '../../support/rke';
+import { installRke, type RkeStandIn } from '../../support/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { spellings } from '../provision/canaries';
 import { describeOnHosts } from '../provision/on-hosts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Cluster } from '../../../constructs/kinds';
-import { clusterTasks } from '../../../constructs/provision';
+import { clusterTasks } from '../../../provision';
 import type { ApiClient } from '../../../operator/src/client/api-client';
 import type { PlanRun, RunValues } from '../../../operator/src/effects/plan-runner';
 import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';
@@ -9,7 +9,7 @@ import { encodeState, sizeOf } from '../../../operator/src/effects/state-format'
 import { clusterUp } from '../../../operator/src/provisioner/cluster-plans';
 import { ClusterState } from '../../../operator/src/provisioner/cluster-state';
 import { recordable } from '../../../operator/src/tasks';
-import { inputOf, node } from '../../constructs/provision/inputs';
+import { inputOf, node } from '../../provision/inputs';
 import { MemoryApiServer } from '../support/memory-api-server';
 
 const namespace = 'system';

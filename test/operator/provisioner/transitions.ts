@@ -1,12 +1,9 @@
 import fc from 'fast-check';
-import { apiServers, clusterProblems, clusterTasks, stillMembers } from '../../../constructs/provision';
-import type { ClusterInput } from '../../../constructs/provision';
-import { MachineError, carryOut } from '../../../operator/src/tasks';
-import type { CarriedOut, TaskError, TaskRecord } from '../../../operator/src/tasks';
+import { apiServers, clusterProblems, clusterTasks, stillMembers, type ClusterInput } from '../../../provision';
+import { MachineError, carryOut, type CarriedOut, type TaskError, type TaskRecord } from '../../../operator/src/tasks';
 import { ClusterModel } from '../../support/cluster-model';
-import { ROLES, addressOf, valuesIn, wantedState } from '../../support/cluster-specs';
-import type { Role, Spec } from '../../support/cluster-specs';
-import { inputOf, node } from '../../constructs/provision/inputs';
+import { ROLES, addressOf, valuesIn, wantedState, type Role, type Spec } from '../../support/cluster-specs';
+import { inputOf, node } from '../../provision/inputs';
 
 /** From any cluster to any other, cut anywhere on the way: what stays is never removed, and etcd never loses its quorum by our doing. */
 

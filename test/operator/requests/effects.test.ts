@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { Cluster, Kubeconfig } from '../../../constructs/kinds';
 import { clusterSpec } from '../../../constructs/kinds/cluster-spec';
-import { clusterInput, clusterTasks } from '../../../constructs/provision';
+import { clusterInput, clusterTasks } from '../../../provision';
 import type { EffectOptions } from '../../../operator/src/effects/effect-options';
 import { PlanError, type PlanRunner } from '../../../operator/src/effects/plan-runner';
 import { clusterRemove, clusterUp, type ClusterPlanOptions } from '../../../operator/src/provisioner/cluster-plans';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { StdinValue, Task } from '../../../constructs/provision/task';
+import type { StdinValue, Task } from '../../../provision/task/task';
 import {
   carryOut,
   LocalTransport,

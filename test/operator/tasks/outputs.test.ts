@@ -1,4 +1,4 @@
-import type { Task } from '../../../constructs/provision/task';
+import type { Task } from '../../../provision/task/task';
 import { carryOut, type TaskRecord, type Transport } from '../../../operator/src/tasks';
 
 const task: Task = {

@@ -1,9 +1,7 @@
-import { clusterTasks } from '../../../constructs/provision';
-import { carryOut } from '../../../operator/src/tasks';
-import type { CarriedOut, TaskRecord } from '../../../operator/src/tasks';
-import { inputOf, node } from '../../constructs/provision/inputs';
-import type { GivenInput } from '../../constructs/provision/inputs';
-import { StandInMachines } from '../../constructs/provision/stand-in-machines';
+import { clusterTasks } from '../../../provision';
+import { carryOut, type CarriedOut, type TaskRecord } from '../../../operator/src/tasks';
+import { inputOf, node, type GivenInput } from '../../provision/inputs';
+import { StandInMachines } from '../../provision/stand-in-machines';
 
 /** What is taken away when the Secrets that it was made with are gone: with the namespace that they stood in, say. */
 

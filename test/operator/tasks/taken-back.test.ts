@@ -1,9 +1,7 @@
-import { clusterTasks } from '../../../constructs/provision';
-import { carryOut } from '../../../operator/src/tasks';
-import type { CarriedOut, TaskRecord, Transport } from '../../../operator/src/tasks';
-import { inputOf, node } from '../../constructs/provision/inputs';
-import type { GivenInput } from '../../constructs/provision/inputs';
-import { StandInMachines } from '../../constructs/provision/stand-in-machines';
+import { clusterTasks } from '../../../provision';
+import { carryOut, type CarriedOut, type TaskRecord, type Transport } from '../../../operator/src/tasks';
+import { inputOf, node, type GivenInput } from '../../provision/inputs';
+import { StandInMachines } from '../../provision/stand-in-machines';
 
 /** Changes that fail halfway and are taken back, as the provisioner carries the plans of RKE2 and K3s out. */
 

@@ -1,8 +1,7 @@
 import { parseConfig } from '../../../stacks/config';
 import { program } from '../../../stacks/program';
-import { StandInMachines } from '../../constructs/provision/stand-in-machines';
-import { MemoryCluster, commandProvider, plain } from '../../support/pulumi-engine';
-import type { ProviderPackage, Values } from '../../support/pulumi-engine';
+import { StandInMachines } from '../../provision/stand-in-machines';
+import { MemoryCluster, commandProvider, plain, type ProviderPackage, type Values } from '../../support/pulumi-engine';
 
 /** The clusters that are made, by their names. */
 export const clusters = { prod: new MemoryCluster('https://prod.test'), next: new MemoryCluster('https://next.test') };

@@ -1,9 +1,14 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
-import { StandInMachines } from '../../constructs/provision/stand-in-machines';
-import { DeploymentError, Engine, commandProvider, plain } from '../../support/pulumi-engine';
-import type { ProviderPackage, Values } from '../../support/pulumi-engine';
+import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { StandInMachines } from '../../provision/stand-in-machines';
+import {
+  DeploymentError,
+  Engine,
+  commandProvider,
+  plain,
+  type ProviderPackage,
+  type Values,
+} from '../../support/pulumi-engine';
 import { agent, cluster, server } from './clusters';
 
 /** What of a cluster a test says. */

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
-import { clusterProblems } from '../../../constructs/provision';
-import { ROLES, addressOf, servers, wantedState } from '../../support/cluster-specs';
-import type { Role, Spec } from '../../support/cluster-specs';
-import { inputOf, node } from '../../constructs/provision/inputs';
+import { clusterProblems } from '../../../provision';
+import { ROLES, addressOf, servers, wantedState, type Role, type Spec } from '../../support/cluster-specs';
+import { inputOf, node } from '../../provision/inputs';
 import { DESTROYED, Stack, expectDestroyed } from './model-stack';
 
 // The gate keeps fewer servers, and a last server that stays: transitions.test.ts.

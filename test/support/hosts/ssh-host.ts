@@ -1,4 +1,4 @@
-import type { Machine } from '../../../constructs/provision/task';
+import type { Machine } from '../../../provision/task/task';
 
 /** A machine with an SSH server, for a test: what every kind of host can do. */
 export interface SshHost {

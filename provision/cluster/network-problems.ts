@@ -1,0 +1,123 @@
+import type { Problem } from '../../constructs/kube/errors';
+import type { ClusterInput } from './cluster-input';
+import { contains, overlap, parseIp, parseRange, type Range } from './ip';
+import { ipProblems } from './node-problems';
+
+interface Networks {
+  readonly pods: readonly string[];
+  readonly services: readonly string[];
+  readonly dns: readonly string[];
+  /** Paths of the three in the spec. */
+  readonly paths: { readonly pods: string; readonly services: string; readonly dns: string };
+}
+
+function networksOf(input: ClusterInput): Networks {
+  const list = (value: string | undefined): readonly string[] => (value === undefined ? [] : [value]);
+  if (input.distribution === 'rke') {
+    const { clusterCidr, serviceCidr, clusterDns } = input.options;
+    const paths = { pods: 'rke.clusterCidr', services: 'rke.serviceCidr', dns: 'rke.clusterDns' };
+    return { pods: list(clusterCidr), services: list(serviceCidr), dns: list(clusterDns), paths };
+  }
+  const { clusterCidrs = [], serviceCidrs = [], clusterDns = [] } = input.options;
+  const at = input.distribution;
+  const paths = { pods: `${at}.clusterCidrs`, services: `${at}.serviceCidrs`, dns: `${at}.clusterDns` };
+  return { pods: clusterCidrs, services: serviceCidrs, dns: clusterDns, paths };
+}
+
+/** What is wrong with the ranges of pods and Services, and with other addresses among the options. */
+export function networkProblems(input: ClusterInput): readonly Problem[] {
+  const { pods, services, dns, paths } = networksOf(input);
+  const problems = [
+    ...rangeProblems(pods, paths.pods),
+    ...rangeProblems(services, paths.services),
+    ...dns.flatMap((text, i) => ipProblems(`${paths.dns}${dns.length > 1 ? `[${i}]` : ''}`, text)),
+    ...nameProblems(input),
+    ...nodePortProblems(input),
+  ];
+  if (problems.length > 0) return problems;
+  const podRanges = ranges(pods.length === 0 ? ['10.42.0.0/16'] : pods);
+  const serviceRanges = ranges(services.length === 0 ? ['10.43.0.0/16'] : services);
+  return [
+    ...familyProblems(podRanges, serviceRanges, paths.services),
+    ...overlapProblems(podRanges, serviceRanges, input, paths),
+    ...dns.flatMap((text) => {
+      const ip = parseIp(text);
+      if (ip === undefined || serviceRanges.some((range) => contains(range, ip))) return [];
+      return [{ path: paths.dns, message: `${text} is not inside the addresses of Services; give one that is` }];
+    }),
+  ];
+}
+
+const ranges = (texts: readonly string[]): readonly Range[] =>
+  texts.map(parseRange).filter((range) => range !== undefined);
+
+function rangeProblems(texts: readonly string[], path: string): Problem[] {
+  const bad = texts.filter((text) => parseRange(text) === undefined);
+  const problems = bad.map((text) => ({ path, message: `"${text}" is no range of addresses, such as 10.42.0.0/16` }));
+  const [first, second] = ranges(texts);
+  if (first !== undefined && second !== undefined && first.ip.length === second.ip.length) {
+    problems.push({ path, message: 'two ranges must be one of IPv4 and one of IPv6' });
+  }
+  return problems;
+}
+
+function familyProblems(pods: readonly Range[], services: readonly Range[], path: string): Problem[] {
+  const families = (list: readonly Range[]): string =>
+    list.map(({ ip }) => (ip.length === 32 ? 'IPv4' : 'IPv6')).join(', ');
+  if (families(pods) === families(services)) return [];
+  const message = `pods have ${families(pods)}, Services ${families(services)}: give both the same, in the same order`;
+  return [{ path, message }];
+}
+
+function overlapProblems(
+  pods: readonly Range[],
+  services: readonly Range[],
+  { nodes }: ClusterInput,
+  paths: Networks['paths'],
+): Problem[] {
+  const problems: Problem[] = [];
+  if (pods.some((pod) => services.some((service) => overlap(pod, service)))) {
+    problems.push({
+      path: paths.services,
+      message: 'overlaps with the addresses of pods; they must have none in common',
+    });
+  }
+  nodes.forEach(({ address, internalAddress }, i) => {
+    const ip = parseIp(internalAddress ?? address);
+    const field = internalAddress === undefined ? 'address' : 'internalAddress';
+    if (ip === undefined) return;
+    for (const [list, what] of [
+      [pods, 'pods'],
+      [services, 'Services'],
+    ] as const) {
+      if (!list.some((range) => contains(range, ip))) continue;
+      const message = `is inside the addresses of ${what}; machines need others, or set ${paths[list === pods ? 'pods' : 'services']}`;
+      problems.push({ path: `nodes[${i}].${field}`, message });
+    }
+  });
+  return problems;
+}
+
+const MAX_PORT = 65535;
+
+function nodePortProblems(input: ClusterInput): Problem[] {
+  const [path, range] =
+    input.distribution === 'rke'
+      ? ['rke.services.kubeApi', input.options.services?.kubeApi?.serviceNodePortRange]
+      : [input.distribution, input.options.serviceNodePortRange];
+  if (range === undefined) return [];
+  const [first = 0, last = 0] = range.split('-').map(Number);
+  // What is no range at all is for the schema to say.
+  if (Number.isNaN(first) || Number.isNaN(last) || (first <= last && last <= MAX_PORT)) return [];
+  const message = `${range} is no range of ports: give the first and then the last of them, up to ${MAX_PORT}, such as 30000-32767`;
+  return [{ path: `${path}.serviceNodePortRange`, message }];
+}
+
+function nameProblems(input: ClusterInput): Problem[] {
+  const { distribution, options } = input;
+  const registration = input.distribution === 'rke' ? undefined : input.options.registrationAddress;
+  return [
+    ...(registration === undefined ? [] : ipProblems(`${distribution}.registrationAddress`, registration)),
+    ...(options.tlsSans ?? []).flatMap((text, i) => ipProblems(`${distribution}.tlsSans[${i}]`, text)),
+  ];
+}

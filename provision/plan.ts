@@ -1,0 +1,33 @@
+import type { ClusterInput } from './cluster/cluster-input';
+import { rkeKubeconfig, rkeTasks, type RkeTaskOptions } from './rke';
+import type { MembersOptions } from './rke2-k3s/members';
+import { serverBasedTasks } from './rke2-k3s/tasks';
+import type { OutputRef, Task } from './task/task';
+
+/** Name of the output that is a kubeconfig, in every plan. */
+export const KUBECONFIG_OUTPUT = 'kubeconfig';
+
+/** How a plan is to be carried out, where that makes a difference to it. */
+export interface PlanOptions {
+  /** Only for RKE. @default those of `rkeTasks` */
+  readonly rke?: RkeTaskOptions;
+  /** Only for RKE2 and K3s. @default those of `membersTask` */
+  readonly server?: MembersOptions;
+}
+
+/**
+ * The plan of a cluster: what must be done on which machine, in an order in which each task stands after those it needs.
+ *
+ * The input must have no problems: ask `clusterProblems` first.
+ *
+ * @throws TypeError when no node can begin the cluster
+ */
+export function clusterTasks(input: ClusterInput, options: PlanOptions = {}): readonly Task[] {
+  return input.distribution === 'rke' ? rkeTasks(input, options.rke) : serverBasedTasks(input, options.server);
+}
+
+/** Which task's output is the kubeconfig of the cluster. */
+export function kubeconfigOf(input: ClusterInput, options: PlanOptions = {}): OutputRef {
+  if (input.distribution === 'rke') return rkeKubeconfig(options.rke);
+  return { task: 'kubeconfig', name: KUBECONFIG_OUTPUT };
+}

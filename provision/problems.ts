@@ -1,0 +1,90 @@
+import type { Problem } from '../constructs/kube/errors';
+import { fixedOptions, type ClusterInput, type Node } from './cluster/cluster-input';
+import { networkProblems } from './cluster/network-problems';
+import { nodeProblems } from './cluster/node-problems';
+import { optionProblems, schemaProblems, versionProblems } from './cluster/option-problems';
+import { rkeProblems } from './rke';
+import { datastoreOf, layoutOf } from './rke2-k3s/layout';
+
+/**
+ * What is wrong with a cluster before any machine is asked, all of it at once, with paths into the spec of a Cluster: `nodes[2].address`,
+ * `rke2.registrationAddress`. None = `clusterTasks` has a plan for it.
+ *
+ * @param previous what was applied last, if anything: some things cannot change, and versions go one minor at a time
+ */
+export function clusterProblems(input: ClusterInput, previous?: ClusterInput): readonly Problem[] {
+  const versions = versionProblems(input, previous);
+  const ofRke = input.distribution === 'rke' ? rkeProblems(input) : [];
+  return [
+    ...schemaProblems(input),
+    ...versions,
+    // One word about a version is enough.
+    ...ofRke.filter(({ path }) => versions.length === 0 || path !== 'version'),
+    ...nodeProblems(input),
+    ...networkProblems(input),
+    ...optionProblems(input),
+    ...(previous === undefined ? [] : changeProblems(input, previous)),
+  ];
+}
+
+/** What cannot be changed about a cluster that stands. */
+function changeProblems(input: ClusterInput, previous: ClusterInput): readonly Problem[] {
+  if (input.name !== previous.name) {
+    return [{ path: 'name', message: `is "${previous.name}" where it is installed; that cannot be changed` }];
+  }
+  if (input.distribution !== previous.distribution) {
+    const message = `cannot be changed from ${previous.distribution}: make a new cluster and move over`;
+    return [{ path: 'distribution', message }];
+  }
+  return [...fixedProblems(input, previous), ...nodeChanges(input, previous), ...serverChanges(input, previous)];
+}
+
+function fixedProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
+  const were = fixedOptions(previous);
+  return [...fixedOptions(input)].flatMap(([path, now]) => {
+    const before = were.get(path) ?? '';
+    if (before === now) return [];
+    const message = `cannot be changed once the cluster stands: it was ${before === '' ? 'not set' : before}`;
+    return [{ path: `${input.distribution}.${path}`, message }];
+  });
+}
+
+function nodeChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
+  if (input.distribution === 'rke') return [];
+  return input.nodes.flatMap((node, i) => {
+    const before = previous.nodes.find(({ address }) => address === node.address);
+    if (before === undefined) return [];
+    const at = `nodes[${i}]`;
+    const problems: Problem[] = [];
+    // A worker's role is labels and taints; the other two are what runs there.
+    if (partsOf(before) !== partsOf(node)) {
+      const message = `were ${before.roles.join(', ')}: a node cannot change whether it has controlplane and etcd. Remove the node, then add it again`;
+      problems.push({ path: `${at}.roles`, message });
+    }
+    for (const field of ['internalAddress', 'hostnameOverride'] as const) {
+      if (before[field] === node[field]) continue;
+      const message = `was ${before[field] ?? 'not set'} and is part of what the node is: remove the node, then add it again`;
+      problems.push({ path: `${at}.${field}`, message });
+    }
+    return problems;
+  });
+}
+
+const partsOf = ({ roles }: Node): string =>
+  (['controlplane', 'etcd'] as const).filter((role) => roles.includes(role)).join();
+
+function serverChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
+  const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
+  if (input.distribution === 'rke' || previous.distribution === 'rke') return [];
+  // Without these roles there is no plan; that is reported elsewhere.
+  const begins = datastoreOf(input) !== 'etcd' || input.nodes.some(has('etcd'));
+  if (!begins || !input.nodes.some(has('controlplane'))) return [];
+  const stood = new Set(previous.nodes.filter((node) => partsOf(node) !== '').map(({ address }) => address));
+  const { first } = layoutOf(input);
+  if (stood.has(first.address)) return [];
+  const keeps = input.nodes.some(({ address }) => stood.has(address));
+  const message = keeps
+    ? 'is new, but as the first server it would begin a second cluster: put it behind the servers that exist'
+    : 'none of the servers that exist is left, so that the cluster would be lost: add new ones first, then remove the old';
+  return [{ path: `nodes[${input.nodes.indexOf(first)}]`, message }];
+}

@@ -1,0 +1,238 @@
+import type { Problem } from '../../constructs/kube/errors';
+import { isObject } from '../../constructs/kube/kube-object';
+import type { Fields, FilePurpose, Rule, SecretKind } from './cluster-yml-fields';
+import { REDACTED, type Document } from './yaml';
+
+/** A file that RKE is to read, and that must be looked at before. */
+export interface ReferencedFile {
+  /** Relative to the configured directory. */
+  readonly path: string;
+  readonly purpose: FilePurpose;
+  /** The field that names it, such as `nodes[0].ssh_key_path`. */
+  readonly field: string;
+}
+
+/** A secret that stands in the file. Its value is nowhere but in the configuration itself. */
+export interface FoundSecret {
+  /** The field, such as `private_registries[0].password`. */
+  readonly field: string;
+  readonly kind: SecretKind;
+}
+
+/** A value that was taken, and the same for people to read. */
+interface Taken {
+  readonly value: Document;
+  readonly redacted: Document;
+}
+
+const MAX_DEPTH = 40;
+/** More than any real cluster.yml has; what comes out of nested aliases may have billions. */
+const MAX_VALUES = 100_000;
+const MAX_LISTED_PROBLEMS = 100;
+
+/** Goes through a parsed cluster.yml by the rules, collecting what it finds. A value that is undefined is left out. */
+export class Walk {
+  readonly problems: Problem[] = [];
+  readonly files: ReferencedFile[] = [];
+  readonly secrets: FoundSecret[] = [];
+  /** The texts of all secrets that were taken: what must never be shown. */
+  readonly secretTexts = new Set<string>();
+  private values = 0;
+
+  constructor(private readonly options: PathOptions) {}
+
+  /** The fields of an object by their rules. */
+  fields(value: unknown, rules: Fields, path: string, depth = 0): Taken | undefined {
+    if (!isPlainObject(value)) return this.refuse(path, 'must be a mapping');
+    return this.entries(value, path, (name, field, at) => {
+      const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+      if (rule !== undefined) return this.value(field, rule, at, depth + 1);
+      return this.refuse(at, 'is no field that is taken from a cluster.yml of RKE 1.x; remove it');
+    });
+  }
+
+  private value(value: unknown, rule: Rule, path: string, depth: number): Taken | undefined {
+    this.values += 1;
+    if (depth > MAX_DEPTH || this.values > MAX_VALUES) return this.tooMuch(depth > MAX_DEPTH);
+    // An empty field is as good as none for RKE.
+    if (value === null || value === undefined) return undefined;
+    if ('fields' in rule) return this.fields(value, rule.fields, path, depth);
+    if ('list' in rule) return this.list(value, rule.list, path, depth);
+    if ('map' in rule) {
+      if (!isPlainObject(value)) return this.refuse(path, 'must be a mapping');
+      return this.entries(value, path, (_, item, at) => this.value(item, rule.map, at, depth + 1));
+    }
+    if ('json' in rule) return this.secret(this.anyJson(value, path, depth), rule.secret, path);
+    if ('file' in rule) return this.file(value, rule.file, path);
+    if ('refused' in rule) return isEmpty(value) ? undefined : this.refuse(path, rule.refused);
+    if ('text' in rule) return this.text(value, rule.secret, path);
+    const type = 'number' in rule ? 'number' : 'boolean';
+    if (typeof value !== type || (type === 'number' && !Number.isFinite(value))) {
+      return this.refuse(path, `must be a ${type}`);
+    }
+    return same(value as number | boolean);
+  }
+
+  private list(value: unknown, rule: Rule, path: string, depth: number): Taken | undefined {
+    if (!Array.isArray(value)) return this.refuse(path, 'must be a list');
+    const taken = this.each(value, (item, i) => this.value(item, rule, `${path}[${i}]`, depth + 1));
+    return { value: taken.map((item) => item.value), redacted: taken.map((item) => item.redacted) };
+  }
+
+  private text(value: unknown, kind: SecretKind | undefined, path: string): Taken | undefined {
+    if (value === '' && kind === 'sshKey') return undefined;
+    if (typeof value === 'string') {
+      // Wherever a key stands, it is one.
+      const found = kind ?? (value.includes('PRIVATE KEY-----') ? 'inline' : undefined);
+      return this.secret(same(value), found, path);
+    }
+    if (typeof value === 'boolean' || Number.isSafeInteger(value)) {
+      return this.secret(same(String(value)), kind, path);
+    }
+    return this.refuse(path, 'must be a text; put it in quotes');
+  }
+
+  private secret(taken: Taken | undefined, kind: SecretKind | undefined, path: string): Taken | undefined {
+    if (taken === undefined || kind === undefined || isEmpty(taken.value)) return taken;
+    this.secrets.push({ field: path, kind });
+    if (kind === 'sshKey') return undefined;
+    for (const text of textsOf(taken.value)) this.secretTexts.add(text);
+    return { value: taken.value, redacted: REDACTED };
+  }
+
+  private file(value: unknown, purpose: FilePurpose, path: string): Taken | undefined {
+    if (value === '') return undefined;
+    if (typeof value !== 'string') return this.refuse(path, 'must be a path');
+    if (purpose === 'addon' && value.startsWith('http')) {
+      return this.refuse(
+        path,
+        'is, or would be taken for, an address to fetch; only files in the configured directory are read: put the manifest there',
+      );
+    }
+    const resolved = resolvePath(value, this.options);
+    if ('refused' in resolved) return this.refuse(path, resolved.refused);
+    this.files.push({ path: resolved.path, purpose, field: path });
+    return same(resolved.path);
+  }
+
+  private anyJson(value: unknown, path: string, depth: number): Taken | undefined {
+    if (Array.isArray(value)) return this.list(value, { json: true }, path, depth);
+    if (isPlainObject(value)) {
+      return this.entries(value, path, (_, item, at) => this.value(item, { json: true }, at, depth + 1));
+    }
+    if (typeof value === 'string') return this.text(value, undefined, path);
+    if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return same(value);
+    return this.refuse(path, 'must be a text, a number, a boolean, a list or a mapping');
+  }
+
+  private entries(
+    value: Readonly<Record<string, unknown>>,
+    path: string,
+    one: (name: string, item: unknown, at: string) => Taken | undefined,
+  ): Taken {
+    const taken = this.each(Object.entries(value), ([name, item]): [string, Taken] | undefined => {
+      const result = one(name, item, joined(path, name));
+      return result === undefined ? undefined : [name, result];
+    });
+    return {
+      value: Object.fromEntries(taken.map(([name, item]) => [name, item.value])),
+      redacted: Object.fromEntries(taken.map(([name, item]) => [name, item.redacted])),
+    };
+  }
+
+  /** Goes on only while there is not too much of it. */
+  private each<T, R>(items: readonly T[], one: (item: T, i: number) => R | undefined): R[] {
+    const results: R[] = [];
+    for (const [i, item] of items.entries()) {
+      if (this.values > MAX_VALUES) break;
+      const result = one(item, i);
+      if (result !== undefined) results.push(result);
+    }
+    return results;
+  }
+
+  private refuse(path: string, message: string): Taken | undefined {
+    if (this.problems.length < MAX_LISTED_PROBLEMS) this.problems.push({ path, message });
+    return undefined;
+  }
+
+  private tooMuch(deep: boolean): Taken | undefined {
+    const message = deep
+      ? `is nested more than ${MAX_DEPTH} deep`
+      : `holds more than ${MAX_VALUES} values; is it made of aliases of aliases?`;
+    if (!this.problems.some((problem) => problem.message === message)) this.problems.push({ path: '', message });
+    return undefined;
+  }
+}
+
+const same = (value: string | number | boolean): Taken => ({ value, redacted: value });
+
+/** All texts in a value that was taken, which is a tree of bounded size. */
+function textsOf(value: Document): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+}
+
+/** An object as YAML makes it: no Date, no Map. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (!isObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === false || value === '' || value === null || value === undefined) return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/** The path of a field. A name comes from the user, so it is shortened and quoted where it is no plain word. */
+function joined(path: string, name: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return path === '' ? name : `${path}.${name}`;
+  return `${path}[${JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}...` : name)}]`;
+}
+
+/** What a path of a user's cluster.yml is resolved against. */
+export interface PathOptions {
+  /** The configured directory, as an absolute path without links in it. Absolute paths must lie in it. @default no absolute path is taken */
+  readonly directory?: string;
+  /** Folder of the cluster.yml, relative to the directory. Relative paths start there. @default the directory */
+  readonly folder?: string;
+}
+
+/** A path relative to the configured directory, or why it is refused. */
+type ResolvedPath = { readonly path: string } | { readonly refused: string };
+
+/** A part of a path that is neither hidden, nor `..`, nor an option of a command. */
+const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+const MAX_LENGTH = 1024;
+
+/**
+ * Where a path of a cluster.yml leads, by its text alone. Whoever opens the result must still see by `realpath` that no link leads out of the
+ * directory, and open what `realpath` gave.
+ */
+function resolvePath(path: string, { directory, folder = '' }: PathOptions): ResolvedPath {
+  if (path.length > MAX_LENGTH) return { refused: `has more than ${MAX_LENGTH} characters` };
+  if (path.startsWith('~'))
+    return { refused: 'starts in a home directory; only files in the configured directory are read' };
+  const absolute = path.startsWith('/');
+  const root = segments(directory ?? '/');
+  const stack = absolute ? [] : segments(folder);
+  for (const segment of segments(path)) {
+    if (segment !== '..') stack.push(segment);
+    else if (stack.pop() === undefined) return LEAVES;
+  }
+  if (absolute && (directory === undefined || !root.every((segment, i) => stack[i] === segment))) return LEAVES;
+  const relative = absolute ? stack.slice(root.length) : stack;
+  if (relative.length === 0) return { refused: 'names no file' };
+  if (!relative.every((segment) => SEGMENT.test(segment))) {
+    return { refused: 'must be made of letters, digits, "_", "-", "." and "/", without hidden parts' };
+  }
+  const resolved = relative.join('/');
+  // RKE slices the first two characters of it. Source: privateKeyPath of RKE 1.6 (hosts/tunnel.go).
+  if (resolved.length < 2) return { refused: 'has one character, which RKE crashes on; give the file a longer name' };
+  return { path: resolved };
+}
+
+const LEAVES: ResolvedPath = { refused: 'leaves the configured directory; only files in it are read' };
+
+const segments = (path: string): string[] => path.split('/').filter((segment) => segment !== '' && segment !== '.');

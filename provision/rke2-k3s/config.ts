@@ -1,0 +1,272 @@
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import type { Node } from '../cluster/cluster-input';
+import type { Source, StdinValue } from '../task/task';
+import { factsOf, type ServerInput } from './distribution';
+import { datastoreOf, internalAddress, isServer, layoutOf, urlHost } from './layout';
+import { sha256 } from './sha256';
+
+/** Prefix of our labels and annotations. */
+const PREFIX = 'kindred.dev/';
+
+/** Label by which a node is found again, whatever its name is. */
+export const NODE_LABEL = `${PREFIX}node`;
+
+/** The value of {@link NODE_LABEL}: the address, or a hash of one that is no value of a label. */
+export function nodeLabelValue({ address }: Node): string {
+  return address.length <= 63 && !address.includes(':') ? address : sha256(address).slice(0, 32);
+}
+
+/** Labels of a node in the cluster, as `key=value`. */
+export function nodeLabels(node: Node): readonly string[] {
+  return Object.entries({ ...node.labels, [NODE_LABEL]: nodeLabelValue(node) })
+    .map(([key, value]) => `${key}=${value}`)
+    .sort();
+}
+
+/**
+ * Taints of a node, as `key=value:effect`. Servers that are no workers get those that RKE2 and K3s have their own components tolerate.
+ */
+export function nodeTaints({ roles, taints = [] }: Node): readonly string[] {
+  const dedicated = roles.includes('worker')
+    ? []
+    : [
+        ...(roles.includes('controlplane') ? ['node-role.kubernetes.io/control-plane:NoSchedule'] : []),
+        ...(roles.includes('etcd') ? ['node-role.kubernetes.io/etcd:NoExecute'] : []),
+      ];
+  const given = taints.map(({ key, value = '', effect }) => `${key}${value === '' ? '' : `=${value}`}:${effect}`);
+  return [...new Set([...dedicated, ...given])].sort();
+}
+
+type Value = string | boolean | number | readonly string[];
+type Config = Readonly<Record<string, Value | undefined>>;
+
+/** The part of `config.yaml` that is no secret: one line a key, each value as JSON, which YAML reads. */
+export function configText(input: ServerInput, node: Node): string {
+  return lines({ ...joining(input, node), ...registered(node), ...lasting(input, node) });
+}
+
+/**
+ * What a node is made to be, as a hash: when it changes, the node's service is restarted, so the node is cordoned first. Where it joined and what
+ * it registered with are left out: they matter once, and labels and taints are changed through the API.
+ */
+export function nodeGeneration(input: ServerInput, node: Node): string {
+  const role = isServer(node) ? 'server' : 'agent';
+  return sha256([input.distribution, input.version, role, lines(lasting(input, node))].join('\n')).slice(0, 16);
+}
+
+function lines(config: Config): string {
+  return Object.entries(config)
+    .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0))
+    .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+    .join('');
+}
+
+function joining(input: ServerInput, node: Node): Config {
+  const { first, registration } = layoutOf(input);
+  if (node !== first) return { server: `https://${urlHost(registration)}:${factsOf(input).registrationPort}` };
+  return input.distribution === 'k3s' && datastoreOf(input) === 'etcd' ? { 'cluster-init': true } : {};
+}
+
+/** A kubelet may not give itself most labels of these domains; they are set through the API. Source: NodeRestriction. */
+const RESTRICTED = /^([^/=]+[.])?(kubernetes|k8s)[.]io[/]/;
+
+const registered = (node: Node): Config => ({
+  'node-name': node.hostnameOverride,
+  'node-label': nodeLabels(node).filter((label) => !RESTRICTED.test(label)),
+  'node-taint': nodeTaints(node),
+});
+
+function lasting(input: ServerInput, node: Node): Config {
+  const common: Config = { ...addresses(node), ...everywhere(input) };
+  return isServer(node) ? { ...common, ...ofServers(input), ...sans(input, node), ...parts(input, node) } : common;
+}
+
+const isIp = (host: string): boolean => host.includes(':') || /^[0-9.]+$/.test(host);
+
+function addresses(node: Node): Config {
+  if (node.internalAddress === undefined) return { 'node-ip': isIp(node.address) ? node.address : undefined };
+  const external = isIp(node.address) && node.address !== node.internalAddress ? node.address : undefined;
+  return { 'node-ip': node.internalAddress, 'node-external-ip': external };
+}
+
+function everywhere(input: ServerInput): Config {
+  const { options } = input;
+  return {
+    'data-dir': options.dataDir,
+    'kubelet-arg': args(options.extraArgs?.kubelet),
+    'kube-proxy-arg': args(options.extraArgs?.kubeProxy),
+    'protect-kernel-defaults': options.protectKernelDefaults,
+    selinux: options.selinux,
+    ...(input.distribution === 'rke2'
+      ? { profile: input.options.profile, 'system-default-registry': options.systemDefaultRegistry }
+      : {}),
+  };
+}
+
+function ofServers(input: ServerInput): Config {
+  const { options } = input;
+  return {
+    'write-kubeconfig-mode': '0600',
+    'cluster-cidr': options.clusterCidrs?.join(','),
+    'service-cidr': options.serviceCidrs?.join(','),
+    'cluster-dns': options.clusterDns?.join(','),
+    'cluster-domain': options.clusterDomain,
+    'service-node-port-range': options.serviceNodePortRange,
+    'kube-apiserver-arg': args(options.extraArgs?.kubeApiserver),
+    'kube-controller-manager-arg': args(options.extraArgs?.kubeControllerManager),
+    'kube-scheduler-arg': args(options.extraArgs?.kubeScheduler),
+    'etcd-arg': args(options.extraArgs?.etcd),
+    ...snapshots(options.etcdSnapshots, factsOf(input).configFolder),
+    disable: options.disable,
+    'disable-kube-proxy': options.disableKubeProxy,
+    'disable-cloud-controller': options.disableCloudController,
+    ...(input.distribution === 'rke2' ? rke2Only(input.options) : k3sOnly(input.options)),
+  };
+}
+
+function rke2Only({
+  cni,
+  multus,
+  ingressController,
+}: Extract<ServerInput, { distribution: 'rke2' }>['options']): Config {
+  return { cni: multus === true ? ['multus', cni] : cni, 'ingress-controller': ingressController };
+}
+
+const k3sOnly = (options: Extract<ServerInput, { distribution: 'k3s' }>['options']): Config => ({
+  'flannel-backend': options.flannelBackend,
+  'disable-network-policy': options.disableNetworkPolicy,
+  'disable-helm-controller': options.disableHelmController,
+  'secrets-encryption': options.secretsEncryption,
+  'system-default-registry': options.systemDefaultRegistry,
+});
+
+/** File on the machine with the certificates that an object store is checked with. */
+const s3CaFile = (configFolder: string): string => `${configFolder}/kindred-s3-ca.pem`;
+
+function snapshots(given: ServerInput['options']['etcdSnapshots'], folder: string): Config {
+  if (given === undefined) return {};
+  const { enabled, schedule, retention, compress, s3 } = given;
+  const common = {
+    'etcd-disable-snapshots': enabled ? undefined : true,
+    'etcd-snapshot-schedule-cron': schedule,
+    'etcd-snapshot-retention': retention,
+    'etcd-snapshot-compress': compress,
+  };
+  if (s3 === undefined) return common;
+  return {
+    ...common,
+    'etcd-s3': true,
+    'etcd-s3-endpoint': s3.endpoint,
+    'etcd-s3-region': s3.region,
+    'etcd-s3-bucket': s3.bucket,
+    'etcd-s3-folder': s3.folder,
+    'etcd-s3-endpoint-ca': s3.caSecretRef === undefined ? undefined : s3CaFile(folder),
+  };
+}
+
+/** What the server's certificate must be good for: whatever clients and nodes call it. */
+function sans(input: ServerInput, node: Node): Config {
+  const { registration } = layoutOf(input);
+  const given = input.options.tlsSans ?? [];
+  return { 'tls-san': [...new Set([registration, node.address, internalAddress(node), ...given])] };
+}
+
+/** Which parts of a server a node with only one of the roles does without. */
+function parts(input: ServerInput, { roles }: Node): Config {
+  const api = roles.includes('controlplane') ? undefined : true;
+  const noEtcd = datastoreOf(input) === 'etcd' && !roles.includes('etcd') ? true : undefined;
+  return {
+    'disable-apiserver': api,
+    'disable-controller-manager': api,
+    'disable-scheduler': api,
+    'disable-etcd': noEtcd,
+  };
+}
+
+const args = (given: Readonly<Record<string, string>> | undefined): readonly string[] | undefined =>
+  given === undefined
+    ? undefined
+    : Object.keys(given)
+        .sort()
+        .map((name) => `${name}=${given[name] ?? ''}`);
+
+type Parts = readonly (string | Source)[];
+
+/** A file with secrets that a node's installation writes. */
+interface SecretFile {
+  /** Path on the machine. */
+  readonly path: string;
+  readonly value: StdinValue;
+}
+
+/** The join token: made on the first server. */
+export function tokenValue(input: ServerInput): StdinValue {
+  return { name: 'token', from: { output: { task: `${layoutOf(input).first.address}/token`, name: 'token' } } };
+}
+
+/** The files with secrets of a node. Their text comes in on stdin, whole. */
+export function secretFiles(input: ServerInput, node: Node): readonly SecretFile[] {
+  const { configFolder } = factsOf(input);
+  const { registries = [], etcdSnapshots } = input.options;
+  const file = (path: string, name: string, from: Source): SecretFile => ({ path, value: { name, from } });
+  const files = [file(`${configFolder}/config.yaml.d/50-kindred.yaml`, 'secret_config', secretConfig(input, node))];
+  const s3Ca = etcdSnapshots?.s3?.caSecretRef;
+  if (isServer(node) && s3Ca !== undefined) files.push(file(s3CaFile(configFolder), 's3_ca', { secret: s3Ca }));
+  const template = registriesParts(input);
+  if (template.length > 0) files.push(file(`${configFolder}/registries.yaml`, 'registries', { template }));
+  registries.forEach(({ caSecretRef }, i) => {
+    if (caSecretRef === undefined) return;
+    files.push(file(registryCaFile(configFolder, i), `registry_ca_${i}`, { secret: caSecretRef }));
+  });
+  return files;
+}
+
+const registryCaFile = (folder: string, i: number): string => `${folder}/kindred-registry-ca-${i}.pem`;
+
+const keyOf = (ref: { readonly namespace: string; readonly name: string }, key: string): Source => {
+  const secret: ObjectKeyRef = { ...ref, key };
+  return { secret };
+};
+
+/** What RKE2 and K3s read besides config.yaml: the same format, only secrets. */
+function secretConfig(input: ServerInput, node: Node): Source {
+  const parts: (string | Source)[] = ['token: ', tokenValue(input).from, '\n'];
+  const credentials = input.options.etcdSnapshots?.s3?.credentialsSecretRef;
+  if (isServer(node) && credentials !== undefined) {
+    parts.push('etcd-s3-access-key: ', keyOf(credentials, 'accessKey'), '\n');
+    parts.push('etcd-s3-secret-key: ', keyOf(credentials, 'secretKey'), '\n');
+  }
+  const endpoint = input.distribution === 'k3s' ? input.options.datastore?.endpointSecretRef : undefined;
+  if (isServer(node) && endpoint !== undefined) parts.push('datastore-endpoint: ', { secret: endpoint }, '\n');
+  return { template: parts };
+}
+
+/** containerd's registries as RKE2 and K3s read them: mirrors, and credentials and certificates, by host. */
+function registriesParts(input: ServerInput): Parts {
+  const { configFolder } = factsOf(input);
+  const registries = input.options.registries ?? [];
+  const mirrors = registries.filter(({ endpoints = [] }) => endpoints.length > 0);
+  const configs = registries.flatMap(({ host, credentialsSecretRef: credentials, caSecretRef }, i): Parts[] => {
+    if (credentials === undefined && caSecretRef === undefined) return [];
+    const auth: Parts =
+      credentials === undefined
+        ? []
+        : [
+            ...['    auth:\n      username: ', keyOf(credentials, 'username')],
+            ...['\n      password: ', keyOf(credentials, 'password'), '\n'],
+          ];
+    const ca = JSON.stringify(registryCaFile(configFolder, i));
+    return [
+      [
+        `  ${JSON.stringify(host)}:\n`,
+        ...auth,
+        ...(caSecretRef === undefined ? [] : [`    tls:\n      ca_file: ${ca}\n`]),
+      ],
+    ];
+  });
+  return [
+    ...(mirrors.length === 0 ? [] : ['mirrors:\n']),
+    ...mirrors.map(({ host, endpoints }) => `  ${JSON.stringify(host)}: ${JSON.stringify({ endpoint: endpoints })}\n`),
+    ...(configs.length === 0 ? [] : ['configs:\n', ...configs.flat()]),
+  ];
+}

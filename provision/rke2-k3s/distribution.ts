@@ -1,0 +1,61 @@
+import type { K3sInput, Rke2Input } from '../cluster/cluster-input';
+
+/** A cluster of RKE2 or K3s: both are installed on machines by a script, and run as a service there. */
+export type ServerInput = Rke2Input | K3sInput;
+
+/** What differs between RKE2 and K3s on a machine. Sources: their documentation of the installer, the configuration file and the commands. */
+export interface Facts {
+  readonly label: string;
+  /** The executable. */
+  readonly program: string;
+  /** systemd's name of the service. */
+  readonly service: Readonly<Record<'server' | 'agent', string>>;
+  readonly installerUrl: string;
+  /** Where nodes join. */
+  readonly registrationPort: number;
+  /** Folder of the configuration. */
+  readonly configFolder: string;
+  /** Folder of the data, unless `dataDir` says otherwise. */
+  readonly dataFolder: string;
+  /** The administrator's kubeconfig on a server. */
+  readonly kubeconfig: string;
+  /** Scripts that take the distribution off a machine, of which the first that is there is run. */
+  readonly uninstallers: Readonly<Record<'server' | 'agent', readonly string[]>>;
+  /** Variable that tells an uninstaller the folder of the data. */
+  readonly dataVariable: string;
+}
+
+const RKE2: Facts = {
+  label: 'RKE2',
+  program: 'rke2',
+  service: { server: 'rke2-server', agent: 'rke2-agent' },
+  installerUrl: 'https://get.rke2.io',
+  registrationPort: 9345,
+  configFolder: '/etc/rancher/rke2',
+  dataFolder: '/var/lib/rancher/rke2',
+  kubeconfig: '/etc/rancher/rke2/rke2.yaml',
+  uninstallers: { server: ['rke2-uninstall.sh'], agent: ['rke2-uninstall.sh'] },
+  dataVariable: 'RKE2_DATA_DIR',
+};
+
+const K3S: Facts = {
+  label: 'K3s',
+  program: 'k3s',
+  service: { server: 'k3s', agent: 'k3s-agent' },
+  installerUrl: 'https://get.k3s.io',
+  registrationPort: 6443,
+  configFolder: '/etc/rancher/k3s',
+  dataFolder: '/var/lib/rancher/k3s',
+  kubeconfig: '/etc/rancher/k3s/k3s.yaml',
+  uninstallers: {
+    server: ['k3s-uninstall.sh', 'k3s-agent-uninstall.sh'],
+    agent: ['k3s-agent-uninstall.sh', 'k3s-uninstall.sh'],
+  },
+  dataVariable: 'K3S_DATA_DIR',
+};
+
+/** What is true of the distribution of a cluster. */
+export function factsOf({ distribution, options }: ServerInput): Facts {
+  const facts = distribution === 'rke2' ? RKE2 : K3S;
+  return options.dataDir === undefined ? facts : { ...facts, dataFolder: options.dataDir };
+}

@@ -1,0 +1,131 @@
+import type { Node } from '../cluster/cluster-input';
+import { command, script } from '../shell/script';
+import { BROKEN, WAIT } from '../shell/functions';
+import type { StdinValue, Task } from '../task/task';
+import { nodeGeneration } from './config';
+import type { ServerInput } from './distribution';
+import { findNode, kubectl } from './kubectl';
+import { layoutOf, machineOf } from './layout';
+import { preflightId, turnOfOthers } from './change-token';
+
+type Drain = NonNullable<NonNullable<ServerInput['options']['upgradeStrategy']>['drain']>;
+
+/** What a draining takes at most beyond its own time, in seconds. */
+const AROUND_SECONDS = 180;
+
+/** How long draining may take, in seconds. */
+export const drainSeconds = (input: ServerInput): number => input.options.upgradeStrategy?.drain?.timeoutSeconds ?? 120;
+
+/** The annotation that says what a node was last made to be. */
+export const APPLIED = 'kindred.dev/applied';
+/** The annotation on a node that we cordoned, and may uncordon. */
+export const CORDONED = 'kindred.dev/cordoned';
+
+/**
+ * What draining says about the node: `yes` or `no`, and `unknown` where there is no cluster yet or no answer. A service that runs on a machine
+ * whose node was deleted registers it only when it is started again.
+ */
+const NODE_KNOWN = 'node';
+
+/** What installing reads of it. It is no reason to run again. */
+export const nodeKnown = ({ address }: Node): StdinValue => ({
+  name: NODE_KNOWN,
+  from: { output: { task: `${address}/drain`, name: NODE_KNOWN } },
+  volatile: true,
+});
+
+/** Uncordons a node that we cordoned, and no other. */
+export const UNCORDON = `ours=$(annotation cordoned)
+if [ -n "$ours" ]; then
+  changed=true
+  kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
+  annotate ${CORDONED}-
+fi`;
+
+/** `<address>/drain`: a node that stands and is about to change is cordoned, and drained if that is wanted. */
+export function drainTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+  const { admin } = layoutOf(input);
+  const seconds = drainSeconds(input) + AROUND_SECONDS;
+  return {
+    id: `${node.address}/drain`,
+    description: `Cordons ${node.address} before it changes`,
+    machine: machineOf(input, admin),
+    after: [...after, preflightId(node)],
+    apply: applyScript(input, node, admin, seconds),
+    // So that it runs whenever installing does, which reads what it gives.
+    stdin: [turnOfOthers(node)],
+    outputs: [NODE_KNOWN],
+    timeoutSeconds: 2 * seconds,
+  };
+}
+
+function applyScript(input: ServerInput, node: Node, admin: Node, lockSeconds: number): string {
+  const props = {
+    cluster: input.name,
+    id: `${node.address}/drain`,
+    doing: `cordoning ${node.address}`,
+    lockSeconds,
+    lock: `lock-${node.address}`,
+  };
+  const noAnswer =
+    node === admin
+      ? 'note "the API does not answer, so this server was not cordoned"\n  give node unknown\n  finish'
+      : `die NoApi ${JSON.stringify(`the API on ${admin.address} does not answer, so ${node.address} is left alone. Bring that server back first`)}`;
+  const drain = input.options.upgradeStrategy?.drain;
+  return script(props, [
+    BROKEN,
+    WAIT,
+    kubectl(input),
+    findNode(node),
+    `wanted=${nodeGeneration(input, node)}
+if ! has_cluster; then
+  note "there is no cluster yet"
+  give node unknown
+  finish
+fi
+if ! wait_for 30 api_answers; then
+  ${noAnswer}
+fi
+find_node
+if [ -z "$node" ]; then
+  give node no
+  finish
+fi
+give node yes
+applied=$(annotation applied)
+# A node that was never ready has nothing to drain.
+if [ -z "$applied" ]; then finish; fi
+if [ "$applied" = "$wanted" ]; then
+  # It is as it should be. If we cordoned it, that was for a change that failed and was taken back.
+  ${UNCORDON.replaceAll('\n', '\n  ')}
+  finish
+fi
+cordoned=$(kube get node "$node" -o 'jsonpath={.spec.unschedulable}')
+if [ -z "$cordoned" ]; then
+  changed=true
+  annotate "${CORDONED}=$wanted"
+  kube cordon "$node" >>"$log" || broken DrainFailed "the node $node cannot be cordoned"
+fi`,
+    ...(drain?.enabled === true ? [drainCommand(drain)] : []),
+    'finish',
+  ]);
+}
+
+function drainCommand(drain: Drain): string {
+  return `changed=true
+kube_limit=${drain.timeoutSeconds + 30}
+if ! kube drain "$node" ${command(...drainOptions(drain))} >>"$log" 2>&1; then
+  broken DrainFailed "the node $node cannot be drained; it stays cordoned and is not changed"
+fi`;
+}
+
+/** Options of `kubectl drain`. */
+export function drainOptions(drain: Omit<Drain, 'enabled'>): readonly string[] {
+  return [
+    ...(drain.force ? ['--force'] : []),
+    ...(drain.ignoreDaemonSets ? ['--ignore-daemonsets'] : []),
+    ...(drain.deleteEmptyDirData ? ['--delete-emptydir-data'] : []),
+    `--grace-period=${drain.gracePeriodSeconds}`,
+    `--timeout=${drain.timeoutSeconds}s`,
+  ];
+}

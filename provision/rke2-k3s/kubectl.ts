@@ -1,0 +1,31 @@
+import { sh } from '../shell/script';
+import { factsOf, type ServerInput } from './distribution';
+import { NODE_LABEL, nodeLabelValue } from './config';
+import type { Node } from '../cluster/cluster-input';
+
+/**
+ * kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. What it says goes into a variable first: in the words of a test or a
+ * case the shell passes over its failure, and an API that does not answer would count as one that says no.
+ */
+export function kubectl(input: ServerInput): string {
+  const { dataFolder, kubeconfig, program } = factsOf(input);
+  const executable = input.distribution === 'rke2' ? `${dataFolder}/bin/kubectl` : program;
+  const words = input.distribution === 'rke2' ? '"$kubectl"' : '"$kubectl" kubectl';
+  return `kubectl=${sh(executable)}
+kubeconfig=${sh(kubeconfig)}
+kube_limit=60
+has_cluster() { have "$kubectl" && [ -s "$kubeconfig" ]; }
+kube() { timeout "$kube_limit" ${words} --kubeconfig "$kubeconfig" "$@" </dev/null 2>>"$log" 3>&- 9>&-; }
+api_answers() { has_cluster && kube get --raw=/readyz >>"$log"; }`;
+}
+
+/** Looks for a node: `find_node` sets `node`, to nothing when there is none, and fails when the API does not answer. */
+export function findNode(node: Node): string {
+  const selector = sh(`${NODE_LABEL}=${nodeLabelValue(node)}`);
+  return `find_node() {
+  node=$(kube get nodes -l ${selector} -o 'jsonpath={.items[*].metadata.name}') || return 1
+  case $node in *' '*) die Failed "several nodes have the label ${NODE_LABEL}=${nodeLabelValue(node)}: $node. Delete those that are no more" ;; esac
+}
+annotation() { kube get node "$node" -o "jsonpath={.metadata.annotations.kindred\\\\.dev/$1}"; }
+annotate() { kube annotate node "$node" --overwrite "$@" >>"$log"; }`;
+}

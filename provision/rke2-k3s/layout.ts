@@ -1,0 +1,61 @@
+import type { Node } from '../cluster/cluster-input';
+import type { Machine } from '../task/task';
+import type { ServerInput } from './distribution';
+
+/** Who does what in a cluster of RKE2 or K3s. */
+export interface Layout {
+  /** The server that begins the cluster: it has etcd, and the API if any such node has. */
+  readonly first: Node;
+  /** The server on which kubectl is run. */
+  readonly admin: Node;
+  /** All servers, in the order in which they are brought up: the first, others with etcd, those without. */
+  readonly servers: readonly Node[];
+  readonly agents: readonly Node[];
+  /** Where nodes join: a name or an address, without brackets. */
+  readonly registration: string;
+}
+
+/** Whether a node runs the server, and not only the agent. */
+export const isServer = ({ roles }: Node): boolean => roles.includes('controlplane') || roles.includes('etcd');
+
+/** How nodes reach a node. */
+export const internalAddress = (node: Node): string => node.internalAddress ?? node.address;
+
+/** Where a cluster's objects are kept. */
+export function datastoreOf(input: ServerInput): 'etcd' | 'sqlite' | 'external' {
+  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
+}
+
+/** @throws TypeError when no node can begin the cluster, which `clusterProblems` reports */
+export function layoutOf(input: ServerInput): Layout {
+  const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
+  const servers = input.nodes.filter(isServer);
+  const beginners = datastoreOf(input) === 'etcd' ? servers.filter(has('etcd')) : servers.filter(has('controlplane'));
+  const first = beginners.find(has('controlplane')) ?? beginners[0];
+  const admin = first !== undefined && has('controlplane')(first) ? first : servers.find(has('controlplane'));
+  if (first === undefined || admin === undefined) {
+    throw new TypeError(`${input.name}: the plan needs nodes with the roles controlplane and etcd`);
+  }
+  const others = servers.filter((node) => node !== first);
+  return {
+    first,
+    admin,
+    servers: [first, ...others.filter(has('etcd')), ...others.filter((node) => !has('etcd')(node))],
+    agents: input.nodes.filter((node) => !isServer(node)),
+    registration: input.options.registrationAddress ?? internalAddress(first),
+  };
+}
+
+/** A host in a URL: IPv6 addresses in brackets. */
+export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** How a node's machine is reached. */
+export function machineOf(input: ServerInput, { address, port, user, hostKey, bastion }: Node): Machine {
+  const pinned = hostKey === undefined ? {} : { hostKey };
+  const sshKey = input.sshKey;
+  if (bastion === undefined) return { address, port, user, ...pinned, sshKey };
+  const { sshKeySecretRef = sshKey, hostKey: bastionKey, ...through } = bastion;
+  const bastionPinned = bastionKey === undefined ? {} : { hostKey: bastionKey };
+  const via = { address: through.address, port: through.port, user: through.user, ...bastionPinned };
+  return { address, port, user, ...pinned, sshKey, bastion: { ...via, sshKey: sshKeySecretRef } };
+}

@@ -1,0 +1,63 @@
+import { sha256 } from './sha256';
+import { script } from '../shell/script';
+import { BROKEN, SERVICE, STARTING_SECONDS, WAIT } from '../shell/functions';
+import type { Task } from '../task/task';
+import { nodeGeneration, nodeLabels, nodeTaints } from './config';
+import { factsOf, type ServerInput } from './distribution';
+import { layoutOf, machineOf } from './layout';
+
+/** How long a snapshot may take, in seconds. */
+const SNAPSHOT_SECONDS = 600;
+/** How many of ours are kept. */
+const KEPT = 5;
+
+/** What the cluster is made to be as a whole. */
+function planGeneration(input: ServerInput): string {
+  const nodes = input.nodes.map((node) =>
+    [node.address, nodeGeneration(input, node), ...nodeLabels(node), ...nodeTaints(node)].join(' '),
+  );
+  return sha256(nodes.sort().join('\n')).slice(0, 16);
+}
+
+/** `snapshot`: a snapshot of etcd before each change of a cluster that stands. Its marker is the plan, so a change that is tried twice has one. */
+export function snapshotTask(input: ServerInput, after: readonly string[]): Task {
+  const { first } = layoutOf(input);
+  const { program, service, dataFolder } = factsOf(input);
+  const props = {
+    cluster: input.name,
+    id: 'snapshot',
+    doing: 'taking a snapshot of etcd',
+    generation: planGeneration(input),
+    lockSeconds: SNAPSHOT_SECONDS,
+    disks: [dataFolder],
+  };
+  const body = `unit=${service.server}
+if marked; then finish; fi
+if [ ! -f "$state/installation" ]; then
+  note "there is no cluster yet"
+  mark
+  finish
+fi
+wait_for ${STARTING_SECONDS} settled || :
+if ! active; then
+  note "$unit does not run on this machine, so no snapshot was taken; what it needs may be this very change"
+  finish
+fi
+changed=true
+if ! run timeout ${SNAPSHOT_SECONDS} ${program} etcd-snapshot save --name kindred; then
+  broken SnapshotFailed "no snapshot of etcd could be taken, so nothing was changed"
+fi
+if ! run timeout 120 ${program} etcd-snapshot prune --name kindred --snapshot-retention ${KEPT}; then
+  note "old snapshots of ours could not be deleted; see $log"
+fi
+mark
+finish`;
+  return {
+    id: 'snapshot',
+    description: 'Takes a snapshot of etcd before the cluster changes',
+    machine: machineOf(input, first),
+    after,
+    apply: script(props, [BROKEN, WAIT, SERVICE, body]),
+    timeoutSeconds: 2 * SNAPSHOT_SECONDS + STARTING_SECONDS + 180,
+  };
+}

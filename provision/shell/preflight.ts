@@ -1,0 +1,224 @@
+/**
+ * Pieces of a preflight: each looks at one thing of the machine, and calls `problem WHERE WHAT` (must be changed) or `warn TEXT`. None changes
+ * anything. `WHERE` is the field of the node that says otherwise, or the file or setting of the machine.
+ */
+import { sh } from './script';
+
+/** What the pieces call, and `report`, which comes last: all problems of a machine at once. */
+export function preflightStart(address: string): string {
+  return `problems=''
+count=0
+problem() {
+  count=$((count + 1))
+  problems="$problems
+  - $1: $2"
+}
+warn() { note "node ${address}: $1"; }
+report() {
+  if [ "$count" -gt 0 ]; then
+    die PreflightFailed "node ${address}: $count thing(s) must be changed before anything is done:$problems"
+  fi
+  finish
+}`;
+}
+
+/** The programs that scripts run. */
+export function needsPrograms(programs: readonly string[]): string {
+  return `for needed in ${programs.map(sh).join(' ')}; do
+  have "$needed" || problem "the program $needed" 'is missing; install it'
+done`;
+}
+
+/** Something to download with. */
+export const NEEDS_DOWNLOADER = `have curl || have wget || problem 'the program curl' 'is missing, and wget too; install one of them'`;
+
+/** The kernel's name of the processor. */
+export function architecture(names: readonly string[]): string {
+  const list = names.join(', ');
+  return `case $(uname -m) in
+  ${names.join(' | ')}) ;;
+  *) problem 'the processor' "is $(uname -m); the distribution is made for ${list}" ;;
+esac`;
+}
+
+/** As Kubernetes has it of labels, of which a node's name is one: `kubernetes.io/hostname`. */
+const MAX_NODE_NAME = 63;
+
+/** The machine's own name, or the one that the node is to have. Gives the output `hostname`, if a node can be called that. */
+export function hostName(override: string | undefined): string {
+  const name = override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : sh(override);
+  const where = sh(override === undefined ? "the machine's host name" : 'hostnameOverride');
+  return `name=${name}
+# As RKE2 and K3s make it the node's name.
+name=$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')
+remedy='(hostnamectl hostname NAME), or set hostnameOverride'
+case $name in
+  '' | localhost | localhost.* | *[!a-z0-9.-]* | -* | .* | *- | *. | *..* | *.-* | *-.*)
+    problem ${where} "is \\"$name\\", which no node can be called; give it one of letters, digits and - $remedy" ;;
+  *)
+    if [ "\${#name}" -gt ${MAX_NODE_NAME} ]; then
+      problem ${where} "is \\"$name\\", of \${#name} characters; a node's name has at most ${MAX_NODE_NAME}: give it a shorter one $remedy"
+    else
+      # A name is no secret: it must show where something of that name is complained of.
+      kept=$secrets
+      give hostname "$name"
+      secrets=$kept
+    fi ;;
+esac`;
+}
+
+/** Room on the disk that a folder is or will be on. */
+export function freeDisk(folder: string, mebibytes: number): string {
+  return `folder=${sh(folder)}
+while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
+if [ "\${free:-0}" -lt ${mebibytes} ]; then
+  problem "the disk of $folder" "has \${free:-0} MiB free; ${mebibytes} MiB are needed: make room on it"
+fi`;
+}
+
+/** TCP ports that nothing may listen on. */
+export function freePorts(ports: readonly number[]): string {
+  const hex = ports.map((port) => port.toString(16).toUpperCase().padStart(4, '0')).join(' ');
+  return `for port in ${hex}; do
+  if cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$port" '$4 == "0A" && $2 ~ ":" port "$" { found = 1 } END { exit !found }'; then
+    port=$(printf '%d' "0x$port")
+    problem "port $port" "is in use on the machine (ss -ltnp says by what); stop that"
+  fi
+done`;
+}
+
+/** Swap: refused or, where the distribution bears it, only mentioned. */
+export function noSwap(severity: 'problem' | 'warning'): string {
+  const act =
+    severity === 'problem'
+      ? `problem 'swap' 'is on; turn it off (swapoff -a) and take it out of /etc/fstab'`
+      : `warn 'swap is on: pods may be slow, and their memory limits are not kept exactly'`;
+  return `if [ "$(awk 'END { print NR }' /proc/swaps 2>/dev/null || echo 0)" -gt 1 ]; then ${act}; fi`;
+}
+
+/** That the kernel can filter what crosses bridges. */
+export const BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
+  problem 'the kernel module br_netfilter' 'is neither loaded nor can it be; install the modules of the running kernel, or reboot into one that has them'
+fi`;
+
+/** That what crosses bridges is filtered already, for distributions that do not see to it. */
+const BRIDGE_CALLS = `for key in bridge-nf-call-iptables bridge-nf-call-ip6tables; do
+  if [ "$(cat "/proc/sys/net/bridge/$key" 2>/dev/null || echo 0)" != 1 ]; then
+    problem "net.bridge.$key" "is not 1; load br_netfilter and set it in a file of /etc/sysctl.d"
+  fi
+done`;
+
+/** A clock that is far off makes certificates invalid. */
+export const CLOCK = `if [ "$(date +%Y)" -lt 2024 ]; then
+  problem 'the clock' "says $(date -u +%Y-%m-%d); set it, and let chrony or systemd-timesyncd keep it"
+elif have timedatectl && [ "$(timedatectl show -p NTPSynchronized --value 2>/dev/null </dev/null)" = no ]; then
+  warn 'the clock is not kept by NTP: certificates fail when it is off'
+fi`;
+
+/** Firewalls and network managers that are known to cut pods off. */
+export const NETWORK_SERVICES = `if have systemctl; then
+  if detached systemctl is-active --quiet firewalld; then
+    warn 'firewalld runs: open the ports of the distribution and the networks of pods and Services, or stop it'
+  fi
+  if detached systemctl is-active --quiet nm-cloud-setup.service; then
+    warn 'nm-cloud-setup runs, which takes away the routes of pods: disable it and reboot'
+  fi
+fi
+if [ -d /etc/NetworkManager/conf.d ] && ! grep -qs 'unmanaged-devices.*cali' /etc/NetworkManager/conf.d/*; then
+  warn 'NetworkManager is there: tell it to leave cali*, flannel* and cni* alone (unmanaged-devices)'
+fi`;
+
+/** SELinux that enforces, without the option that makes use of it. */
+export const SELINUX = `if have getenforce && [ "$(getenforce 2>/dev/null)" = Enforcing ]; then
+  warn 'SELinux enforces, but the option selinux is not set: containers may be refused what they need'
+fi`;
+
+/** A service manager. */
+export const SYSTEMD = `have systemctl || problem 'systemd' 'is missing; RKE2 and K3s run as its services'`;
+
+interface ForeignProps {
+  /** Folder of all clusters' state. */
+  readonly stateFolder: string;
+  /** Executables, which show that something is installed. */
+  readonly programs: readonly string[];
+  /** Folders, which show that something was. */
+  readonly folders: readonly string[];
+}
+
+/**
+ * What is installed and is not ours. Sets `ours` to 1 when this cluster is installed here already, to nothing otherwise.
+ */
+export function foreignInstallation({ stateFolder, programs, folders }: ForeignProps): string {
+  return `ours=''
+if [ -f "$state/installation" ]; then ours=1; fi
+for other in ${sh(stateFolder)}/*/installation; do
+  if [ -f "$other" ] && [ "$other" != "$state/installation" ]; then
+    problem 'the machine' "belongs to the cluster $(basename "$(dirname "$other")"); take it out of that first"
+    ours=1
+  fi
+done
+if [ -z "$ours" ]; then
+  for program in ${programs.map(sh).join(' ')}; do
+    if have "$program"; then problem "$(command -v "$program")" 'is on the machine and was not put there by this cluster; uninstall it first'; fi
+  done
+  for folder in ${folders.map(sh).join(' ')}; do
+    if [ -e "$folder" ]; then problem "$folder" 'is left of another installation; move it away'; fi
+  done
+fi`;
+}
+
+/** Pieces that only count before the installation. */
+export function unlessOurs(pieces: readonly string[]): string {
+  return ['if [ -z "$ours" ]; then', ...pieces, 'fi'].join('\n');
+}
+
+/** What sshd lets tunnels do, for distributions that are made through them. Needs root. */
+export const SSH_TUNNELS = `sshd_says=$( { have sshd && sshd -T 2>/dev/null </dev/null; } || cat /etc/ssh/sshd_config 2>/dev/null || :)
+for key in AllowTcpForwarding AllowStreamLocalForwarding PermitTunnel; do
+  value=$(printf '%s\\n' "$sshd_says" | awk -v key="$key" 'tolower($1) == tolower(key) { print tolower($2); exit }')
+  case $key:$value in
+    PermitTunnel:no | PermitTunnel: | *: | *:yes | *:all | *:local) ;;
+    *) problem "$key in /etc/ssh/sshd_config" "is $value; set it to yes and restart sshd" ;;
+  esac
+done`;
+
+/** Pieces of a preflight for machines on which Docker runs the cluster, as with RKE. Like those of `preflight.ts`. */
+
+/** That the user who is logged in may use Docker. */
+export const DOCKER_GROUP = `if ! have docker; then
+  problem 'the program docker' 'is missing; install a version that RKE supports'
+elif [ "$(id -u)" -ne 0 ] && ! id -nG | tr ' ' '\\n' | grep -qx docker; then
+  problem user "$(id -un) is not in the group docker; usermod -aG docker $(id -un), then log in again"
+elif ! run docker version; then
+  problem 'docker' "does not answer the user $(id -un); see systemctl status docker"
+fi`;
+
+/** On the Red Hat family, Docker cannot be reached through a tunnel of root's. Source: RKE's requirements of the operating system. */
+const ROOT_ON_RED_HAT = `if [ "$(id -u)" -eq 0 ] && grep -qsE '^ID(_LIKE)?=.*(rhel|centos|fedora)' /etc/os-release; then
+  problem user 'is root, whose SSH tunnels to Docker are refused on CentOS and Red Hat; name a user of the group docker'
+fi`;
+
+/** OpenSSH 6.7 and later can forward sockets. Source: RKE's requirements of SSH. */
+export const SSH_VERSION = `ssh_version=$(ssh -V 2>&1 </dev/null | sed -n 's/^OpenSSH_\\([0-9]*\\)[.]\\([0-9]*\\).*/\\1 \\2/p')
+if [ -n "$ssh_version" ] && [ "\${ssh_version% *}" -lt 7 ] && { [ "\${ssh_version% *}" -lt 6 ] || [ "\${ssh_version#* }" -lt 7 ]; }; then
+  problem 'OpenSSH' "is \${ssh_version% *}.\${ssh_version#* }; tunnels to a socket need 6.7 or later"
+fi`;
+
+/** That mounts made by the kubelet's container are seen by others. */
+export const MOUNT_FLAGS = `if have systemctl; then
+  flags=$(systemctl show docker.service -p MountFlags --value 2>/dev/null </dev/null || :)
+  case $flags in
+    '' | shared | 1048576) ;;
+    *) problem 'MountFlags of docker.service' "is $flags; set MountFlags=shared in /etc/systemd/system/docker.service.d and restart docker" ;;
+  esac
+fi`;
+
+/** That the kubelet manages control groups as Docker does. Takes the kubelet's driver, if it is told one. */
+export function cgroupDriver(kubelet: string | undefined): string {
+  if (kubelet === undefined) return ':';
+  return `driver=$(docker info --format '{{.CgroupDriver}}' 2>>"$log" </dev/null || :)
+if [ -n "$driver" ] && [ "$driver" != ${kubelet} ]; then
+  problem 'services.kubelet.extraArgs.cgroup-driver' "is ${kubelet}, but Docker uses $driver; let both be the same"
+fi`;
+}
