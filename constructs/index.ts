@@ -150,40 +150,6 @@ export type {
   ProvisionerProps,
 } from './platform';
 
-// What is done on the machines of a cluster.
-export {
-  NoAnswerError,
-  clusterInput,
-  clusterProblems,
-  clusterTasks,
-  commandLine,
-  kubeconfigOf,
-  leavesOf,
-  outputText,
-  parseAnswer,
-  renderSource,
-  stdinText,
-} from '../provision';
-export type {
-  Answer,
-  ClusterInput,
-  InstallerSource,
-  K3sInput,
-  LeafSource,
-  LoginOptions,
-  Machine,
-  NamedValue,
-  Node,
-  NodeRole,
-  OutputRef,
-  Rke2Input,
-  RkeInput,
-  Source,
-  StdinValue,
-  Task,
-  TypedClusterSpec,
-} from '../provision';
-
 // The kinds that Kindred comes with.
 export {
   Cluster,

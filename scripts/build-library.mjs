@@ -1,4 +1,4 @@
-// Builds what other projects import: `kindred/constructs` and `kindred/operator`, as CommonJS with declarations.
+// Builds what other projects import: `kindred/constructs`, `kindred/provision`, `kindred/operator` and `kindred/stacks`, as CommonJS with declarations.
 //
 //   node scripts/build-library.mjs [folder]     default: dist/library
 //

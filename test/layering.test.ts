@@ -19,10 +19,16 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['rbac', /^constructs\/rbac\//],
   ['operator construct', /^constructs\/operator\//],
   ['guardrails', /^constructs\/guardrails\//],
-  ['provision', /^constructs\/provision\//],
   ['kinds', /^constructs\/kinds\//],
   ['platform', /^constructs\/platform\//],
   ['constructs', /^constructs\/index\.ts$/],
+  ['provision task', /^provision\/task\//],
+  ['provision cluster', /^provision\/cluster\//],
+  ['provision shell', /^provision\/shell\//],
+  ['rke scripts', /^provision\/rke\/scripts\//],
+  ['rke', /^provision\/rke\//],
+  ['rke2-k3s', /^provision\/rke2-k3s\//],
+  ['provision', /^provision\//],
   ['operator testing', /^operator\/testing(\/|$)/],
   ['operator', /^operator\//],
   ['stacks', /^stacks\//],
@@ -36,7 +42,9 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
 
 const kind = ['kube', 'schema', 'kind'];
 const parts = ['crd', 'rbac', 'operator construct', 'guardrails'];
-const allConstructs = [...kind, ...parts, 'kinds', 'platform', 'provision', 'constructs'];
+const allConstructs = [...kind, ...parts, 'kinds', 'platform', 'constructs'];
+const provisionParts = ['provision task', 'provision cluster', 'provision shell', 'rke scripts', 'rke', 'rke2-k3s'];
+const allProvision = [...provisionParts, 'provision'];
 
 /** What each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -46,12 +54,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(parts.map((part) => [part, kind])),
   kinds: [...kind, 'crd'],
   platform: [...kind, ...parts],
-  provision: [...kind, 'kinds'],
+  'provision task': kind,
+  'provision cluster': [...kind, 'kinds', 'provision task'],
+  'provision shell': ['provision task'],
+  'rke scripts': ['provision task', 'provision shell'],
+  rke: [...kind, 'kinds', 'provision task', 'provision cluster', 'provision shell', 'rke scripts'],
+  'rke2-k3s': [...kind, 'provision task', 'provision cluster', 'provision shell'],
+  provision: [...kind, 'kinds', ...provisionParts],
   constructs: allConstructs,
-  operator: [...kind, 'kinds', 'provision', 'package.json'],
+  operator: [...kind, 'kinds', ...allProvision, 'package.json'],
   // Operators run under the guard of local/, so that none outlives a test.
   'operator testing': [...kind, 'kinds', 'operator', 'local'],
-  stacks: [...allConstructs, 'package.json'],
+  stacks: [...allConstructs, ...allProvision, 'package.json'],
   local: [...allConstructs, 'package.json'],
   bench: [...allConstructs],
   examples: [],
@@ -132,7 +146,7 @@ function violations(file: string, text: string): readonly string[] {
   const layer = layerOf(file);
   if (layer === undefined) return [`${file}: no layer claims it; add its folder to this test`];
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const pure = allConstructs.includes(layer);
+  const pure = [...allConstructs, ...allProvision].includes(layer);
   const found = importsOf(source).flatMap((name) => importViolations(file, layer, pure, name));
   if (pure) found.push(...impureGlobalsOf(source).map((name) => `${file}: names ${name}; constructs are pure`));
   return found;
@@ -169,7 +183,7 @@ test.each(folders)('%s/ keeps the import rules', (folder) => {
 });
 
 test('there is something to check', () => {
-  expect(folders).toEqual(expect.arrayContaining(['constructs', 'operator', 'local']));
+  expect(folders).toEqual(expect.arrayContaining(['constructs', 'provision', 'operator', 'local']));
   expect(sourcesOf('constructs').length).toBeGreaterThan(20);
 });
 
@@ -179,7 +193,7 @@ describe('the checker itself', () => {
     ['constructs/kind/a.ts', "import { HelloApp } from '../kinds';"],
     ['constructs/kube/a.ts', "import type { Kind } from '../kind/kind';"],
     ['constructs/kind/schema/a.ts', "import type { Kind } from '../kind';"],
-    ['constructs/kinds/a.ts', "import { clusterTasks } from '../provision';"],
+    ['constructs/kinds/a.ts', "import { clusterTasks } from '../../provision';"],
     ['constructs/kind/a.ts', "export * from '..';"],
     ['constructs/rbac/a.ts', "import { x } from '../crd';"],
     ['constructs/platform/a.ts', "import { HelloApp } from '../kinds';"],

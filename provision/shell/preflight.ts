@@ -102,13 +102,6 @@ export const BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe
   problem 'the kernel module br_netfilter' 'is neither loaded nor can it be; install the modules of the running kernel, or reboot into one that has them'
 fi`;
 
-/** That what crosses bridges is filtered already, for distributions that do not see to it. */
-const BRIDGE_CALLS = `for key in bridge-nf-call-iptables bridge-nf-call-ip6tables; do
-  if [ "$(cat "/proc/sys/net/bridge/$key" 2>/dev/null || echo 0)" != 1 ]; then
-    problem "net.bridge.$key" "is not 1; load br_netfilter and set it in a file of /etc/sysctl.d"
-  fi
-done`;
-
 /** A clock that is far off makes certificates invalid. */
 export const CLOCK = `if [ "$(date +%Y)" -lt 2024 ]; then
   problem 'the clock' "says $(date -u +%Y-%m-%d); set it, and let chrony or systemd-timesyncd keep it"
@@ -183,7 +176,7 @@ for key in AllowTcpForwarding AllowStreamLocalForwarding PermitTunnel; do
   esac
 done`;
 
-/** Pieces of a preflight for machines on which Docker runs the cluster, as with RKE. Like those of `preflight.ts`. */
+// For machines on which Docker runs the cluster, as with RKE.
 
 /** That the user who is logged in may use Docker. */
 export const DOCKER_GROUP = `if ! have docker; then
@@ -192,11 +185,6 @@ elif [ "$(id -u)" -ne 0 ] && ! id -nG | tr ' ' '\\n' | grep -qx docker; then
   problem user "$(id -un) is not in the group docker; usermod -aG docker $(id -un), then log in again"
 elif ! run docker version; then
   problem 'docker' "does not answer the user $(id -un); see systemctl status docker"
-fi`;
-
-/** On the Red Hat family, Docker cannot be reached through a tunnel of root's. Source: RKE's requirements of the operating system. */
-const ROOT_ON_RED_HAT = `if [ "$(id -u)" -eq 0 ] && grep -qsE '^ID(_LIKE)?=.*(rhel|centos|fedora)' /etc/os-release; then
-  problem user 'is root, whose SSH tunnels to Docker are refused on CentOS and Red Hat; name a user of the group docker'
 fi`;
 
 /** OpenSSH 6.7 and later can forward sockets. Source: RKE's requirements of SSH. */

@@ -1,4 +1,4 @@
-/** Carrying out the plans of constructs/provision: scripts on machines, over SSH or here. */
+/** Carrying out the plans of provision: scripts on machines, over SSH or here. */
 export { carryOut, type CarriedOut, type CarryOutOptions, type TaskEvent } from './carry-out';
 export { LocalTransport } from './local-transport';
 export { SshTransport, type SshTransportOptions } from './ssh-transport';

@@ -67,16 +67,19 @@ test('the app makes the same manifests in both', async () => {
   expect(manifests()).toEqual(common);
 });
 
-test.each(['kindred/constructs', 'kindred/operator'])('every export of %s can be imported by name', async (name) => {
-  const names = `Object.keys(require('${name}')).sort().join()`;
-  const required = await app.node('-p', names);
-  const imported = await app.node(
-    ...['--input-type=module', '-e'],
-    `import * as all from '${name}'; console.log(Object.keys(all).filter((key) => !/^(default|module\\.exports|__esModule)$/.test(key)).sort().join())`,
-  );
-  expect(imported).toBe(required);
-  expect(required.split(',').length).toBeGreaterThan(5);
-});
+test.each(['kindred/constructs', 'kindred/provision', 'kindred/operator'])(
+  'every export of %s can be imported by name',
+  async (name) => {
+    const names = `Object.keys(require('${name}')).sort().join()`;
+    const required = await app.node('-p', names);
+    const imported = await app.node(
+      ...['--input-type=module', '-e'],
+      `import * as all from '${name}'; console.log(Object.keys(all).filter((key) => !/^(default|module\\.exports|__esModule)$/.test(key)).sort().join())`,
+    );
+    expect(imported).toBe(required);
+    expect(required.split(',').length).toBeGreaterThan(5);
+  },
+);
 
 test('a process that requires and imports it has one copy', async () => {
   const same = `import { createRequire } from 'node:module'; import { HelloApp } from 'kindred/constructs';

@@ -92,7 +92,7 @@ test('a secret of the file that RKE says in an error is not in the message', asy
 });
 
 test('a file with problems makes no plan, and says none of its values', () => {
-  const file = readClusterYml(JSON.parse(readFileSync(join(__dirname, '../../../../package.json'), 'utf8')));
+  const file = readClusterYml(JSON.parse(readFileSync(join(__dirname, '../../../package.json'), 'utf8')));
   const input = { name: 'x', file, clusterYml: { output: CARRIER }, masks: { output: MASKS } };
   expect(() => rkeTasksOfFile(input)).toThrow('has problems');
 });
