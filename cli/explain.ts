@@ -2,8 +2,8 @@ import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
 import { codeOf, isError } from '../local/errors';
 import { InvalidObjectError } from '../constructs/kube/errors';
-import { ApiError, TransportError } from '../operator/src/client/errors';
-import { KubeconfigError } from '../operator/src/client/kubeconfig';
+import { ApiError, TransportError } from '../operator/client/errors';
+import { KubeconfigError } from '../operator/client/kubeconfig';
 import { CliError } from './errors';
 
 /** What a person is told of an error: its own words where they were written for people, else the stack, for a report. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
-import type { ApiClient } from '../operator/src/client/api-client';
-import { ApiError } from '../operator/src/client/errors';
+import type { ApiClient } from '../operator/client/api-client';
+import { ApiError } from '../operator/client/errors';
 import { CliError } from './errors';
 
 interface WireResource {

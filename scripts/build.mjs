@@ -19,7 +19,7 @@ const common = {
 const define = { 'process.env.KINDRED_VERSION': JSON.stringify(version) };
 
 await Promise.all([
-  build({ ...common, ...operatorOptions, entryPoints: { operator: 'operator/src/main.ts' }, define }),
+  build({ ...common, ...operatorOptions, entryPoints: { operator: 'operator/main.ts' }, define }),
   build({
     ...common,
     entryPoints: { cli: 'cli/main.ts' },

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { ApiError } from '../../operator/src/client/errors';
+import type { ApiClient } from '../../operator/client/api-client';
+import { ApiError } from '../../operator/client/errors';
 import { CliError } from '../errors';
 
 const CRDS: ResourceType = {

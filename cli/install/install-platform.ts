@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { ApiError } from '../../operator/src/client/errors';
-import { managedFieldsOf } from '../../operator/src/reconcile/managed-fields';
+import type { ApiClient } from '../../operator/client/api-client';
+import { ApiError } from '../../operator/client/errors';
+import { managedFieldsOf } from '../../operator/apply/managed-fields';
 import { CliError } from '../errors';
 import { objectName } from '../object-name';
 import { ResourceTypes } from '../resource-types';

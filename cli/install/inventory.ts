@@ -1,7 +1,7 @@
 import { PLATFORM_MANAGED_BY } from '../../constructs/operator';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import type { ApiClient } from '../../operator/src/client/api-client';
+import type { ApiClient } from '../../operator/client/api-client';
 import { CliError } from '../errors';
 
 /** Field manager of everything the platform consists of. */

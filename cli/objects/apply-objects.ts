@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { ApiError } from '../../operator/src/client/errors';
+import type { ApiClient } from '../../operator/client/api-client';
+import { ApiError } from '../../operator/client/errors';
 import { CliError } from '../errors';
 import { objectName } from '../object-name';
 import type { ResourceTypes } from '../resource-types';

@@ -1,8 +1,8 @@
 import { childTypes, type AnyKind } from '../../constructs/kind/kind';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
-import { ObjectCache } from '../../operator/src/cache/object-cache';
-import { Reflector } from '../../operator/src/cache/reflector';
-import type { ApiClient } from '../../operator/src/client/api-client';
+import { ObjectCache } from '../../operator/informer/object-cache';
+import { Reflector } from '../../operator/informer/reflector';
+import type { ApiClient } from '../../operator/client/api-client';
 import { rowOf, type Row } from './row';
 
 /** Changes that come close together are shown once, in milliseconds. */

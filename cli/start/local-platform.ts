@@ -3,7 +3,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { Kubeconfig, kinds, provisionerKinds } from '../../constructs/kinds';
 import { DEFAULT_NAMESPACE } from '../../constructs/platform';
-import { parseArguments } from '../../operator/src/arguments';
+import { parseArguments } from '../../operator/arguments';
 import { version } from '../../package.json';
 import { Samples } from '../../scripts/synth/samples';
 import { synthPlatform } from '../../scripts/synth/synth-platform';

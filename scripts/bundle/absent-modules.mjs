@@ -23,13 +23,13 @@ export const absentModules = [
     module: 'socks-proxy-agent',
     importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
     exports: ['SocksProxyAgent'],
-    why: 'a kubeconfig with a proxy-url is refused (operator/src/client/kubeconfig.ts)',
+    why: 'a kubeconfig with a proxy-url is refused (operator/client/kubeconfig.ts)',
   },
   {
     module: 'hpagent',
     importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
     exports: ['HttpProxyAgent', 'HttpsProxyAgent'],
-    why: 'a kubeconfig with a proxy-url is refused (operator/src/client/kubeconfig.ts)',
+    why: 'a kubeconfig with a proxy-url is refused (operator/client/kubeconfig.ts)',
   },
   {
     module: 'jsonpath-plus',

@@ -1,7 +1,7 @@
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ApiClient } from '../../operator/src/client/api-client';
+import type { ApiClient } from '../../operator/client/api-client';
 import { AuditTail } from './operator/audit-tail';
 
 let folder: string;

@@ -1,7 +1,7 @@
 import type { Usage } from '../../bench/results';
 import { HelloApp } from '../../constructs/kinds';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/src/client/api-client';
+import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/client/api-client';
 import type { AuditedRequests } from './operator/audited-requests';
 import type { Contestant } from './operator/contestant';
 import type { Pair } from './operator/limit';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { ApiClient, ListOptions } from '../../operator/src/client/api-client';
+import type { ApiClient, ListOptions } from '../../operator/client/api-client';
 import { requireDone, undone } from './operator/work-done';
 import { deploymentOf, doneApp } from './standing';
 

@@ -2,7 +2,7 @@ import { CliError, Interrupted } from '../../cli/errors';
 import { explain } from '../../cli/explain';
 import { Undo } from '../../cli/start/undo';
 import { LocalControlPlaneError } from '../../local';
-import { ApiError, TransportError } from '../../operator/src/client/errors';
+import { ApiError, TransportError } from '../../operator/client/errors';
 
 describe('what a person is told', () => {
   test.each<[Error, string]>([

@@ -3,8 +3,8 @@ import { parseObjects, readObjects } from '../../cli/objects/read-objects';
 import { ResourceTypes } from '../../cli/resource-types';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { ApiError } from '../../operator/src/client/errors';
+import type { ApiClient } from '../../operator/client/api-client';
+import { ApiError } from '../../operator/client/errors';
 import { child } from './objects';
 
 describe('reading manifests', () => {

@@ -8,7 +8,7 @@ import { OperatorProcess } from '../../cli/start/operator-process';
 import { untilServing } from '../../cli/start/serving';
 import { GuardedProcess } from '../../local/plane/guarded-process';
 import type * as portsModule from '../../local/plane/ports';
-import { PORT_IN_USE } from '../../operator/src/runtime/health-server';
+import { PORT_IN_USE } from '../../operator/process/health-server';
 import { untilPidIn } from '../support/pid-file';
 import { temporaryFolder } from '../support/temporary-folder';
 

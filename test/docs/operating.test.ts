@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import * as envelope from '../../constructs/kube/envelope';
 import { kinds } from '../../constructs/kinds';
 import { alertRules } from '../../constructs/operator';
-import { usage } from '../../operator/src/arguments';
-import { OperatorMetrics } from '../../operator/src/runtime/metrics';
+import { usage } from '../../operator/arguments';
+import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
 import { literalsGivenTo, messagesLogged, metricsMade, sourcesOf } from './operating-scan';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'operating.md'), 'utf8');

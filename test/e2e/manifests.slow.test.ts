@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { kinds, provisionerKinds } from '../../constructs/kinds';
 import { kubectl, useControlPlane } from '../../local/testing';
-import { OperatorProcess } from '../../operator/testing';
+import { OperatorProcess } from '../../testing';
 import { manifests } from '../../scripts/synth';
 
 const plane = useControlPlane();

@@ -1,15 +1,15 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { waitFor, useControlPlane } from '../../local/testing';
-import { ObjectCache } from '../../operator/src/cache/object-cache';
-import { Reflector } from '../../operator/src/cache/reflector';
-import type { ReflectorOptions } from '../../operator/src/cache/reflector-options';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { staticAccess, type ClusterAccess, type Credentials } from '../../operator/src/client/cluster-access';
-import { ApiError, TransportError } from '../../operator/src/client/errors';
-import { createApiClient } from '../../operator/src/client/http-api-client';
-import { loadClusterAccess } from '../../operator/src/client/kubeconfig';
-import type { ResponseObservation } from '../../operator/src/client/requester';
+import { ObjectCache } from '../../operator/informer/object-cache';
+import { Reflector } from '../../operator/informer/reflector';
+import type { ReflectorOptions } from '../../operator/informer/reflector-options';
+import type { ApiClient } from '../../operator/client/api-client';
+import { staticAccess, type ClusterAccess, type Credentials } from '../../operator/client/cluster-access';
+import { ApiError, TransportError } from '../../operator/client/errors';
+import { createApiClient } from '../../operator/client/http-api-client';
+import { loadClusterAccess } from '../../operator/client/kubeconfig';
+import type { ResponseObservation } from '../../operator/client/requester';
 
 const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };

@@ -7,9 +7,9 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { Cluster, HelloApp, kinds } from '../../constructs/kinds';
 import { Platform } from '../../constructs/platform';
 import { kubectl, useControlPlane } from '../../local/testing';
-import type { ApiClient } from '../../operator/src/client/api-client';
-import { createApiClient } from '../../operator/src/client/http-api-client';
-import { loadClusterAccess } from '../../operator/src/client/kubeconfig';
+import type { ApiClient } from '../../operator/client/api-client';
+import { createApiClient } from '../../operator/client/http-api-client';
+import { loadClusterAccess } from '../../operator/client/kubeconfig';
 import { Start, expectNothingLeft, folder, helloApp, manifest, processesOf, startTimeoutMs } from './start-process';
 
 // The gate keeps the samples of every kind: start.test.ts.

@@ -1,7 +1,7 @@
 import type { PlatformOperator } from '../../constructs/platform';
 import { useControlPlane } from '../../local/testing';
-import { leaseType } from '../../operator/src/runtime/lease-record';
-import type { OperatorProcess } from '../../operator/testing';
+import { leaseType } from '../../operator/leader/lease';
+import type { OperatorProcess } from '../../testing';
 import { Bench, operatorKinds } from '../e2e/operator/support/bench';
 import { FaultProxy, passing } from './proxy/fault-proxy';
 

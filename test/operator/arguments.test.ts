@@ -1,6 +1,5 @@
 import { Foo, HelloApp } from '../../constructs/kinds';
-import type { OperatorArguments } from '../../operator/src/arguments';
-import { parseArguments, usage, UsageError } from '../../operator/src/arguments';
+import { UsageError, parseArguments, usage, type OperatorArguments } from '../../operator/arguments';
 
 const known = [HelloApp, Foo];
 

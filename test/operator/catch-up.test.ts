@@ -1,6 +1,5 @@
-import { catchUp } from '../../operator/src/catch-up';
-import { seed, withReflector } from './cache/reflector-harness';
-import type { Harness } from './cache/reflector-harness';
+import { catchUp } from '../../operator/informers';
+import { seed, withReflector, type Harness } from './informer/reflector-harness';
 import { CONFIG_MAPS } from './support/fake-cluster';
 import { status } from './support/fake-api-server';
 

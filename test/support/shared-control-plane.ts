@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { messageOf } from '../../local/errors';
 import type { ControlPlane } from '../../local/plane/control-plane';
 import { startControlPlane } from '../../local/plane/start';
-import { adminClient } from '../../operator/testing';
+import { adminClient } from '../../testing';
 
 /**
  * One control plane for the test files that need none of their own: etcd and the API server, without controllers.

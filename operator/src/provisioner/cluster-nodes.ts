@@ -1,5 +1,5 @@
 import type { Node } from '../../../provision';
-import { beginningOf } from '../runtime/beginning-of';
+import { beginningOf } from '../../process/truncate';
 import type { TaskEvent, TaskRecord } from '../tasks';
 
 /** One entry of `status.nodes`. */

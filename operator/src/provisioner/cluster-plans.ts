@@ -1,8 +1,8 @@
 import { LOST_MACHINES_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { apiServers, stillMembers, type ClusterInput, type RemovalFacts } from '../../../provision';
-import type { ApiClient } from '../client/api-client';
-import { PlanError, RunInterrupted, type PlanEnd, type PlanRun } from '../effects/plan-runner';
+import type { ApiClient } from '../../client/api-client';
+import { PlanError, RunInterrupted, type PlanEnd, type PlanRun } from '../../effects/plan-runner';
 import {
   LocalTransport,
   MachineTransport,

@@ -24,7 +24,7 @@ import {
   type RkeTaskOptions,
   type UnknownHosts,
 } from '../../../provision/rke';
-import { PlanError, type PlanRun } from '../effects/plan-runner';
+import { PlanError, type PlanRun } from '../../effects/plan-runner';
 
 /** What is to be carried out for a Cluster, wherever its spec has it from. */
 export interface WantedCluster {

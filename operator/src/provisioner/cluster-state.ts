@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClusterInput } from '../../../provision';
-import type { RunValues } from '../effects/plan-runner';
+import type { RunValues } from '../../effects/plan-runner';
 import { recordable, type Endpoint, type HostKeyStore, type TaskRecord } from '../tasks';
 import type { WantedCluster } from './cluster-source';
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { RKE_UP, rkeRecordToRemove } from '../../../provision/rke';
-import type { PlanRun } from '../effects/plan-runner';
+import type { PlanRun } from '../../effects/plan-runner';
 import type { TaskRecord } from '../tasks';
 import { HOST_KEYS, rkeOptions, type WantedCluster } from './cluster-source';
 import type { ClusterState } from './cluster-state';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { load as loadYaml } from 'js-yaml';
 import { z } from 'zod';
-import { PlanError } from '../effects/plan-runner';
+import { PlanError } from '../../effects/plan-runner';
 
 /**
  * The parts of a kubeconfig that lead to a server by what stands in it. All else is refused: `exec` and `auth-provider` run programs,

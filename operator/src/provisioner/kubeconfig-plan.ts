@@ -1,10 +1,10 @@
 import { printable } from '../../../provision/task/script-io';
-import { clusterAccessFromText } from '../client/kubeconfig';
-import { createApiClient } from '../client/http-api-client';
-import type { ApiClient } from '../client/api-client';
-import { ApiError, TransportError } from '../client/errors';
+import { clusterAccessFromText } from '../../client/kubeconfig';
+import { createApiClient } from '../../client/http-api-client';
+import type { ApiClient } from '../../client/api-client';
+import { ApiError, TransportError } from '../../client/errors';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import { PlanError, type PlanEnd, type PlanRun } from '../effects/plan-runner';
+import { PlanError, type PlanEnd, type PlanRun } from '../../effects/plan-runner';
 import { readKubeconfig } from './kubeconfig-file';
 
 /** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */

@@ -2,9 +2,9 @@ import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } fr
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import type { ApiClient } from '../client/api-client';
-import { ApiError } from '../client/errors';
-import { PlanError } from '../effects/plan-runner';
+import type { ApiClient } from '../../client/api-client';
+import { ApiError } from '../../client/errors';
+import { PlanError } from '../../effects/plan-runner';
 
 /** Key of the kubeconfig in its Secret. */
 const KEY = 'kubeconfig';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditEvent } from '../../../local';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 
 const chunkBytes = 1 << 20;
 const patienceMs = 30_000;

@@ -2,7 +2,7 @@ import type { Edits } from '../../../bench/results';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 import { Sightings } from './sightings';
 
 interface Podded {

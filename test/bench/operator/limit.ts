@@ -1,7 +1,7 @@
 import type { LimitName } from '../../../bench/results';
 import { HelloApp } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { expectedChildren } from '../../../operator/testing';
+import { expectedChildren } from '../../../testing';
 
 /** A request that is ready to be sent. */
 export interface Prepared {

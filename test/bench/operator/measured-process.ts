@@ -2,10 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Usage } from '../../../bench/results';
-import { LogLines } from '../../../operator/testing/log-lines';
-import { Metrics } from '../../../operator/testing';
-import { spawnFor } from './spawn-for';
-import type { Start } from './spawn-for';
+import { LogLines } from '../../../testing/operator-process';
+import { Metrics } from '../../../testing';
+import { spawnFor, type Start } from './spawn-for';
 import { usageOf } from './usage';
 
 /** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 
 interface Sighting {
   readonly object: KubeObject;

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Synth } from '../../../bench/results';
-import { operatorBundle } from '../../../operator/testing';
+import { operatorBundle } from '../../../testing';
 import { kustomize } from './peers';
 
 const turns = 7;

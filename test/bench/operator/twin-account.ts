@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 
 const SERVICE_ACCOUNTS: ResourceType = {
   ...{ apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', scope: 'Namespaced' },

@@ -2,8 +2,8 @@ import type { Condition, KubeObject } from '../../../constructs/kube/kube-object
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { withDefaults } from '../../../constructs/kind/render';
 import { HelloApp } from '../../../constructs/kinds';
-import { readPagedList } from '../../../operator/src/cache/paged-list';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import { readPagedList } from '../../../operator/informer/initial-list';
+import type { ApiClient } from '../../../operator/client/api-client';
 import { imageOf } from './edits';
 
 const pageSize = 500;

@@ -1,9 +1,14 @@
 import { App } from 'cdk8s';
 import { Cluster } from '../../../constructs/kinds';
 import { InvalidPropsError } from '../../../constructs/operator';
-import { Platform, provisioner } from '../../../constructs/platform';
-import type { PlatformOperator, PlatformProps, ProvisionerProps } from '../../../constructs/platform';
-import { parseArguments } from '../../../operator/src/arguments';
+import {
+  Platform,
+  provisioner,
+  type PlatformOperator,
+  type PlatformProps,
+  type ProvisionerProps,
+} from '../../../constructs/platform';
+import { parseArguments } from '../../../operator/arguments';
 
 const props: ProvisionerProps = { image: 'registry.example.com/provisioner:1.0.0', kinds: [Cluster] };
 

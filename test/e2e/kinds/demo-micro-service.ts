@@ -1,6 +1,6 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { DemoMicroService } from '../../../constructs/kinds';
-import { ApiError } from '../../../operator/src/client/errors';
+import { ApiError } from '../../../operator/client/errors';
 import type { Bench } from '../operator/support/bench';
 import { condition, ready } from '../operator/support/conditions';
 import { deploymentEdits, expectDeploymentBack } from '../operator/support/drift';

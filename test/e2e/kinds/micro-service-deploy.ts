@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { expectedShared } from '../../../operator/testing';
+import { expectedShared } from '../../../testing';
 import type { Bench } from '../operator/support/bench';
 import { ready } from '../operator/support/conditions';
 import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';

@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { expectedShared } from '../../../operator/testing';
+import { expectedShared } from '../../../testing';
 import type { Bench } from '../operator/support/bench';
 import { condition, is, ready } from '../operator/support/conditions';
 import { eventAbout } from '../operator/support/events';

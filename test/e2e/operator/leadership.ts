@@ -1,6 +1,6 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 import type { Bench } from './support/bench';
 import { ready } from './support/conditions';
 import { expectChildren } from './support/expect-children';

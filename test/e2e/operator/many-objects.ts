@@ -1,7 +1,7 @@
 import { HelloApp } from '../../../constructs/kinds';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 

@@ -1,7 +1,7 @@
 import { HelloApp } from '../../../constructs/kinds';
 import { useControlPlane, waitFor } from '../../../local/testing';
-import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../operator/testing';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../testing';
+import type { ApiClient } from '../../../operator/client/api-client';
 import { makeMany } from './many-objects';
 import { installOnApi } from './many-platform';
 import type { InstalledPlatform } from './support/install-platform';

@@ -4,7 +4,7 @@ import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
 import { useControlPlane } from '../../../local/testing';
-import { adminClient } from '../../../operator/testing';
+import { adminClient } from '../../../testing';
 import { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';
 import { startInProcess, type InProcessOperator } from './support/in-process';

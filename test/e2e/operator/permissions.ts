@@ -1,6 +1,6 @@
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { GrantedRule } from '../../../operator/testing';
+import type { GrantedRule } from '../../../testing';
 import type { Bench } from './support/bench';
 import { condition, is, ready } from './support/conditions';
 

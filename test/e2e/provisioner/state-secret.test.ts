@@ -1,10 +1,10 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Cluster } from '../../../constructs/kinds';
-import type { ApiClient } from '../../../operator/src/client/api-client';
-import { createApiClient } from '../../../operator/src/client/http-api-client';
-import { loadClusterAccess } from '../../../operator/src/client/kubeconfig';
-import { SecretStore } from '../../../operator/src/effects/secret-store';
+import type { ApiClient } from '../../../operator/client/api-client';
+import { createApiClient } from '../../../operator/client/http-api-client';
+import { loadClusterAccess } from '../../../operator/client/kubeconfig';
+import { SecretStore } from '../../../operator/effects/secret-store';
 import { useSharedControlPlane } from '../../support/shared-control-plane';
 
 const plane = useSharedControlPlane();

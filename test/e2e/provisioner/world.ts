@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';

@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Chart } from 'cdk8s';
 import { useControlPlane } from '../../../local/testing';
-import { createApiClient, loadClusterAccess } from '../../../operator/src';
+import { createApiClient, loadClusterAccess } from '../../../operator';
 import { ConstructResources, outputs, resourceOptions } from '../../../stacks/components/bridge';
 import { groupKind } from '../../../stacks/components/bridge/manifest';
 import { builtInScope, clusterKinds } from '../../../stacks/components/bridge/scopes';

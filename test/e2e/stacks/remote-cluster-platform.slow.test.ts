@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { kubectl } from '../../../local/testing';
-import { OperatorProcess } from '../../../operator/testing';
+import { OperatorProcess } from '../../../testing';
 import { parseConfig } from '../../../stacks/config';
 import { program } from '../../../stacks/program';
 import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';

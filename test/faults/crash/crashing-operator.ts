@@ -1,10 +1,9 @@
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 import { FaultProxy } from '../proxy/fault-proxy';
 import { expectNothingMissed } from '../support/calm';
 import { ErrorsLogged } from '../support/errors-logged';
 import type { Choice } from './choices';
-import { Crasher } from './crasher';
-import type { Crash } from './crasher';
+import { Crasher, type Crash } from './crasher';
 import type { WriteAddress } from './crash-point';
 
 /** What a crashing operator is made of. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 
 /** Kills an operator and everything that it has started, as the end of its pod does. */
 export async function killWithDescendants(operator: OperatorProcess): Promise<void> {

@@ -1,15 +1,11 @@
 import type { Bench } from '../../e2e/operator/support/bench';
-import { OperatorProcess } from '../../../operator/testing';
-import { nowhere } from './choices';
-import type { Choice } from './choices';
+import { OperatorProcess } from '../../../testing';
+import { nowhere, type Choice } from './choices';
 import { CrashingOperator } from './crashing-operator';
-import { pointsText } from './crash-point';
-import type { CrashPoint, WriteAddress } from './crash-point';
+import { pointsText, type CrashPoint, type WriteAddress } from './crash-point';
 import type { Life, Scene, Stage } from './life';
-import { settle } from './settle';
-import type { Standing } from './settle';
-import { snapshotOf } from './snapshot';
-import type { Snapshot } from './snapshot';
+import { settle, type Standing } from './settle';
+import { snapshotOf, type Snapshot } from './snapshot';
 
 /** What came of a life. */
 export interface LifeStory {

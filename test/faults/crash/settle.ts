@@ -1,7 +1,7 @@
 import { childTypes } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
-import { expectedChildren, expectedShared, type ExpectedChild, type OperatorProcess } from '../../../operator/testing';
+import { expectedChildren, expectedShared, type ExpectedChild, type OperatorProcess } from '../../../testing';
 import { ready } from '../../e2e/operator/support/conditions';
 import type { CrashingOperator } from './crashing-operator';
 import type { Scene, Stage } from './life';

@@ -1,6 +1,6 @@
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import type { ManagedFieldsEntry } from '../../../operator/src/reconcile/managed-fields';
+import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
 
 /** How things stand, by `Kind name`; two lives that went alike have equal ones. */
 export type Snapshot = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { Bench } from '../../e2e/operator/support/bench';
-import { OperatorProcess } from '../../../operator/testing';
+import { OperatorProcess } from '../../../testing';
 import { FaultProxy } from '../proxy/fault-proxy';
 import type { ProxiedRequest } from '../proxy/proxied-request';
 

@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { kubectl, useControlPlane, waitFor } from '../../../local/testing';
-import type { ApiClient, WatchEvent, WatchOptions } from '../../../operator/src/client/api-client';
-import { ApiError, TransportError } from '../../../operator/src/client/errors';
-import { createApiClient } from '../../../operator/src/client/http-api-client';
-import { loadClusterAccess } from '../../../operator/src/client/kubeconfig';
-import { adminClient } from '../../../operator/testing';
+import type { ApiClient, WatchEvent, WatchOptions } from '../../../operator/client/api-client';
+import { ApiError, TransportError } from '../../../operator/client/errors';
+import { createApiClient } from '../../../operator/client/http-api-client';
+import { loadClusterAccess } from '../../../operator/client/kubeconfig';
+import { adminClient } from '../../../testing';
 import { holdTimeouts } from '../../operator/support/held-timeouts';
 import { FaultProxy } from './fault-proxy';
 import {

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
-import type { WatchEvent } from '../../../operator/src/client/api-client';
+import type { WatchEvent } from '../../../operator/client/api-client';
 import type { Exchange } from './exchange';
 import type { Fault } from './fault-proxy';
 

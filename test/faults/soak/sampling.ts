@@ -1,7 +1,6 @@
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Metrics } from '../../../operator/testing';
-import type { OperatorProcess } from '../../../operator/testing';
+import { Metrics, type OperatorProcess } from '../../../testing';
 import { rssMiB } from '../support/rss';
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@ import { waitFor } from '../../../local/testing';
 import { sentenceOf } from '../proxy/proxied-request';
 import type { FaultProxy } from '../proxy/fault-proxy';
 import type { FaultBench } from '../fault-bench';
-import type { LogLine, Metrics, OperatorProcess } from '../../../operator/testing';
+import type { LogLine, Metrics, OperatorProcess } from '../../../testing';
 import type { Bench } from '../../e2e/operator/support/bench';
 import { quiet } from '../../e2e/operator/support/quiet';
 import { missedEvents } from './errors-logged';

@@ -2,7 +2,7 @@ import { childTypes } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { waitFor } from '../../../local/testing';
-import { expectedChildren, expectedShared } from '../../../operator/testing';
+import { expectedChildren, expectedShared } from '../../../testing';
 import { operatorKinds, type Bench } from '../../e2e/operator/support/bench';
 import { condition, ready } from '../../e2e/operator/support/conditions';
 import { form } from '../form';

@@ -1,4 +1,4 @@
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 
 /** How the operator begins to say that a watch has not told it of something. */
 export const missedEvents = 'the watch missed events';

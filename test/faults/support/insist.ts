@@ -1,5 +1,5 @@
 import { waitFor } from '../../../local/testing';
-import { ApiError, TransportError } from '../../../operator/src/client/errors';
+import { ApiError, TransportError } from '../../../operator/client/errors';
 
 type Attempt<T> = { readonly value: T | undefined } | { readonly error: unknown };
 

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { managedFieldsOf, type FieldSet } from '../../../operator/src/reconcile/managed-fields';
+import { managedFieldsOf, type FieldSet } from '../../../operator/apply/managed-fields';
 
 /**
  * A field that the operator's POST created and its last apply does not name. It would stay for ever: an apply takes away only what former applies

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import type { ApiClient } from '../../../operator/src/client/api-client';
-import { ApiError } from '../../../operator/src/client/errors';
-import type { ExpectedChild } from '../../../operator/testing';
+import type { ApiClient } from '../../../operator/client/api-client';
+import { ApiError } from '../../../operator/client/errors';
+import type { ExpectedChild } from '../../../testing';
 import { leftBehind } from '../support/left-behind';
 import { firstPath } from './first-path';
 

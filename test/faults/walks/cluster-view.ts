@@ -2,7 +2,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL, PREFIX } from '../../../constructs/kube/e
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { groupOf, typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
-import type { ApiClient } from '../../../operator/src/client/api-client';
+import type { ApiClient } from '../../../operator/client/api-client';
 import { operatorKinds } from '../../e2e/operator/support/bench';
 import { is } from '../../e2e/operator/support/conditions';
 import type { Found } from './drift';

@@ -1,7 +1,6 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import type { ApiClient } from '../../../operator/src/client/api-client';
-import { refOf } from '../../../operator/src/reconcile/object-ref';
+import { refOf, type ApiClient } from '../../../operator/client/api-client';
 
 /** A child as somebody else finds it. */
 export interface Found {

@@ -1,4 +1,4 @@
-import type { OperatorProcess } from '../../../operator/testing';
+import type { OperatorProcess } from '../../../testing';
 import type { FaultBench } from '../fault-bench';
 import { auditing } from '../support/calm';
 import { ErrorsLogged } from '../support/errors-logged';

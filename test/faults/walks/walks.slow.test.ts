@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { operatorBundle } from '../../../operator/testing';
+import { operatorBundle } from '../../../testing';
 import { useFaultBench } from '../fault-bench';
 import { form } from '../form';
 import { startAuditing } from '../support/calm';
 import { expectEndState, expectNoWrites, heal, settle } from './settle';
-import { walks } from './steps';
-import type { Walk } from './steps';
+import { walks, type Walk } from './steps';
 import { World } from './world';
 
 const length = 15;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '../../../operator/src/client/errors';
+import { ApiError } from '../../../operator/client/errors';
 import { owned } from '../../../constructs/kube/resource-type';
 import type { FaultBench } from '../fault-bench';
 import { passing } from '../proxy/fault-proxy';

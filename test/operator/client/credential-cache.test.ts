@@ -1,5 +1,4 @@
-import type { Credentials } from '../../../operator/src/client/cluster-access';
-import { CredentialCache } from '../../../operator/src/client/credential-cache';
+import { CredentialCache, type Credentials } from '../../../operator/client/cluster-access';
 
 interface Setup {
   readonly cache: CredentialCache;

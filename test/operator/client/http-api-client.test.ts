@@ -1,10 +1,8 @@
-import type { ApiClient } from '../../../operator/src/client/api-client';
-import type { ClusterAccess, Credentials } from '../../../operator/src/client/cluster-access';
-import { staticAccess } from '../../../operator/src/client/cluster-access';
-import { ApiError, TransportError } from '../../../operator/src/client/errors';
-import type { HttpApiClientOptions } from '../../../operator/src/client/http-api-client';
-import { createApiClient } from '../../../operator/src/client/http-api-client';
-import type { ResponseObservation } from '../../../operator/src/client/requester';
+import type { ApiClient } from '../../../operator/client/api-client';
+import { staticAccess, type ClusterAccess, type Credentials } from '../../../operator/client/cluster-access';
+import { ApiError, TransportError } from '../../../operator/client/errors';
+import { createApiClient, type HttpApiClientOptions } from '../../../operator/client/http-api-client';
+import type { ResponseObservation } from '../../../operator/client/requester';
 import { eventually } from '../support/eventually';
 import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/src/client/kubeconfig';
+import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/client/kubeconfig';
 
 let home: string;
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LineDecoder } from '../../../operator/src/client/line-decoder';
+import { LineDecoder } from '../../../operator/client/watch-stream';
 
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const chunks: Buffer[] = [];

@@ -4,10 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CredentialCache } from '../../../operator/src/client/credential-cache';
-import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/src/client/kubeconfig';
-import { oidcSettings } from '../../../operator/src/client/oidc-settings';
-import { OidcTokens } from '../../../operator/src/client/oidc-tokens';
+import { CredentialCache } from '../../../operator/client/cluster-access';
+import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/client/kubeconfig';
+import { OidcTokens, oidcSettings } from '../../../operator/client/oidc';
 import { CertificateAuthority } from '../../../local/plane/certificates';
 
 const HOUR = 3600;

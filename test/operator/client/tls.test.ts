@@ -2,13 +2,11 @@ import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { CertificateAuthority } from '../../../local/plane/certificates';
-import type { KeyedCertificate } from '../../../local/plane/certificates';
-import type { TlsSettings } from '../../../operator/src/client/cluster-access';
-import { Connections } from '../../../operator/src/client/connections';
-import { createApiClient } from '../../../operator/src/client/http-api-client';
-import { staticAccess } from '../../../operator/src/client/cluster-access';
-import { exchange } from '../../../operator/src/client/exchange';
+import { CertificateAuthority, type KeyedCertificate } from '../../../local/plane/certificates';
+import { staticAccess, type TlsSettings } from '../../../operator/client/cluster-access';
+import { Connections } from '../../../operator/client/connections';
+import { createApiClient } from '../../../operator/client/http-api-client';
+import { exchange } from '../../../operator/client/exchange';
 
 const authority = new CertificateAuthority('ca');
 const host = '127.0.0.1';

@@ -1,9 +1,8 @@
-import type { ApiClient, WatchEvent } from '../../../operator/src/client/api-client';
-import { ByteStream } from '../../../operator/src/client/byte-stream';
-import { staticAccess } from '../../../operator/src/client/cluster-access';
-import { TransportError } from '../../../operator/src/client/errors';
-import type { HttpApiClientOptions } from '../../../operator/src/client/http-api-client';
-import { createApiClient } from '../../../operator/src/client/http-api-client';
+import type { ApiClient, WatchEvent } from '../../../operator/client/api-client';
+import { ByteStream } from '../../../operator/client/watch-stream';
+import { staticAccess } from '../../../operator/client/cluster-access';
+import { TransportError } from '../../../operator/client/errors';
+import { createApiClient, type HttpApiClientOptions } from '../../../operator/client/http-api-client';
 import { eventually } from '../support/eventually';
 import { FakeApiServer, json, status } from '../support/fake-api-server';
 import { CONFIG_MAPS } from '../support/fake-cluster';

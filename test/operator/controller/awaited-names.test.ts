@@ -1,5 +1,5 @@
 import { owned } from '../../../constructs/kube/resource-type';
-import { AwaitedNames } from '../../../operator/src/controller/awaited-names';
+import { AwaitedNames } from '../../../operator/controller/queue-keys';
 
 const { ConfigMap, Deployment } = owned;
 const taken = { namespace: 'n', name: 'x' };

@@ -2,9 +2,9 @@ import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import { TransportError } from '../../../operator/src/client/errors';
+import { TransportError } from '../../../operator/client/errors';
 import { NAMESPACE, ref, rolledOut } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { RunningController } from './running-controller';
 
 const { ConfigMap, Deployment, Service, ServiceAccount } = owned;

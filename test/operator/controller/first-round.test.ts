@@ -2,8 +2,8 @@ import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { QueueKey } from '../../../operator/src/controller/queue-key';
-import type { Priority } from '../../../operator/src/queue/queue-metrics';
+import type { QueueKey } from '../../../operator/controller/queue-keys';
+import type { Priority } from '../../../operator/workqueue/work-queue';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';
 

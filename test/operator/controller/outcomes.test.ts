@@ -1,7 +1,7 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
-import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
+import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { ref } from '../reconcile/harness';
 import { RunningController } from './running-controller';
 

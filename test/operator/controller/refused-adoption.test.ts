@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { RunningController } from './running-controller';
 
 const { Deployment, Service } = owned;

@@ -1,19 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AnyKind } from '../../../constructs/kind/kind';
-import { Controller } from '../../../operator/src/controller/controller';
-import { objectKey, type QueueKey } from '../../../operator/src/controller/queue-key';
-import { EffectDesk } from '../../../operator/src/effects/effect-desk';
-import type { EffectOptions } from '../../../operator/src/effects/effect-options';
-import { EffectReads } from '../../../operator/src/effects/effect-reads';
-import { DEFAULT_ATTEMPT_BACKOFF } from '../../../operator/src/effects/effect-record';
-import { EffectRuns } from '../../../operator/src/effects/effect-runs';
-import { WorkQueue } from '../../../operator/src/queue/work-queue';
-import type { WorkersEnd } from '../../../operator/src/queue/run-workers';
-import type { ControllerMetrics, ReconcileResult } from '../../../operator/src/runtime/controller-metrics';
-import { createLogger } from '../../../operator/src/runtime/logger';
+import { Controller } from '../../../operator/controller/controller';
+import { objectKey, type QueueKey } from '../../../operator/controller/queue-keys';
+import { EffectDesk } from '../../../operator/effects/effect-reconciler';
+import type { EffectOptions } from '../../../operator/effects/effect-options';
+import { EffectReads } from '../../../operator/effects/effect-reads';
+import { DEFAULT_ATTEMPT_BACKOFF } from '../../../operator/effects/effect-state';
+import { EffectRuns } from '../../../operator/effects/effect-runs';
+import { WorkQueue } from '../../../operator/workqueue/work-queue';
+import type { WorkersEnd } from '../../../operator/workqueue/run-workers';
+import type { ControllerMetrics, ReconcileResult } from '../../../operator/metrics/controller-metrics';
+import { createLogger } from '../../../operator/process/logger';
 import { Harness } from '../reconcile/harness';
-import { ManualClock } from '../runtime/manual-clock';
-import type { MemoryApiServer } from '../support/memory-api-server';
+import { ManualClock } from '../support/manual-clock';
+import type { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
 /** What differs from a controller that begins on an empty server. */
 export interface RunningControllerOptions {

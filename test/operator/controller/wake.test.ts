@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { HelloApp, Kubeconfig, MicroServiceDeploy } from '../../../constructs/kinds';
-import { ObjectCache } from '../../../operator/src/cache/object-cache';
-import { BY_UID, keysOfChild, sharedKeyOf } from '../../../operator/src/controller/wake';
+import { ObjectCache } from '../../../operator/informer/object-cache';
+import { BY_UID, keysOfChild, sharedKeyOf } from '../../../operator/controller/queue-keys';
 
 const reference = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'u', controller: true };
 

@@ -1,4 +1,4 @@
-import { CleanupAttempts } from '../../../operator/src/effects/cleanup-attempts';
+import { CleanupAttempts } from '../../../operator/effects/effect-memory';
 import { TestClock } from './world';
 
 let clock: TestClock;

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import type { Read } from '../../../constructs/kind/reads';
-import { EffectReads } from '../../../operator/src/effects/effect-reads';
-import { PlanError } from '../../../operator/src/effects/plan-runner';
+import { EffectReads } from '../../../operator/effects/effect-reads';
+import { PlanError } from '../../../operator/effects/plan-runner';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { MemoryApiServer } from '../support/memory-api-server';
+import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
 const server = new MemoryApiServer();
 const top = temporaryFolder('kindred-reads-');

@@ -1,4 +1,4 @@
-import { EffectRuns } from '../../../operator/src/effects/effect-runs';
+import { EffectRuns } from '../../../operator/effects/effect-runs';
 
 /** A job that the test ends. */
 function job(): { readonly run: () => Promise<void>; readonly end: () => void; begun: boolean } {

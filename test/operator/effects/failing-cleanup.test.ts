@@ -1,8 +1,8 @@
 import { owned } from '../../../constructs/kube/resource-type';
-import { TransportError } from '../../../operator/src/client/errors';
-import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
+import { TransportError } from '../../../operator/client/errors';
+import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 /** The words in which an API server of old refused to drop a finalizer, again and again. */

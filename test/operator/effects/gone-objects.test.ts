@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
-import { PlanError, RunInterrupted } from '../../../operator/src/effects/plan-runner';
+import { PlanError, RunInterrupted } from '../../../operator/effects/plan-runner';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 let world: World;

@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 const PAUSED = { 'kindred.dev/paused': 'true' };

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { SecretStore } from '../../../operator/src/effects/secret-store';
-import { MemoryApiServer } from '../support/memory-api-server';
+import { SecretStore } from '../../../operator/effects/secret-store';
+import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 import { Thing } from './world';
 
 const namespace = 'system';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { ApiError } from '../../../operator/src/client/errors';
-import { PlanError } from '../../../operator/src/effects/plan-runner';
-import { MAX_STATE_BYTES, SecretStore } from '../../../operator/src/effects/secret-store';
-import { MemoryApiServer } from '../support/memory-api-server';
-import { conflict } from '../support/memory-requests';
+import { ApiError } from '../../../operator/client/errors';
+import { PlanError } from '../../../operator/effects/plan-runner';
+import { MAX_STATE_BYTES, SecretStore } from '../../../operator/effects/secret-store';
+import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
+import { conflict } from '../../../testing/api-server/requests';
 import { Thing } from './world';
 
 const namespace = 'system';

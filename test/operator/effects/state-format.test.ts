@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { decodeState, encodeState, sizeOf } from '../../../operator/src/effects/state-format';
-import type { StateData } from '../../../operator/src/effects/state-format';
+import { decodeState, encodeState, sizeOf, type StateData } from '../../../operator/effects/state-secret';
 
 const records = { make: { input: 'i', countedFor: 'c', attempts: 1, state: 'succeeded', atMs: 1 } } as const;
 const script = `echo 'é'\n${randomBytes(9_000).toString('hex')}`;

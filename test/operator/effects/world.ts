@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
-import { EffectDesk } from '../../../operator/src/effects/effect-desk';
-import { EffectReads } from '../../../operator/src/effects/effect-reads';
-import { EffectRuns } from '../../../operator/src/effects/effect-runs';
-import type { EffectStore } from '../../../operator/src/effects/effect-store';
-import type { PlanEnd, PlanRun, PlanRunner } from '../../../operator/src/effects/plan-runner';
-import { SecretStore } from '../../../operator/src/effects/secret-store';
-import type { Clock } from '../../../operator/src/runtime/clock';
+import { EffectDesk } from '../../../operator/effects/effect-reconciler';
+import { EffectReads } from '../../../operator/effects/effect-reads';
+import { EffectRuns } from '../../../operator/effects/effect-runs';
+import type { EffectStore } from '../../../operator/effects/effect-state';
+import type { PlanEnd, PlanRun, PlanRunner } from '../../../operator/effects/plan-runner';
+import { SecretStore } from '../../../operator/effects/secret-store';
+import type { Clock } from '../../../operator/process/clock';
 import { Harness, NAMESPACE, ref } from '../reconcile/harness';
 
 /** A kind that acts on something outside: what it makes of `size` is taken away again when it goes. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { PlanError } from '../../../operator/src/effects/plan-runner';
+import { PlanError } from '../../../operator/effects/plan-runner';
 import { readKubeconfig } from '../../../operator/src/provisioner/kubeconfig-file';
 
 const valid = (cluster: object = {}, user: object = {}, more: object = {}): string =>

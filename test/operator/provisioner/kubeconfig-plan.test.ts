@@ -2,8 +2,7 @@ import { createServer } from 'node:https';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CertificateAuthority } from '../../../local/plane/certificates';
-import type { PlanRun } from '../../../operator/src/effects/plan-runner';
-import { PlanError } from '../../../operator/src/effects/plan-runner';
+import { PlanError, type PlanRun } from '../../../operator/effects/plan-runner';
 import { probeKubeconfig } from '../../../operator/src/provisioner/kubeconfig-plan';
 
 const authority = new CertificateAuthority('ca');

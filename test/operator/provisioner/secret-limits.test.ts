@@ -4,10 +4,10 @@ import { owned } from '../../../constructs/kube/resource-type';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { Cluster, Kubeconfig } from '../../../constructs/kinds';
 import { provisionerEffects } from '../../../operator/src/provisioner/provisioner';
-import { EffectReads } from '../../../operator/src/effects/effect-reads';
+import { EffectReads } from '../../../operator/effects/effect-reads';
 import { putKubeconfig } from '../../../operator/src/provisioner/kubeconfig-secret';
-import { createLogger } from '../../../operator/src/runtime/logger';
-import { MemoryApiServer } from '../support/memory-api-server';
+import { createLogger } from '../../../operator/process/logger';
+import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
 const namespace = 'system';
 let server: MemoryApiServer;

@@ -1,10 +1,10 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
-import type { Next } from '../../../operator/src/reconcile/context';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
-import { refusalOf } from '../support/memory-requests';
+import type { Next } from '../../../operator/reconcile/context';
+import { Contests } from '../../../operator/apply/drift-backoff';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref, rolledOut } from './harness';
 
 const { ConfigMap, Deployment, HorizontalPodAutoscaler } = owned;

@@ -2,9 +2,9 @@ import { DemoMicroService, Foo } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import type { Next } from '../../../operator/src/reconcile/context';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { Contests } from '../../../operator/apply/drift-backoff';
+import type { Next } from '../../../operator/reconcile/context';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, ref } from './harness';
 
 const { Deployment } = owned;

@@ -1,9 +1,9 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import type { Next } from '../../../operator/src/reconcile/context';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { Contests } from '../../../operator/apply/drift-backoff';
+import type { Next } from '../../../operator/reconcile/context';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { RunningController } from '../controller/running-controller';
 import { holdTimeouts } from '../support/held-timeouts';
 import { Harness, ref, rolledOut } from './harness';

@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { Next } from '../../../operator/src/reconcile/context';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import type { Next } from '../../../operator/reconcile/context';
+import { Contests } from '../../../operator/apply/drift-backoff';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;

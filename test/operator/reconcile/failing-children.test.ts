@@ -1,9 +1,9 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import { TransportError } from '../../../operator/src/client/errors';
-import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
+import { TransportError } from '../../../operator/client/errors';
+import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { RunningController } from '../controller/running-controller';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { ConfigMap, Deployment, Service } = owned;

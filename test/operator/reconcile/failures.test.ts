@@ -1,8 +1,8 @@
 import { RenderError } from '../../../constructs/kube/errors';
-import { TransportError } from '../../../operator/src/client/errors';
-import { classify, TerminalError } from '../../../operator/src/reconcile/failures';
-import { NotLeaderError } from '../../../operator/src/runtime/leader-errors';
-import { refusalOf } from '../support/memory-requests';
+import { TransportError } from '../../../operator/client/errors';
+import { classify, TerminalError } from '../../../operator/reconcile/problems';
+import { NotLeaderError } from '../../../operator/leader/leader-election';
+import { refusalOf } from '../../../testing/api-server/requests';
 
 describe('classify', () => {
   it.each<[string, unknown, string, string]>([

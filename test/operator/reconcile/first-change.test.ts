@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, ref } from './harness';
 
 const { Deployment } = owned;

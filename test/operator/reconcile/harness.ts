@@ -1,16 +1,15 @@
-import { Contests } from '../../../operator/src/reconcile/contests';
+import { Contests } from '../../../operator/apply/drift-backoff';
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
-import { childProjection } from '../../../operator/src/cache/child-projection';
-import { RenderedShapes } from '../../../operator/src/cache/rendered-shapes';
-import { ObjectCache } from '../../../operator/src/cache/object-cache';
-import { BY_UID } from '../../../operator/src/controller/wake';
-import type { ChildWritten, Next, ObjectEvent, ReconcileContext } from '../../../operator/src/reconcile/context';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
-import { reconcileShared, type SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
-import type { SharedState } from '../../../operator/src/reconcile/shared-states';
-import { MemoryApiServer } from '../support/memory-api-server';
+import { RenderedShapes, childProjection } from '../../../operator/informer/projection';
+import { ObjectCache } from '../../../operator/informer/object-cache';
+import { BY_UID } from '../../../operator/controller/queue-keys';
+import type { ChildWritten, Next, ObjectEvent, ReconcileContext } from '../../../operator/reconcile/context';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
+import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
+import type { SharedState } from '../../../operator/reconcile/shared-keys';
+import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
 export const NAMESPACE = 'default';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import type { Condition } from '../../../constructs/kube/kube-object';
-import type { Verdict } from '../../../operator/src/reconcile/conditions';
-import { writeStatus } from '../../../operator/src/reconcile/write-status';
+import type { Verdict } from '../../../operator/status/conditions';
+import { writeStatus } from '../../../operator/reconcile/write-status';
 import { Harness, ref } from './harness';
 
 const Thing = defineKind({

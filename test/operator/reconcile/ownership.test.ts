@@ -3,7 +3,7 @@ import { defineKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
-import { refusalOf } from '../support/memory-requests';
+import { reconcileShared } from '../../../operator/reconcile/reconcile-shared';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, NAMESPACE, ref } from './harness';
 
 const { Service, ServiceAccount } = owned;

@@ -1,7 +1,7 @@
 import type { ObjectMeta } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import { reconcileObject } from '../../../operator/src/reconcile/reconcile-object';
+import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, ref } from './harness';
 
 const { Deployment } = owned;

@@ -1,6 +1,6 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { CronTab, MicroServiceDeploy } from '../../../constructs/kinds';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { CronJob, Service } = owned;

@@ -4,7 +4,7 @@ import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { RunningController } from '../controller/running-controller';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { CronJob, Deployment, Secret, Service, ServiceAccount } = owned;

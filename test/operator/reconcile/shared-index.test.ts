@@ -1,8 +1,8 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import type { ObjectRef } from '../../../operator/src/client/api-client';
-import { SharedIndex } from '../../../operator/src/reconcile/shared-index';
+import type { ObjectRef } from '../../../operator/client/api-client';
+import { SharedIndex } from '../../../operator/reconcile/shared-keys';
 
 function object(name: string, msName: unknown, namespace = 'n'): KubeObject {
   const spec = { msName, fullName: 'f', version: '1', path: 'v1', image: 'i' };

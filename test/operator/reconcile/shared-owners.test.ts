@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { reconcileShared } from '../../../operator/src/reconcile/reconcile-shared';
+import { reconcileShared } from '../../../operator/reconcile/reconcile-shared';
 import { Harness, NAMESPACE, ref } from './harness';
 
 const { Service, ServiceAccount } = owned;

@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { Contests } from '../../../operator/src/reconcile/contests';
-import { reconcileShared, type SharedResult } from '../../../operator/src/reconcile/reconcile-shared';
+import { Contests } from '../../../operator/apply/drift-backoff';
+import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
 import { Harness, NAMESPACE } from './harness';
 
 export const { Service } = owned;

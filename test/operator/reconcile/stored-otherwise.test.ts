@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
-import { refusalOf } from '../support/memory-requests';
+import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import { TransportError } from '../../../operator/src/client/errors';
+import { TransportError } from '../../../operator/client/errors';
 import { RunningController } from '../controller/running-controller';
 import { Harness, ref } from './harness';
 

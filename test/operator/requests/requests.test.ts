@@ -9,7 +9,7 @@ import {
   SampleResource,
 } from '../../../constructs/kinds';
 import { rolledOut, ref } from '../reconcile/harness';
-import { conflict, refusalOf, type MemoryRequest } from '../support/memory-requests';
+import { conflict, refusalOf, type MemoryRequest } from '../../../testing/api-server/requests';
 import { TracedLife } from './traced-life';
 
 // A change of these snapshots is a change of what the operator does to a cluster. A move or a rename must leave them as they are. Those of the kinds

@@ -3,8 +3,8 @@ import type { AnyKind } from '../../../constructs/kind/kind';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { RunningController, type RunningControllerOptions } from '../controller/running-controller';
 import { ref } from '../reconcile/harness';
-import type { MemoryApiServer } from '../support/memory-api-server';
-import type { MemoryRequest } from '../support/memory-requests';
+import type { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
+import type { MemoryRequest } from '../../../testing/api-server/requests';
 
 /** A value of a Secret that is longer is shown by its hash, in characters. */
 const SHOWN = 200;

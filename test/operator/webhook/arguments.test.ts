@@ -1,5 +1,5 @@
 import { Foo } from '../../../constructs/kinds';
-import { parseArguments, usage } from '../../../operator/src/arguments';
+import { parseArguments, usage } from '../../../operator/arguments';
 
 describe('the command line of the webhook', () => {
   it('serves no conversions unless there is a certificate', () => {

@@ -1,6 +1,6 @@
-import { createLogger } from '../../../operator/src/runtime/logger';
-import { CertificateWatch } from '../../../operator/src/webhook/certificate-watch';
-import { systemClock } from '../../../operator/src/runtime/clock';
+import { createLogger } from '../../../operator/process/logger';
+import { CertificateWatch } from '../../../operator/webhook/certificate-watch';
+import { systemClock } from '../../../operator/process/clock';
 import { eventually } from '../support/eventually';
 import { CertificateDirectory } from './certificates';
 

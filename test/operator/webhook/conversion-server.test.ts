@@ -1,13 +1,13 @@
 import { connect } from 'node:tls';
 import { CertificateAuthority } from '../../../local/plane/certificates';
-import { createLogger } from '../../../operator/src/runtime/logger';
-import { OperatorMetrics } from '../../../operator/src/runtime/metrics';
-import { ConversionMetrics } from '../../../operator/src/webhook/conversion-metrics';
+import { createLogger } from '../../../operator/process/logger';
+import { OperatorMetrics } from '../../../operator/metrics/operator-metrics';
+import { ConversionMetrics } from '../../../operator/webhook/conversion-handler';
 import {
   startConversionServer,
   type ConversionServer,
   type ConversionServerOptions,
-} from '../../../operator/src/webhook/conversion-server';
+} from '../../../operator/webhook/conversion-server';
 import { Shop } from '../../constructs/kind/versions-kind';
 import { CertificateDirectory } from './certificates';
 import { ask, type Answer, type Question } from './https-client';

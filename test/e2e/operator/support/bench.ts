@@ -16,8 +16,8 @@ import {
   type KubectlResult,
   type TestControlPlane,
 } from '../../../../local/testing';
-import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../operator/testing';
-import type { ApiClient, ObjectRef } from '../../../../operator/src/client/api-client';
+import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../../testing';
+import type { ApiClient, ObjectRef } from '../../../../operator/client/api-client';
 import type { PlatformOperator } from '../../../../constructs/platform';
 import { installPlatform, type InstalledPlatform } from './install-platform';
 import { whenChanged, type Watched } from './when-changed';

@@ -1,7 +1,7 @@
 import { MANAGED_BY_LABEL } from '../../../../constructs/kube/envelope';
 import type { AnyKind } from '../../../../constructs/kind/kind';
 import { owned } from '../../../../constructs/kube/resource-type';
-import type { ObjectRef } from '../../../../operator/src/client/api-client';
+import type { ObjectRef } from '../../../../operator/client/api-client';
 import type { Bench } from './bench';
 import { ready } from './conditions';
 import { childrenStand } from './expect-children';

@@ -1,7 +1,7 @@
 import { childTypes, type AnyKind } from '../../../../constructs/kind/kind';
 import type { KubeObject } from '../../../../constructs/kube/kube-object';
-import { refOf } from '../../../../operator/src/reconcile/object-ref';
-import { expectedChildren, type ExpectedChild } from '../../../../operator/testing';
+import { refOf } from '../../../../operator/client/api-client';
+import { expectedChildren, type ExpectedChild } from '../../../../testing';
 import type { Bench } from './bench';
 
 /** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */

@@ -1,9 +1,9 @@
 import type { AnyKind } from '../../../../constructs/kind/kind';
 import { waitFor, type TestControlPlane } from '../../../../local/testing';
-import { runOperator } from '../../../../operator/src/operator';
-import { createLogger } from '../../../../operator/src/runtime/logger';
-import { OperatorMetrics } from '../../../../operator/src/runtime/metrics';
-import { adminClient } from '../../../../operator/testing';
+import { runOperator } from '../../../../operator/manager';
+import { createLogger } from '../../../../operator/process/logger';
+import { OperatorMetrics } from '../../../../operator/metrics/operator-metrics';
+import { adminClient } from '../../../../testing';
 
 /** An operator of a test's own kinds, in this process and with an administrator's rights. */
 export interface InProcessOperator {

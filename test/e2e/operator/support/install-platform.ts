@@ -2,7 +2,7 @@ import { App } from 'cdk8s';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../../../constructs/kube/kube-object';
 import { Platform, type PlatformOperator } from '../../../../constructs/platform';
-import type { GrantedRule } from '../../../../operator/testing';
+import type { GrantedRule } from '../../../../testing';
 import { kubectl, type TestControlPlane } from '../../../../local/testing';
 
 /** A platform that stands on a control plane, without the pods of its operator. */

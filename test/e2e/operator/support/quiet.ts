@@ -1,4 +1,4 @@
-import type { OperatorProcess } from '../../../../operator/testing';
+import type { OperatorProcess } from '../../../../testing';
 import type { Bench } from './bench';
 
 /** Waits until an operator has nothing left to do and has looked at so many keys at least. */

@@ -1,5 +1,5 @@
 import { owned, type WorkloadObject } from '../../../../constructs/kube/resource-type';
-import type { ObjectRef } from '../../../../operator/src/client/api-client';
+import type { ObjectRef } from '../../../../operator/client/api-client';
 import type { Bench } from './bench';
 
 /** Every number of pods that a Deployment was told to have, in order, from a watch: nothing between two looks is missed. */

@@ -1,7 +1,7 @@
 import type { CommonStatus } from '../../../../constructs/kind/kind';
 import type { KubeObject } from '../../../../constructs/kube/kube-object';
 import { Cluster, Kubeconfig, type ProvisionerWorld } from '../../../e2e/provisioner/world';
-import { OperatorProcess } from '../../../../operator/testing';
+import { OperatorProcess } from '../../../../testing';
 import type { Hosts } from '../../../support/hosts';
 import type { RkeStandIn } from '../../../support/rke';
 import { long } from '../../form';

@@ -1,4 +1,4 @@
-import { ApiError, type ApiClient, type ObjectRef } from '../../../../../operator/src';
+import { ApiError, type ApiClient, type ObjectRef } from '../../../../../operator';
 import type { ResourceType } from '../../../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 

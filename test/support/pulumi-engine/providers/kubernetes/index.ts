@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import { clusterAccessFromText, createApiClient } from '../../../../../operator/src';
+import { clusterAccessFromText, createApiClient } from '../../../../../operator';
 import type { CheckRequest, Diff, DiffRequest, PreviewRequest, Provider, ProviderPackage } from '../../provider';
 import {
   type Value,

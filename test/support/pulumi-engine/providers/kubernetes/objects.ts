@@ -1,5 +1,5 @@
-import { ApiError, type ApiClient } from '../../../../../operator/src';
-import { refOf } from '../../../../../operator/src/reconcile/object-ref';
+import { ApiError, type ApiClient } from '../../../../../operator';
+import { refOf } from '../../../../../operator/client/api-client';
 import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../../../constructs/kube/resource-type';
 import { PartialError } from '../../errors';

@@ -1,4 +1,4 @@
-import type { ApiClient, ObjectRef } from '../../../../../operator/src';
+import type { ApiClient, ObjectRef } from '../../../../../operator';
 import type { ResourceType } from '../../../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../../../constructs/kube/kube-object';
 

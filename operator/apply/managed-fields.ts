@@ -1,0 +1,240 @@
+import type { ActiveSeed, RenderedChild } from '../../constructs/kind/render';
+import { FIELD_MANAGER, SEED_FIELD_MANAGER } from '../../constructs/kube/envelope';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import { refOf, uidOf, type ApiClient } from '../client/api-client';
+import { ApiError } from '../client/errors';
+import type { CacheView } from '../informer/cache-view';
+import type { CacheEntry } from '../informer/projection';
+import type { Claim } from './ownership';
+
+/** What is known of the child that is to be applied. */
+export interface ApplyAhead {
+  readonly client: ApiClient;
+  readonly cache: CacheView;
+  readonly child: RenderedChild;
+  /** Judges an object that stands under the child's name already. */
+  readonly claim: (live: KubeObject) => Claim;
+}
+
+/**
+ * Brings the ownership of a child's fields to where an apply says all that we want: what a POST created counts as applied, so that what is left
+ * out goes, and seeded fields are their second manager's, so that they stay.
+ *
+ * Guarantees: an object that has changed since it was cached is judged anew.
+ *
+ * @param cached - what was found to be ours and to differ
+ * @param applied - what is going to be applied
+ * @returns the object as it stands then
+ * @throws ApiError `Conflict` when the object is not what the cache says any more; TransportError
+ */
+export async function prepareApply(ahead: ApplyAhead, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
+  const { seeds } = ahead.child;
+  if (!cached.facts.createdByUpdate && seeds.length === 0) return cached.object;
+  let standing = (await countAsApplied(ahead, cached)) ?? (await moveToApply(ahead, cached.object, applied));
+  for (const seed of seeds) standing = await handOver(ahead, standing, seed);
+  return standing;
+}
+
+/** The UIDs of the owners that do not stand in the live object. */
+export function missingOwners(live: KubeObject, applied: KubeObject): readonly string[] {
+  const wanted = applied.metadata.ownerReferences ?? [];
+  const standing = live.metadata.ownerReferences ?? [];
+  return wanted.map(({ uid }) => uid).filter((uid) => !standing.some((owner) => owner.uid === uid));
+}
+
+/**
+ * Counts what a POST created as applied, so that this apply can drop fields: the usual case, in which nothing has to be read for it.
+ *
+ * @returns the object as it stands then; undefined when it is not the usual case, or the object has changed or gone since it was cached
+ */
+async function countAsApplied(ahead: ApplyAhead, { object, facts }: CacheEntry): Promise<KubeObject | undefined> {
+  if (facts.updateAt === undefined) return undefined;
+  try {
+    return await patchManagedFields(ahead, object, `/${String(facts.updateAt)}/operation`, 'Apply');
+  } catch (error) {
+    if (error instanceof ApiError && (error.reason === 'Conflict' || error.code === 404)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Counts what a POST created as applied, whatever else the manager has applied already.
+ *
+ * @returns the object as it stands then
+ */
+async function moveToApply(ahead: ApplyAhead, cached: KubeObject, applied: KubeObject): Promise<KubeObject> {
+  const { client, child } = ahead;
+  const current = await client.get(child.type, refOf(cached));
+  if (current?.metadata.uid !== uidOf(cached)) throw conflict(child.type, cached, 'was deleted or replaced');
+  if (!isStillOurs(ahead, cached, current, applied)) throw conflict(child.type, cached, 'changed hands');
+  const moved = updateMovedToApply(managedFieldsOf(current), FIELD_MANAGER);
+  return moved === undefined ? current : patchManagedFields(ahead, current, '', moved);
+}
+
+/**
+ * What was judged is the cached object; from here on it is the version of this one that guards the writes. The garbage collector may have taken an
+ * owner out of it that goes with `--cascade=orphan`, or somebody else have taken it over.
+ */
+function isStillOurs({ claim }: ApplyAhead, cached: KubeObject, current: KubeObject, applied: KubeObject): boolean {
+  if (claim(current) !== 'ours' || current.metadata.deletionTimestamp !== undefined) return false;
+  const missing = missingOwners(cached, applied);
+  return missingOwners(current, applied).every((uid) => missing.includes(uid));
+}
+
+/** Replaces what stands at a path below managedFields, if the object is still the one given. */
+function patchManagedFields(
+  { client, cache, child }: ApplyAhead,
+  standing: KubeObject,
+  path: string,
+  value: unknown,
+): Promise<KubeObject> {
+  // Not `test`: its failure is a 422 like that of a child that the server finds invalid, where a replaced version is a Conflict.
+  const patch = [
+    { op: 'replace', path: '/metadata/uid', value: standing.metadata.uid },
+    { op: 'replace', path: '/metadata/resourceVersion', value: standing.metadata.resourceVersion },
+    { op: 'replace', path: `/metadata/managedFields${path}`, value },
+  ];
+  const ref = refOf(standing);
+  return cache.trackWrite(ref, () =>
+    client.patch(child.type, ref, patch, { type: 'json', fieldManager: FIELD_MANAGER }),
+  );
+}
+
+/**
+ * Gives a field that we own to a second manager before our apply omits it: an omitted field that nobody else owns falls back to
+ * its default, which for `replicas` is 1. A value that the seed refuses is replaced, whoever owns it: the other writer would leave it so.
+ * The resourceVersion is the precondition: the other writer may write at any moment.
+ *
+ * @returns the object as it stands then
+ */
+async function handOver(ahead: ApplyAhead, current: KubeObject, seed: ActiveSeed): Promise<KubeObject> {
+  const { type, manifest } = ahead.child;
+  const live = valueAt(current, seed.path);
+  const isKept = live !== undefined && seed.keep(live);
+  if (isKept && !owns(managedFieldsOf(current), FIELD_MANAGER, seed.path)) return current;
+  const value = isKept ? live : valueAt(manifest, seed.path);
+  const { name, namespace, uid, resourceVersion } = current.metadata;
+  const body: KubeObject = {
+    apiVersion: type.apiVersion,
+    kind: type.kind,
+    ...nested(seed.path, value),
+    metadata: { name, namespace, uid, resourceVersion },
+  };
+  return ahead.cache.trackWrite(refOf(body), () =>
+    ahead.client.apply(type, body, { fieldManager: SEED_FIELD_MANAGER }),
+  );
+}
+
+function conflict(type: ResourceType, object: KubeObject, happened: string): ApiError {
+  const { name } = object.metadata;
+  const message = `${type.plural} "${name}" ${happened} while it was being written`;
+  return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `GET ${type.plural} ${name}`);
+}
+
+/** One entry of `metadata.managedFields`. Source: `metav1.ManagedFieldsEntry`. */
+export interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: 'Apply' | 'Update';
+  readonly subresource?: string;
+  /** RFC 3339, UTC. */
+  readonly time?: string;
+  readonly fieldsV1?: FieldSet;
+  readonly [field: string]: unknown;
+}
+
+/** A set of fields in its `FieldsV1` form: `f:`, `k:` and `v:` keys, nested. */
+export interface FieldSet {
+  readonly [key: string]: FieldSet;
+}
+
+/** The managedFields of an object as the server sent it. */
+export function managedFieldsOf(object: KubeObject): readonly ManagedFieldsEntry[] {
+  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+  return managedFields ?? [];
+}
+
+function isOf(manager: string, operation: 'Apply' | 'Update') {
+  return (entry: ManagedFieldsEntry): boolean =>
+    entry.manager === manager && entry.operation === operation && (entry.subresource ?? '') === '';
+}
+
+/**
+ * The managedFields with what a manager created by POST counted as applied by it. Without this, a field that the manager's next
+ * apply omits would stay, still owned by its former `Update`.
+ *
+ * @returns undefined when the manager has no `Update` entry
+ */
+export function updateMovedToApply(
+  entries: readonly ManagedFieldsEntry[],
+  manager: string,
+): readonly ManagedFieldsEntry[] | undefined {
+  const update = entries.find(isOf(manager, 'Update'));
+  if (update === undefined) return undefined;
+  const apply = entries.find(isOf(manager, 'Apply'));
+  const moved = {
+    ...update,
+    operation: 'Apply' as const,
+    fieldsV1: union(update.fieldsV1 ?? {}, apply?.fieldsV1 ?? {}),
+  };
+  return [moved, ...entries.filter((entry) => entry !== update && entry !== apply)];
+}
+
+function union(a: FieldSet, b: FieldSet): FieldSet {
+  const merged: Record<string, FieldSet> = { ...a };
+  for (const [key, value] of Object.entries(b)) {
+    const existing = merged[key];
+    merged[key] = existing === undefined ? value : union(existing, value);
+  }
+  return merged;
+}
+
+/** The manager that wrote the object itself last, another one than those whose names begin with `except`. */
+export function lastManager(entries: readonly ManagedFieldsEntry[], except: string): string | undefined {
+  const others = entries.filter(
+    ({ manager, subresource }) => manager?.startsWith(except) !== true && (subresource ?? '') === '',
+  );
+  const last = others.reduce<ManagedFieldsEntry | undefined>(
+    (a, b) => (a !== undefined && (a.time ?? '') > (b.time ?? '') ? a : b),
+    undefined,
+  );
+  return last?.manager;
+}
+
+/** Whether a manager owns a field, by apply or by update. */
+export function owns(entries: readonly ManagedFieldsEntry[], manager: string, path: readonly string[]): boolean {
+  return entries.some((entry) => {
+    if (entry.manager !== manager || (entry.subresource ?? '') !== '') return false;
+    let set: FieldSet | undefined = entry.fieldsV1;
+    for (const step of path) set = set?.[`f:${step}`];
+    return set !== undefined;
+  });
+}
+
+type Path = readonly string[];
+
+/** The value at a path, or undefined where the path ends early. */
+export function valueAt(object: KubeObject, path: Path): unknown {
+  let value: unknown = object;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[step];
+  }
+  return value;
+}
+
+/** A copy of an object without the field at a path; the object itself when there is none. */
+export function without(object: KubeObject, path: Path): KubeObject {
+  return valueAt(object, path) === undefined ? object : (drop(object, path, 0) as KubeObject);
+}
+
+function drop(value: unknown, path: Path, depth: number): unknown {
+  const step = path[depth] ?? '';
+  const { [step]: field, ...rest } = value as Record<string, unknown>;
+  return depth === path.length - 1 ? rest : { ...rest, [step]: drop(field, path, depth + 1) };
+}
+
+/** An object that holds nothing but a value at a path. */
+export function nested(path: Path, value: unknown): Record<string, unknown> {
+  return path.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Record<string, unknown>;
+}

@@ -1,0 +1,198 @@
+import { parseArgs } from 'node:util';
+import type { AnyKind } from '../constructs/kind/kind';
+import { nameProblem } from '../constructs/kube/names';
+import type { LogLevel } from './process/logger';
+
+/** The operator's command line, understood. */
+export interface OperatorArguments {
+  readonly kinds: readonly AnyKind[];
+  /** Undefined: every namespace. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly lease: { readonly name: string; readonly namespace: string | undefined } | undefined;
+  readonly port: number;
+  readonly host: string | undefined;
+  /** Undefined: conversions are not served here. */
+  readonly webhook: { readonly port: number; readonly certDir: string } | undefined;
+  readonly logLevel: LogLevel;
+  readonly concurrency: number;
+  /** How often the caches are compared with the server. */
+  readonly auditSeconds: number;
+  readonly provisioner: ProvisionerArguments;
+}
+
+/** How kinds that act outside the Kubernetes API are carried out. */
+export interface ProvisionerArguments {
+  /** Undefined: that of the pod, or of the kubeconfig's context. */
+  readonly stateNamespace: string | undefined;
+  readonly secretNamespaces: readonly string[];
+  readonly configDir: string | undefined;
+  readonly keyDir: string | undefined;
+  readonly runs: number;
+  readonly drainSeconds: number;
+  readonly trustOnFirstUse: boolean;
+}
+
+/** The command line cannot be understood. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const LOG_LEVELS: readonly string[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** What `--help` prints. */
+export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = known): string {
+  const names = (kinds: readonly AnyKind[]): string => kinds.map(({ crdName }) => crdName).join(', ');
+  const further = known.filter((kind) => !defaults.includes(kind));
+  return `Reconciles Kindred's kinds.
+
+  --kinds=A,B             which kinds, as <plural>.<group> (default: all of ${names(defaults)}${
+    further.length === 0 ? '' : `; further ones: ${names(further)}`
+  })
+  --namespaces=A,B        work in these namespaces only (default: in all)
+  --kubeconfig=FILE       default: KUBECONFIG, the pod's ServiceAccount, ~/.kube/config
+  --context=NAME          default: the kubeconfig's current context
+  --leader-elect          one of several replicas works, the others wait (default: this is the only one)
+  --lease-name=NAME       default: kindred-operator
+  --lease-namespace=NAME  default: the namespace of the pod or of the kubeconfig's context
+  --metrics-port=PORT     of /healthz, /readyz and /metrics; 0 takes a free one (default: 8080)
+  --metrics-host=ADDRESS  default: every address
+  --webhook-cert-dir=DIR  tls.crt and tls.key of /convert, for kinds of several versions (default: not served)
+  --webhook-port=PORT     of /convert; 0 takes a free one (default: 9443)
+  --log-level=LEVEL       ${LOG_LEVELS.join(', ')} (default: info)
+  --concurrency=N         objects of a kind reconciled at once, half of them of a backlog (default: 32)
+  --audit-seconds=N       how often what is known is compared with the API server (default: 300)
+
+Of kinds that act on machines:
+  --state-namespace=NAME  Secrets with their state and kubeconfigs (default: the namespace of the pod or of the context)
+  --secret-namespaces=A,B further namespaces whose Secrets objects may name (default: none)
+  --config-dir=DIR        directory whose files objects may name (default: none)
+  --key-dir=DIR           where key files lie while a step runs; best in memory (default: the system's temporary folder)
+  --runs=N                how many clusters are worked on at once (default: 4)
+  --drain-seconds=N       how long steps under way may take to end after a stop (default: 3600)
+  --require-host-keys     refuse machines whose host key is not given, instead of holding them to the first one seen
+`;
+}
+
+const OPTIONS = {
+  kinds: { type: 'string' },
+  namespaces: { type: 'string' },
+  kubeconfig: { type: 'string' },
+  context: { type: 'string' },
+  'leader-elect': { type: 'boolean' },
+  'lease-name': { type: 'string' },
+  'lease-namespace': { type: 'string' },
+  'metrics-port': { type: 'string' },
+  'metrics-host': { type: 'string' },
+  'webhook-cert-dir': { type: 'string' },
+  'webhook-port': { type: 'string' },
+  'log-level': { type: 'string' },
+  concurrency: { type: 'string' },
+  'audit-seconds': { type: 'string' },
+  'state-namespace': { type: 'string' },
+  'secret-namespaces': { type: 'string' },
+  'config-dir': { type: 'string' },
+  'key-dir': { type: 'string' },
+  runs: { type: 'string' },
+  'drain-seconds': { type: 'string' },
+  'require-host-keys': { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+/**
+ * Reads the operator's command line.
+ *
+ * @param known - the kinds that may be named
+ * @param defaults - those that run when none is named
+ * @returns `help` when that is all that was asked for
+ * @throws UsageError saying which argument is wrong and what it may be
+ */
+export function parseArguments(
+  argv: readonly string[],
+  known: readonly AnyKind[],
+  defaults: readonly AnyKind[] = known,
+): OperatorArguments | 'help' {
+  const values = read(argv);
+  if (values.help === true) return 'help';
+  const logLevel = values['log-level'] ?? 'info';
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw new UsageError(`--log-level=${logLevel}: it may be one of ${LOG_LEVELS.join(', ')}`);
+  }
+  const elect = values['leader-elect'] === true;
+  if (!elect && (values['lease-name'] ?? values['lease-namespace']) !== undefined) {
+    throw new UsageError('--lease-name and --lease-namespace go with --leader-elect; add it, or leave them out');
+  }
+  return {
+    kinds: values.kinds === undefined ? defaults : chosenKinds(values.kinds, known),
+    namespaces: values.namespaces === undefined ? undefined : namespaceList('namespaces', values.namespaces),
+    kubeconfig: values.kubeconfig,
+    context: values.context,
+    lease: elect
+      ? { name: values['lease-name'] ?? 'kindred-operator', namespace: values['lease-namespace'] }
+      : undefined,
+    port: whole('metrics-port', values['metrics-port'] ?? '8080', 0, 65535),
+    host: values['metrics-host'],
+    webhook: webhookOf(values['webhook-cert-dir'], whole('webhook-port', values['webhook-port'] ?? '9443', 0, 65535)),
+    logLevel: logLevel as LogLevel,
+    concurrency: whole('concurrency', values.concurrency ?? '32', 1, 1000),
+    auditSeconds: whole('audit-seconds', values['audit-seconds'] ?? '300', 1, 86_400),
+    provisioner: provisionerOf(values),
+  };
+}
+
+function provisionerOf(values: ReturnType<typeof read>): ProvisionerArguments {
+  const directory = (name: 'config-dir' | 'key-dir'): string | undefined => {
+    if (values[name] === '') throw new UsageError(`--${name}=: it must name a directory`);
+    return values[name];
+  };
+  const { 'secret-namespaces': secrets, 'state-namespace': state } = values;
+  return {
+    stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
+    secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
+    configDir: directory('config-dir'),
+    keyDir: directory('key-dir'),
+    runs: whole('runs', values.runs ?? '4', 1, 1000),
+    drainSeconds: whole('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
+    trustOnFirstUse: values['require-host-keys'] !== true,
+  };
+}
+
+function webhookOf(certDir: string | undefined, port: number): OperatorArguments['webhook'] {
+  if (certDir === '') throw new UsageError('--webhook-cert-dir=: it must name a directory');
+  return certDir === undefined ? undefined : { certDir, port };
+}
+
+function read(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+function chosenKinds(value: string, known: readonly AnyKind[]): readonly AnyKind[] {
+  const names = new Set(value.split(',').map((name) => name.trim()));
+  return [...names].map((name) => {
+    const kind = known.find(({ crdName }) => crdName === name);
+    if (kind !== undefined) return kind;
+    throw new UsageError(
+      `--kinds: "${name}" is not known; the kinds are ${known.map(({ crdName }) => crdName).join(', ')}`,
+    );
+  });
+}
+
+function namespaceList(option: string, value: string): readonly string[] {
+  const namespaces = [...new Set(value.split(',').map((name) => name.trim()))];
+  for (const namespace of namespaces) {
+    const problem = nameProblem(namespace, { format: 'dns-label' });
+    if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`);
+  }
+  return namespaces;
+}
+
+function whole(name: string, value: string, min: number, max: number): number {
+  const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : NaN;
+  if (number >= min && number <= max) return number;
+  throw new UsageError(`--${name}=${value}: it must be a whole number from ${String(min)} to ${String(max)}`);
+}

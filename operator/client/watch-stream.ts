@@ -1,0 +1,297 @@
+import type { Dispatcher } from 'undici';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { WatchEvent } from './api-client';
+import { ApiError, statusFrom } from './errors';
+import type { ResponseHeaders } from './exchange';
+
+/** The stream ended inside a line: the answer was cut, not ended. */
+class CutStream extends Error {
+  override readonly name = 'CutStream';
+}
+
+/** What the events of a watch are read with. */
+interface WatchReading {
+  /** For messages. */
+  readonly request: string;
+  readonly open: () => Promise<ByteStream>;
+  /** See `WatchOptions`. */
+  readonly takeEcho?: ((resourceVersion: string) => boolean) | undefined;
+  /** An error as the caller is to see it. */
+  readonly failure: (error: unknown) => unknown;
+}
+
+/**
+ * The events of a watch, which is opened when the first is asked for.
+ *
+ * Guarantees: each line is parsed at most once; the connection is freed however the reader leaves.
+ *
+ * @throws what `open` throws; and, as `failure` turns it: ApiError for an in-stream error, for example 410 Expired; CutStream when the last
+ * line has no end; SyntaxError or RangeError for what is no event; what the connection fails with.
+ */
+export async function* watchEvents(reading: WatchReading): AsyncGenerator<WatchEvent, void, undefined> {
+  const stream = await reading.open();
+  const decoder = new LineDecoder();
+  try {
+    for (let chunks = await stream.read(); chunks !== undefined; chunks = await stream.read()) {
+      for (const chunk of chunks) {
+        for (const line of decoder.push(chunk)) {
+          if (!isTaken(line, reading.takeEcho)) yield toEvent(line, reading.request);
+        }
+      }
+    }
+    if (decoder.pendingBytes > 0) {
+      throw new CutStream(`the stream ended ${decoder.pendingBytes} bytes into an event; it was cut on the way`);
+    }
+  } catch (error) {
+    throw reading.failure(error);
+  } finally {
+    stream.close();
+  }
+}
+
+const CHANGE = /^{"type":"(?:ADDED|MODIFIED)"/;
+const VERSION = '"resourceVersion":"';
+
+/**
+ * Whether a line need not be parsed. Where it holds this key only once, the key is that of the object itself, which always has one: within a
+ * text its quotes would be escaped.
+ */
+function isTaken(line: string, take: WatchReading['takeEcho']): boolean {
+  if (take === undefined || !CHANGE.test(line)) return false;
+  const start = line.indexOf(VERSION) + VERSION.length;
+  if (start < VERSION.length || line.includes(VERSION, start)) return false;
+  return take(line.slice(start, line.indexOf('"', start)));
+}
+
+function toEvent(line: string, request: string): WatchEvent {
+  const event = parse(line);
+  switch (event.type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      return event as WatchEvent;
+    case 'ERROR':
+      throw new ApiError(statusFrom(500, event.object), request);
+    default:
+      throw new SyntaxError(`the stream holds an event of unknown type ${JSON.stringify(event.type)}`);
+  }
+}
+
+function parse(line: string): { readonly type: unknown; readonly object: KubeObject } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    // The parser's own message quotes the line, which may be part of a Secret.
+    throw new SyntaxError(`the stream holds a line of ${line.length} characters that is not JSON`);
+  }
+  if (typeof value !== 'object' || value === null || !('type' in value) || !('object' in value)) {
+    throw new SyntaxError('the stream holds a line that is not a watch event');
+  }
+  if (typeof value.object !== 'object' || value.object === null) {
+    throw new SyntaxError(`the stream holds a ${JSON.stringify(value.type)} event without an object`);
+  }
+  return value as { readonly type: unknown; readonly object: KubeObject };
+}
+
+/** A GET whose answer is read as it comes. */
+interface ByteStreamRequest {
+  readonly path: string;
+  readonly headers: string[];
+  readonly signal: AbortSignal;
+  /** Fail when nothing at all arrived for this long, in milliseconds. */
+  readonly idleTimeoutMs: number;
+}
+
+/** The stream went silent. */
+export class IdleTimeout extends Error {
+  override readonly name = 'IdleTimeout';
+}
+
+/** Reading from the socket pauses while more than this many bytes wait for the reader. */
+const HIGH_WATER_BYTES = 1024 * 1024;
+
+/**
+ * The answer to one request as a stream of chunks, with back-pressure and a bound on silence.
+ *
+ * Guarantees: chunks that arrived before a failure are delivered before it; `close` frees the connection at once, at any time.
+ */
+export class ByteStream implements Dispatcher.DispatchHandler {
+  /** The HTTP status; 0 until `opened` resolves. */
+  code = 0;
+  headers: ResponseHeaders = {};
+  private controller: Dispatcher.DispatchController | undefined;
+  private chunks: Buffer[] = [];
+  private queuedBytes = 0;
+  private ended = false;
+  private failure: { readonly reason: unknown } | undefined;
+  private wakeReader: (() => void) | undefined;
+  private readonly idle: NodeJS.Timeout;
+
+  constructor(
+    dispatcher: Dispatcher,
+    private readonly request: ByteStreamRequest,
+  ) {
+    const { path, headers, signal, idleTimeoutMs } = request;
+    this.idle = setTimeout(this.onIdle, idleTimeoutMs);
+    if (signal.aborted) {
+      this.finish({ reason: signal.reason });
+      return;
+    }
+    signal.addEventListener('abort', this.onAbort);
+    dispatcher.dispatch({ method: 'GET', path, headers, body: null }, this);
+  }
+
+  /** Resolves when the status and the headers are there. */
+  async opened(): Promise<void> {
+    while (this.code === 0) {
+      if (this.failure !== undefined) throw this.failure.reason;
+      await this.change();
+    }
+  }
+
+  /** The chunks that came since the last call; undefined at the end. */
+  async read(): Promise<readonly Buffer[] | undefined> {
+    for (;;) {
+      if (this.chunks.length > 0) return this.take();
+      if (this.failure !== undefined) throw this.failure.reason;
+      if (this.ended) return undefined;
+      await this.change();
+    }
+  }
+
+  /** Ends the request and frees its connection. */
+  close(): void {
+    const open = !this.ended;
+    this.finish(undefined);
+    if (open) this.controller?.abort(new Error('the stream was closed by its reader'));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (this.ended) controller.abort(new Error('no longer wanted'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, code: number, headers: ResponseHeaders): void {
+    this.code = code;
+    this.headers = headers;
+    if (!this.ended) this.idle.refresh();
+    this.wake();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.ended) return;
+    this.chunks.push(chunk);
+    this.queuedBytes += chunk.length;
+    if (this.queuedBytes > HIGH_WATER_BYTES) controller.pause();
+    this.idle.refresh();
+    this.wake();
+  }
+
+  onResponseEnd(): void {
+    this.finish(undefined);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.finish({ reason: error });
+  }
+
+  private take(): readonly Buffer[] {
+    const { chunks } = this;
+    this.chunks = [];
+    this.queuedBytes = 0;
+    if (this.controller?.paused === true) this.controller.resume();
+    return chunks;
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wakeReader = resolve;
+    });
+  }
+
+  private wake(): void {
+    const wakeReader = this.wakeReader;
+    this.wakeReader = undefined;
+    wakeReader?.();
+  }
+
+  private finish(failure: { readonly reason: unknown } | undefined): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.failure = failure;
+    clearTimeout(this.idle);
+    this.request.signal.removeEventListener('abort', this.onAbort);
+    this.wake();
+  }
+
+  private readonly onIdle = (): void => {
+    // Paused means that we are slow, not the server.
+    if (this.queuedBytes > 0) {
+      this.idle.refresh();
+      return;
+    }
+    const silence = new IdleTimeout(`nothing arrived for ${this.request.idleTimeoutMs / 1000} s`);
+    this.finish({ reason: silence });
+    this.controller?.abort(silence);
+  };
+
+  private readonly onAbort = (): void => {
+    const reason: unknown = this.request.signal.reason;
+    this.chunks = [];
+    this.finish({ reason });
+    this.controller?.abort(reason instanceof Error ? reason : new Error('aborted', { cause: reason }));
+  };
+}
+
+const NEWLINE = 0x0a;
+
+/**
+ * Splits a byte stream into lines, wherever its chunks are cut, inside a UTF-8 sequence too.
+ *
+ * Guarantees: bytes are looked at once and copied at most once; a line that came in one chunk is not copied at all.
+ */
+export class LineDecoder {
+  private parts: Buffer[] = [];
+  private partsLength = 0;
+
+  /**
+   * @param maxLineBytes A line longer than this is refused: no Kubernetes object comes near it, so it is not one. @default 64 MiB
+   */
+  constructor(private readonly maxLineBytes = 64 * 1024 * 1024) {}
+
+  /** How many bytes wait for the end of their line. */
+  get pendingBytes(): number {
+    return this.partsLength;
+  }
+
+  /**
+   * The lines that this chunk completes, without their ends; empty lines are left out.
+   * @throws RangeError when a line passes `maxLineBytes`.
+   */
+  *push(chunk: Buffer): Generator<string, void, undefined> {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      const line = this.partsLength === 0 ? chunk.toString('utf8', start, end) : this.join(chunk.subarray(start, end));
+      start = end + 1;
+      if (line !== '' && line !== '\r') yield line;
+    }
+    if (start < chunk.length) this.keep(start === 0 ? chunk : chunk.subarray(start));
+  }
+
+  private join(rest: Buffer): string {
+    const line = Buffer.concat([...this.parts, rest], this.partsLength + rest.length).toString('utf8');
+    this.parts = [];
+    this.partsLength = 0;
+    return line;
+  }
+
+  private keep(part: Buffer): void {
+    this.partsLength += part.length;
+    if (this.partsLength > this.maxLineBytes) {
+      throw new RangeError(`a line of the stream is longer than ${this.maxLineBytes} bytes`);
+    }
+    this.parts.push(part);
+  }
+}

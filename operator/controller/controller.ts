@@ -1,0 +1,312 @@
+import { childTypes, type AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
+import { Contests } from '../apply/drift-backoff';
+import { lookAt, refuseUnheardEnd, type Lookout } from '../apply/ownership';
+import type { ObjectRef } from '../client/api-client';
+import { ApiError, TransportError } from '../client/errors';
+import type { CacheView } from '../informer/cache-view';
+import type { CacheEvent, CacheHandler } from '../informer/projection';
+import { NotLeaderError } from '../leader/leader-election';
+import type { ControllerMetrics, ReconcileResult } from '../metrics/controller-metrics';
+import type { Logger } from '../process/logger';
+import type { Next, ReconcileContext } from '../reconcile/context';
+import { classify } from '../reconcile/problems';
+import { reconcileObject } from '../reconcile/reconcile-object';
+import { reconcileShared } from '../reconcile/reconcile-shared';
+import { SharedIndex, sharedId, type SharedState } from '../reconcile/shared-keys';
+import { runWorkers, type WorkersEnd } from '../workqueue/run-workers';
+import type { WorkQueue } from '../workqueue/work-queue';
+import {
+  AwaitedNames,
+  keysOfChild,
+  objectKey,
+  sharedKeyOf,
+  sharedQueueKey,
+  targetOf,
+  type QueueKey,
+  type Target,
+} from './queue-keys';
+
+/** What a controller is made of. */
+interface ControllerOptions {
+  /** The caches are started and synced by whoever owns them. */
+  readonly context: Omit<ReconcileContext, 'shared' | 'contests'>;
+  readonly queue: WorkQueue<QueueKey>;
+  readonly metrics: ControllerMetrics;
+  readonly logger: Logger;
+  /** How many keys are reconciled at once. */
+  readonly concurrency: number;
+  /**
+   * Whether another controller of this process writes objects of a type too: then what is our own write to the process is another's to this
+   * controller. @default none
+   */
+  readonly isCrossed?: (type: ResourceType) => boolean;
+}
+
+/** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
+const LONGEST_OUTAGE_DELAY_MS = 30_000;
+
+/** So many refusals in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes. */
+const CACHE_IS_BEHIND_FOR = 12;
+
+/**
+ * Reconciles the objects of one kind: turns events into keys, and keys into reconciles.
+ *
+ * Guarantees: nothing is queued before `run`, however long another replica leads: a queue that nobody works on would tell of a backlog, and
+ * later of its waiting time, that there is not. Events only keep the index then; `run` queues all that stands in the caches.
+ */
+export class Controller {
+  readonly kind: AnyKind;
+  private readonly context: ReconcileContext;
+  private readonly index: SharedIndex;
+  private readonly sharedStates = new Map<string, SharedState>();
+  private readonly awaited = new AwaitedNames();
+  private readonly doubts: Doubts;
+  private running = false;
+
+  constructor(private readonly options: ControllerOptions) {
+    this.kind = options.context.kind;
+    this.context = { ...options.context, shared: this.sharedStates, contests: new Contests() };
+    this.index = new SharedIndex(this.kind);
+    this.doubts = new Doubts(this.context);
+    this.follow(this.context.objects, (event) => this.onObject(event));
+    options.metrics.setMaxConcurrent(options.concurrency);
+    for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
+  }
+
+  /**
+   * Looks at every object once, then at what changes, until `signal` aborts; then finishes what is under way. Call it once, when the caches
+   * have been filled: from then on, changes are a user's and go before the first round.
+   */
+  run(signal: AbortSignal, drainMs: number): Promise<WorkersEnd<QueueKey>> {
+    const { queue, concurrency } = this.options;
+    this.addFirstRound();
+    this.running = true;
+    return runWorkers(queue, {
+      concurrency,
+      signal,
+      drainMs,
+      process: (key) => this.process(key),
+      onError: (key, error) =>
+        this.options.logger.error({ key, err: error }, 'a reconcile ended unexpectedly; it is tried again'),
+    });
+  }
+
+  /** The server has turned out not to have a type, or has it again: all objects are looked at anew, if it concerns this kind. */
+  typeChanged(type: ResourceType): void {
+    const concerns = [this.kind.type, ...childTypes(this.kind)].some((own) => typeKey(own) === typeKey(type));
+    if (this.running && concerns) this.addFirstRound();
+  }
+
+  /** For how many objects and children is known what was last done to them; those that are gone are not among them. */
+  get remembered(): number {
+    return this.context.contests.remembered;
+  }
+
+  /**
+   * What events have told of before is not needed: an object that is gone has nothing to be looked at but the shared children it has left,
+   * and those are in the caches.
+   */
+  private addFirstRound(): void {
+    const { queue } = this.options;
+    for (const { object } of this.context.objects.list()) {
+      // Shared children first: what an object renders may need them.
+      for (const id of this.index.ids(object.metadata)) queue.add(sharedQueueKey(id), 'resync');
+      queue.add(objectKey(object.metadata), 'resync');
+    }
+    for (const id of this.abandoned()) queue.add(sharedQueueKey(id), 'resync');
+  }
+
+  /** The ids of shared children whose key nobody names any more: their last object went while this process did not lead. */
+  private *abandoned(): Iterable<string> {
+    for (const type of childTypes(this.kind)) {
+      for (const { object } of this.context.children(type).list()) {
+        const id = sharedKeyOf(this.kind, object);
+        if (id !== undefined && this.index.objects(id).length === 0) yield id;
+      }
+    }
+  }
+
+  private onObject({ type, object: { object } }: CacheEvent): void {
+    const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
+    if (type === 'deleted') this.forget(object);
+    if (!this.running) return;
+    // Shared children first: what an object renders may need them.
+    const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;
+    for (const id of ids) this.add(sharedQueueKey(id));
+    this.add(objectKey(object.metadata));
+  }
+
+  /** An object is gone. */
+  private forget(object: KubeObject): void {
+    this.context.effects?.forget(object);
+    this.context.contests.forget(object.metadata.uid ?? '');
+  }
+
+  /** The ids of the shared children that a living object holds: its spec may not fit any more, and then does not say what it names. */
+  private heldBy({ metadata: { uid = '', deletionTimestamp } }: KubeObject): readonly string[] {
+    // What becomes of the children of one that goes, the garbage collector knows: it may be leaving them behind.
+    if (this.kind.shared.length === 0 || deletionTimestamp !== undefined) return [];
+    const held = childTypes(this.kind).flatMap((type) => this.context.children(type).byOwner(uid));
+    return held.flatMap(({ object }) => sharedKeyOf(this.kind, object) ?? []);
+  }
+
+  private watchChildren(type: ResourceType, cache: CacheView): void {
+    this.follow(cache, ({ type: change, object: { object }, old }) => {
+      if (change === 'deleted') this.context.contests.forget(object.metadata.uid ?? '');
+      if (!this.running) return;
+      const keys = new Set([
+        ...keysOfChild(this.kind, this.context.objects, object),
+        ...(old === undefined ? [] : keysOfChild(this.kind, this.context.objects, old.object)),
+        ...this.awaited.happened(type, object.metadata),
+      ]);
+      for (const key of keys) this.add(key);
+    });
+  }
+
+  private follow(cache: CacheView, handler: CacheHandler): void {
+    if (this.options.isCrossed?.(cache.type) === true) cache.onChange(handler);
+    else cache.onEvent(handler);
+  }
+
+  private add(key: QueueKey): void {
+    this.options.queue.add(key, 'user');
+  }
+
+  private async process(key: QueueKey): Promise<void> {
+    const { metrics, queue, logger } = this.options;
+    metrics.started();
+    const began = performance.now();
+    const since = this.awaited.begin();
+    const finished = (result: ReconcileResult): void => metrics.finished(result, (performance.now() - began) / 1000);
+    try {
+      const next = await this.reconcile(targetOf(key));
+      if (this.awaited.set(key, next.awaited ?? [], since)) this.add(key);
+      if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
+      if (next.next === 'retry') queue.addRateLimited(key);
+      else queue.forget(key);
+      if (next.afterMs !== undefined) queue.addAfter(key, next.afterMs);
+      finished(resultOf(next));
+      if (isTerminal(next)) metrics.terminalError();
+    } catch (error) {
+      finished(this.failed(key, error));
+    } finally {
+      this.awaited.end(since);
+    }
+  }
+
+  /** Asks for another try; @returns how the reconcile is counted */
+  private failed(key: QueueKey, error: unknown): ReconcileResult {
+    const { queue, logger } = this.options;
+    const { kind, reason, message } = classify(error);
+    const delayMs = queue.addRateLimited(key);
+    if (error instanceof TransportError) queue.addAfter(key, LONGEST_OUTAGE_DELAY_MS);
+    const failure = { key, reason, message, delayMs };
+    if (kind !== 'stale') {
+      logger.error({ ...failure, err: error }, 'reconcile failed; trying again');
+      return 'error';
+    }
+    if (error instanceof NotLeaderError) {
+      logger.debug(failure, 'nothing was written: this process does not lead');
+      return 'requeue';
+    }
+    const target = targetOf(key);
+    if (error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
+    if (error instanceof TransportError || queue.failures(key) < CACHE_IS_BEHIND_FOR)
+      logger.debug(failure, 'the cache was behind; trying again');
+    else logger.warn(failure, 'refused as if the cache were behind, again and again; trying again');
+    return 'requeue';
+  }
+
+  private async reconcile(target: Target): Promise<Next> {
+    // There are no objects then; those in the cache are gone.
+    if (this.context.isMissing(this.kind.type)) return { next: 'wait' };
+    if (target.what === 'shared') return this.reconcileSharedKey(target);
+    await this.doubts.settle(target.ref);
+    const { objects } = this.context;
+    const object = objects.get(target.ref)?.object;
+    try {
+      return await reconcileObject(this.context, target.ref);
+    } finally {
+      // It went in the middle of this, which has gone on to remember what it did.
+      if (object !== undefined && objects.get(target.ref)?.object.metadata.uid !== object.metadata.uid)
+        this.forget(object);
+    }
+  }
+
+  private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<Next> {
+    const id = sharedId(target.group, target.namespace, target.key);
+    for (const ref of this.index.objects(id)) await this.doubts.settle(ref);
+    const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
+    const { state, retry, afterMs, awaited, failed } = await reconcileShared(this.context, { ...target, objects });
+    const before = this.sharedStates.get(id);
+    if (state === undefined) this.sharedStates.delete(id);
+    else this.sharedStates.set(id, state);
+    if (JSON.stringify(before) !== JSON.stringify(state)) {
+      // Asked for anew: an object that came meanwhile has found no state, and waits.
+      for (const ref of this.index.objects(id)) this.add(objectKey(ref));
+    }
+    return { next: retry ? 'retry' : 'wait', afterMs, awaited, failed };
+  }
+}
+
+/** In controller-runtime's words. */
+function resultOf({ next, failed, afterMs }: Next): ReconcileResult {
+  if (failed !== undefined) return 'error';
+  if (next === 'retry') return 'requeue';
+  return afterMs === undefined ? 'success' : 'requeue_after';
+}
+
+/** What is tried again by itself, be it once a contest's delay is over, is not. */
+function isTerminal({ next, failed, afterMs }: Next): boolean {
+  return failed !== undefined && next === 'wait' && afterMs === undefined;
+}
+
+/** One a refusal, told apart by being another object. */
+interface Doubt {
+  /** That was in the cache. */
+  readonly uid: string;
+}
+
+/**
+ * Objects that may be gone, or going, though the cache holds them as they were: their watch may be down while those of their children are not.
+ *
+ * Without this, an operator that makes a child of such an object works against the garbage collector: it deletes the child, whose event
+ * wakes the object at once, whatever delay its failures have earned, and the child is made again.
+ */
+export class Doubts {
+  private readonly doubted = new Map<QueueKey, Doubt>();
+
+  constructor(private readonly context: Lookout & Pick<ReconcileContext, 'objects'>) {}
+
+  /** The server has refused a write for an object with Conflict or NotFound: the next reconcile has to look first. */
+  raise(ref: ObjectRef): void {
+    const uid = this.context.objects.get(ref)?.object.metadata.uid;
+    if (uid !== undefined) this.doubted.set(objectKey(ref), { uid });
+  }
+
+  /**
+   * Returns when there is no doubt, or none any more.
+   *
+   * @throws ApiError `Conflict` when the server does not have the object that the cache holds, or is deleting it unheard; TransportError
+   */
+  async settle(ref: ObjectRef): Promise<void> {
+    const key = objectKey(ref);
+    const doubt = this.doubted.get(key);
+    if (doubt === undefined) return;
+    const { uid } = doubt;
+    const before = this.cached(ref, uid);
+    const live = before && (await lookAt(this.context, before));
+    // Asked for anew: the event may have come meanwhile.
+    const cached = before && this.cached(ref, uid);
+    if (cached !== undefined) refuseUnheardEnd(this.context.kind, cached, live);
+    // What another reconcile was refused meanwhile, this look says nothing of.
+    if (this.doubted.get(key) === doubt) this.doubted.delete(key);
+  }
+
+  private cached(ref: ObjectRef, uid: string): KubeObject | undefined {
+    const object = this.context.objects.get(ref)?.object;
+    return object?.metadata.uid === uid ? object : undefined;
+  }
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import type { InputReader } from '../../constructs/kind/effects';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { owned, typeKey, type ResourceType } from '../../constructs/kube/resource-type';
+import { requestedReads, type ObjectKeyRef, type Read } from '../../constructs/kind/reads';
+import type { ApiClient, ObjectRef } from '../client/api-client';
+import { ApiError } from '../client/errors';
+import { PlanError } from './plan-runner';
+
+/** What effects may look at. */
+export interface ReadLimits {
+  /** Namespaces whose Secrets are read. */
+  readonly namespaces: readonly string[];
+  /** Directory whose files are read. @default none */
+  readonly directory?: string;
+  /**
+   * Why an object may not have a Secret of these namespaces that it names; undefined when it may.
+   * @default it may
+   */
+  readonly refusal?: (secret: KubeObject, by: KubeObject) => string | undefined;
+}
+
+/** Largest file or value that is read, in bytes: what a Secret can hold. */
+const MAX_BYTES = 1_048_576;
+
+/** What an effect's input is made of. */
+export interface SeenInput extends InputReader {
+  /** SHA-256, in hex, of all that the objects hold that were read, also of what is part of no input. */
+  readonly seen: string;
+}
+
+/**
+ * Looks at Secrets and files for effects, within limits.
+ *
+ * Errors: PlanError saying which reference leads where it must not, or what is missing. No message holds a value.
+ */
+export class EffectReads {
+  constructor(
+    private readonly client: ApiClient,
+    private readonly limits: ReadLimits,
+  ) {}
+
+  /** One value of a Secret. @param by - the object that names it */
+  async secret(ref: ObjectKeyRef, by: KubeObject): Promise<string> {
+    return this.valueOf(owned.Secret, ref, await this.objectAt(owned.Secret, ref, by)).toString('utf8');
+  }
+
+  /** The text of a file below the directory. */
+  async file(path: string): Promise<string> {
+    return (await this.bytesOf(path)).toString('utf8');
+  }
+
+  /**
+   * Fetches all that the kind's reads of an object and an effect's files name, so that its input can be made at once.
+   *
+   * @param optional - what is missing or not allowed is passed over. @default false
+   */
+  async reader<Self extends KubeObject>(
+    reads: readonly Read<Self>[],
+    self: Self,
+    files: readonly string[],
+    { optional = false }: { readonly optional?: boolean } = {},
+  ): Promise<SeenInput> {
+    const objects = new Map<string, KubeObject>();
+    const digests = new Map<string, string>();
+    for (const { type, ref } of requestedReads(reads, self)) {
+      const object = await this.objectAt(type, ref, self).catch((error: unknown) => {
+        if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
+          return undefined;
+        throw error;
+      });
+      if (object !== undefined) objects.set(idOf(type, ref), object);
+    }
+    for (const path of files) digests.set(path, sha256(await this.bytesOf(path)));
+    return {
+      seen: seenIn(objects),
+      digest: (type, ref) => {
+        const object = objects.get(idOf(type, ref));
+        if (object === undefined) throw new TypeError(`${idOf(type, ref)} is none of the kind's reads`);
+        return sha256(this.valueOf(type, ref, object));
+      },
+      fileDigest: (path) => {
+        const digest = digests.get(path);
+        if (digest === undefined) throw new TypeError(`"${path}" is none of the effect's files`);
+        return digest;
+      },
+    };
+  }
+
+  private async objectAt(type: ResourceType, ref: ObjectRef, by: KubeObject): Promise<KubeObject> {
+    const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
+    const { namespaces, refusal } = this.limits;
+    if (ref.namespace === undefined || !namespaces.includes(ref.namespace)) {
+      const allowed = namespaces.length === 0 ? 'none' : namespaces.join(', ');
+      throw new PlanError(
+        'ErrNamespaceNotAllowed',
+        `${what} is not read: the namespaces to read from are ${allowed}. Move it there, or configure its namespace too.`,
+        { hopeless: true },
+      );
+    }
+    const object = await this.client.get(type, ref);
+    const why = object === undefined ? undefined : refusal?.(object, by);
+    if (why !== undefined) {
+      const message = `${what} is not read: ${why}. Name another Secret.`;
+      throw new PlanError('ErrSecretNotAllowed', message, { hopeless: true });
+    }
+    if (object !== undefined) return object;
+    throw new PlanError('ErrNotFound', `${what} does not exist. Create it, or correct the reference.`);
+  }
+
+  private valueOf(type: ResourceType, ref: ObjectKeyRef, object: KubeObject): Buffer {
+    const { data } = object as { readonly data?: Readonly<Record<string, string>> };
+    const value = data?.[ref.key];
+    if (value !== undefined) {
+      // A ConfigMap's data is text; a Secret's is base64.
+      return typeKey(type) === typeKey(owned.Secret) ? Buffer.from(value, 'base64') : Buffer.from(value, 'utf8');
+    }
+    const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
+    throw new PlanError('ErrNotFound', `${what} has no key "${ref.key}". Add it, or correct the reference.`);
+  }
+
+  private async bytesOf(path: string): Promise<Buffer> {
+    const { directory } = this.limits;
+    if (directory === undefined) {
+      throw refused(path, 'no directory is configured to read files from', 'Start with --config-dir, or use a Secret.');
+    }
+    const root = await realpath(directory).catch((cause: unknown) => {
+      throw refused(path, 'the configured directory cannot be read', 'See --config-dir.', cause);
+    });
+    const wanted = resolve(root, path);
+    // By its text first: whether there is such a file elsewhere is nobody's business.
+    if (!isBelow(root, wanted) && !isBelow(resolve(directory), wanted)) throw refused(path, ...LEAVES);
+    const real = await realpath(wanted).catch((cause: unknown) => {
+      throw refused(
+        path,
+        'it cannot be found in the configured directory',
+        'Put it there, or correct the path.',
+        cause,
+      );
+    });
+    if (!isBelow(root, real)) throw refused(path, ...LEAVES);
+    return readRegular(path, real);
+  }
+}
+
+const LEAVES = ['it leads out of the configured directory', 'Put the file itself there.'] as const;
+
+function isBelow(root: string, path: string): boolean {
+  return path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** What the path led to was checked; a link put in its place since then is not followed, and a pipe is not waited for. */
+async function readRegular(path: string, real: string): Promise<Buffer> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(real, flags).catch((cause: unknown) => {
+    throw refused(path, 'it cannot be opened', 'See that it is a file that the provisioner may read.', cause);
+  });
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw refused(path, 'it is no regular file', 'Name a file.');
+    const { size } = stat;
+    if (size > MAX_BYTES) throw refused(path, `it has ${size} bytes; at most ${MAX_BYTES} are read`, 'Name another.');
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+function refused(path: string, why: string, help: string, cause?: unknown): PlanError {
+  return new PlanError('ErrFile', `The file "${path}" is not read: ${why}. ${help}`, {
+    ...(cause === undefined ? { hopeless: true } : { cause }),
+  });
+}
+
+function idOf(type: ResourceType, ref: ObjectRef): string {
+  return `${typeKey(type)} ${ref.namespace ?? ''}/${ref.name}`;
+}
+
+/** By what they hold: labels and the like are no news. */
+function seenIn(objects: ReadonlyMap<string, KubeObject>): string {
+  const entries = [...objects].map(([id, object]) => [
+    id,
+    Object.entries((object['data'] as object | undefined) ?? {}).sort(),
+  ]);
+  return sha256(Buffer.from(JSON.stringify(entries)));
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,347 @@
+import { effectRun, effectsOf, type Effect, type EffectPhase, type EffectRun } from '../../constructs/kind/effects';
+import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
+import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { withDefaults } from '../../constructs/kind/render';
+import type { Verdict } from '../status/conditions';
+import { isPaused, isToBeOrphaned } from '../apply/ownership';
+import { uidOf } from '../client/api-client';
+import { CleanupAttempts, EffectMemories, type CleanupFailure, type Memory } from './effect-memory';
+import { countedFor, due, inputHash, type EffectRecord } from './effect-state';
+import { runEffect, type RunRequest, type RunView } from './effect-runs';
+import { MENDED_AFTER_MS, PlanError, RunInterrupted, type StatusFields } from './plan-runner';
+import {
+  judge,
+  ownConditions,
+  reasonOf,
+  standing,
+  type Considered,
+  type EffectDeskOptions,
+  type EffectsFound,
+} from './effect-verdicts';
+
+type AnyEffect = Effect<KindObject<AnyKind>>;
+
+/** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
+const LOOK_AGAIN_MS = 300_000;
+
+export type { EffectDeskOptions, EffectsFound } from './effect-verdicts';
+
+/**
+ * Where the effects of a kind's objects are asked for. It never waits for a run: it says how the object stands, starts what is due, and the
+ * object is reconciled again when the run reports or ends.
+ *
+ * Guarantees: those of {@link Effect}. A run's record is stored before the run begins and when it ends; a process that was killed in
+ * between leaves a record that counts as one attempt. A run whose turn comes late begins only if its object is still what it was asked for;
+ * else nothing is kept or done, and the object is reconciled again.
+ */
+export class EffectDesk {
+  private readonly cleanups: CleanupAttempts;
+  private readonly memories: EffectMemories;
+
+  constructor(private readonly options: EffectDeskOptions) {
+    this.cleanups = new CleanupAttempts(options);
+    this.memories = new EffectMemories(options.store);
+  }
+
+  /**
+   * Whether anything was ever begun for an object: then something may have to be taken away.
+   *
+   * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
+   * so, but its state is another's now; ApiError, TransportError when the state cannot be had
+   */
+  async wasBegun(object: KubeObject): Promise<boolean> {
+    const { attempts = 0 } = (object.status ?? {}) as { readonly attempts?: number };
+    try {
+      if (Object.keys((await this.memories.of(object)).state.records).length > 0) return true;
+    } catch (error) {
+      // Nothing was begun for an object whose Secret could never be made, since another's stood in its place.
+      if (attempts === 0 && error instanceof PlanError && error.reason === 'ErrResourceExists') return false;
+      throw error;
+    }
+    // Where nothing is to be taken away, a state that is lost is missed by nobody.
+    const { kind } = this.options;
+    if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
+    if (attempts === 0) return false;
+    // A Secret that is restored is to be read.
+    this.memories.drop(object);
+    throw new PlanError(
+      'ErrStateMissing',
+      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
+        `clean the machines up by hand and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
+      { hopeless: true },
+    );
+  }
+
+  /**
+   * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
+   *
+   * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
+   */
+  cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined {
+    return this.cleanups.failed(uidOf(object), object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? '', why);
+  }
+
+  /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
+  cleanupWentOn(object: KubeObject): void {
+    this.cleanups.forget(uidOf(object));
+  }
+
+  /**
+   * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
+   *
+   * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
+   */
+  async release(object: KubeObject): Promise<void> {
+    // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
+    this.options.assertMayRun();
+    await this.options.store.release(object);
+  }
+
+  /**
+   * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
+   * its part, which may be before anybody looks; then its state does.
+   *
+   * @throws ApiError, TransportError when the state cannot be had
+   */
+  async isOrphaned(object: KubeObject): Promise<boolean> {
+    return isToBeOrphaned(object) || this.options.store.isOrphaned(object);
+  }
+
+  /**
+   * Lets what the object did stay when it goes: its state has no owner any more. A run under way comes to its end first, so that the state tells
+   * of all that was done.
+   *
+   * @returns why the object cannot go yet, if so
+   * @throws ApiError, TransportError when the state cannot be cut off
+   */
+  async orphan(object: KubeObject): Promise<Verdict | undefined> {
+    const { runs, store } = this.options;
+    runs.withdraw(uidOf(object));
+    const run = runs.of(uidOf(object));
+    if (run !== undefined) {
+      const message = `It goes once ${run.effect} has ended, and what it did stays.`;
+      return { state: 'progressing', reason: 'Orphaning', message };
+    }
+    const memory = await this.memories.of(object);
+    if (memory.unsaved) await this.memories.save(object, memory);
+    const kept = await store.orphan(object);
+    const what = kept.length === 0 ? '' : ` So do ${kept.map((name) => `Secret ${name}`).join(' and ')}.`;
+    const message = `It was deleted with --cascade=orphan: nothing is taken away, what it did stays.${what}`;
+    this.options.record(object, { type: 'Normal', action: 'Delete', reason: 'Orphaned', message });
+    return undefined;
+  }
+
+  /** The object is gone. */
+  forget(object: KubeObject): void {
+    this.options.runs.withdraw(uidOf(object));
+    this.memories.forget(object);
+    this.cleanups.forget(uidOf(object));
+  }
+
+  /**
+   * Goes on with the effects of a phase.
+   *
+   * @throws ApiError, TransportError when the state or something that is read cannot be had
+   */
+  async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
+    const memory = await this.memories.of(object);
+    const effects = effectsOf(this.options.kind.effects, self, phase);
+    const under = this.runOf(object, effects);
+    const { generation } = object.metadata;
+    const settled = memory.settled?.generation === generation ? memory.settled : undefined;
+    if (under !== undefined) {
+      const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
+      if (repeats && settled !== undefined) return settled;
+      return this.underWay(memory, effects, under);
+    }
+    if (memory.unsaved) await this.memories.save(object, memory);
+    await this.options.store.claim(object);
+    const settle = (found: EffectsFound): EffectsFound => {
+      memory.settled = { ...found, generation };
+      return found;
+    };
+    let afterMs: number | undefined = effects.length === 0 ? undefined : LOOK_AGAIN_MS;
+    for (const effect of effects) {
+      const step = await this.consider(object, self, memory, effect);
+      if (step.repeated === true && settled !== undefined) return settled;
+      const stood = step.begun === true && effect.everySeconds !== undefined ? standing(object) : undefined;
+      if (stood !== undefined && memory.settled === undefined) {
+        const { verdict } = stood;
+        const rest = verdict === undefined ? {} : { verdict };
+        return settle({
+          done: verdict === undefined,
+          ...rest,
+          status: {},
+          ...keptConditions(this.options.kind, object),
+        });
+      }
+      if (step.verdict !== undefined) {
+        const found = this.notDone(memory, effects, effect, step.verdict, step.afterMs);
+        return step.begun === true ? found : settle(found);
+      }
+      if (step.afterMs !== undefined) afterMs = Math.min(afterMs ?? Infinity, step.afterMs);
+    }
+    return settle({
+      done: true,
+      status: this.statusOf(memory, effects),
+      conditions: ownConditions(effects, memory.state.records),
+      ...(afterMs === undefined ? {} : { afterMs }),
+    });
+  }
+
+  /** The run of an object. One that waits for its turn, but is not what is asked for any more, is dropped: it holds nothing up. */
+  private runOf(object: KubeObject, effects: readonly AnyEffect[]): RunView | undefined {
+    const { runs } = this.options;
+    const run = runs.of(uidOf(object));
+    if (run?.state !== 'waiting') return run;
+    const isWanted = run.generation === object.metadata.generation && effects.some(({ name }) => name === run.effect);
+    if (isWanted) return run;
+    runs.withdraw(uidOf(object));
+    return undefined;
+  }
+
+  /** @returns a verdict unless the effect is satisfied */
+  private async consider(
+    object: KubeObject,
+    self: KindObject<AnyKind>,
+    memory: Memory,
+    effect: AnyEffect,
+  ): Promise<Considered> {
+    const { backoff, clock, reads, kind } = this.options;
+    let run: EffectRun;
+    let seen: string;
+    try {
+      // A removal needs nothing that may be gone by now: what it needs stands in the state.
+      const optional = effect.phase === 'remove';
+      const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
+      run = effectRun(effect, self, reader);
+      seen = reader.seen;
+    } catch (error) {
+      if (!(error instanceof PlanError)) throw error;
+      const { reason, message } = error;
+      const state = error.details.hopeless === true ? 'stalled' : 'failing';
+      const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
+      if (memory.told !== message) this.options.record(object, { type: 'Warning', action, reason, message });
+      memory.told = message;
+      return { verdict: { state, reason, message }, afterMs: MENDED_AFTER_MS };
+    }
+    const input = inputHash(run);
+    const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;
+    const wanted = { input, countedFor: countedFor(object, input, seen), maxAttempts: run.maxAttempts, backoff };
+    const record = memory.state.records[effect.name];
+    const next = due(record, { ...wanted, ...(everyMs === undefined ? {} : { everyMs }), nowMs: clock.wallMs() });
+    if (next.what === 'run') {
+      const superseded = kind.effects
+        .filter(({ phase, when }) => phase === effect.phase && when?.(self as never) === false)
+        .map(({ name }) => name);
+      return this.begin(object, memory, run, { ...wanted, superseded }, next.attempt);
+    }
+    return judge(next, run, record);
+  }
+
+  private begin(
+    object: KubeObject,
+    memory: Memory,
+    run: EffectRun,
+    begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
+    attempt: number,
+  ): Considered {
+    const { runs, stop, current } = this.options;
+    const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === begun.input;
+    if (stop.aborted)
+      return { verdict: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
+    const job: RunRequest['job'] = (report) => {
+      const now = current(object);
+      if (!isAsked(object, now, run.phase)) return Promise.resolve();
+      return runEffect({
+        ...this.options,
+        ...{ object: now, run, attempt, report },
+        state: () => memory.state,
+        assertMayRun: () => {
+          this.options.assertMayRun();
+          if (run.phase === 'remove') assertStillRemoved(current(object));
+        },
+        save: async (state) => {
+          memory.state = state;
+          memory.unsaved = true;
+          await this.memories.save(now, memory);
+        },
+        assertFits: (state) => this.options.store.assertFits(now, state),
+        begun: { input: begun.input, countedFor: begun.countedFor },
+        superseded: begun.superseded,
+        learn: (status) => {
+          memory.status = { ...memory.status, ...status };
+        },
+      });
+    };
+    const onChange = (): void => this.options.wake(object);
+    const { generation } = object.metadata;
+    runs.start(uidOf(object), { effect: run.name, generation, job, isProbe: run.everySeconds !== undefined, onChange });
+    const waits = runs.of(uidOf(object))?.state === 'waiting';
+    const message = waits ? waitingFor(run.name) : `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
+    return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
+  }
+
+  private underWay(
+    memory: Memory,
+    effects: readonly AnyEffect[],
+    { effect: name, state, progress }: RunView,
+  ): EffectsFound {
+    const effect = effects.find((candidate) => candidate.name === name);
+    const message = progress?.message ?? (state === 'waiting' ? waitingFor(name) : `${name} begins.`);
+    const verdict: Verdict = { state: 'progressing', reason: reasonOf(effect?.phase ?? 'apply'), message };
+    return {
+      ...this.notDone(memory, effects, effect, verdict, undefined),
+      status: { ...this.statusOf(memory, effects), ...progress?.status },
+    };
+  }
+
+  /** What runs gave, also those of a process before; with the runs that were begun, where the kind's status has a field `attempts`. */
+  private statusOf(memory: Memory, effects: readonly AnyEffect[]): StatusFields {
+    const records = effects.flatMap(({ name }) => memory.state.records[name] ?? []);
+    const gave = records.flatMap((record) => Object.entries(record.status ?? {}));
+    const status: StatusFields = { ...Object.fromEntries(gave), ...memory.status };
+    const fields = this.options.kind.schema.status.properties ?? {};
+    if (!Object.hasOwn(fields, 'attempts') || records.length === 0) return status;
+    return { ...status, attempts: Math.max(...records.map(({ attempts }) => attempts)) };
+  }
+
+  private notDone(
+    memory: Memory,
+    effects: readonly AnyEffect[],
+    effect: AnyEffect | undefined,
+    verdict: Verdict,
+    afterMs: number | undefined,
+  ): EffectsFound {
+    return {
+      done: false,
+      verdict,
+      status: this.statusOf(memory, effects),
+      conditions: ownConditions(effects, memory.state.records, { name: effect?.name, verdict }),
+      ...(afterMs === undefined ? {} : { afterMs }),
+    };
+  }
+}
+
+/** Whether a run may still begin that was asked for when the object was `then`: while it waited, people may have changed their minds. */
+function isAsked(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
+  if (now === undefined) return false;
+  const { uid, generation, deletionTimestamp } = now.metadata;
+  if (uid !== then.metadata.uid || generation !== then.metadata.generation || isPaused(now)) return false;
+  return phase === 'remove' ? !isToBeOrphaned(now) : deletionTimestamp === undefined;
+}
+
+/** @throws RunInterrupted when a person has changed their mind about taking away what the object did */
+function assertStillRemoved(now: KubeObject | undefined): void {
+  if (now === undefined || !(isPaused(now) || isToBeOrphaned(now))) return;
+  throw new RunInterrupted('The removal was called off: nothing more is taken away.');
+}
+
+const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;
+
+/** The kind's own conditions as they stand. */
+function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsFound, 'conditions'> {
+  const { conditions = [] } = (status ?? {}) as CommonStatus;
+  return { conditions: conditions.filter(({ type }) => kind.conditionTypes.some((own) => own.type === type)) };
+}

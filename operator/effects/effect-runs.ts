@@ -1,0 +1,296 @@
+import type { EffectRun } from '../../constructs/kind/effects';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { NotLeaderError } from '../leader/leader-election';
+import type { Clock } from '../process/clock';
+import { beginningOf } from '../process/truncate';
+import type { ObjectEvent } from '../reconcile/context';
+import type { EffectReads } from './effect-reads';
+import type { EffectRecord, EffectState } from './effect-state';
+import {
+  PlanError,
+  RunInterrupted,
+  type PlanEnd,
+  type PlanRun,
+  type PlanRunner,
+  type RunProgress,
+  type RunValues,
+  type StatusFields,
+} from './plan-runner';
+
+/** A run under way, or waiting for its turn. */
+export interface RunView {
+  readonly effect: string;
+  readonly state: 'waiting' | 'running';
+  /** For which `metadata.generation` of the object it was asked for. */
+  readonly generation: number | undefined;
+  /** The latest report. */
+  readonly progress?: RunProgress;
+}
+
+/** A run that is asked for. */
+export interface RunRequest {
+  /** The effect's name. */
+  readonly effect: string;
+  /** The object's `metadata.generation`. @default unknown */
+  readonly generation?: number | undefined;
+  /** Called when its turn comes, which may be long after. Must not reject. */
+  readonly job: (report: (progress: RunProgress) => void) => Promise<void>;
+  /** Told of every report, and of the end. */
+  readonly onChange: () => void;
+  /** It only looks, and is over soon: probes wait for each other, but not for what takes hours, nor that for them. @default false */
+  readonly isProbe?: boolean;
+}
+
+interface Entry {
+  effect: string;
+  isProbe: boolean;
+  generation: number | undefined;
+  state: 'waiting' | 'running';
+  progress?: RunProgress;
+  begin: () => void;
+}
+
+/**
+ * The runs of effects: at most one an object, at most `limit` in all and as many probes, in the order in which they were asked for.
+ *
+ * Guarantees: after `stop` aborts none begins; those that wait are dropped.
+ */
+export class EffectRuns {
+  private readonly entries = new Map<string, Entry>();
+  private running = 0;
+  private ends: (() => void)[] = [];
+
+  constructor(
+    private readonly options: {
+      /** How many at once. */
+      readonly limit: number;
+      readonly stop: AbortSignal;
+    },
+  ) {
+    options.stop.addEventListener('abort', () => this.dropWaiting(), { once: true });
+  }
+
+  /** The run of an object, if any. */
+  of(uid: string): RunView | undefined {
+    return this.entries.get(uid);
+  }
+
+  /**
+   * Asks for a run. After a stop nothing comes of it.
+   *
+   * @throws Error when the object has a run already
+   */
+  start(uid: string, run: RunRequest): void {
+    if (this.entries.has(uid)) throw new Error(`an effect of ${uid} is under way already`);
+    if (this.options.stop.aborted) return;
+    const { effect, isProbe = false, generation } = run;
+    const begin = (): void => void this.carryOut(uid, entry, run);
+    const entry: Entry = { effect, isProbe, generation, state: 'waiting', begin };
+    this.entries.set(uid, entry);
+    this.next(isProbe);
+  }
+
+  /** Drops the run of an object if it waits for its turn. One that has begun goes on. */
+  withdraw(uid: string): void {
+    if (this.entries.get(uid)?.state === 'waiting') this.entries.delete(uid);
+  }
+
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void> {
+    return this.running === 0 ? Promise.resolve() : new Promise((resolve) => this.ends.push(resolve));
+  }
+
+  /** How many are under way. */
+  get size(): number {
+    return this.running;
+  }
+
+  private next(isProbe: boolean): void {
+    const alike = [...this.entries.values()].filter((entry) => entry.isProbe === isProbe);
+    if (alike.filter(({ state }) => state === 'running').length >= this.options.limit) return;
+    const entry = alike.find(({ state }) => state === 'waiting');
+    if (entry === undefined) return;
+    entry.state = 'running';
+    this.running += 1;
+    entry.begin();
+  }
+
+  private async carryOut(uid: string, entry: Entry, { job, onChange }: RunRequest): Promise<void> {
+    try {
+      await job((progress) => {
+        entry.progress = { ...progress, status: { ...entry.progress?.status, ...progress.status } };
+        onChange();
+      });
+    } finally {
+      this.entries.delete(uid);
+      this.running -= 1;
+      onChange();
+      this.next(entry.isProbe);
+      if (this.running === 0) for (const end of this.ends.splice(0)) end();
+    }
+  }
+
+  private dropWaiting(): void {
+    for (const [uid, entry] of this.entries) if (entry.state === 'waiting') this.entries.delete(uid);
+  }
+}
+
+/** One run of an effect, with all that it touches. */
+interface RunOptions {
+  readonly object: KubeObject;
+  readonly run: EffectRun;
+  readonly attempt: number;
+  readonly begun: Pick<EffectRecord, 'input' | 'countedFor'>;
+  readonly plans: Readonly<Record<string, PlanRunner>>;
+  readonly reads: EffectReads;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+  /** Called before each step. @throws RunInterrupted saying why nothing more may be begun; anything else: another process leads */
+  readonly assertMayRun: () => void;
+  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
+  readonly report: (progress: RunProgress) => void;
+  readonly state: () => EffectState;
+  readonly save: (state: EffectState) => Promise<void>;
+  /** @throws PlanError when such a state could not be saved */
+  readonly assertFits: (state: EffectState) => Promise<void>;
+  /** Effects whose place this one takes: they must run again should they concern the object once more. */
+  readonly superseded: readonly string[];
+  /** Told of status fields that stay. */
+  readonly learn: (status: StatusFields) => void;
+}
+
+/**
+ * Carries one run out, from the record that it began to the record of how it ended. Never rejects: an end that cannot be stored is kept by
+ * the desk, which stores it later.
+ */
+export async function runEffect(options: RunOptions): Promise<void> {
+  const { object, run, record } = options;
+  try {
+    await keep(options, { state: 'running' });
+  } catch (error) {
+    // Nothing is begun whose beginning is not on record: a crash loop would never be counted.
+    await end(options, {
+      state: 'failed',
+      reason: 'ErrState',
+      message: `The state cannot be stored: ${describe(error)}`,
+    });
+    return;
+  }
+  const action = run.phase === 'apply' ? 'Provision' : 'Remove';
+  const quiet = run.everySeconds !== undefined;
+  try {
+    const { message, status } = await carryOut(options);
+    if (status !== undefined) options.learn(status);
+    await end(options, { state: 'succeeded', message, ...(status && { status }) });
+    const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
+    if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
+  } catch (error) {
+    // What a run learns cannot be stored without the Lease: another replica goes on, and this one may say nothing about it.
+    if (error instanceof RunInterrupted || error instanceof NotLeaderError) {
+      await end(options, { state: 'interrupted', message: error.message });
+      return;
+    }
+    const failure = failureOf(error);
+    const { reason, message, hopeless, status } = failure;
+    if (status !== undefined) options.learn(status);
+    record(object, { type: 'Warning', action, reason, message: beginningOf(`${run.name}: ${message}`, 1024) });
+    await end(options, { state: 'failed', reason, message, ...(hopeless && { hopeless }), ...(status && { status }) });
+  }
+}
+
+async function carryOut(options: RunOptions): Promise<PlanEnd> {
+  const { run, plans, object, attempt, reads, stop, report, record } = options;
+  const runner = plans[run.plan];
+  if (runner === undefined) {
+    const known = Object.keys(plans).sort().join(', ');
+    throw new PlanError('ErrPlan', `the plan ${run.plan} is not known here; known are ${known}`, { hopeless: true });
+  }
+  const timeout = new AbortController();
+  const cancel = options.clock.setTimer(
+    () => timeout.abort(new Error(`${run.name} took longer than ${run.timeoutSeconds} s`)),
+    run.timeoutSeconds * 1000,
+    { background: true },
+  );
+  const action = run.phase === 'apply' ? 'Provision' : 'Remove';
+  const planRun: PlanRun = {
+    ...{ object, run, attempt, stop, values: valuesOf(options) },
+    timeout: timeout.signal,
+    secret: (ref) => reads.secret(ref, object),
+    file: (path) => reads.file(path),
+    mayGoOn: () => assertGoesOn(options),
+    warn: (warning) => record(object, { type: 'Warning', action, ...warning }),
+    report: (progress) => {
+      report(progress);
+      if (progress.event === true) {
+        const reason = run.phase === 'apply' ? 'Provisioning' : 'Removing';
+        record(object, { type: 'Normal', action, reason, message: beginningOf(progress.message, 1024) });
+      }
+    },
+  };
+  try {
+    planRun.mayGoOn();
+    return await runner(planRun);
+  } finally {
+    cancel();
+  }
+}
+
+function assertGoesOn({ stop, assertMayRun }: RunOptions): void {
+  if (stop.aborted) throw new RunInterrupted('The operator stopped; the run goes on where it was.');
+  try {
+    assertMayRun();
+  } catch (cause) {
+    if (cause instanceof RunInterrupted) throw cause;
+    throw new RunInterrupted('The Lease was lost; another replica goes on.', { cause });
+  }
+}
+
+function valuesOf({ state, save, assertFits }: RunOptions): RunValues {
+  const withValues = (values: Readonly<Record<string, string | undefined>>): EffectState => {
+    const { records, values: before } = state();
+    const after = Object.entries({ ...before, ...values }).filter((entry): entry is [string, string] => {
+      return entry[1] !== undefined;
+    });
+    return { records, values: Object.fromEntries(after) };
+  };
+  return {
+    all: () => state().values,
+    put: (values) => save(withValues(values)),
+    assertFit: (values) => assertFits(withValues(values)),
+  };
+}
+
+async function end(options: RunOptions, how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>): Promise<void> {
+  try {
+    await keep(options, how);
+  } catch {
+    // The desk has it, and stores it when the object is reconciled next, which says why it could not.
+  }
+}
+
+function keep(
+  { run, begun, attempt, clock, state, save, superseded }: RunOptions,
+  how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>,
+): Promise<void> {
+  // Who was interrupted in order has used up no attempt.
+  const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
+  const { records, values } = state();
+  const record: EffectRecord = { ...begun, attempts, atMs: clock.wallMs(), ...how };
+  const others = Object.entries(records).filter(([name]) => !superseded.includes(name));
+  return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
+}
+
+function failureOf(error: unknown): {
+  readonly reason: string;
+  readonly message: string;
+  readonly hopeless: boolean;
+  readonly status?: StatusFields;
+} {
+  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: describe(error), hopeless: false };
+  const { hopeless = false, status } = error.details;
+  return { reason: error.reason, message: error.message, hopeless, ...(status === undefined ? {} : { status }) };
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,102 @@
+import type { EffectRun } from '../../constructs/kind/effects';
+import type { Reason } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+
+/** Fields of a status. */
+export type StatusFields = Readonly<Record<string, unknown>>;
+
+/** Values that outlive a run, by name: outputs of tasks, keys, tokens. All of them are treated as secret. */
+export interface RunValues {
+  readonly all: () => Readonly<Record<string, string>>;
+  /**
+   * Sets some, and takes away those that are undefined.
+   *
+   * Guarantees: when it resolves, they have been stored.
+   *
+   * @throws ApiError, TransportError, PlanError when they cannot be stored
+   */
+  readonly put: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
+  /**
+   * To be called before the first step, with what `put` may be given until the end: what cannot be kept is not to be begun.
+   *
+   * @throws PlanError `ErrStateTooLarge` when they could not be stored
+   */
+  readonly assertFit: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
+}
+
+/** How far a run is. */
+export interface RunProgress {
+  /** For people, without secrets. */
+  readonly message: string;
+  /** Fields of the object's own status that changed. @default none */
+  readonly status?: StatusFields;
+  /** Worth an event: the beginning of a step, not its every line. @default false */
+  readonly event?: boolean;
+}
+
+/** What a plan is carried out with. */
+export interface PlanRun {
+  readonly object: KubeObject;
+  readonly run: EffectRun;
+  /** 1 for the first run of this input. */
+  readonly attempt: number;
+  readonly values: RunValues;
+  /** One value of a Secret. @throws PlanError when it does not stand there, or in a namespace that is not read */
+  readonly secret: (ref: ObjectKeyRef) => Promise<string>;
+  /** The text of a file below the configured directory. @throws PlanError when it is none, or leads elsewhere */
+  readonly file: (path: string) => Promise<string>;
+  /** Aborts at an orderly stop: the step under way ends, no other starts. */
+  readonly stop: AbortSignal;
+  /** Aborts when the run has taken as long as it may: the step under way is broken off. */
+  readonly timeout: AbortSignal;
+  /** To be called before each step. @throws RunInterrupted when this process must start nothing more */
+  readonly mayGoOn: () => void;
+  readonly report: (progress: RunProgress) => void;
+  /** Records a Warning event about the object. */
+  readonly warn: (warning: Reason) => void;
+}
+
+/** How a run ended well. */
+export interface PlanEnd {
+  readonly message: string;
+  /** Fields of the object's own status. @default none */
+  readonly status?: StatusFields;
+}
+
+/**
+ * Carries out one plan.
+ *
+ * @throws PlanError with the reason for `Ready`; RunInterrupted when it was stopped between steps
+ */
+export type PlanRunner = (run: PlanRun) => Promise<PlanEnd>;
+
+/**
+ * How soon an object is looked at again after a PlanError that no run gave, in milliseconds: what mends it may be a Secret or a file, and nothing
+ * tells of those.
+ */
+export const MENDED_AFTER_MS = 30_000;
+
+/** A run failed, or cannot be begun. */
+export class PlanError extends Error {
+  override readonly name = 'PlanError';
+  constructor(
+    /** CamelCase, for the condition. */
+    readonly reason: string,
+    /** For people: what, where, why, what to do. Without secrets. */
+    message: string,
+    readonly details: {
+      /** Another attempt would end the same: only a change helps. @default false */
+      readonly hopeless?: boolean;
+      readonly status?: StatusFields;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, details.cause === undefined ? {} : { cause: details.cause });
+  }
+}
+
+/** A run was stopped between two steps, in order. It counts as no attempt. */
+export class RunInterrupted extends Error {
+  override readonly name = 'RunInterrupted';
+}

@@ -1,0 +1,308 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  OWNER_UID_ANNOTATION,
+  STATE_FINALIZER,
+  ownerReference,
+} from '../../constructs/kube/envelope';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { owned } from '../../constructs/kube/resource-type';
+import { uidOf, type ApiClient } from '../client/api-client';
+import { ApiError } from '../client/errors';
+import { lookAt } from '../apply/ownership';
+import { EMPTY_STATE, type EffectState, type EffectStore } from './effect-state';
+import { PlanError } from './plan-runner';
+import {
+  RETAINED_ANNOTATION,
+  decodeState,
+  encodeState,
+  isCutOff,
+  isLeftBehind,
+  isOf,
+  merged,
+  orphaned,
+  ownedBy,
+  retained,
+  sizeOf,
+  type Secret,
+  type StateData,
+} from './state-secret';
+
+/**
+ * The largest state that is stored, in bytes of its values: a Secret holds 1 MiB.
+ * Source: `MaxSecretSize` of `k8s.io/api/core/v1`.
+ */
+export const MAX_STATE_BYTES = 1_048_576;
+
+const FIELD_MANAGER = 'kindred-state';
+
+/** How often a write is tried where others keep changing labels and the like in between. */
+const MAX_TRIES = 5;
+
+/** What a {@link SecretStore} is made of. */
+export interface SecretStoreOptions {
+  readonly client: ApiClient;
+  /** The owners' kind. */
+  readonly kind: AnyKind;
+  /** Where the Secrets are. */
+  readonly namespace: string;
+  /** The name of an object's Secret. */
+  readonly nameOf: (owner: KubeObject) => string;
+  /** Whether the Secret stays when its owner goes. */
+  readonly retain: (owner: KubeObject) => boolean;
+  /** Names of Secrets that others write, and that stay or go with it. @default none */
+  readonly besides?: (owner: KubeObject) => readonly string[];
+  /** Told of a Secret that could not be released though its owner is gone: nobody else will do it. @default nobody is told */
+  readonly onWarning?: (message: string) => void;
+}
+
+/**
+ * Keeps the state of effects in a Secret for each object.
+ *
+ * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
+ * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. Labels, annotations and finalizers of
+ * others stay, and stand in no write's way. A save leaves owner references as they are: one that the garbage collector has taken off stays off. A finalizer holds the Secret until
+ * `release`: one that somebody, or a foreground deletion of its owner, deletes before is being deleted until then, and is read and written as
+ * ever. One that is gone all the same is made again.
+ *
+ * Caveat: an object and its Secret go together. Restoring one without the other from a backup makes the UID differ: see `adopt`.
+ *
+ * Errors: PlanError `ErrResourceExists` for a Secret of somebody else, `ErrStateTooLarge` beyond 1 MiB.
+ */
+export class SecretStore implements EffectStore {
+  /** By the owner's UID: its Secret as it was read or written last. */
+  private readonly standing = new Map<string, Secret>();
+  /** By the owner's UID: whether it was seen to that its Secrets stay. */
+  private readonly claimed = new Map<string, boolean>();
+
+  constructor(private readonly options: SecretStoreOptions) {}
+
+  async load(owner: KubeObject): Promise<EffectState> {
+    const { client, namespace, nameOf } = this.options;
+    const name = nameOf(owner);
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+    if (secret === undefined) {
+      this.standing.delete(uidOf(owner));
+      return EMPTY_STATE;
+    }
+    this.assertOurs(owner, secret);
+    this.standing.set(uidOf(owner), secret);
+    return decodeState(decodeData(secret.data));
+  }
+
+  async save(owner: KubeObject, state: EffectState): Promise<void> {
+    const body = await this.bodyOf(owner, state);
+    const before = this.standing.get(uidOf(owner));
+    const updated = before === undefined ? undefined : await this.update(before, (secret) => merged(secret, body));
+    // Where somebody deleted it, what is known here is all that is left of it.
+    this.standing.set(uidOf(owner), updated ?? (await this.create(owner, body)));
+  }
+
+  async claim(owner: KubeObject): Promise<void> {
+    const { retain } = this.options;
+    const stays = retain(owner);
+    if (this.claimed.get(uidOf(owner)) === stays) return;
+    const [state, ...others] = await this.secretsOf(owner);
+    // Asked once at most, and only where it matters.
+    let mayOwn: boolean | undefined;
+    for (const secret of [state, ...others]) {
+      if (secret === undefined) continue;
+      const isState = secret === state;
+      if (this.claimedBy(owner, secret, { isState, mayOwn: true }) === secret) continue;
+      mayOwn ??= stays || (await this.mayOwn(owner, state));
+      const claim = { isState, mayOwn };
+      const written = await this.update(secret, (now) => this.claimedBy(owner, now, claim));
+      // Only what was loaded: another process's data must be met by the next save as another's.
+      const isKnown = isDeepStrictEqual(written?.data, this.standing.get(uidOf(owner))?.data);
+      if (isState && written !== undefined && isKnown) this.standing.set(uidOf(owner), written);
+    }
+    this.claimed.set(uidOf(owner), stays);
+  }
+
+  async isOrphaned(owner: KubeObject): Promise<boolean> {
+    const { client, namespace, nameOf, retain } = this.options;
+    if (retain(owner)) return false;
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
+    return secret !== undefined && isOf(owner, secret) && isLeftBehind(owner, secret);
+  }
+
+  async orphan(owner: KubeObject): Promise<readonly string[]> {
+    const secrets = (await this.secretsOf(owner)).filter((secret) => secret !== undefined);
+    for (const secret of secrets) {
+      if (orphaned(owner, secret) !== secret) await this.update(secret, (now) => orphaned(owner, now));
+    }
+    return secrets.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
+  }
+
+  async release(owner: KubeObject): Promise<void> {
+    const { client, namespace, nameOf } = this.options;
+    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
+    const { finalizers = [] } = secret?.metadata ?? {};
+    if (secret === undefined || !isOf(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
+    const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
+    const released = await this.put({ ...secret, metadata: { ...secret.metadata, finalizers: others } });
+    this.standing.set(uidOf(owner), released);
+  }
+
+  async forget(owner: KubeObject): Promise<void> {
+    const last = this.standing.get(uidOf(owner));
+    this.standing.delete(uidOf(owner));
+    this.claimed.delete(uidOf(owner));
+    if (last?.metadata.finalizers?.includes(STATE_FINALIZER) !== true) return;
+    try {
+      await this.release(owner);
+    } catch (error) {
+      const { namespace = '', name } = last.metadata;
+      const why = error instanceof Error ? error.message : String(error);
+      this.options.onWarning?.(
+        `the Secret ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
+      );
+    } finally {
+      this.standing.delete(uidOf(owner));
+    }
+  }
+
+  /** The Secrets of an owner that stand: that of its state first, undefined when there is none. */
+  private async secretsOf(owner: KubeObject): Promise<readonly (Secret | undefined)[]> {
+    const { client, namespace, nameOf, besides } = this.options;
+    const found: (Secret | undefined)[] = [];
+    for (const name of [nameOf(owner), ...(besides?.(owner) ?? [])]) {
+      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+      found.push(secret !== undefined && isOf(owner, secret) ? secret : undefined);
+    }
+    return found;
+  }
+
+  /**
+   * Whether Secrets may be given their owner: not when the garbage collector has just taken it off, as the owner goes with `--cascade=orphan`.
+   * What is known of the owner may be older than that, so the server is asked.
+   */
+  private async mayOwn(owner: KubeObject, state: Secret | undefined): Promise<boolean> {
+    if (state !== undefined && !isCutOff(owner, state)) return true;
+    const live = await lookAt(this.options, owner);
+    return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
+  }
+
+  /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */
+  private claimedBy(
+    owner: KubeObject,
+    secret: Secret,
+    { isState, mayOwn }: { readonly isState: boolean; readonly mayOwn: boolean },
+  ): Secret {
+    const owned = this.options.retain(owner) ? retained(owner, secret) : mayOwn ? ownedBy(owner, secret) : secret;
+    const { finalizers = [], deletionTimestamp } = owned.metadata;
+    const isHeld = finalizers.includes(STATE_FINALIZER);
+    // Of an owner that goes it may have been released already; and what is being deleted gets no finalizer any more.
+    const hold = isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
+    return hold ? { ...owned, metadata: { ...owned.metadata, finalizers: [...finalizers, STATE_FINALIZER] } } : owned;
+  }
+
+  /**
+   * Changes a Secret as it was seen. What others have changed since is theirs, as long as the data is what was seen.
+   *
+   * @returns undefined when it is gone
+   * @throws ApiError a Conflict (409) when the data has changed since, or the Secret is another one; TransportError
+   */
+  private async update(
+    before: Secret,
+    change: (secret: Secret) => Secret,
+    tries = MAX_TRIES,
+  ): Promise<Secret | undefined> {
+    try {
+      return await this.put(change(before));
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      if (!(error instanceof ApiError) || error.code !== 409) throw error;
+      const { namespace = '', name, uid } = before.metadata;
+      const now: Secret | undefined = await this.options.client.get(owned.Secret, { namespace, name });
+      // Deleted while the server was looking: to it, what is gone has another UID than the one that was sent.
+      if (now === undefined) return undefined;
+      if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
+      return this.update(now, change, tries - 1);
+    }
+  }
+
+  private put(secret: Secret): Promise<Secret> {
+    return this.options.client.update(owned.Secret, secret, { fieldManager: FIELD_MANAGER });
+  }
+
+  private async create(owner: KubeObject, body: Secret): Promise<Secret> {
+    const { client, namespace } = this.options;
+    try {
+      return await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
+      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: body.metadata.name });
+      if (secret === undefined) throw error;
+      this.assertOurs(owner, secret);
+      // An answer of ours that was lost; or another process was first, whose state counts.
+      if (!isDeepStrictEqual(secret.data, body.data)) throw error;
+      return secret;
+    }
+  }
+
+  async assertFits(owner: KubeObject, state: EffectState): Promise<void> {
+    await this.dataOf(owner, state, 'would have');
+  }
+
+  /** @throws PlanError `ErrStateTooLarge` */
+  private async dataOf(owner: KubeObject, state: EffectState, has: string): Promise<Record<string, string>> {
+    const { namespace, nameOf } = this.options;
+    const data = await encodeState(state);
+    const bytes = sizeOf(data);
+    if (bytes > MAX_STATE_BYTES) {
+      throw new PlanError(
+        'ErrStateTooLarge',
+        `The state of ${owner.kind} ${owner.metadata.name} ${has} ${bytes} bytes, compressed; the Secret ${namespace}/${nameOf(owner)} holds at ` +
+          `most ${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
+        { hopeless: true },
+      );
+    }
+    return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, value.toString('base64')]));
+  }
+
+  private async bodyOf(owner: KubeObject, state: EffectState): Promise<Secret> {
+    const { namespace, nameOf, retain } = this.options;
+    const name = nameOf(owner);
+    const data = await this.dataOf(owner, state, 'has');
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...{ namespace, name },
+        labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
+        annotations: {
+          [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '',
+          ...(retain(owner) ? { [RETAINED_ANNOTATION]: 'true' } : {}),
+        },
+        finalizers: [STATE_FINALIZER],
+        ...(retain(owner) ? {} : { ownerReferences: [ownerReference(owner)] }),
+      },
+      type: 'Opaque',
+      data,
+    };
+  }
+
+  private assertOurs(owner: KubeObject, secret: KubeObject): void {
+    const { name, uid } = owner.metadata;
+    if (isOf(owner, secret)) return;
+    const theirs = secret.metadata.annotations?.[OWNER_UID_ANNOTATION];
+    const isHeld =
+      secret.metadata.deletionTimestamp !== undefined && secret.metadata.finalizers?.includes(STATE_FINALIZER);
+    const held =
+      isHeld === true ? ` It is being deleted, and goes once its finalizer ${STATE_FINALIZER} is taken off.` : '';
+    const whose = theirs === undefined ? 'is not ours' : `belongs to an earlier object of that name (UID ${theirs})`;
+    throw new PlanError(
+      'ErrResourceExists',
+      `Secret ${secret.metadata.namespace ?? ''}/${secret.metadata.name} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
+        `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.${held}`,
+      { hopeless: true },
+    );
+  }
+}
+
+function decodeData(data: Secret['data'] = {}): StateData {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+}

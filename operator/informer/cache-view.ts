@@ -1,0 +1,90 @@
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import type { ObjectRef } from '../client/api-client';
+import type { ObjectCache } from './object-cache';
+import type { CacheEntry, CacheHandler } from './projection';
+
+/** What reconciles see of the cache of a type, whether it covers the cluster or a few namespaces. */
+export type CacheView = Pick<
+  ObjectCache,
+  | 'type'
+  | 'size'
+  | 'get'
+  | 'list'
+  | 'byOwner'
+  | 'byIndex'
+  | 'onEvent'
+  | 'onChange'
+  | 'trackWrite'
+  | 'observeWrite'
+  | 'reproject'
+>;
+
+/** Several caches of one type, one a namespace, seen as one. Each has a reflector and a version of its own. */
+export class NamespacedCache implements CacheView {
+  constructor(
+    readonly type: ResourceType,
+    private readonly caches: ReadonlyMap<string, ObjectCache>,
+  ) {}
+
+  get size(): number {
+    return this.all().reduce((sum, cache) => sum + cache.size, 0);
+  }
+
+  get(ref: ObjectRef): CacheEntry | undefined {
+    return this.caches.get(ref.namespace ?? '')?.get(ref);
+  }
+
+  list(namespace?: string): readonly CacheEntry[] {
+    if (namespace !== undefined) return this.caches.get(namespace)?.list() ?? [];
+    return this.all().flatMap((cache) => cache.list());
+  }
+
+  byOwner(uid: string): readonly CacheEntry[] {
+    return this.all().flatMap((cache) => cache.byOwner(uid));
+  }
+
+  byIndex(name: string, value: string): readonly CacheEntry[] {
+    return this.all().flatMap((cache) => cache.byIndex(name, value));
+  }
+
+  onEvent(handler: CacheHandler): () => void {
+    return allOf(this.all().map((cache) => cache.onEvent(handler)));
+  }
+
+  onChange(handler: CacheHandler): () => void {
+    return allOf(this.all().map((cache) => cache.onChange(handler)));
+  }
+
+  /** @throws RangeError for an object of a namespace that is not watched: its write could never be seen */
+  async trackWrite(ref: ObjectRef, send: () => Promise<KubeObject>): Promise<KubeObject> {
+    return this.of(ref).trackWrite(ref, send);
+  }
+
+  /** @throws RangeError, as `trackWrite` */
+  observeWrite(object: KubeObject): void {
+    this.of(object.metadata).observeWrite(object);
+  }
+
+  reproject(ref: ObjectRef): void {
+    this.caches.get(ref.namespace ?? '')?.reproject(ref);
+  }
+
+  private of({ namespace = '' }: ObjectRef): ObjectCache {
+    const cache = this.caches.get(namespace);
+    if (cache !== undefined) return cache;
+    throw new RangeError(
+      `namespace "${namespace}" is not among those that are watched: ${[...this.caches.keys()].join(', ')}`,
+    );
+  }
+
+  private all(): readonly ObjectCache[] {
+    return [...this.caches.values()];
+  }
+}
+
+function allOf(ends: readonly (() => void)[]): () => void {
+  return () => {
+    for (const end of ends) end();
+  };
+}

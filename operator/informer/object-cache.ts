@@ -1,0 +1,413 @@
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import { compareResourceVersions, type ObjectRef } from '../client/api-client';
+import { projectMetadata, type CacheEntry, type CacheEvent, type CacheHandler, type Projection } from './projection';
+import { CacheIndex, ownerUids, type IndexFunction } from './indexer';
+import {
+  OwnVersions,
+  PendingWrites,
+  hidesForeignChange,
+  type HidesForeignChange,
+  type OwnVersionsOf,
+} from './own-writes';
+
+/** Options of an `ObjectCache`. */
+export interface ObjectCacheOptions {
+  /** What is stored of each object. It keeps name, namespace, uid and resourceVersion. @default projectMetadata */
+  readonly project?: Projection;
+  /**
+   * True for types of which we write only status and finalizers, such as the kinds themselves: then an answer with another generation,
+   * labels or annotations holds somebody else's change as well, and its event is raised. @default false
+   */
+  readonly ownWritesKeepSpec?: boolean;
+  /** Told of a handler that threw, which is a bug. @default ends the process, as any uncaught exception does */
+  readonly onHandlerError?: (error: unknown, event: CacheEvent) => void;
+  /** Further indexes, by name. */
+  readonly indexes?: Readonly<Record<string, IndexFunction>>;
+}
+
+interface Slot extends OwnVersionsOf {
+  entry: CacheEntry;
+  /** The version of what is stored. */
+  version: string;
+  /** The newest version that the API server's stream has told of this name; behind `version` after a write of ours. */
+  reflected: string;
+  /** An object of this name with another UID that we know is gone though the stream has not said so yet. */
+  replaced?: CacheEntry | undefined;
+}
+
+function keyOf(ref: ObjectRef): string {
+  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+}
+
+function versionOf(object: KubeObject): string {
+  return object.metadata.resourceVersion ?? '';
+}
+
+/**
+ * The objects of one resource type as far as this process knows them: what the reflector saw, and what our own writes were answered.
+ *
+ * Guarantees:
+ * - What is stored of a name only ever becomes newer; a deleted object never comes back by a late answer.
+ * - A write of ours raises no event, neither at `observeWrite` nor when the stream tells of it. Somebody else's change raises one, even
+ *   when a write of ours was already stacked upon it.
+ * - An object that was deleted and created again under its name is seen as a deletion and an addition.
+ * - Reads see one's own writes.
+ *
+ * Assumptions: resourceVersions are comparable within the type (KEP-5504); the stream tells of changes in their order.
+ *
+ * Caveats:
+ * - A write that changed nothing is answered with the version of somebody's last change, whose event then counts as its echo. So
+ *   write only what differs, and look at the answer; for kinds, see `ownWritesKeepSpec`.
+ * - With a label selector or a namespace, observe writes only of objects that the reflector selects.
+ */
+export class ObjectCache {
+  private readonly slots = new Map<string, Slot>();
+  private readonly owners = new CacheIndex(ownerUids);
+  private readonly indexes = new Map<string, CacheIndex>();
+  private readonly handlers = new Set<CacheHandler>();
+  private readonly observers = new Set<CacheHandler>();
+  private readonly writes: PendingWrites;
+  private readonly own = new OwnVersions();
+  private readonly hides: HidesForeignChange;
+  private readonly onHandlerError: (error: unknown, event: CacheEvent) => void;
+  private readonly projection: Projection;
+  private seen = '';
+  private taken = 0;
+  private replacing = false;
+
+  constructor(
+    readonly type: ResourceType,
+    options: ObjectCacheOptions = {},
+  ) {
+    this.projection = options.project ?? projectMetadata;
+    this.onHandlerError = options.onHandlerError ?? throwLater;
+    this.hides = hidesForeignChange(options.ownWritesKeepSpec ?? false);
+    this.writes = new PendingWrites((event) => this.raise(event), this.hides);
+    for (const [name, valuesOf] of Object.entries(options.indexes ?? {}))
+      this.indexes.set(name, new CacheIndex(valuesOf));
+  }
+
+  /** How many objects are stored. */
+  get size(): number {
+    return this.slots.size;
+  }
+
+  /** The highest resourceVersion that the reflector has seen for the type; empty before the first list. */
+  get resourceVersion(): string {
+    return this.seen;
+  }
+
+  /** How many lists have been taken over. What came and went before one since the version reached until then was never told. */
+  get lists(): number {
+    return this.taken;
+  }
+
+  get(ref: ObjectRef): CacheEntry | undefined {
+    return this.slots.get(keyOf(ref))?.entry;
+  }
+
+  /** All entries, of one namespace or of all. */
+  list(namespace?: string): readonly CacheEntry[] {
+    const entries: CacheEntry[] = [];
+    for (const { entry } of this.slots.values()) {
+      if (namespace === undefined || entry.object.metadata.namespace === namespace) entries.push(entry);
+    }
+    return entries;
+  }
+
+  /** The entries that hold an owner reference, controller or not, to this UID. */
+  byOwner(uid: string): readonly CacheEntry[] {
+    return this.find(this.owners, uid);
+  }
+
+  /**
+   * The entries that a named index holds under a value.
+   * @throws Error for an index that the options did not name.
+   */
+  byIndex(name: string, value: string): readonly CacheEntry[] {
+    const index = this.indexes.get(name);
+    if (index === undefined) {
+      const known = [...this.indexes.keys()].join(', ') || 'none';
+      throw new Error(
+        `The cache of ${this.type.kind} has no index ${JSON.stringify(name)} (it has: ${known}); name it in its options.`,
+      );
+    }
+    return this.find(index, value);
+  }
+
+  /** Calls the handler on every change from now on; the answer ends that. */
+  onEvent(handler: CacheHandler): () => void {
+    this.handlers.add(handler);
+    return () => this.handlers.delete(handler);
+  }
+
+  /** As `onEvent`, but sees also the echoes of our own tracked writes, and nothing is held back from it. */
+  onChange(handler: CacheHandler): () => void {
+    this.observers.add(handler);
+    return () => this.observers.delete(handler);
+  }
+
+  /** What would be stored of an object. */
+  project(object: KubeObject): CacheEntry {
+    return this.projection(object);
+  }
+
+  /**
+   * Sends a write and stores its answer. Should the stream tell of the write before its answer is here, the event waits for the
+   * answer, and is dropped when it is only the write's own echo. Reads are never held back.
+   */
+  async trackWrite(ref: ObjectRef, send: () => Promise<KubeObject>): Promise<KubeObject> {
+    const key = keyOf(ref);
+    this.writes.begin(key);
+    let version = '';
+    try {
+      const object = await send();
+      version = versionOf(object);
+      this.observeWrite(object);
+      return object;
+    } finally {
+      this.writes.end(key, version);
+    }
+  }
+
+  /** Stores the answer to a write of ours if it is newer than what is known. Raises no event. */
+  observeWrite(object: KubeObject): void {
+    const version = versionOf(object);
+    const key = keyOf(object.metadata);
+    const slot = this.slots.get(key);
+    if (slot === undefined) {
+      // At or below what the stream has told: it was deleted since.
+      if (compareResourceVersions(version, this.seen) <= 0) return;
+      const made: Slot = { entry: this.project(object), version, reflected: '' };
+      this.own.add(made, { version, key, uid: object.metadata.uid });
+      this.insert(key, made);
+      return;
+    }
+    if (compareResourceVersions(version, slot.reflected) <= 0) return;
+    const before = slot.entry;
+    if (version !== slot.version && !this.hides(before.object, object))
+      this.own.add(slot, { version, key, uid: object.metadata.uid });
+    if (compareResourceVersions(version, slot.version) <= 0) return;
+    this.update(key, slot, this.project(object), version);
+    if (!sameUid(before, slot.entry)) slot.replaced ??= before;
+  }
+
+  /** Stores of an object what the projection keeps of it now. Raises no event. */
+  reproject(ref: ObjectRef): void {
+    const key = keyOf(ref);
+    const slot = this.slots.get(key);
+    if (slot === undefined) return;
+    // The facts come from what is no longer there.
+    const { facts } = slot.entry;
+    this.update(key, slot, { object: this.project(slot.entry.object).object, facts }, slot.version);
+  }
+
+  /** Follows an ADDED or MODIFIED event of the stream. */
+  applyChange(object: KubeObject): void {
+    const version = versionOf(object);
+    const key = keyOf(object.metadata);
+    const before = this.seen;
+    this.advance(version);
+    const slot = this.slots.get(key);
+    if (slot !== undefined) {
+      this.change(key, slot, object, version);
+    } else if (compareResourceVersions(version, before) > 0) {
+      this.insert(key, { entry: this.project(object), version, reflected: version }, 'added');
+    }
+  }
+
+  /**
+   * Follows an ADDED or MODIFIED event of which only the version is known.
+   *
+   * @returns whether it is the echo of a write of ours whose answer is stored: then nothing else about it matters, and `applyChange` is not to
+   * be called
+   */
+  applyEcho(version: string): boolean {
+    const own = this.own.get(version);
+    const slot = own === undefined ? undefined : this.slots.get(own.key);
+    if (own === undefined || slot === undefined) return false;
+    // Our own text of the version: the one at hand may be part of the event's, and keep all of it.
+    this.advance(own.version);
+    this.settleReplaced(own.key, slot);
+    this.reflect(own.key, slot, own.version, own.uid);
+    return true;
+  }
+
+  /** Follows a DELETED event of the stream. */
+  applyDeletion(object: KubeObject): void {
+    const version = versionOf(object);
+    const key = keyOf(object.metadata);
+    this.advance(version);
+    const slot = this.slots.get(key);
+    if (slot === undefined) return;
+    this.settleReplaced(key, slot);
+    if (slot.entry.object.metadata.uid === object.metadata.uid) {
+      this.remove(key, slot, this.project(object));
+    } else if (compareResourceVersions(version, slot.version) > 0) {
+      this.remove(key, slot, slot.entry);
+    }
+  }
+
+  /** Follows a bookmark: nothing up to this version is missing. */
+  advance(version: string): void {
+    if (compareResourceVersions(version, this.seen) > 0) this.seen = version;
+  }
+
+  /**
+   * Takes over a list of all objects as of `version`. What our own writes made after it stays.
+   *
+   * A version below the one reached means that the server's history was set back (etcd was restored): then nothing that is stored counts as
+   * newer, and every object raises an event.
+   */
+  replace(entries: Iterable<CacheEntry>, version: string): void {
+    if (compareResourceVersions(version, this.seen) < 0) this.forgetVersions();
+    this.replacing = true;
+    try {
+      const listed = new Set<string>();
+      for (const entry of entries) listed.add(this.replaceOne(entry));
+      for (const [key, slot] of this.slots) {
+        if (listed.has(key)) continue;
+        if (compareResourceVersions(slot.version, version) <= 0) this.remove(key, slot, slot.entry);
+        else this.settleReplaced(key, slot);
+      }
+      this.seen = version;
+      this.taken++;
+    } finally {
+      this.replacing = false;
+    }
+  }
+
+  /** The server's history was set back: whatever is told from now on counts as newer than what is stored. A list has to follow. */
+  forgetVersions(): void {
+    this.seen = '';
+    for (const slot of this.slots.values()) {
+      slot.version = '';
+      slot.reflected = '';
+      this.own.forget(slot);
+    }
+  }
+
+  private replaceOne(entry: CacheEntry): string {
+    const key = keyOf(entry.object.metadata);
+    const slot = this.slots.get(key);
+    const version = versionOf(entry.object);
+    if (slot === undefined) this.insert(key, { entry, version, reflected: version }, 'added');
+    else this.changeByList(key, slot, entry, version);
+    return key;
+  }
+
+  private change(key: string, slot: Slot, object: KubeObject, version: string): void {
+    this.settleReplaced(key, slot);
+    if (compareResourceVersions(version, slot.version) > 0) this.renew(key, slot, this.project(object), version);
+    else this.reflect(key, slot, version, object.metadata.uid);
+  }
+
+  /** The stream has come to a version that is not newer than what is stored. */
+  private reflect(key: string, slot: Slot, version: string, uid: string | undefined): void {
+    if (compareResourceVersions(version, slot.reflected) <= 0) return;
+    slot.reflected = version;
+    const own = this.own.told(slot, version);
+    if (slot.entry.object.metadata.uid !== uid) return;
+    const event: CacheEvent = { type: 'updated', object: slot.entry };
+    if (own) this.callAll(this.observers, event);
+    else this.notify(key, event);
+  }
+
+  /** As `change`, but of what happened in between only the outcome is known, so an own version at the end proves nothing. */
+  private changeByList(key: string, slot: Slot, entry: CacheEntry, version: string): void {
+    this.settleReplaced(key, slot);
+    if (compareResourceVersions(version, slot.version) > 0) {
+      this.renew(key, slot, entry, version);
+      return;
+    }
+    if (compareResourceVersions(version, slot.reflected) <= 0) return;
+    slot.reflected = version;
+    this.own.told(slot, version);
+    this.notify(key, { type: 'updated', object: slot.entry });
+  }
+
+  private renew(key: string, slot: Slot, entry: CacheEntry, version: string): void {
+    const old = slot.entry;
+    slot.reflected = version;
+    this.own.forget(slot);
+    if (sameUid(old, entry)) {
+      this.update(key, slot, entry, version);
+      this.notify(key, { type: 'updated', object: entry, old });
+    } else {
+      this.remove(key, slot, old);
+      this.insert(key, { entry, version, reflected: version }, 'added');
+    }
+  }
+
+  private insert(key: string, slot: Slot, raised?: 'added'): void {
+    this.slots.set(key, slot);
+    this.reindex(key, undefined, slot.entry);
+    if (raised !== undefined) this.notify(key, { type: raised, object: slot.entry });
+  }
+
+  private update(key: string, slot: Slot, entry: CacheEntry, version: string): void {
+    this.reindex(key, slot.entry, entry);
+    slot.entry = entry;
+    slot.version = version;
+  }
+
+  private remove(key: string, slot: Slot, last: CacheEntry): void {
+    this.settleReplaced(key, slot);
+    this.slots.delete(key);
+    this.own.forget(slot);
+    this.reindex(key, slot.entry, undefined);
+    this.notify(key, { type: 'deleted', object: last, old: slot.entry });
+  }
+
+  private settleReplaced(key: string, slot: Slot): void {
+    const { replaced } = slot;
+    if (replaced === undefined) return;
+    slot.replaced = undefined;
+    this.notify(key, { type: 'deleted', object: replaced, old: replaced });
+  }
+
+  private reindex(key: string, before: CacheEntry | undefined, after: CacheEntry | undefined): void {
+    this.owners.change(key, before, after);
+    for (const index of this.indexes.values()) index.change(key, before, after);
+  }
+
+  private find(index: CacheIndex, value: string): readonly CacheEntry[] {
+    const entries: CacheEntry[] = [];
+    for (const key of index.keys(value)) {
+      const slot = this.slots.get(key);
+      if (slot !== undefined) entries.push(slot.entry);
+    }
+    return entries;
+  }
+
+  private notify(key: string, event: CacheEvent): void {
+    this.callAll(this.observers, event);
+    if (!this.writes.hold(key, event, !this.replacing)) this.raise(event);
+  }
+
+  /** A handler that throws keeps neither the cache nor the other handlers from their work. */
+  private callAll(handlers: Iterable<CacheHandler>, event: CacheEvent): void {
+    for (const handler of handlers) {
+      try {
+        handler(event);
+      } catch (error) {
+        this.onHandlerError(error, event);
+      }
+    }
+  }
+
+  private raise(event: CacheEvent): void {
+    this.callAll(this.handlers, event);
+  }
+}
+
+function sameUid(a: CacheEntry, b: CacheEntry): boolean {
+  return a.object.metadata.uid === b.object.metadata.uid;
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

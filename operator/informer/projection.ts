@@ -1,0 +1,263 @@
+import type { AnyKind } from '../../constructs/kind/kind';
+import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
+import type { KubeObject, ObjectMeta } from '../../constructs/kube/kube-object';
+import { groupOf } from '../../constructs/kube/resource-type';
+import { Latest } from '../collections/lru-map';
+
+/** What is derived from the parts of an object that are not stored. */
+interface ObjectFacts {
+  /**
+   * True while managedFields holds fields that this operator's POST created and no apply has taken over yet: an entry of manager
+   * `kindred`, operation `Update`, no subresource. Such fields would survive being dropped from an apply.
+   */
+  readonly createdByUpdate: boolean;
+  /** The place of that entry in managedFields, where the manager has no other: then all of it is known. */
+  readonly updateAt?: number;
+}
+
+/** What the cache stores of one object. */
+export interface CacheEntry {
+  readonly object: KubeObject;
+  readonly facts: ObjectFacts;
+}
+
+/** Decides what is stored of an object. It must not change the object it is given. */
+export type Projection = (object: KubeObject) => CacheEntry;
+
+/** The field manager whose updates `createdByUpdate` looks for. */
+const FIELD_MANAGER = 'kindred';
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const NOT_CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: false });
+const CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: true });
+/** Objects whose entry stands in one place share their facts. */
+const createdByUpdateAt: ObjectFacts[] = [];
+
+interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+}
+
+type WireMeta = ObjectMeta & { readonly managedFields?: readonly ManagedFieldsEntry[] };
+
+/** The facts of an object as it came from the server, managedFields and all. */
+export function factsOf(object: KubeObject): ObjectFacts {
+  let updateAt = -1;
+  let own = 0;
+  for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
+    if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
+    own++;
+    if (entry.operation === 'Update') updateAt = i;
+  }
+  if (updateAt < 0) return NOT_CREATED_BY_UPDATE;
+  if (own > 1) return CREATED_BY_UPDATE;
+  return (createdByUpdateAt[updateAt] ??= Object.freeze({ createdByUpdate: true, updateAt }));
+}
+
+/** Everything but managedFields and kubectl's last-applied annotation, which can make up most of an object. */
+export function projectMetadata(object: KubeObject): CacheEntry {
+  const { managedFields, ...metadata } = object.metadata as WireMeta;
+  const facts = managedFields === undefined ? NOT_CREATED_BY_UPDATE : factsOf(object);
+  return { object: { ...object, metadata: withoutLastApplied(metadata) }, facts };
+}
+
+/** Only apiVersion, kind and the metadata that `projectMetadata` keeps: for types that are watched but not rendered. */
+export function metadataOnly(object: KubeObject): CacheEntry {
+  const { object: kept, facts } = projectMetadata(object);
+  return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };
+}
+
+function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
+  const { annotations } = metadata;
+  if (annotations === undefined || !(LAST_APPLIED in annotations)) return metadata;
+  const kept = Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED);
+  return { ...metadata, annotations: Object.fromEntries(kept) };
+}
+
+/** A change of the cache, as its handlers see it. Entries are projected and must not be changed. */
+export interface CacheEvent {
+  readonly type: 'added' | 'updated' | 'deleted';
+  /** The state now; for a deletion the last state known. */
+  readonly object: CacheEntry;
+  /**
+   * What was stored before. Absent for an addition, and for an update of which only the result is known (somebody else's change that a
+   * write of ours has already been stacked upon): then anything may have changed.
+   */
+  readonly old?: CacheEntry;
+}
+
+/** Called synchronously, in the order of the changes. It must not throw and must not change the cache. */
+export type CacheHandler = (event: CacheEvent) => void;
+
+/**
+ * What is stored of the objects of a child type: of those that belong to one of the kinds what they render, as far as that is known, of
+ * all others, which are watched only because their names may be in the way, the metadata.
+ */
+export function childProjection(kinds: readonly AnyKind[], shapes: RenderedShapes): Projection {
+  const owners = new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
+  const belongs = ({ metadata }: KubeObject): boolean =>
+    metadata.annotations?.[OWNER_UID_ANNOTATION] !== undefined ||
+    metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined ||
+    metadata.ownerReferences?.some((owner) => owners.has(`${groupOf(owner)}/${owner.kind}`)) === true;
+  const own = (object: KubeObject): CacheEntry => {
+    const { object: kept, facts } = projectMetadata(object);
+    return { object: shapes.prune(kept), facts };
+  };
+  return (object) => (belongs(object) ? own(object) : metadataOnly(object));
+}
+
+/** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
+type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
+
+/** Besides what is rendered, and metadata and status: what the state of a child is judged by, see `childState`. */
+const ALWAYS: Shape = {
+  metadata: 'all',
+  status: 'all',
+  spec: {
+    replicas: 'all',
+    progressDeadlineSeconds: 'all',
+    updateStrategy: 'all',
+    type: 'all',
+    clusterIP: 'all',
+    completions: 'all',
+    parallelism: 'all',
+  },
+};
+
+/** Shapes that are shared. One that is dropped stays with the children that have it, and is made again for others. */
+const MOST_STRUCTURES = 1_000;
+
+/** Part of the key of a list of ports, though seldom rendered: the server fills it in. */
+const PART_OF_KEY: Shape = { protocol: 'all' };
+
+/**
+ * The shapes of children as they were rendered, by the hash that they bear. The cache keeps of a child only what its shape names, which leaves
+ * out what the API server filled in: most of a Deployment.
+ *
+ * Guarantee: nothing is missed. A comparison with the cached child looks at rendered fields; if what is rendered has another hash
+ * than the cached child bears, the child is applied whatever else it holds.
+ */
+export class RenderedShapes {
+  private readonly byHash = new Map<string, Shape>();
+  /** Children of a kind mostly have one structure: its shape is made and stored once. Where names are a user's, there are many. */
+  private readonly byStructure = new Latest<Shape>(MOST_STRUCTURES);
+  /** Of the few children that the server stores otherwise. */
+  private readonly storedByHash = new Map<string, KubeObject>();
+
+  /** How many children's shapes are known. */
+  get size(): number {
+    return this.byHash.size;
+  }
+
+  /**
+   * Learns the shape of a child.
+   *
+   * @param hash the child's fingerprint, see {@link HASH_ANNOTATION}
+   * @returns whether it was new
+   */
+  remember(hash: string, rendered: KubeObject): boolean {
+    if (this.byHash.has(hash)) return false;
+    const body = { ...rendered, metadata: undefined, status: undefined };
+    const structure = structureOf(body);
+    let shape = this.byStructure.get(structure);
+    if (shape === undefined) {
+      shape = merge(shapeOf(body), ALWAYS);
+      this.byStructure.set(structure, shape);
+    }
+    this.byHash.set(hash, shape);
+    return true;
+  }
+
+  /** A child of this hash stands no more. */
+  forget(hash: string | undefined): void {
+    if (hash === undefined) return;
+    this.byHash.delete(hash);
+    this.storedByHash.delete(hash);
+  }
+
+  /**
+   * Follows a cache of children, by `onChange`: of what stands no more nothing is kept. Where the answer to a write was lost, the event that comes
+   * instead is all that tells of the former hash.
+   */
+  follow({ type, object, old }: CacheEvent): void {
+    if (type === 'deleted') this.forget(hashOf(object));
+    if (old !== undefined && hashOf(old) !== hashOf(object)) this.forget(hashOf(old));
+  }
+
+  /** Learns how the server stores a child that it was sent; undefined: as it was sent. */
+  rememberStored(hash: string, stored: KubeObject | undefined): void {
+    if (stored === undefined) this.storedByHash.delete(hash);
+    else this.storedByHash.set(hash, stored);
+  }
+
+  /** How the server stores a child, if it is known to do so otherwise than the child was sent. */
+  storedForm(hash: string): KubeObject | undefined {
+    return this.storedByHash.get(hash);
+  }
+
+  /** A child without what its shape does not name; the child itself when its shape is not known. */
+  prune(child: KubeObject): KubeObject {
+    const hash = hashOf({ object: child });
+    const shape = hash === undefined ? undefined : this.byHash.get(hash);
+    if (shape === undefined) return child;
+    return keep(child, shape) as KubeObject;
+  }
+}
+
+function hashOf({ object: { metadata } }: Pick<CacheEntry, 'object'>): string | undefined {
+  return metadata.annotations?.[HASH_ANNOTATION];
+}
+
+// What is walked here comes from JSON or from a construct's own: plain objects, so that `for ... in` sees their own fields, without the pairs that
+// `Object.entries` makes of each.
+type Fields = Readonly<Record<string, unknown>>;
+
+function shapeOf(value: unknown): Shape {
+  if (Array.isArray(value)) {
+    const items = value
+      .map(shapeOf)
+      .reduce<Shape | undefined>((a, b) => (a === undefined ? b : merge(a, b)), undefined);
+    return items === undefined ? 'all' : { items: merge(items, PART_OF_KEY), list: true };
+  }
+  if (typeof value !== 'object' || value === null) return 'all';
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return fields.length === 0 ? 'all' : Object.fromEntries(fields.map(([name, field]) => [name, shapeOf(field)]));
+}
+
+/** The names of all fields, as text; values of one structure have one shape. */
+function structureOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${[...new Set(value.map(structureOf))].join()}]`;
+  if (typeof value !== 'object' || value === null) return '.';
+  let structure = '';
+  for (const name in value) {
+    const field = (value as Fields)[name];
+    if (field !== undefined) structure += `${JSON.stringify(name)}:${structureOf(field)},`;
+  }
+  return `{${structure}}`;
+}
+
+function isList(shape: Shape): shape is { readonly items: Shape; readonly list: true } {
+  return typeof shape === 'object' && shape.list === true;
+}
+
+function merge(a: Shape, b: Shape): Shape {
+  if (a === 'all' || b === 'all') return 'all';
+  if (isList(a) || isList(b)) return isList(a) && isList(b) ? { items: merge(a.items, b.items), list: true } : 'all';
+  const merged = new Map(Object.entries(a));
+  for (const [name, shape] of Object.entries(b)) {
+    const own = merged.get(name);
+    merged.set(name, own === undefined ? shape : merge(own, shape));
+  }
+  return Object.fromEntries(merged);
+}
+
+function keep(value: unknown, shape: Shape): unknown {
+  if (shape === 'all' || typeof value !== 'object' || value === null) return value;
+  if (isList(shape)) return Array.isArray(value) ? value.map((item) => keep(item, shape.items)) : value;
+  if (Array.isArray(value)) return value;
+  const kept: Record<string, unknown> = {};
+  for (const name in value) {
+    if (Object.hasOwn(shape, name)) kept[name] = keep((value as Fields)[name], shape[name] ?? 'all');
+  }
+  return kept;
+}

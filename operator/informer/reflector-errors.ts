@@ -1,0 +1,85 @@
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import { ApiError, TransportError } from '../client/errors';
+import { IdleTimeout } from '../client/watch-stream';
+
+/** These say what they mean, and pages would be told the same. */
+const NOT_ABOUT_STREAMS: readonly number[] = [401, 403, 404, 410, 429];
+
+/** The server ended a watch right after it began. */
+export class ShortWatch extends Error {
+  override readonly name = 'ShortWatch';
+}
+
+/** The server's versions are lower than they were. */
+export class HistorySetBack extends Error {
+  override readonly name = 'HistorySetBack';
+}
+
+/** The server accepted a streaming list and then did not send one. */
+export class StreamingListUnknown extends Error {
+  override readonly name = 'StreamingListUnknown';
+}
+
+/**
+ * A watch fell silent. Either the connection is dead, or there was nothing to say: an API server sends no bookmarks of a type that has not
+ * changed since it started. A new watch from the version reached tells which; only if that fails is anything wrong.
+ */
+export function isSilence(error: unknown): boolean {
+  return error instanceof TransportError && error.cause instanceof IdleTimeout;
+}
+
+/** The version that was watched from is known no more: only a new list helps. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
+}
+
+/** The server does not have the type. A namespace that does not exist is no such case: it is listed as empty. */
+export function isTypeMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 404;
+}
+
+/** Servers without the feature refuse its parameters as invalid; some proxies as not implemented. */
+export function isStreamingRefused(error: unknown): boolean {
+  return error instanceof ApiError && [400, 405, 406, 422, 501].includes(error.code);
+}
+
+/**
+ * The server broke a streaming list off, which may be for the streaming alone. With an etcd that cannot be asked for its progress (before 3.4.31 and
+ * 3.5.13) it accepts every one, only to end it with an error 500. client-go falls back to a plain list after any failure.
+ */
+export function isStreamBroken(error: unknown): boolean {
+  return error instanceof ApiError && !NOT_ABOUT_STREAMS.includes(error.code);
+}
+
+/** One object that could not be taken into the cache; the others were. */
+export class UndecodableObject extends Error {
+  override readonly name = 'UndecodableObject';
+  constructor(
+    readonly type: ResourceType,
+    /** `namespace/name`, as far as it is known. */
+    readonly object: string,
+    why: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(`${type.kind} ${object} was left out of the cache: ${why}`, options);
+  }
+}
+
+/** Why an object cannot be cached, or undefined when it can. The server's word is not taken for it. */
+export function whyUndecodable(object: KubeObject): string | undefined {
+  const metadata: unknown = object.metadata;
+  if (typeof metadata !== 'object' || metadata === null) return 'it has no metadata';
+  for (const field of ['name', 'uid', 'resourceVersion']) {
+    const value: unknown = (metadata as Record<string, unknown>)[field];
+    if (typeof value !== 'string' || value === '') return `it has no metadata.${field}`;
+  }
+  return undefined;
+}
+
+/** `namespace/name`, or as much of it as there is. */
+export function describeObject(object: KubeObject): string {
+  const metadata = (object.metadata as Partial<KubeObject['metadata']> | null | undefined) ?? {};
+  const name = typeof metadata.name === 'string' ? metadata.name : '(without a name)';
+  return typeof metadata.namespace === 'string' ? `${metadata.namespace}/${name}` : name;
+}

@@ -1,0 +1,368 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { compareResourceVersions, type WatchEvent } from '../client/api-client';
+import { ApiError, errorMessage } from '../client/errors';
+import { underAny, untilAborted } from '../process/wait';
+import { auditCache, type AuditResult } from './consistency-check';
+import { Backoff, type ReflectorOptions, type ReflectorState } from './reflector-options';
+import { InitialList, readPagedList } from './initial-list';
+import {
+  HistorySetBack,
+  ShortWatch,
+  StreamingListUnknown,
+  UndecodableObject,
+  describeObject,
+  isExpired,
+  isSilence,
+  isStreamBroken,
+  isStreamingRefused,
+  isTypeMissing,
+  whyUndecodable,
+} from './reflector-errors';
+
+/** The reflector was stopped. */
+export class ReflectorStopped extends Error {
+  override readonly name = 'ReflectorStopped';
+}
+
+/** The reason with which a session is cut to take a new list. */
+const RELIST = new Error('a new list is wanted');
+
+/** After so many streaming lists that failed, the next is taken in pages. */
+const BROKEN_STREAMS = 2;
+
+/** Somebody may install a missing type at any time and waits for what needs it: the server is asked at least this often, in milliseconds. */
+const MISSING_RETRY_MS = 5_000;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/**
+ * Keeps an `ObjectCache` equal to what the API server holds of one resource type: a list, then watches from where it ended, for as
+ * long as it runs.
+ *
+ * Guarantees:
+ * - Any failure is got over: where the server still knows the version reached, by watching on from it; else (410) by a new list.
+ * - A type that the server does not have (404) is asked for until it is there, and then listed anew.
+ * - Watches that go silent, that end at once again and again, or that are cut are noticed; delays follow failures, never a planned end.
+ * - An object that cannot be decoded is left out and reported; the others are not affected.
+ *
+ * Source: KEP-3157 for streaming lists; the paged list is the fallback: for good where the server does not know them, for one list where
+ * they fail.
+ */
+export class Reflector {
+  private readonly backoff: Backoff;
+  private readonly now: () => number;
+  private readonly random: () => number;
+  private running: Promise<void> | undefined;
+  private stopped: ReflectorStopped | undefined;
+  private session = new AbortController();
+  private readonly ended = new AbortController();
+  private paged: boolean;
+  /** Streaming lists that the server has broken off since a list was last taken over or tried in pages. */
+  private brokenStreams = 0;
+  /** The version up to which the stream was followed; empty when a list is needed. */
+  private position = '';
+  private isSynced = false;
+  private isMissing = false;
+  private watching = false;
+  private lastActivity = 0;
+  private lists = 0;
+  private openedAt = 0;
+  /** The server has begun to answer the watch under way. */
+  private answered = false;
+  private lastError: ReflectorState['lastError'];
+  private syncWaiters: Waiter[] = [];
+  private listWaiters: Waiter[] = [];
+
+  constructor(private readonly options: ReflectorOptions) {
+    this.backoff = new Backoff(options.backoff);
+    this.now = options.now ?? Date.now;
+    this.random = options.backoff?.random ?? Math.random;
+    this.paged = options.pagedList ?? false;
+  }
+
+  /** Begins to reflect; failures go to `onError` and `state()`, never to the caller. */
+  start(): void {
+    if (this.stopped !== undefined)
+      throw new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped; make a new one.`);
+    this.running ??= this.run();
+  }
+
+  /**
+   * Resolves when the first list is in the cache.
+   * @throws ReflectorStopped when `stop` comes first.
+   */
+  synced(): Promise<void> {
+    return this.isSynced ? Promise.resolve() : this.wait(this.syncWaiters);
+  }
+
+  state(): ReflectorState {
+    const { isSynced: synced, isMissing: missing, watching, lastActivity, position, lists, lastError } = this;
+    const resourceVersion = position === '' ? this.options.cache.resourceVersion : position;
+    return {
+      synced,
+      missing,
+      watching,
+      lastActivity,
+      resourceVersion,
+      lists,
+      ...(lastError === undefined ? {} : { lastError }),
+    };
+  }
+
+  /** Ends the watch; resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    this.stopped ??= new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped.`);
+    this.session.abort(this.stopped);
+    this.ended.abort(this.stopped);
+    for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.reject(this.stopped);
+    await this.running;
+    this.watching = false;
+  }
+
+  /**
+   * Takes a new list now; resolves when it is in the cache.
+   * @throws ReflectorStopped when `stop` comes first; ApiError 404 when the server does not have the type.
+   */
+  relist(): Promise<void> {
+    const done = this.wait(this.listWaiters);
+    this.position = '';
+    this.session.abort(RELIST);
+    return done;
+  }
+
+  /**
+   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ. Once `signal` aborts, the new
+   * list is waited for no more: what was missed is known, and the server may be away. After a history that was set back, the new list counts
+   * whatever its versions.
+   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStopped.
+   */
+  async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
+    await this.synced();
+    const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
+    const result = await underAny(signals, (signal) => auditCache({ ...this.options, ...options, signal }));
+    if (result.missed === 0 && result.setBack === undefined) return result;
+    // At once: until the list is there, the answers to our own writes count as news.
+    if (result.setBack !== undefined) this.options.cache.forgetVersions();
+    try {
+      await untilAborted(this.relist(), options.signal);
+    } catch (error) {
+      if (options.signal?.aborted !== true) throw error;
+    }
+    return result;
+  }
+
+  private wait(waiters: Waiter[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.stopped === undefined) waiters.push({ resolve, reject });
+      else reject(this.stopped);
+    });
+  }
+
+  private async run(): Promise<void> {
+    while (this.stopped === undefined) {
+      this.session = new AbortController();
+      if (this.listWaiters.length > 0) this.position = '';
+      const started = this.now();
+      try {
+        await this.follow();
+        this.checkLength();
+      } catch (error) {
+        await this.recover(error, this.now() - started);
+      }
+    }
+  }
+
+  /** One session: a list if one is needed, then a watch to its planned end. */
+  private async follow(): Promise<void> {
+    if (this.position === '' && (this.paged || this.brokenStreams >= BROKEN_STREAMS)) await this.listPages();
+    const initial = this.position === '' ? new InitialList(this.options.cache) : undefined;
+    try {
+      await this.watch(initial);
+    } catch (error) {
+      if (initial?.done !== false) throw error;
+      if (!isStreamingRefused(error)) {
+        if (isStreamBroken(error)) this.brokenStreams++;
+        throw error;
+      }
+      this.paged = true;
+      return this.follow();
+    }
+    if (initial?.done === false) throw new StreamingListUnknown('the watch ended before its initial events did');
+  }
+
+  private async watch(initial: InitialList | undefined): Promise<void> {
+    const { client, type, namespace, labelSelector, idleTimeoutMs = 70_000 } = this.options;
+    const [shortest, longest] = this.options.watchTimeoutSeconds ?? [300, 600];
+    const { signal } = this.session;
+    this.openedAt = this.now();
+    this.answered = false;
+    const events = client.watch(type, {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(initial === undefined ? { resourceVersion: this.position } : { sendInitialEvents: true }),
+      timeoutSeconds: Math.round(shortest + (longest - shortest) * this.random()),
+      signal,
+      idleTimeoutMs,
+      // A list is taken over whole.
+      takeEcho: (version) => initial?.done !== false && this.takeEcho(version),
+      onOpen: () => {
+        this.openedAt = this.now();
+        this.answered = true;
+        this.alive();
+      },
+    });
+    for await (const event of events) {
+      // What was read before the cut may still come out of the decoder.
+      signal.throwIfAborted();
+      this.alive();
+      if (initial === undefined || initial.done) this.apply(event);
+      else this.collect(initial, event);
+    }
+  }
+
+  private async listPages(): Promise<void> {
+    const { client, type, namespace, labelSelector, cache } = this.options;
+    const initial = new InitialList(cache);
+    // Should pages fail as well, it is the server that is in trouble, and not the streaming.
+    this.brokenStreams = 0;
+    const version = await readPagedList(
+      client,
+      type,
+      {
+        limit: this.options.pageSize ?? 500,
+        signal: this.session.signal,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+      },
+      (object) => this.isolate(object, () => initial.set(object)),
+      () => initial.clear(),
+    );
+    this.alive();
+    this.takeOver(initial, version);
+  }
+
+  private collect(initial: InitialList, { type, object }: WatchEvent): void {
+    if (type === 'BOOKMARK') {
+      if (InitialList.isEnd(object)) this.takeOver(initial, object.metadata.resourceVersion ?? '');
+      // A server that does not know streaming lists never says where the list ends.
+      else throw new StreamingListUnknown('the server sent a bookmark before the end of the initial events');
+    } else {
+      this.isolate(object, () => (type === 'DELETED' ? initial.delete(object) : initial.set(object)));
+    }
+  }
+
+  private takeOver(initial: InitialList, version: string): void {
+    initial.done = true;
+    this.options.cache.replace(initial.entries(), version);
+    initial.clear();
+    this.position = version;
+    this.brokenStreams = 0;
+    this.lists++;
+    this.isSynced = true;
+    for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.resolve();
+    this.setMissing(false);
+  }
+
+  private lostType(error: ApiError): void {
+    // When it is installed again it has other objects, whose events no watch has sent.
+    this.position = '';
+    for (const waiter of this.listWaiters.splice(0)) waiter.reject(error);
+    this.setMissing(true);
+  }
+
+  private setMissing(isMissing: boolean): void {
+    if (this.isMissing === isMissing) return;
+    this.isMissing = isMissing;
+    this.options.onMissing?.(isMissing);
+  }
+
+  private apply({ type, object }: WatchEvent): void {
+    const { cache } = this.options;
+    if (type === 'BOOKMARK') {
+      const version = object.metadata.resourceVersion ?? '';
+      if (compareResourceVersions(version, this.position) < 0) {
+        throw new HistorySetBack(
+          `the server is at version ${version}, but was at ${this.position}; was etcd restored?`,
+        );
+      }
+      cache.advance(version);
+      this.position = version;
+      return;
+    }
+    this.isolate(object, () => (type === 'DELETED' ? cache.applyDeletion(object) : cache.applyChange(object)));
+    const version = (object.metadata as Partial<KubeObject['metadata']> | undefined)?.resourceVersion;
+    if (version !== undefined) this.reach(version);
+  }
+
+  private takeEcho(version: string): boolean {
+    // The watch that was cut is not followed any further.
+    if (this.session.signal.aborted || !this.options.cache.applyEcho(version)) return false;
+    this.alive();
+    this.reach(version);
+    return true;
+  }
+
+  private reach(version: string): void {
+    if (compareResourceVersions(version, this.position) > 0) this.position = version;
+  }
+
+  /** Keeps one object's trouble from the others. */
+  private isolate(object: KubeObject, take: () => void): void {
+    const why = whyUndecodable(object);
+    if (why === undefined) {
+      try {
+        take();
+      } catch (cause) {
+        const said = errorMessage(cause);
+        this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), said, { cause }));
+      }
+    } else {
+      this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), why));
+    }
+  }
+
+  private alive(): void {
+    this.lastActivity = this.now();
+    this.watching = true;
+    this.lastError = undefined;
+  }
+
+  /** The planned end of a watch is minutes away; a server or proxy that ends it at once must not be asked without pause. */
+  private checkLength(): void {
+    const lasted = this.now() - this.openedAt;
+    if (lasted < (this.options.minWatchMs ?? 1000))
+      throw new ShortWatch(`the server ended the watch after ${lasted} ms`);
+    this.backoff.reset();
+  }
+
+  private async recover(error: unknown, lasted: number): Promise<void> {
+    if (this.session.signal.aborted) return;
+    if (this.answered && this.position !== '' && isSilence(error)) {
+      // It lived; what failed before is over, and a type that is seldom spoken of has no other end of a watch.
+      this.backoff.reset();
+      return;
+    }
+    this.options.onError?.(error);
+    this.lastError = { error, at: this.now() };
+    this.watching = false;
+    if (lasted >= (this.options.stableAfterMs ?? 10_000)) this.backoff.reset();
+    const expired = isExpired(error);
+    if (expired || error instanceof HistorySetBack) this.position = '';
+    if (error instanceof StreamingListUnknown) this.paged = true;
+    const isGone = error instanceof ApiError && isTypeMissing(error);
+    if (isGone) this.lostType(error);
+    const wait = isGone ? Math.min(this.backoff.next(), MISSING_RETRY_MS) : this.backoff.next();
+    // The first 410 is no failure of the server's: the version was left behind while we were away.
+    if (expired && this.backoff.count === 1) return;
+    const asked = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1000 : 0;
+    try {
+      await delay(Math.max(wait, asked), undefined, { signal: this.session.signal });
+    } catch {
+      // Woken up by `stop` or `relist`.
+    }
+  }
+}

@@ -1,0 +1,316 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { childTypes, type AnyKind } from '../constructs/kind/kind';
+import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
+import { compareResourceVersions, type ApiClient } from './client/api-client';
+import { ApiError, TransportError } from './client/errors';
+import { BY_UID } from './controller/queue-keys';
+import { NamespacedCache, type CacheView } from './informer/cache-view';
+import type { AuditResult } from './informer/consistency-check';
+import { ObjectCache, type ObjectCacheOptions } from './informer/object-cache';
+import { RenderedShapes, childProjection } from './informer/projection';
+import { Reflector } from './informer/reflector';
+import { UndecodableObject, isTypeMissing } from './informer/reflector-errors';
+import type { AuditOutcome, OperatorMetrics } from './metrics/operator-metrics';
+import { StartupError } from './process/lifecycle';
+import type { Logger } from './process/logger';
+import { within } from './process/wait';
+
+/** What the caches of an operator are made with. */
+interface CachesOptions {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly metrics: OperatorMetrics;
+  /** Watch only these. Cluster-scoped types are watched whole all the same. @default every namespace */
+  readonly namespaces?: readonly string[];
+}
+
+/** Of the objects whose events were missed, so many are named in the log. */
+const MISSED_NAMED = 10;
+
+/**
+ * A list this young, in milliseconds, counts as what the server has as long as its watch has not failed. So the first replica to start, which is elected
+ * at once, does not list everything twice.
+ */
+const JUST_LISTED_MS = 10_000;
+
+interface Reflected {
+  readonly type: ResourceType;
+  readonly namespace: string | undefined;
+  readonly reflector: Reflector;
+  /** When the first list was taken over, on the monotonic clock, if nothing has failed since. */
+  listedAt: number;
+  /** Resolves when the first list has been taken over, or the server turns out not to have the type. */
+  readonly settled: Promise<void>;
+}
+
+/** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
+export class Caches {
+  private readonly views = new Map<string, CacheView>();
+  private readonly reflectors: Reflected[] = [];
+  /** The types that the server does not have, by their keys. */
+  private readonly missing = new Set<string>();
+  private readonly typeHandlers: ((type: ResourceType) => void)[] = [];
+  /** Those of the kinds themselves. */
+  private readonly ofKinds: readonly Reflected[];
+  /** The shapes of the children, for the caches and for those who render. */
+  readonly shapes = new RenderedShapes();
+
+  constructor(
+    kinds: readonly AnyKind[],
+    private readonly options: CachesOptions,
+  ) {
+    for (const kind of kinds) {
+      const indexes: ObjectCacheOptions['indexes'] = { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] };
+      // The operator writes statuses and finalizers, never a spec: an answer with another spec is somebody else's change.
+      this.add(kind.type, { indexes, ownWritesKeepSpec: true });
+    }
+    this.ofKinds = [...this.reflectors];
+    const project = childProjection(kinds, this.shapes);
+    for (const type of kinds.flatMap(childTypes)) {
+      if (!this.views.has(typeKey(type))) this.add(type, { project });
+    }
+  }
+
+  /** The cache of a type; it is an error to ask for one that no kind has. */
+  of(type: ResourceType): CacheView {
+    const view = this.views.get(typeKey(type));
+    if (view === undefined) throw new TypeError(`no kind of this operator owns ${typeKey(type)}`);
+    return view;
+  }
+
+  /** Whether the server does not have a type, so that there is no object of it; false before the first answer. */
+  isMissing(type: ResourceType): boolean {
+    return this.missing.has(typeKey(type));
+  }
+
+  /** Calls `handler` when a type turns out to be missing, and when it is installed and its objects are in the cache. */
+  onTypeChange(handler: (type: ResourceType) => void): void {
+    this.typeHandlers.push(handler);
+  }
+
+  /** Starts all reflectors; resolves when every first list has been taken over, save those of types that the server does not have. */
+  async start(): Promise<void> {
+    for (const { reflector } of this.reflectors) reflector.start();
+    await Promise.all(this.reflectors.map(({ settled }) => settled));
+  }
+
+  /**
+   * Resolves when the caches of the kinds hold all that the server knew when this was called, so that nothing is written for a spec that the
+   * leader before has seen changed. Of the children nothing like it is needed: every write to one bears the version that was looked at.
+   *
+   * @throws StartupError when that takes longer than `withinMs`; ReflectorStopped; the signal's reason
+   */
+  async catchUp(signal: AbortSignal, withinMs: number): Promise<void> {
+    const late = (): never => {
+      const why = this.problem() ?? 'the server does not answer in time';
+      const message = `became leader, but the caches may be behind what the leader before has seen: ${why}`;
+      throw new StartupError(`${message}; another replica may do better`);
+    };
+    const whole = Promise.all(this.ofKinds.map((reflected) => this.catchUpOne(reflected, signal)));
+    await within(whole, { milliseconds: withinMs, late });
+  }
+
+  private async catchUpOne(reflected: Reflected, signal: AbortSignal): Promise<void> {
+    const { type, namespace, reflector, listedAt } = reflected;
+    // What is installed later is listed then.
+    if (reflector.state().missing) return;
+    if (reflector.state().watching && performance.now() - listedAt < JUST_LISTED_MS) return;
+    const { client, logger } = this.options;
+    let listed: boolean;
+    try {
+      listed = await catchUp({ client, type, namespace, reflector, signal });
+    } catch (error) {
+      if (isTypeMissing(error)) return;
+      throw error;
+    }
+    if (listed) logger.info({ type: typeKey(type), namespace }, 'listed anew, to be as far as the leader before');
+  }
+
+  /** Why the caches cannot be relied upon, or undefined when they can. A missing type is no reason: what needs it says so itself. */
+  problem(): string | undefined {
+    const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
+      const { synced, watching, missing, lastError } = reflector.state();
+      if (missing || (synced && watching)) return [];
+      const why = lastError === undefined ? '' : `: ${describe(lastError.error)}`;
+      const where = namespace === undefined ? '' : ` in ${namespace}`;
+      return [`${typeKey(type)}${where} ${synced ? 'is not being watched' : 'has not been listed yet'}${why}`];
+    });
+    return bad.length === 0 ? undefined : bad.join('; ');
+  }
+
+  /**
+   * Compares every cache with the server; what a watch missed is counted and repaired, and what each comparison came to is counted. Of a history
+   * that was set back each cache finds out by itself: not all types need be in one etcd.
+   */
+  async audit(signal: AbortSignal): Promise<void> {
+    const { logger, metrics } = this.options;
+    for (const { type, reflector } of this.reflectors) {
+      if (signal.aborted) return;
+      const { missing, synced } = reflector.state();
+      if (missing || !synced) continue;
+      try {
+        const result = await reflector.audit({ signal });
+        const { missed, objects, setBack } = result;
+        metrics.audited(typeKey(type), outcomeOf(result));
+        if (setBack !== undefined)
+          logger.warn(
+            { type: typeKey(type), ...setBack },
+            "the API server's versions were set back, as by an etcd that was restored; the cache has been listed anew",
+          );
+        if (missed === 0) continue;
+        metrics.missedEvent(typeKey(type), missed);
+        const some = objects.slice(0, MISSED_NAMED);
+        logger.error({ type: typeKey(type), missed, some }, 'the watch missed events; the cache has been listed anew');
+      } catch (error) {
+        if (isAborted(signal)) return;
+        metrics.audited(typeKey(type), 'failed');
+        logger.warn({ type: typeKey(type), err: error }, 'the cache could not be audited; the next audit will');
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.reflectors.map(({ reflector }) => reflector.stop()));
+  }
+
+  private add(type: ResourceType, options: ObjectCacheOptions): void {
+    const { namespaces } = this.options;
+    if (namespaces === undefined || type.scope === 'Cluster') {
+      this.views.set(typeKey(type), this.reflected(type, undefined, options));
+      return;
+    }
+    const caches = namespaces.map((namespace) => [namespace, this.reflected(type, namespace, options)] as const);
+    this.views.set(typeKey(type), new NamespacedCache(type, new Map(caches)));
+  }
+
+  private reflected(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
+    const { client, metrics } = this.options;
+    metrics.observeAudits(typeKey(type));
+    const cache = new ObjectCache(type, options);
+    cache.onChange((event) => this.shapes.follow(event));
+    let settle: () => void = () => undefined;
+    const settled = new Promise<void>((resolve) => (settle = resolve));
+    const onError = (error: unknown): void => {
+      if (!(error instanceof UndecodableObject)) reflected.listedAt = -Infinity;
+      // That it is missing has been said, and is asked every few seconds.
+      if (!isTypeMissing(error) || !reflector.state().missing) this.report(type, error);
+    };
+    const onMissing = (): void => {
+      this.followType(type);
+      settle();
+    };
+    const reflector = new Reflector({ client, type, cache, namespace, onError, onMissing });
+    const reflected: Reflected = { type, namespace, reflector, listedAt: -Infinity, settled };
+    reflector.synced().then(
+      () => {
+        reflected.listedAt = performance.now();
+        settle();
+      },
+      // It was stopped before: nobody waits any more.
+      () => undefined,
+    );
+    this.reflectors.push(reflected);
+    return cache;
+  }
+
+  /** A reflector has found out whether the server has its type; a type of several namespaces has several. */
+  private followType(type: ResourceType): void {
+    const key = typeKey(type);
+    const isMissing = this.reflectors.some((one) => typeKey(one.type) === key && one.reflector.state().missing);
+    if (isMissing === this.missing.has(key)) return;
+    if (isMissing) this.missing.add(key);
+    else {
+      this.missing.delete(key);
+      this.options.logger.info({ type: key }, 'the type has been installed, and its objects have been listed');
+    }
+    for (const handler of this.typeHandlers) handler(type);
+  }
+
+  private report(type: ResourceType, error: unknown): void {
+    const { logger } = this.options;
+    const fields = { type: typeKey(type), reason: describe(error) };
+    if (error instanceof UndecodableObject) logger.error(fields, 'an object cannot be read and is left out');
+    else logger.warn({ ...fields, hint: hint(error) }, 'watching failed; trying again');
+  }
+}
+
+function outcomeOf({ missed, conclusive, setBack }: AuditResult): AuditOutcome {
+  if (missed > 0) return 'missed';
+  return conclusive && setBack === undefined ? 'agrees' : 'inconclusive';
+}
+
+/** A call, because the compiler takes a property that it has once read for constant. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a person can do about a watch that fails. */
+function hint(error: unknown): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.code === 404)
+    return 'the type is not installed: apply its CRD. Only objects with children of it wait; no restart is needed';
+  if (error.code === 403)
+    return "the operator's ServiceAccount lacks this permission; install the RBAC of the platform";
+  if (error.code === 401) return 'the credentials have expired or are not valid for this cluster';
+  return undefined;
+}
+
+/** A cache that may have been left behind. */
+interface CatchUpOptions {
+  readonly client: Pick<ApiClient, 'list'>;
+  readonly type: ResourceType;
+  /** @default all namespaces */
+  readonly namespace?: string | undefined;
+  readonly reflector: Pick<Reflector, 'state' | 'relist'>;
+  readonly signal: AbortSignal;
+  /** How long an open watch may take to come to where the server is, in milliseconds. @default 1000 */
+  readonly waitMs?: number;
+}
+
+const POLL_MS = 25;
+
+/**
+ * Resolves when a cache holds all that the server knew when this was called. The server is asked for its version by a list of one object; a watch
+ * on which something happens comes to it by itself. One on which nothing happens would be told by a bookmark, of which there is one a minute:
+ * instead, all objects are listed anew.
+ *
+ * @returns whether it took a list
+ * @throws ReflectorStopped; the signal's reason
+ */
+export async function catchUp(options: CatchUpOptions): Promise<boolean> {
+  if (await reachesServer(options)) return false;
+  options.signal.throwIfAborted();
+  await options.reflector.relist();
+  return true;
+}
+
+async function reachesServer(options: CatchUpOptions): Promise<boolean> {
+  const { reflector, signal, waitMs = 1_000 } = options;
+  const before = reflector.state().resourceVersion;
+  const version = await serverVersion(options);
+  // A server that is behind what the cache knew has been set back, and then no version of the cache says anything.
+  if (version === undefined || compareResourceVersions(before, version) > 0) return false;
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    const { resourceVersion, watching } = reflector.state();
+    if (compareResourceVersions(resourceVersion, version) >= 0) return true;
+    if (!watching || performance.now() >= deadline) return false;
+    await delay(POLL_MS, undefined, { signal });
+  }
+}
+
+/** The version that the server is at, as a consistent read; undefined when it does not say: the list will tell why. */
+async function serverVersion({ client, type, namespace, signal }: CatchUpOptions): Promise<string | undefined> {
+  const where = namespace === undefined ? {} : { namespace };
+  try {
+    const page = await client.list(type, { ...where, limit: 1, metadataOnly: true, signal, timeoutMs: 5_000 });
+    return page.resourceVersion;
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof TransportError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,357 @@
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { ApiClient } from '../client/api-client';
+import { ApiError, TransportError } from '../client/errors';
+import { systemClock, type Clock } from '../process/clock';
+import type { Logger } from '../process/logger';
+import {
+  candidateJitter,
+  electionTimes,
+  heldRecord,
+  leaseType,
+  processIdentity,
+  recordOf,
+  releaseLease,
+  withRecord,
+  type ElectionTimes,
+  type LeaseRecord,
+} from './lease';
+
+/** The requests that an election makes: RBAC `get`, `create` and `update` on `leases` in its namespace. */
+type LeaseClient = Pick<ApiClient, 'get' | 'create' | 'update'>;
+
+/** Options of a `LeaderElector`. */
+export interface LeaderElectionOptions extends Partial<ElectionTimes> {
+  readonly client: LeaseClient;
+  readonly leaseName: string;
+  readonly namespace: string;
+  readonly logger: Logger;
+  /** Called once, when this process becomes leader. */
+  readonly onElected: () => void;
+  /** Called at most once, when this process was leader and is no more; not after `stop`. The process must stop its work. */
+  readonly onLost: (error: LeadershipLostError) => void;
+  /** Called whenever another identity is seen to hold the Lease. @default nothing */
+  readonly onNewLeader?: (identity: string) => void;
+  /** Called with every change of leadership, and once with false at the start; for `leader_election_master_status`. */
+  readonly onStatus?: (leads: boolean) => void;
+  /** Unique among all processes that ever ran. @default processIdentity() */
+  readonly identity?: string;
+  /** @default 'kindred' */
+  readonly fieldManager?: string;
+  /** @default systemClock */
+  readonly clock?: Clock;
+  /** A number in [0, 1). @default Math.random */
+  readonly random?: () => number;
+}
+
+/** What the work asks of the API server may take every connection for longer than the Lease lasts. */
+const urgently = { urgent: true } as const;
+
+type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
+
+/** The Lease as last seen, and when its record was first seen to be this one, on our monotonic clock. */
+interface Observed {
+  readonly lease: KubeObject;
+  readonly record: LeaseRecord;
+  readonly raw: string;
+  readonly sinceMs: number;
+}
+
+interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/**
+ * Holds one Lease among all replicas, by client-go's algorithm.
+ *
+ * - A candidate takes the Lease when it is free, or when its record has not changed for its `leaseDurationSeconds` **as measured by
+ *   the candidate's own monotonic clock since it first saw that record**. Timestamps in the Lease are never compared with our
+ *   clock, so clocks of different machines may differ by any amount (their *rates* by 15/10).
+ * - Every update carries the resourceVersion it is based on: of two candidates, one gets a conflict.
+ * - The leader renews every `retryPeriodMs`, first on the Lease as it knows it, and on any failure anew from what the server has.
+ *
+ * **The bound.** The leader leads until `renewDeadlineMs` after the **start** of its last successful renewal. The server stored that
+ * renewal after its start, and others wait `leaseDurationMs` from when they see it, so at the defaults 5 s lie between the moment
+ * this process refuses its own writes and the earliest moment at which another may write. Counting from the answer instead, or up
+ * to `leaseDurationMs`, would leave nothing for requests under way.
+ *
+ * Guarantees: `isLeaderNow` reads clocks and nothing else, so it is right at once after the process was stopped for longer than the
+ * lease, before any timer fired. Leadership once lost is never taken up again. `onElected` comes before `onLost`; each at
+ * most once, in a microtask, so that what they throw is an uncaught error and not a failed renewal.
+ *
+ * Assumptions: a write takes effect within 5 s (`leaseDurationMs - renewDeadlineMs`) of its check: bound its timeout by that.
+ *
+ * Caveats: the API server does not fence writes by Lease; nothing here stops a request that hangs on the way for longer. Somebody who
+ * deletes or edits the Lease by hand can make two leaders for up to `retryPeriodMs`. While the whole machine is suspended, Linux'
+ * monotonic clock stands still; therefore a wall clock that ran past the deadline makes `isLeaderNow` false too, until the
+ * next renewal succeeds (a step of the wall clock costs a pause of one `retryPeriodMs`, never the Lease).
+ *
+ * Source: client-go `tools/leaderelection`, KEP-589.
+ */
+export class LeaderElector {
+  readonly identity: string;
+  private readonly times: ElectionTimes;
+  private readonly clock: Clock;
+  private readonly random: () => number;
+  private readonly where: string;
+  private state: State = 'idle';
+  private observed: Observed | undefined;
+  private reportedHolder = '';
+  /** The start of the last successful renewal. */
+  private renewed: Instant | undefined;
+  /** True from before the first write that may have made us the holder. */
+  private mayHold = false;
+  private attempt: Promise<void> = Promise.resolve();
+  private abort = new AbortController();
+  private cancelTick: (() => void) | undefined;
+  private cancelDeadline: (() => void) | undefined;
+
+  /** @throws RangeError when the times cannot be safe; see `electionTimes`. */
+  constructor(private readonly options: LeaderElectionOptions) {
+    this.times = electionTimes(options);
+    this.identity = options.identity ?? processIdentity();
+    this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
+    this.where = `Lease ${options.namespace}/${options.leaseName}`;
+  }
+
+  /**
+   * Starts to stand for election. It goes on until elected, lost or stopped.
+   *
+   * @throws Error when called twice.
+   */
+  start(): void {
+    if (this.state !== 'idle') throw new Error(`leader election on ${this.where} was started already; start it once`);
+    this.state = 'candidate';
+    this.options.onStatus?.(false);
+    this.options.logger.info({ lease: this.where, identity: this.identity }, 'waiting to become leader');
+    this.tick();
+  }
+
+  /** Whether this process may write right now. Cheap: to be asked before each write. */
+  isLeaderNow(): boolean {
+    return this.remainingMs() > 0;
+  }
+
+  /** For how many milliseconds from now this process leads even if no renewal succeeds; 0 when it does not lead. */
+  remainingMs(): number {
+    if (this.state !== 'leader' || this.renewed === undefined) return 0;
+    const monotonic = this.clock.monotonicMs() - this.renewed.monotonicMs;
+    const wall = this.clock.wallMs() - this.renewed.wallMs;
+    return Math.max(0, this.times.renewDeadlineMs - Math.max(monotonic, wall));
+  }
+
+  /** @throws NotLeaderError when this process may not write right now. */
+  assertLeader(): void {
+    if (this.isLeaderNow()) return;
+    const why: Record<State, string> = {
+      idle: 'the election has not been started',
+      candidate: 'another process leads, or none yet',
+      leader: `the last renewal began more than ${this.times.renewDeadlineMs} ms ago, so another may lead by now`,
+      lost: 'leadership was lost',
+      stopped: 'the election was stopped',
+    };
+    throw new NotLeaderError(
+      `refused to write: ${this.identity} does not lead (${this.where}): ${why[this.state]}; stop the work, do not retry here`,
+    );
+  }
+
+  /**
+   * Stops leading at once, and gives the Lease up so that another need not wait for its end. To be called **after** all work ended.
+   * Never rejects: a Lease that cannot be given up runs out by itself, which is logged.
+   *
+   * @param options.release false when work of this process may still be under way: the Lease then runs out instead. @default true
+   */
+  async stop({ release = true }: { readonly release?: boolean } = {}): Promise<void> {
+    const before = this.state;
+    if (before === 'stopped') return;
+    this.state = 'stopped';
+    this.endTimers();
+    if (before === 'leader') this.options.onStatus?.(false);
+    await this.attempt;
+    if (release && before !== 'lost' && this.mayHold) await this.release();
+  }
+
+  private tick(): void {
+    this.attempt = this.attemptOnce().then(() => {
+      if (this.state !== 'candidate' && this.state !== 'leader') return;
+      const { retryPeriodMs } = this.times;
+      const wait = this.state === 'leader' ? retryPeriodMs : retryPeriodMs * (1 + candidateJitter * this.random());
+      this.cancelTick = this.clock.setTimer(() => this.tick(), wait);
+    });
+  }
+
+  /** One try to get or keep the Lease. Never rejects. */
+  private async attemptOnce(): Promise<void> {
+    if (this.deadlinePassed()) {
+      this.lose(`no renewal succeeded within ${this.times.renewDeadlineMs} ms`);
+      return;
+    }
+    this.abort = new AbortController();
+    // As controller-runtime bounds its election client; passing the deadline aborts as well.
+    const timeoutMs = this.times.renewDeadlineMs / 2;
+    const { signal, cancel } = this.limit(this.abort, timeoutMs);
+    try {
+      await this.acquireOrRenew(signal, timeoutMs);
+    } catch (error) {
+      if (this.state === 'stopped' || this.state === 'lost') return;
+      const message =
+        this.state === 'leader' ? 'renewing leadership failed; trying again' : 'standing for election failed';
+      this.options.logger.warn({ err: error, lease: this.where }, message);
+    } finally {
+      cancel();
+    }
+  }
+
+  private async acquireOrRenew(signal: AbortSignal, timeoutMs: number): Promise<void> {
+    if (this.state === 'leader' && this.observed !== undefined) {
+      try {
+        await this.write(this.observed, signal, timeoutMs);
+        return;
+      } catch (error) {
+        if (signal.aborted || !(error instanceof ApiError || error instanceof TransportError)) throw error;
+        // The renewal may have been stored all the same, or the Lease is another's by now: see what stands there.
+        this.options.logger.debug(
+          { err: error, lease: this.where },
+          'renewing blindly failed; reading the Lease first',
+        );
+      }
+    }
+    const now = this.clock.monotonicMs();
+    const { leaseName: name, namespace } = this.options;
+    const lease = await this.options.client.get(leaseType, { name, namespace }, { ...urgently, signal, timeoutMs });
+    signal.throwIfAborted();
+    if (lease === undefined) this.observed = undefined;
+    const observed = lease === undefined ? undefined : this.observe(lease);
+    if (observed !== undefined && observed.record.holderIdentity !== this.identity) {
+      if (this.state === 'leader') {
+        this.lose(`the Lease is held by ${observed.record.holderIdentity || 'nobody'}`);
+        return;
+      }
+      if (observed.record.holderIdentity !== '' && now < this.expiryOf(observed)) return;
+    }
+    await this.write(observed, signal, timeoutMs);
+  }
+
+  /** Creates or updates the Lease so that we hold it. */
+  private async write(observed: Observed | undefined, signal: AbortSignal, timeoutMs: number): Promise<void> {
+    const start = this.now();
+    const { client, leaseName: name, namespace, fieldManager = 'kindred' } = this.options;
+    const record = heldRecord(this.identity, this.times.leaseDurationMs, start.wallMs, observed?.record);
+    const blank: KubeObject = { apiVersion: leaseType.apiVersion, kind: leaseType.kind, metadata: { name, namespace } };
+    const body = withRecord(observed?.lease ?? blank, record);
+    this.mayHold = true;
+    const options = { ...urgently, fieldManager, signal, timeoutMs };
+    const stored = await (observed === undefined
+      ? client.create(leaseType, body, options)
+      : client.update(leaseType, body, options));
+    signal.throwIfAborted();
+    this.observe(stored);
+    this.held(start);
+  }
+
+  private observe(lease: KubeObject): Observed {
+    const record = recordOf(lease);
+    const raw = JSON.stringify(record);
+    const sinceMs = this.observed?.raw === raw ? this.observed.sinceMs : this.clock.monotonicMs();
+    this.observed = { lease, record, raw, sinceMs };
+    if (record.holderIdentity !== this.reportedHolder) {
+      this.reportedHolder = record.holderIdentity;
+      if (record.holderIdentity !== '' && record.holderIdentity !== this.identity) {
+        this.options.logger.info({ lease: this.where, holder: record.holderIdentity }, 'another process leads');
+        this.options.onNewLeader?.(record.holderIdentity);
+      }
+    }
+    return this.observed;
+  }
+
+  /** A write that began at `start` was stored. */
+  private held(start: Instant): void {
+    if (this.deadlinePassed()) {
+      this.lose('the answer to the renewal came after the deadline');
+      return;
+    }
+    const untilDeadline = start.monotonicMs + this.times.renewDeadlineMs - this.clock.monotonicMs();
+    // Elected too late to lead (the process was stopped meanwhile): the next try finds us as the holder and renews.
+    if (untilDeadline <= 0) return;
+    this.renewed = start;
+    this.cancelDeadline?.();
+    this.cancelDeadline = this.clock.setTimer(() => this.watchDeadline(), untilDeadline);
+    if (this.state !== 'candidate') return;
+    this.state = 'leader';
+    this.options.logger.info({ lease: this.where, identity: this.identity }, 'became leader');
+    this.options.onStatus?.(true);
+    queueMicrotask(() => {
+      if (this.state === 'leader') this.options.onElected();
+    });
+  }
+
+  private watchDeadline(): void {
+    if (this.state !== 'leader' || this.renewed === undefined) return;
+    const left = this.renewed.monotonicMs + this.times.renewDeadlineMs - this.clock.monotonicMs();
+    if (left > 0) this.cancelDeadline = this.clock.setTimer(() => this.watchDeadline(), Math.ceil(left));
+    else this.lose(`no renewal succeeded within ${this.times.renewDeadlineMs} ms`);
+  }
+
+  private lose(why: string): void {
+    if (this.state !== 'leader') return;
+    this.state = 'lost';
+    this.endTimers();
+    const error = new LeadershipLostError(
+      `lost leadership (${this.where}): ${why}; ${this.identity} stops its work, a restart stands for election again`,
+    );
+    this.options.logger.error({ err: error }, 'lost leadership');
+    this.options.onStatus?.(false);
+    queueMicrotask(() => this.options.onLost(error));
+  }
+
+  private async release(): Promise<void> {
+    const timeoutMs = this.times.renewDeadlineMs / 2;
+    const { client, leaseName: name, namespace, fieldManager = 'kindred', logger } = this.options;
+    const { signal, cancel } = this.limit(new AbortController(), timeoutMs);
+    try {
+      const options = { ...urgently, fieldManager, signal, timeoutMs };
+      await releaseLease(client, { name, namespace }, this.identity, () => this.clock.wallMs(), options);
+      logger.info({ lease: this.where, identity: this.identity }, 'gave the Lease up');
+    } catch (error) {
+      logger.warn({ err: error, lease: this.where }, 'could not give the Lease up; it runs out by itself');
+    } finally {
+      cancel();
+    }
+  }
+
+  private limit(abort: AbortController, ms: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
+    const expire = (): void => abort.abort(new TransportError(`no answer within ${ms} ms`, this.where));
+    return { signal: abort.signal, cancel: this.clock.setTimer(expire, ms) };
+  }
+
+  private expiryOf(observed: Observed): number {
+    const seconds = observed.record.leaseDurationSeconds;
+    return observed.sinceMs + (seconds === undefined ? this.times.leaseDurationMs : seconds * 1000);
+  }
+
+  private deadlinePassed(): boolean {
+    if (this.state !== 'leader' || this.renewed === undefined) return false;
+    return this.clock.monotonicMs() - this.renewed.monotonicMs >= this.times.renewDeadlineMs;
+  }
+
+  private now(): Instant {
+    return { monotonicMs: this.clock.monotonicMs(), wallMs: this.clock.wallMs() };
+  }
+
+  private endTimers(): void {
+    this.cancelTick?.();
+    this.cancelDeadline?.();
+    this.abort.abort(new NotLeaderError(`the election on ${this.where} ended`));
+  }
+}
+
+/** A write was about to be sent by a process that does not (or no longer surely) hold the Lease. Nothing was sent. */
+export class NotLeaderError extends Error {
+  override readonly name = 'NotLeaderError';
+}
+
+/** This process held the Lease and lost it. It must stop its work; it never becomes leader again. */
+export class LeadershipLostError extends Error {
+  override readonly name = 'LeadershipLostError';
+}

@@ -1,0 +1,273 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { childTypes, type AnyKind } from '../constructs/kind/kind';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { typeKey } from '../constructs/kube/resource-type';
+import { Caches } from './informers';
+import { gatedClient, type ApiClient } from './client/api-client';
+import { within } from './process/wait';
+import { Controller } from './controller/controller';
+import { objectKey, type QueueKey } from './controller/queue-keys';
+import { deskOf, refuseUnknownPlans, type EffectOptions } from './effects/effect-options';
+import { EffectRuns } from './effects/effect-runs';
+import { WorkQueue } from './workqueue/work-queue';
+import type { ReconcileContext } from './reconcile/context';
+import { EventRecorder } from './events/event-recorder';
+import { startHealthServer, type HealthServer } from './process/health-server';
+import { processIdentity } from './leader/lease';
+import { LeaderElector } from './leader/leader-election';
+import type { Logger } from './process/logger';
+import type { OperatorMetrics } from './metrics/operator-metrics';
+import { serveConversion, type ConversionServer, type WebhookOptions } from './webhook/conversion-server';
+
+/** The election's leaseDuration less its renewDeadline, in milliseconds. */
+const LEASE_MARGIN_MS = 5_000;
+
+/** How long a new leader may take to make sure that it knows what the one before did, in milliseconds. Then another replica gets the Lease. */
+const CATCH_UP_MS = 30_000;
+
+/** The Lease that the replicas of an operator share. */
+export interface LeaseOptions {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What an operator runs with. */
+export interface OperatorOptions {
+  readonly client: ApiClient;
+  readonly kinds: readonly AnyKind[];
+  readonly logger: Logger;
+  readonly metrics: OperatorMetrics;
+  /** Aborting it starts the orderly stop. */
+  readonly signal: AbortSignal;
+  /** Called when the Lease is lost: the process must end. */
+  readonly onLost: (error: Error) => void;
+  /** @default no election: this process is the only one */
+  readonly lease?: LeaseOptions;
+  /** Where `/healthz`, `/readyz` and `/metrics` are served; port 0 takes a free one. @default not served */
+  readonly health?: { readonly port: number; readonly host?: string };
+  /** Where objects are converted between versions, if a kind has several. @default not served; another process must */
+  readonly webhook?: WebhookOptions;
+  /** The namespaces to work in. @default every namespace */
+  readonly namespaces?: readonly string[];
+  /** How many objects of a kind are reconciled at once. @default 32 */
+  readonly concurrency?: number;
+  /** How often the caches are compared with the server, in milliseconds. @default 300000 */
+  readonly auditMs?: number;
+  /**
+   * How long reconciles under way may take to end, in milliseconds. With the events and the Lease after it, it must fit into the time that
+   * the process has to stop. @default 15000
+   */
+  readonly drainMs?: number;
+  /** What carries effects out. Kinds that have some are refused without it. @default nothing */
+  readonly effects?: EffectOptions;
+  /** Told when the health server listens. */
+  readonly onListening?: (port: number) => void;
+}
+
+/**
+ * Runs the controllers of some kinds until `signal` aborts.
+ *
+ * Guarantees: nothing is written before every cache is synced, save those of types that the server does not have, and, with a Lease, before this process leads and knows all objects of its kinds as
+ * they were then: as a standby, its watch may long have been down; after `signal` aborts what is
+ * under way ends, events are written out and the Lease is released. Conversions are served from before the caches are filled until the end,
+ * whoever leads.
+ *
+ * @throws StartupError when a port or the webhook's certificate cannot be had, a kind has effects, which nothing here carries out, or a new leader's
+ * caches stay behind
+ */
+export async function runOperator(options: OperatorOptions): Promise<void> {
+  refuseUnknownPlans(options.kinds, options.effects);
+  const { signal, metrics, logger } = options;
+  const identity = processIdentity();
+  const caches = new Caches(options.kinds, options);
+  const elected = deferred();
+  const elector = options.lease && makeElector(options, options.lease, identity, elected.resolve);
+  const recorder = new EventRecorder({
+    client: options.client,
+    logger,
+    reportingInstance: identity,
+    onOutcome: (outcome) => metrics.event(outcome),
+  });
+  const runs = new EffectRuns({ limit: options.effects?.limit ?? 1, stop: signal });
+  const controllers = makeControllers(options, caches, recorder, elector, runs);
+  caches.onTypeChange((type) => {
+    for (const controller of controllers) controller.typeChanged(type);
+  });
+  const servers = await startServers(options, caches);
+  let idle = true;
+  try {
+    const stopped = whenAborted(signal);
+    await Promise.race([caches.start(), stopped]);
+    if (!signal.aborted) {
+      logger.info('every cache is synced');
+      // Not before: a replica that cannot sync must not hold the Lease from one that can.
+      if (elector === undefined) elected.resolve();
+      else elector.start();
+    }
+    await Promise.race([elected.promise, stopped]);
+    // Without a Lease nobody has written before, and the caches have just been filled.
+    if (elector !== undefined && !signal.aborted) await Promise.race([caches.catchUp(signal, CATCH_UP_MS), stopped]);
+    if (!signal.aborted) idle = await runControllers(options, caches, controllers);
+    const drained = runs.idle().then(() => true);
+    if (!(await within(drained, { milliseconds: options.effects?.drainMs ?? 0, late: () => false }))) {
+      logger.error({ runs: runs.size }, 'the steps under way did not end in time');
+      idle = false;
+    }
+  } finally {
+    await recorder.flush(2_000);
+    recorder.close();
+    await elector?.stop({ release: idle });
+    await caches.stop();
+    await servers.close();
+    await options.client.close();
+  }
+}
+
+/** @returns whether every reconcile has ended */
+async function runControllers(
+  options: OperatorOptions,
+  caches: Caches,
+  controllers: readonly Controller[],
+): Promise<boolean> {
+  const { signal, logger, drainMs = 15_000 } = options;
+  logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
+  const audits = auditRepeatedly(caches, signal, options.auditMs ?? 300_000);
+  const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
+  await audits;
+  const abandoned = ends.flatMap((end) => end.abandoned);
+  if (abandoned.length > 0) logger.error({ abandoned, drainMs }, 'these reconciles did not end in time');
+  return abandoned.length === 0;
+}
+
+/** Audits until `signal` aborts, one audit at a time. */
+async function auditRepeatedly(caches: Caches, signal: AbortSignal, everyMs: number): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await delay(everyMs, undefined, { signal, ref: false });
+    } catch {
+      // The signal; it is what the loop ends with.
+      return;
+    }
+    await caches.audit(signal);
+  }
+}
+
+function makeControllers(
+  options: OperatorOptions,
+  caches: Caches,
+  recorder: EventRecorder,
+  elector: LeaderElector | undefined,
+  runs: EffectRuns,
+): readonly Controller[] {
+  const { metrics, logger, concurrency = 32 } = options;
+  const client = gatedClient(options.client, {
+    assertMayWrite: () => elector?.assertLeader(),
+    // Others wait this much longer than we lead; a write must not outlast both.
+    withinMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
+    onWrite: (verb, type) => metrics.write(verb, typeKey(type)),
+  });
+  const assertMayRun = (): void => {
+    elector?.assertLeader();
+  };
+  const crossed = crossedTypes(options.kinds);
+  return options.kinds.map((kind) => {
+    const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
+    const log = logger.child({ controller: kind.crdName });
+    const record: ReconcileContext['record'] = (subject, { message, ...event }) =>
+      recorder.record(subject, { ...event, note: message });
+    const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
+    const current = (object: KubeObject): KubeObject | undefined => caches.of(kind.type).get(object.metadata)?.object;
+    const { effects } = options;
+    const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
+      kind,
+      client,
+      objects: caches.of(kind.type),
+      children: (type) => caches.of(type),
+      isMissing: (type) => caches.isMissing(type),
+      shapes: caches.shapes,
+      record,
+      ...deskOf(kind, { effects, stop: options.signal, client, runs, record, wake, current, assertMayRun }),
+      onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
+      now: () => `${new Date().toISOString().slice(0, 19)}Z`,
+    };
+    metrics.observeObjects(kind.crdName, () => context.objects.size);
+    return new Controller({
+      ...{ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency },
+      isCrossed: (type) => crossed.has(typeKey(type)),
+    });
+  });
+}
+
+/** Kinds that are children of other kinds: two controllers write them, and each must see the other's writes. */
+function crossedTypes(kinds: readonly AnyKind[]): ReadonlySet<string> {
+  const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
+  return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
+}
+
+function makeElector(
+  options: OperatorOptions,
+  lease: LeaseOptions,
+  identity: string,
+  onElected: () => void,
+): LeaderElector {
+  return new LeaderElector({
+    client: options.client,
+    leaseName: lease.name,
+    namespace: lease.namespace,
+    identity,
+    logger: options.logger,
+    onElected,
+    onLost: options.onLost,
+    onStatus: (leads) => options.metrics.leader(lease.name, leads),
+  });
+}
+
+/** The webhook first: to fill the caches, the API server may need it. */
+async function startServers(options: OperatorOptions, caches: Caches): Promise<{ close(): Promise<void> }> {
+  const webhook = await serveConversion(options);
+  try {
+    const health = await serveHealth(options, caches, webhook);
+    return {
+      close: async () => {
+        await health?.close();
+        await webhook?.close();
+      },
+    };
+  } catch (error) {
+    await webhook?.close();
+    throw error;
+  }
+}
+
+async function serveHealth(
+  options: OperatorOptions,
+  caches: Caches,
+  webhook: ConversionServer | undefined,
+): Promise<HealthServer | undefined> {
+  if (options.health === undefined) return undefined;
+  const { logger, metrics } = options;
+  const server = await startHealthServer({
+    ...options.health,
+    logger,
+    metrics: metrics.registry,
+    readyz: {
+      caches: () => caches.problem(),
+      ...(webhook === undefined ? {} : { conversion: () => webhook.problem() }),
+    },
+  });
+  options.onListening?.(server.port);
+  return server;
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
+}
+
+function whenAborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = deferred();
+  if (signal.aborted) resolve();
+  else signal.addEventListener('abort', resolve, { once: true });
+  return promise;
+}

@@ -1,0 +1,198 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { StartupError } from './lifecycle';
+import type { Logger } from './logger';
+
+/** Where `/metrics` comes from; a prom-client `Registry` is one. */
+interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+/** Options of `startHealthServer`. */
+export interface HealthServerOptions {
+  /** 0 takes any free port; see `HealthServer.port`. */
+  readonly port: number;
+  /** The address to listen on. @default every address of the machine */
+  readonly host?: string;
+  /** Liveness: what only a restart can mend. @default none: alive while it answers */
+  readonly healthz?: HealthChecks;
+  /** Readiness: caches synced, watches alive. @default none */
+  readonly readyz?: HealthChecks;
+  /** @default `/metrics` is not served */
+  readonly metrics?: MetricsSource;
+  readonly logger: Logger;
+}
+
+/** A listening server. */
+export interface HealthServer {
+  /** The port it really listens on. */
+  readonly port: number;
+  /** Stops listening, lets open requests end for up to a second, then cuts them. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** A probe or a scrape needs none of this; the limits keep a stray client from holding memory or sockets. */
+const limits = {
+  maxHeaderSize: 8 * 1024,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+};
+const maxConnections = 128;
+const closeGraceMs = 1_000;
+
+/**
+ * Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP, GET and HEAD only.
+ *
+ * A health endpoint answers 200 `ok`, or 503 with one line a check and the reasons; `?verbose` lists the checks in any case, and
+ * `/readyz/<name>` runs a single one, both as the API server's own endpoints do.
+ *
+ * @throws Error when the port cannot be had (in use, not permitted, no such address), with what to do about it.
+ */
+export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const server = createServer(limits, (request, response) => {
+    respond(options, request, response).catch((error: unknown) => {
+      options.logger.error({ err: error, path: request.url }, 'health server: answering a request failed');
+      if (!response.headersSent) send(response, 500, 'internal error; see the log of this process\n');
+      else response.destroy();
+    });
+  });
+  server.maxConnections = maxConnections;
+  await listen(server, options);
+  server.on('error', (error) => options.logger.error({ err: error }, 'health server: the listening socket failed'));
+  const { port } = server.address() as AddressInfo;
+  let closing: Promise<void> | undefined;
+  return { port, close: () => (closing ??= close(server)) };
+}
+
+function listen(server: Server, options: HealthServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const where = `${options.host ?? '*'}:${options.port}`;
+      const message = `cannot serve health and metrics on ${where}: ${hintOf(error)}`;
+      reject(new StartupError(message, { cause: error }));
+    });
+    server.listen({ port: options.port, ...(options.host === undefined ? {} : { host: options.host }) }, () => {
+      server.removeAllListeners('error');
+      resolve();
+    });
+  });
+}
+
+/** What the error says, and nothing else does, when somebody else listens on the port. */
+export const PORT_IN_USE = 'the port is in use by another process';
+
+function hintOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `${PORT_IN_USE}; stop that one or configure another port (0 takes any free one)`;
+    case 'EACCES':
+      return 'this user may not listen there; configure a port above 1023';
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return 'this machine has no such address; configure another host, or none to listen on every address';
+    default:
+      return error.message;
+  }
+}
+
+async function respond(
+  options: HealthServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  request.resume();
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('Allow', 'GET, HEAD');
+    send(response, 405, 'only GET and HEAD are served here\n');
+    return;
+  }
+  const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
+  const [endpoint, check] = path.replace(/\/+$/, '').slice(1).split('/', 2);
+  if (endpoint === 'metrics' && check === undefined && options.metrics !== undefined) {
+    send(response, 200, await options.metrics.metrics(), options.metrics.contentType);
+  } else if (endpoint === 'healthz' || endpoint === 'readyz') {
+    sendHealth(response, endpoint, options[endpoint] ?? {}, check, new URLSearchParams(query).has('verbose'));
+  } else {
+    send(response, 404, 'not found; this server has /healthz, /readyz and /metrics\n');
+  }
+}
+
+function sendHealth(
+  response: ServerResponse,
+  endpoint: string,
+  all: HealthChecks,
+  only: string | undefined,
+  verbose: boolean,
+): void {
+  const chosen = only === undefined ? all : Object.fromEntries(Object.entries(all).filter(([name]) => name === only));
+  if (only !== undefined && Object.keys(chosen).length === 0) {
+    send(response, 404, `${endpoint} has no such check; it has: ${Object.keys(all).join(', ')}\n`);
+    return;
+  }
+  const report = runChecks(chosen);
+  const end = `${endpoint} check ${report.ok ? 'passed' : 'failed'}`;
+  if (report.ok && !verbose) send(response, 200, 'ok');
+  else send(response, report.ok ? 200 : 503, `${[...report.lines, end].join('\n')}\n`);
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  const headers = {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  response.writeHead(status, headers);
+  // For HEAD, Node itself leaves the body out.
+  response.end(body);
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    // The callback's error says only that the server was not listening; then it is closed, which is what was asked.
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+/** Answers undefined when all is well, else the reason why not, in one line. Must be quick: it runs at every probe. */
+type HealthCheck = () => string | undefined;
+
+/** The checks of one endpoint, by name (a path segment: letters, digits, `-`). */
+type HealthChecks = Readonly<Record<string, HealthCheck>>;
+
+/** What a run of the checks gave. */
+interface HealthReport {
+  readonly ok: boolean;
+  /** The names of the checks that failed, with their reasons. */
+  readonly failed: readonly { readonly name: string; readonly reason: string }[];
+  /** One line a check, as the API server's own `/readyz?verbose` prints them: `[+]name ok`, `[-]name failed: reason`. */
+  readonly lines: readonly string[];
+}
+
+/** Runs every check. One that throws has failed, with the error's message as its reason. */
+function runChecks(checks: HealthChecks): HealthReport {
+  const failed: { name: string; reason: string }[] = [];
+  const lines: string[] = [];
+  for (const [name, check] of Object.entries(checks)) {
+    const reason = reasonOf(check);
+    if (reason !== undefined) failed.push({ name, reason });
+    lines.push(reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${reason}`);
+  }
+  return { ok: failed.length === 0, failed, lines };
+}
+
+function reasonOf(check: HealthCheck): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    return `the check itself failed: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}

@@ -1,0 +1,181 @@
+import type { Reason } from '../../constructs/kind/kind';
+import type { RenderedChild } from '../../constructs/kind/render';
+import { describeObject } from '../../constructs/kind/validate';
+import { controllerReference } from '../../constructs/kube/envelope';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { owned, typeKey } from '../../constructs/kube/resource-type';
+import { claimOf, lookAt, refuseUnheardEnd } from '../apply/ownership';
+import { writeChild, type ChildOutcome } from '../apply/write-child';
+import { refOf } from '../client/api-client';
+import type { ReconcileContext } from './context';
+import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall, type Shortfalls } from './problems';
+
+/** What came of applying all children of an object. */
+export interface Applied extends Shortfalls {
+  /** At least one child was written. */
+  readonly wrote: boolean;
+}
+
+/**
+ * Applies the children of an object, one after the other; a child that fails does not hold back the others. The children that make
+ * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then. ServiceAccounts come
+ * first: what uses one that could not be had waits for it.
+ *
+ * @param missing ServiceAccounts that the object shares and that are not there
+ * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away); NotLeaderError
+ */
+export async function applyChildren(
+  context: ReconcileContext,
+  owner: KubeObject,
+  children: readonly RenderedChild[],
+  missing: readonly string[] = [],
+): Promise<Applied> {
+  const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
+  const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
+  const shortfalls: Shortfall[] = [];
+  let wrote = false;
+  const apply = async (child: RenderedChild): Promise<void> => {
+    const outcome = await applyChild(context, owner, child);
+    if ('verdict' in outcome) shortfalls.push(outcome);
+    else wrote ||= outcome.result !== 'unchanged';
+  };
+  const { accounts, others } = splitAccounts(children);
+  for (const account of accounts) await apply(account);
+  const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
+  const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
+  for (const child of ordered) {
+    if (isWriter(child) && shortfalls.length > 0) break;
+    const held = heldByAccount(child, lacking);
+    if (held === undefined) await apply(child);
+    else shortfalls.push(held);
+  }
+  return { ...sumUp(shortfalls), wrote };
+}
+
+async function applyChild(
+  context: ReconcileContext,
+  owner: KubeObject,
+  child: RenderedChild,
+): Promise<ChildOutcome | Shortfall> {
+  const { type, manifest } = child;
+  const ref = refOf(manifest);
+  const warn = (reason: Reason): void => context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
+  if (context.isMissing(type)) return typeMissing(child, warn);
+  let because: string | undefined;
+  try {
+    const outcome = await writeChild({
+      client: context.client,
+      cache: context.children(type),
+      child,
+      envelope: { ownerReferences: [controllerReference(owner)], ownerUid: owner.metadata.uid },
+      claim: (live) => claimOf(live, owner),
+      beforeOwning: () => refuseIfGoing(context, owner),
+      contests: context.contests,
+      holder: holderOf(owner),
+      shapes: context.shapes,
+      onDrift: (path) => (because = path),
+    });
+    const shortfall = shortfallOf({ kind: context.kind, owners: [owner] }, child, outcome, warn);
+    if (shortfall !== undefined) return shortfall;
+    if (outcome.result === 'created' || outcome.result === 'applied') {
+      context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
+    }
+    return outcome;
+  } catch (error) {
+    const shortfall = failureOf(child, error);
+    const { reason, message } = shortfall.verdict;
+    warn({ reason, message });
+    return shortfall;
+  }
+}
+
+/** An object that was created again holds other children than the one before. */
+function holderOf({ metadata: { uid = '' } }: KubeObject): string {
+  return uid;
+}
+
+/**
+ * With `--cascade=orphan` the garbage collector takes an owner out of its children, of which their watch may tell before that of the owner
+ * tells of its deletion. Entered again, the owner would take them with it.
+ */
+async function refuseIfGoing(context: ReconcileContext, owner: KubeObject): Promise<void> {
+  refuseUnheardEnd(context.kind, owner, await lookAt(context, owner));
+}
+
+const { ServiceAccount } = owned;
+
+/** Names the account whose token the Secret is to hold. Source: `kubernetes.io/service-account-token`. */
+const TOKEN_OF_ANNOTATION = 'kubernetes.io/service-account.name';
+
+/** The rendered ServiceAccounts, and the other children. */
+export function splitAccounts(children: readonly RenderedChild[]): {
+  readonly accounts: readonly RenderedChild[];
+  readonly others: readonly RenderedChild[];
+} {
+  const isAccount = ({ type }: RenderedChild): boolean => typeKey(type) === typeKey(ServiceAccount);
+  return { accounts: children.filter(isAccount), others: children.filter((child) => !isAccount(child)) };
+}
+
+/**
+ * The names of those rendered ServiceAccounts that do not exist, are being deleted, or belong to somebody else.
+ *
+ * @param isOurs judges a live ServiceAccount
+ */
+export function missingAccounts(
+  context: ReconcileContext,
+  accounts: readonly RenderedChild[],
+  isOurs: (live: KubeObject) => boolean,
+): readonly string[] {
+  return accounts
+    .map(({ type, manifest }) => ({
+      name: manifest.metadata.name,
+      live: context.children(type).get(refOf(manifest))?.object,
+    }))
+    .filter(({ live }) => live === undefined || live.metadata.deletionTimestamp !== undefined || !isOurs(live))
+    .map(({ name }) => name);
+}
+
+/**
+ * Why a child must not be written yet: it would run under a ServiceAccount that is missing, or somebody else's with that account's rights, or it
+ * would give that account rights or a token.
+ *
+ * @param missing see {@link missingAccounts}
+ */
+export function heldByAccount({ type, manifest }: RenderedChild, missing: readonly string[]): Shortfall | undefined {
+  if (missing.length === 0) return undefined;
+  const used = accountsUsedBy(manifest);
+  const name = missing.find((account) => used.has(account));
+  if (name === undefined) return undefined;
+  const message = `${type.kind} "${manifest.metadata.name}": it uses the ServiceAccount "${name}", which is missing or somebody else's; it is applied when that is mended`;
+  const { namespace } = manifest.metadata;
+  const ref = namespace === undefined ? { name } : { name, namespace };
+  const verdict = { state: 'progressing', reason: 'Waiting', message } as const;
+  return { verdict, retry: false, awaited: { type: ServiceAccount, ref } };
+}
+
+/** The ServiceAccounts that a child names: for its pods at any depth of its spec, as the subject of a binding, or for a token. */
+function accountsUsedBy(manifest: KubeObject): ReadonlySet<string> {
+  const used = new Set<string>();
+  const { spec, subjects } = manifest as { readonly spec?: unknown; readonly subjects?: unknown };
+  collect(spec, used);
+  for (const subject of Array.isArray(subjects) ? (subjects as readonly Subject[]) : []) {
+    if (subject.kind === ServiceAccount.kind && subject.name !== undefined) used.add(subject.name);
+  }
+  const tokenOf = manifest.metadata.annotations?.[TOKEN_OF_ANNOTATION];
+  if (tokenOf !== undefined) used.add(tokenOf);
+  return used;
+}
+
+interface Subject {
+  readonly kind?: string;
+  readonly name?: string;
+}
+
+/** `serviceAccount` is the older name of the field. Custom workloads bear it at a path of their own. */
+function collect(value: unknown, used: Set<string>): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [field, inner] of Object.entries(value)) {
+    if (typeof inner !== 'string') collect(inner, used);
+    else if (field === 'serviceAccountName' || field === 'serviceAccount') used.add(inner);
+  }
+}

@@ -1,0 +1,163 @@
+import { childTypes } from '../../constructs/kind/kind';
+import type { RenderedChild } from '../../constructs/kind/render';
+import { describeObject } from '../../constructs/kind/validate';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
+import { addressOf, refOf } from '../client/api-client';
+import type { ReconcileContext } from './context';
+import { heldBack, type Shortfall } from './problems';
+
+/** A live child of an object. */
+export interface LiveChild {
+  readonly type: ResourceType;
+  readonly live: KubeObject;
+}
+
+/** What came of deleting children. */
+interface Pruned {
+  /** Children that somebody else makes again and again. */
+  readonly shortfalls: readonly Shortfall[];
+  /** What is not gone yet: a finalizer holds it, or it is contested. Its events tell of its end. */
+  readonly standing: readonly LiveChild[];
+}
+
+/**
+ * The live children that an object controls.
+ *
+ * @param types default: every type its kind owns or owned
+ */
+export function controlledChildren(
+  context: ReconcileContext,
+  owner: KubeObject,
+  types: readonly ResourceType[] = childTypes(context.kind),
+): readonly LiveChild[] {
+  const { uid } = owner.metadata;
+  if (uid === undefined) return [];
+  const existing = types.filter((type) => !context.isMissing(type));
+  return existing.flatMap((type) =>
+    context
+      .children(type)
+      .byOwner(uid)
+      .filter(({ object }) => object.metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
+      .map(({ object }) => ({ type, live: object })),
+  );
+}
+
+/**
+ * Deletes what an object controls and no longer renders, each with its UID and resourceVersion as preconditions. What somebody else makes again
+ * and again is deleted ever more slowly.
+ *
+ * @param only limits the pruning to these types
+ * @throws ApiError, TransportError
+ */
+export async function prune(
+  context: ReconcileContext,
+  owner: KubeObject,
+  rendered: readonly RenderedChild[],
+  only?: readonly ResourceType[],
+): Promise<Pruned> {
+  const keep = new Set(rendered.map(({ type, manifest }) => `${typeKey(type)}/${manifest.metadata.name}`));
+  const unwanted = controlledChildren(context, owner, only).filter(
+    ({ type, live }) => !keep.has(`${typeKey(type)}/${live.metadata.name}`),
+  );
+  return deleteChildren(context, owner, unwanted, 'Background');
+}
+
+/**
+ * Deletes children of an object.
+ *
+ * @throws ApiError `Conflict` when the cache was behind; TransportError
+ */
+export async function deleteChildren(
+  context: ReconcileContext,
+  owner: KubeObject,
+  children: readonly LiveChild[],
+  propagation: 'Background' | 'Foreground',
+): Promise<Pruned> {
+  const shortfalls: Shortfall[] = [];
+  const standing: LiveChild[] = [];
+  for (const child of children) {
+    const { deletionTimestamp, finalizers = [] } = child.live.metadata;
+    const isGoing = deletionTimestamp !== undefined;
+    const shortfall = isGoing ? undefined : await deleteChild(context, owner, child, propagation);
+    if (shortfall !== undefined) shortfalls.push(shortfall);
+    if (isGoing || shortfall !== undefined || finalizers.length > 0) standing.push(child);
+  }
+  return { shortfalls, standing };
+}
+
+/**
+ * Deletes one child, unless it was replaced or changed meanwhile: its owner reference may be gone, which with `--cascade=orphan` is heard of
+ * through another watch than the end of the orphaning.
+ *
+ * @returns what is wrong when somebody else has made it again too often
+ */
+async function deleteChild(
+  context: ReconcileContext,
+  owner: KubeObject,
+  { type, live }: LiveChild,
+  propagation: 'Background' | 'Foreground',
+): Promise<Shortfall | undefined> {
+  const { client, contests } = context;
+  const { uid: ownerUid = '' } = owner.metadata;
+  const child = addressOf(type, live);
+  const before = contests.prunings.before(ownerUid, child, live);
+  if (before === 'unheard') return undefined;
+  const contest = `${ownerUid} without ${child}`;
+  if (before === 'again') {
+    const says = (after: string): string =>
+      `${type.kind} "${live.metadata.name}": something else creates it as often as it is deleted; it is deleted again ${after}`;
+    const held = heldBack(context, owner, { contest, action: 'Delete', says });
+    if (held !== undefined)
+      return { verdict: { state: 'failing', ...held.reason }, retry: false, afterMs: held.afterMs };
+  }
+  const ref = refOf(live);
+  const { uid, resourceVersion } = live.metadata;
+  const isDone = await client.delete(type, ref, { uid, resourceVersion, propagation });
+  contests.prunings.pruned(ownerUid, child, live);
+  if (!isDone) return undefined;
+  if (before === 'again') contests.corrected(contest);
+  context.onWrite({ owner: describeObject(owner), type, ref, action: 'deleted' });
+  return undefined;
+}
+
+/** What came of taking seeded fields back. */
+interface Withdrawn {
+  /** The children that may be applied. */
+  readonly free: readonly RenderedChild[];
+  /** Why the others may not yet. */
+  readonly shortfalls: readonly Shortfall[];
+}
+
+/**
+ * Deletes the objects that made another writer act on a seeded field and are not rendered any more. The field is taken back only after they are
+ * gone: the writer would write once more. One that a finalizer holds goes on writing, so the children that bear the field wait for its end, of which
+ * its event tells. While one of their type is rendered, the field is left to it, so that those which are not rendered any more can wait for the
+ * other children.
+ *
+ * @throws ApiError, TransportError
+ */
+export async function withdrawWriters(
+  context: ReconcileContext,
+  object: KubeObject,
+  children: readonly RenderedChild[],
+): Promise<Withdrawn> {
+  const isRendered = (writer: ResourceType): boolean => children.some(({ type }) => typeKey(type) === typeKey(writer));
+  const seeds = context.kind.seeds.filter(({ writer }) => !isRendered(writer));
+  if (seeds.length === 0) return { free: children, shortfalls: [] };
+  const writers = new Map(seeds.map(({ writer }) => [typeKey(writer), writer] as const));
+  const { standing, shortfalls } = await prune(context, object, children, [...writers.values()]);
+  if (standing.length === 0) return { free: children, shortfalls };
+  const writing = new Set(standing.map(({ type }) => typeKey(type)));
+  const bearers = new Set(seeds.filter(({ writer }) => writing.has(typeKey(writer))).map(({ of }) => typeKey(of)));
+  const waits = ({ type, manifest }: RenderedChild): boolean =>
+    bearers.has(typeKey(type)) && context.children(type).get(refOf(manifest)) !== undefined;
+  const waiting = children.filter(waits).map(({ type }) => waitingFor(type, standing));
+  return { free: children.filter((child) => !waits(child)), shortfalls: [...shortfalls, ...waiting] };
+}
+
+function waitingFor(bearer: ResourceType, standing: Pruned['standing']): Shortfall {
+  const writers = standing.map(({ type, live }) => `${type.kind} "${live.metadata.name}"`).join(', ');
+  const message = `${writers} is being deleted; the ${bearer.kind} that it writes to is applied when it is gone`;
+  return { verdict: { state: 'progressing', reason: 'Waiting', message }, retry: false };
+}

@@ -1,0 +1,249 @@
+import { ownerReference, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
+import type { AnyKind, Reason } from '../../constructs/kind/kind';
+import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
+import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../constructs/kind/render';
+import { errorMessage } from '../client/errors';
+import { holdersOf, lookAtAll, refuseUnheardEnd, sharedClaim, unheard } from '../apply/ownership';
+import type { AwaitedName, ReconcileContext } from './context';
+import { refOf } from '../client/api-client';
+import { heldByAccount, missingAccounts, splitAccounts } from './apply-children';
+import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall } from './problems';
+import { sharedId, type SharedState } from './shared-keys';
+import { writeChild } from '../apply/write-child';
+
+/** The children of one shared key, to reconcile. */
+export interface SharedTarget {
+  readonly group: string;
+  readonly namespace: string | undefined;
+  readonly key: string;
+  /** Every object that names the key, those being deleted included. */
+  readonly objects: readonly KubeObject[];
+}
+
+/** What a reconcile of a shared key came to. */
+export interface SharedResult {
+  /** Undefined once nobody names the key, and before the first reconcile with an object that is not paused. */
+  readonly state: SharedState | undefined;
+  readonly retry: boolean;
+  /** Try again after this long, in milliseconds. */
+  readonly afterMs?: number;
+  /** Children whose names are taken. */
+  readonly awaited: readonly AwaitedName[];
+  /** Why its children cannot be rendered. */
+  readonly failed?: Reason;
+}
+
+/**
+ * Reconciles the children of a shared key under that key alone: their body is a function of it, their owner references are all living
+ * objects that name it. With none left they are deleted, unless the last one went with `--cascade=orphan`. A living object that holds
+ * them, but whose spec does not tell which key it names, goes on holding them. While all that hold them are paused, they are left as they are.
+ *
+ * @throws ApiError, TransportError when the cache was behind or the server is away; NotLeaderError
+ */
+export async function reconcileShared(context: ReconcileContext, target: SharedTarget): Promise<SharedResult> {
+  const group = context.kind.shared.find(({ name }) => name === target.group);
+  if (group === undefined) return { state: undefined, retry: false, awaited: [] };
+  let children: readonly RenderedChild[];
+  try {
+    children = renderShared(context.kind, group, target.key, target.namespace);
+  } catch (error) {
+    const failed = cannotRender(error);
+    if (target.objects.length > 0) return failed;
+    // The children are a function of the key, so trying again is of no use to anybody; an operator that can render them finds those that stand.
+    context.contests.wanted(holderOf(target), () => []);
+    return { ...failed, state: undefined };
+  }
+  const named = target.objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const living = [...named, ...undecided(context, children, named)].sort(byName);
+  if (living.length === 0) {
+    context.contests.wanted(holderOf(target), () => []);
+    const orphaned = target.objects.some(({ metadata }) => metadata.finalizers?.includes('orphan'));
+    if (!orphaned) await removeAll(context, target, children);
+    return { state: undefined, retry: false, awaited: [] };
+  }
+  if (living.every(isPaused)) {
+    // The state as it was: what goes on again before its children have been looked at must not take them for applied if they never were.
+    const state = context.shared.get(holderOf(target));
+    return { state, retry: false, awaited: [] };
+  }
+  const failures: Shortfall[] = [];
+  const joining = new Joining(context, living);
+  const { accounts, others } = splitAccounts(children);
+  for (const account of accounts) failures.push(...(await apply(context, target, account, joining)));
+  const missing = missingAccounts(context, accounts, (live) => sharedClaim(context.kind, live) === 'ours');
+  for (const child of others) {
+    const held = heldByAccount(child, missing);
+    failures.push(...(held === undefined ? await apply(context, target, child, joining) : [held]));
+  }
+  const { verdict, ...rest } = sumUp(failures);
+  if (verdict === undefined) return { state: { state: 'applied' }, ...rest };
+  return { state: { state: 'failed', verdict, ...(missing.length > 0 && { missingAccounts: missing }) }, ...rest };
+}
+
+function cannotRender(error: unknown): SharedResult {
+  const failed = { reason: 'ErrRender', message: errorMessage(error) };
+  return { state: { state: 'failed', verdict: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
+}
+
+async function apply(
+  context: ReconcileContext,
+  target: SharedTarget,
+  child: RenderedChild,
+  joining: Joining,
+): Promise<readonly Shortfall[]> {
+  const { kind } = context;
+  const { living } = joining;
+  const { type, manifest } = child;
+  const ref = refOf(manifest);
+  const ownerReferences = living.map(ownerReference);
+  const wanted = new Set(ownerReferences.map(({ uid }) => uid));
+  const warn = (reason: Reason): void => {
+    for (const object of living) context.record(object, { type: 'Warning', action: 'Apply', ...reason });
+  };
+  if (context.isMissing(type)) return [typeMissing(child, warn)];
+  let because: string | undefined;
+  try {
+    const outcome = await writeChild({
+      client: context.client,
+      cache: context.children(type),
+      child,
+      envelope: { ownerReferences, sharedKey: `${kind.crdName}/${target.group}/${target.key}` },
+      contests: context.contests,
+      holder: holderOf(target),
+      shapes: context.shapes,
+      claim: (live) => sharedClaim(kind, live),
+      beforeOwning: (live) => joining.refuseIfGoing(live),
+      strayOwners: (live) => holdersOf(kind, live).some(({ uid }) => !wanted.has(uid)),
+      onDrift: (path) => (because = path),
+    });
+    const shortfall = shortfallOf({ kind, owners: living }, child, outcome, warn);
+    if (outcome.result === 'created' || outcome.result === 'applied') {
+      const owner = `${kind.kind} ${target.group} "${target.key}"`;
+      context.onWrite({ owner, type, ref, action: outcome.result, because });
+    }
+    return shortfall === undefined ? [] : [shortfall];
+  } catch (error) {
+    return [failureOf(child, error)];
+  }
+}
+
+/** The living objects of a key, of which those that a child stands without are looked at before they are entered: once for all children. */
+class Joining {
+  private readonly looked = new Set<KubeObject>();
+
+  constructor(
+    private readonly context: ReconcileContext,
+    readonly living: readonly KubeObject[],
+  ) {}
+
+  /**
+   * With `--cascade=orphan` the garbage collector takes an owner out of the children, of which their watch may tell before that of the owner tells of
+   * its deletion. Entered again, the owner would take them with it once it is the last.
+   *
+   * @throws ApiError `Conflict` when one that is not in the child is gone or going unheard
+   */
+  async refuseIfGoing(live: KubeObject): Promise<void> {
+    const { context, living, looked } = this;
+    const held = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+    const owners = living.filter((owner) => !held.has(owner.metadata.uid ?? '') && !looked.has(owner));
+    const found = await lookAtAll(context, owners);
+    for (const [i, owner] of owners.entries()) {
+      refuseUnheardEnd(context.kind, owner, found[i]);
+      looked.add(owner);
+    }
+  }
+}
+
+/** The key holds the children, whoever shares it just then. */
+function holderOf({ group, namespace, key }: SharedTarget): string {
+  return sharedId(group, namespace, key);
+}
+
+/** The living objects that hold one of the children and do not say which key they name: their spec does not fit any more. */
+function undecided(
+  { kind, objects, children: cacheOf }: ReconcileContext,
+  children: readonly RenderedChild[],
+  named: readonly KubeObject[],
+): readonly KubeObject[] {
+  const known = new Set(named.map(({ metadata }) => metadata.uid));
+  const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
+  const others = held.flatMap((live) =>
+    holdersOf(kind, live)
+      .filter(({ uid }) => !known.has(uid))
+      .map(({ uid, name }) => ({ uid, ref: { ...refOf(live), name } })),
+  );
+  const standing = others.flatMap(({ uid, ref }) => {
+    const object = objects.get(ref)?.object;
+    return object?.metadata.uid === uid ? [object] : [];
+  });
+  return [...new Set(standing)].filter(
+    (object) => object.metadata.deletionTimestamp === undefined && !saysItsKeys(kind, object),
+  );
+}
+
+function saysItsKeys(kind: AnyKind, object: KubeObject): boolean {
+  try {
+    sharedKeys(kind, withDefaults(kind, object));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
+}
+
+/** The order of owner references is part of what is applied. */
+function byName({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+/** Only what bears the annotation was made under a key: an object that a person has tied to ours is written over, but never deleted. */
+function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
+  return metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined && metadata.deletionTimestamp === undefined;
+}
+
+/** Deletes the children of a key that nobody names, each with both preconditions: nobody may have begun to hold it since. */
+async function removeAll(
+  context: ReconcileContext,
+  target: SharedTarget,
+  children: readonly RenderedChild[],
+): Promise<void> {
+  const { kind } = context;
+  const standing = children.flatMap(({ type, manifest }) => {
+    const live = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest))?.object;
+    if (live === undefined || sharedClaim(kind, live) !== 'ours' || !isRemovable(kind, live)) return [];
+    return [{ type, live }];
+  });
+  const references = standing.flatMap(({ live }) => holdersOf(kind, live));
+  await refuseIfHeldUnheard(context, target, references);
+  for (const { type, live } of standing) {
+    const ref = refOf(live);
+    const { uid, resourceVersion } = live.metadata;
+    await context.client.delete(type, ref, { uid, resourceVersion, propagation: 'Background' });
+    context.onWrite({ owner: `${kind.kind} (shared)`, type, ref, action: 'deleted' });
+  }
+}
+
+/** What holds the children and is not in the cache may be gone, as it should be, or not have been heard of yet. */
+async function refuseIfHeldUnheard(
+  context: ReconcileContext,
+  { namespace }: SharedTarget,
+  references: readonly OwnerReference[],
+): Promise<void> {
+  const { kind, objects } = context;
+  const byUid = new Map(references.map(({ uid, name }) => [uid, { metadata: { name, namespace } }] as const));
+  const unknown = [...byUid].filter(([uid, { metadata }]) => {
+    const { name } = metadata;
+    const known = objects.get(namespace === undefined ? { name } : { name, namespace });
+    return known?.object.metadata.uid !== uid;
+  });
+  const found = await lookAtAll(
+    context,
+    unknown.map(([, named]) => named),
+  );
+  for (const [i, [uid, { metadata }]] of unknown.entries()) {
+    if (found[i]?.metadata.uid === uid) throw unheard(kind.plural, metadata.name, 'stands');
+  }
+}

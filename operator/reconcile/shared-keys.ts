@@ -1,0 +1,90 @@
+import type { AnyKind } from '../../constructs/kind/kind';
+import { sharedKeys, withDefaults } from '../../constructs/kind/render';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { refOf, type ObjectRef } from '../client/api-client';
+import type { Verdict } from '../status/conditions';
+
+/** Which objects of a kind name which shared keys. */
+export class SharedIndex {
+  private readonly idsByObject = new Map<string, readonly string[]>();
+  private readonly objectsById = new Map<string, Map<string, ObjectRef>>();
+
+  constructor(private readonly kind: AnyKind) {}
+
+  /** Follows an object as it stands now. @returns the ids that it names or named */
+  update(object: KubeObject): readonly string[] {
+    return this.set(object, this.idsOf(object));
+  }
+
+  /** Follows the end of an object. @returns the ids that it named */
+  remove(object: KubeObject): readonly string[] {
+    return this.set(object, []);
+  }
+
+  /** The ids that an object names, as it was last followed. */
+  ids(ref: ObjectRef): readonly string[] {
+    return this.idsByObject.get(keyOf(ref)) ?? [];
+  }
+
+  /** The objects that name an id, in the order of their names: the order of owner references is part of what is applied. */
+  objects(id: string): readonly ObjectRef[] {
+    const refs = [...(this.objectsById.get(id)?.values() ?? [])];
+    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  private idsOf(object: KubeObject): readonly string[] {
+    if (this.kind.shared.length === 0) return [];
+    try {
+      return sharedKeys(this.kind, withDefaults(this.kind, object)).map(({ group, key }) =>
+        sharedId(group.name, object.metadata.namespace, key),
+      );
+    } catch {
+      // Its own reconcile says what is wrong with it, or with its kind. Until then it holds what it held.
+      return this.ids(object.metadata);
+    }
+  }
+
+  private set(object: KubeObject, ids: readonly string[]): readonly string[] {
+    const key = keyOf(object.metadata);
+    const before = this.ids(object.metadata);
+    for (const id of before) if (!ids.includes(id)) this.drop(id, key);
+    for (const id of ids) {
+      const objects = this.objectsById.get(id) ?? new Map<string, ObjectRef>();
+      this.objectsById.set(id, objects.set(key, refOf(object)));
+    }
+    if (ids.length === 0) this.idsByObject.delete(key);
+    else this.idsByObject.set(key, ids);
+    return [...new Set([...before, ...ids])];
+  }
+
+  private drop(id: string, key: string): void {
+    const objects = this.objectsById.get(id);
+    objects?.delete(key);
+    if (objects?.size === 0) this.objectsById.delete(id);
+  }
+}
+
+function keyOf({ namespace, name }: ObjectRef): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** How the children of one shared key stand, for the objects that share them. */
+export type SharedState =
+  | { readonly state: 'applied' }
+  /** Not applied: what the objects that share them show in `Ready`. */
+  | {
+      readonly state: 'failed';
+      readonly verdict: Verdict;
+      /** ServiceAccounts of the key that do not exist or are somebody else's: nothing may run under them. @default none */
+      readonly missingAccounts?: readonly string[];
+    };
+
+/** The states of shared keys, by {@link sharedId}. Undefined before the first reconcile of a key. */
+export interface SharedStates {
+  get(id: string): SharedState | undefined;
+}
+
+/** One string for a shared key: group, namespace and key. */
+export function sharedId(group: string, namespace: string | undefined, key: string): string {
+  return `${group}/${namespace ?? ''}/${key}`;
+}

@@ -1,0 +1,116 @@
+import { ConversionError } from '../../constructs/kube/errors';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { groupOf } from '../../constructs/kube/resource-type';
+import { describeObject } from '../../constructs/kind/validate';
+import { convertObject } from '../../constructs/kind/conversion';
+
+/** The API version and kind of a review, in both directions. Source: "Webhook conversion" of the documentation of CRD versions. */
+export const REVIEW = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' } as const;
+
+/** What the API server asks. */
+export interface ReviewRequest {
+  readonly uid: string;
+  readonly desiredAPIVersion: string;
+  readonly objects: readonly KubeObject[];
+}
+
+/** The body of an answer: every object in the order of the request, or why there is none. */
+export interface ReviewAnswer {
+  readonly apiVersion: typeof REVIEW.apiVersion;
+  readonly kind: typeof REVIEW.kind;
+  readonly response: {
+    readonly uid: string;
+    readonly result: { readonly status: 'Success' } | { readonly status: 'Failed'; readonly message: string };
+    readonly convertedObjects?: readonly KubeObject[];
+  };
+}
+
+/** An answer, and what the operator itself has to know of it. */
+export interface Reviewed {
+  readonly answer: ReviewAnswer;
+  /** The kind of the first object, if it is known. */
+  readonly kind: AnyKind | undefined;
+  /** An error of ours, not of the object. */
+  readonly bug?: unknown;
+}
+
+/**
+ * What is asked, out of the body of a request.
+ *
+ * @returns a sentence saying what is wrong when it is no review: then there is no `uid` to answer to
+ */
+export function reviewRequestOf(body: unknown): ReviewRequest | string {
+  const expected = `a ${REVIEW.kind} of ${REVIEW.apiVersion}`;
+  if (!isObject(body) || body.apiVersion !== REVIEW.apiVersion || body.kind !== REVIEW.kind) {
+    return `${expected} is expected`;
+  }
+  const { request } = body;
+  if (!isObject(request)) return `${expected} must have a request`;
+  const { uid, desiredAPIVersion, objects } = request;
+  if (typeof uid !== 'string' || uid === '') return 'request.uid must be a string';
+  if (typeof desiredAPIVersion !== 'string') return 'request.desiredAPIVersion must be a string';
+  if (!Array.isArray(objects)) return 'request.objects must be a list';
+  const bad = objects.findIndex((object) => !isKubeObject(object));
+  if (bad !== -1) return `request.objects[${bad}] must be an object with apiVersion, kind and metadata`;
+  return { uid, desiredAPIVersion, objects: objects as KubeObject[] };
+}
+
+/**
+ * Answers a review: all objects converted, or none and the reason, which names the object and its field.
+ *
+ * Guarantees: never throws, whatever the objects hold and the kinds' own functions do.
+ */
+export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): Reviewed {
+  const kind = objects[0] && findKind(kinds, objects[0]);
+  const converted: KubeObject[] = [];
+  for (const object of objects) {
+    try {
+      converted.push(convertObject(kindOf(kinds, object, desiredAPIVersion), object, desiredAPIVersion));
+    } catch (error) {
+      return refusal(uid, kind, error, object, desiredAPIVersion);
+    }
+  }
+  const response = { uid, result: { status: 'Success' as const }, convertedObjects: converted };
+  return { kind, answer: { ...REVIEW, response } };
+}
+
+function refusal(
+  uid: string,
+  kind: AnyKind | undefined,
+  error: unknown,
+  object: KubeObject,
+  desired: string,
+): Reviewed {
+  const isExpected = error instanceof ConversionError;
+  const message = isExpected
+    ? error.message
+    : `${describeObject(object)} cannot be converted to ${desired}: an error of the operator's own; see its log`;
+  const answer: ReviewAnswer = { ...REVIEW, response: { uid, result: { status: 'Failed', message } } };
+  return { kind, answer, ...(isExpected ? {} : { bug: error }) };
+}
+
+function findKind(kinds: readonly AnyKind[], object: KubeObject): AnyKind | undefined {
+  const group = groupOf(object);
+  return kinds.find((kind) => kind.group === group && kind.kind === object.kind);
+}
+
+function kindOf(kinds: readonly AnyKind[], object: KubeObject, desired: string): AnyKind {
+  const found = findKind(kinds, object);
+  if (found !== undefined) return found;
+  const message = `this operator does not run the kind ${object.kind} of ${groupOf(object)}, or it has one version only`;
+  throw new ConversionError(describeObject(object), desired, [{ path: 'kind', message }]);
+}
+
+function isKubeObject(value: unknown): value is KubeObject {
+  return (
+    isObject(value) &&
+    typeof value.apiVersion === 'string' &&
+    typeof value.kind === 'string' &&
+    isObject(value.metadata)
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

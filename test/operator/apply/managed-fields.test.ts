@@ -1,0 +1,117 @@
+import {
+  managedFieldsOf,
+  owns,
+  updateMovedToApply,
+  type ManagedFieldsEntry,
+} from '../../../operator/apply/managed-fields';
+
+const REPLICAS = ['spec', 'replicas'];
+
+/** As a server writes them for a Deployment that was created by POST, applied by kubectl, scaled, and reported upon. */
+const created: ManagedFieldsEntry = {
+  manager: 'kindred',
+  operation: 'Update',
+  apiVersion: 'apps/v1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1: {
+    'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
+    'f:spec': {
+      'f:replicas': {},
+      'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"c"}': { '.': {}, 'f:image': {}, 'f:name': {} } } } },
+    },
+  },
+};
+const applied: ManagedFieldsEntry = {
+  manager: 'kindred',
+  operation: 'Apply',
+  apiVersion: 'apps/v1',
+  time: '2026-01-02T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1: {
+    'f:metadata': { 'f:labels': { 'f:extra': {} } },
+    'f:spec': {
+      'f:template': {
+        'f:spec': { 'f:containers': { 'k:{"name":"c"}': { 'f:image': {} }, 'k:{"name":"d"}': { '.': {} } } },
+      },
+    },
+  },
+};
+const scaled: ManagedFieldsEntry = {
+  manager: 'kindred',
+  operation: 'Update',
+  subresource: 'scale',
+  fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+};
+const status: ManagedFieldsEntry = {
+  manager: 'kindred',
+  operation: 'Apply',
+  subresource: 'status',
+  fieldsV1: { 'f:status': { 'f:x': {} } },
+};
+const others: ManagedFieldsEntry = {
+  manager: 'kubectl',
+  operation: 'Update',
+  fieldsV1: { 'f:spec': { 'f:paused': {} } },
+};
+
+describe('updateMovedToApply', () => {
+  it('turns the Update entry into an Apply entry and leaves the others, subresources too', () => {
+    const moved = { ...created, operation: 'Apply' };
+    expect(updateMovedToApply([others, created, scaled, status], 'kindred')).toEqual([moved, others, scaled, status]);
+  });
+
+  it('unites it with an Apply entry that stands already', () => {
+    const moved = updateMovedToApply([applied, created], 'kindred') ?? [];
+    expect(moved).toHaveLength(1);
+    expect(moved[0]?.fieldsV1).toEqual({
+      'f:metadata': { 'f:labels': { '.': {}, 'f:app': {}, 'f:extra': {} } },
+      'f:spec': {
+        'f:replicas': {},
+        'f:template': {
+          'f:spec': {
+            'f:containers': {
+              'k:{"name":"c"}': { '.': {}, 'f:image': {}, 'f:name': {} },
+              'k:{"name":"d"}': { '.': {} },
+            },
+          },
+        },
+      },
+    });
+  });
+
+  it('has nothing to do without an Update entry of the manager itself', () => {
+    expect(updateMovedToApply([], 'kindred')).toBeUndefined();
+    expect(updateMovedToApply([applied, scaled, status, others], 'kindred')).toBeUndefined();
+    expect(updateMovedToApply([created], 'kindred-seed')).toBeUndefined();
+  });
+
+  it('changes nothing that it was given', () => {
+    const before = JSON.stringify([applied, created]);
+    updateMovedToApply([applied, created], 'kindred');
+    expect(JSON.stringify([applied, created])).toBe(before);
+  });
+});
+
+describe('owns', () => {
+  it.each<[string, readonly ManagedFieldsEntry[], string, readonly string[], boolean]>([
+    ['by update', [created], 'kindred', REPLICAS, true],
+    ['by apply', [{ ...created, operation: 'Apply' }], 'kindred', REPLICAS, true],
+    ['what is above it', [created], 'kindred', ['spec'], true],
+    ['nothing below it', [created], 'kindred', ['spec', 'replicas', 'x'], false],
+    ['not by a subresource', [scaled], 'kindred', REPLICAS, false],
+    ['not what another owns', [created], 'kindred-seed', REPLICAS, false],
+    ['not what it does not name', [applied, others], 'kindred', REPLICAS, false],
+    ['not without any fields', [{ manager: 'kindred', operation: 'Apply' }], 'kindred', REPLICAS, false],
+  ])('%s', (_, entries, manager, path, expected) => {
+    expect(owns(entries, manager, path)).toBe(expected);
+  });
+});
+
+test('managedFieldsOf an object that has none is empty', () => {
+  const object = { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } };
+  expect(managedFieldsOf(object)).toEqual([]);
+  expect(managedFieldsOf({ ...object, metadata: { ...object.metadata, managedFields: [created] } as never })).toEqual([
+    created,
+  ]);
+});

@@ -1,0 +1,60 @@
+import { factsOf, metadataOnly, projectMetadata } from '../../../operator/informer/projection';
+
+const OBJECT = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name: 'a',
+    namespace: 'b',
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', kept: 'yes' },
+    managedFields: [{ manager: 'kindred', operation: 'Update', time: 't' }],
+  },
+  data: { a: '1' },
+};
+
+test('drops what only field managers and kubectl need, and leaves the object given alone', () => {
+  const before = structuredClone(OBJECT);
+  expect(projectMetadata(OBJECT)).toEqual({
+    object: {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a', namespace: 'b', annotations: { kept: 'yes' } },
+      data: { a: '1' },
+    },
+    facts: { createdByUpdate: true, updateAt: 0 },
+  });
+  expect(OBJECT).toEqual(before);
+});
+
+test('keeps metadata only', () => {
+  expect(metadataOnly(OBJECT).object).toEqual({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'b', annotations: { kept: 'yes' } },
+  });
+});
+
+test.each([
+  ['our create', { manager: 'kindred', operation: 'Update' }, true],
+  ['our create, with an empty subresource', { manager: 'kindred', operation: 'Update', subresource: '' }, true],
+  ['our apply', { manager: 'kindred', operation: 'Apply' }, false],
+  ['our status', { manager: 'kindred', operation: 'Update', subresource: 'status' }, false],
+  ["somebody else's update", { manager: 'kubectl-edit', operation: 'Update' }, false],
+])('createdByUpdate after %s', (_name, entry, expected) => {
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields: [entry] } };
+  expect(projectMetadata(object).facts.createdByUpdate).toBe(expected);
+});
+
+test.each([
+  ['among those of others', [{ manager: 'kubectl', operation: 'Apply' }, ours('Update')], 1],
+  ['beside our status', [ours('Update'), { ...ours('Update'), subresource: 'status' }], 0],
+  ['beside what we have applied already', [ours('Apply'), ours('Update')], undefined],
+  ['of two versions', [ours('Update'), { ...ours('Update'), apiVersion: 'v2' }], undefined],
+])('the place of the entry %s', (_where, managedFields, updateAt) => {
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
+  expect(factsOf(object)).toEqual({ createdByUpdate: true, ...(updateAt === undefined ? {} : { updateAt }) });
+});
+
+function ours(operation: string): object {
+  return { manager: 'kindred', operation };
+}

@@ -1,0 +1,143 @@
+import * as fc from 'fast-check';
+import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { ObjectCache } from '../../../operator/informer/object-cache';
+import { RenderedShapes } from '../../../operator/informer/projection';
+import { firstDifference } from '../../../operator/apply/diff';
+
+const HASH = 'abc';
+
+function child(body: object, hash = HASH): KubeObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop', annotations: { [HASH_ANNOTATION]: hash } },
+    ...body,
+  };
+}
+
+describe('what is kept of a child', () => {
+  const rendered = child({
+    spec: { template: { spec: { containers: [{ name: 'a', image: 'b', ports: [{ containerPort: 80 }] }] } } },
+  });
+  const live = child({
+    spec: {
+      replicas: 3,
+      progressDeadlineSeconds: 600,
+      minReadySeconds: 1,
+      template: {
+        spec: {
+          dnsPolicy: 'ClusterFirst',
+          containers: [
+            { name: 'a', image: 'b', imagePullPolicy: 'Always', ports: [{ containerPort: 80, protocol: 'UDP' }] },
+            { name: 'injected', image: 'c', tty: true },
+          ],
+        },
+      },
+    },
+    status: { readyReplicas: 2 },
+  });
+
+  test('is what is rendered, what its state is judged by, the status, and the keys of lists', () => {
+    const shapes = new RenderedShapes();
+    expect(shapes.remember(HASH, rendered)).toBe(true);
+    expect(shapes.prune(live)).toEqual(
+      child({
+        spec: {
+          replicas: 3,
+          progressDeadlineSeconds: 600,
+          template: {
+            spec: {
+              containers: [
+                { name: 'a', image: 'b', ports: [{ containerPort: 80, protocol: 'UDP' }] },
+                { name: 'injected', image: 'c' },
+              ],
+            },
+          },
+        },
+        status: { readyReplicas: 2 },
+      }),
+    );
+  });
+
+  test('is everything while its shape is not known', () => {
+    const shapes = new RenderedShapes();
+    expect(shapes.prune(live)).toBe(live);
+    shapes.remember('another', rendered);
+    expect(shapes.prune(live)).toBe(live);
+    shapes.remember(HASH, rendered);
+    shapes.forget(HASH);
+    expect(shapes.prune(live)).toBe(live);
+    expect(shapes.size).toBe(1);
+  });
+
+  test('is learnt once', () => {
+    const shapes = new RenderedShapes();
+    shapes.remember(HASH, rendered);
+    expect(shapes.remember(HASH, rendered)).toBe(false);
+  });
+});
+
+test('a comparison with what is kept finds what one with the whole finds', () => {
+  // A comparison reads `__proto__` as JavaScript does; no field of the API is called that.
+  const value = fc.jsonValue({ maxDepth: 4 }).filter((json) => !JSON.stringify(json).includes('__proto__'));
+  const name = fc.string().filter((text) => text !== '__proto__');
+  fc.assert(
+    fc.property(fc.dictionary(name, value), fc.dictionary(name, value), (rendered, live) => {
+      const shapes = new RenderedShapes();
+      const applied = child({ spec: rendered });
+      const whole = child({ spec: { ...rendered, ...live } });
+      shapes.remember(HASH, applied);
+      expect(firstDifference(applied, shapes.prune(whole))).toBe(firstDifference(applied, whole));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+describe('what the events of a cache take along', () => {
+  const old = child({ spec: { replicas: 1 } }, 'old');
+  const fresh = child({ spec: { replicas: 2 } }, 'fresh');
+  let shapes: RenderedShapes;
+  let cache: ObjectCache;
+
+  beforeEach(() => {
+    shapes = new RenderedShapes();
+    cache = new ObjectCache({ apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' });
+    cache.onChange((event) => shapes.follow(event));
+    for (const [hash, { spec }] of [['old', old] as const, ['fresh', fresh] as const])
+      shapes.remember(hash, child({ spec }, hash));
+    cache.applyChange(at(old, '1'));
+  });
+
+  const at = (object: KubeObject, resourceVersion: string, uid = 'u'): KubeObject => ({
+    ...object,
+    metadata: { ...object.metadata, uid, resourceVersion },
+  });
+
+  test('is the former hash of a child whose write took effect though its answer was lost', () => {
+    cache.applyChange(at(fresh, '2'));
+    expect(shapes.size).toBe(1);
+    expect(shapes.remember('fresh', fresh)).toBe(false);
+  });
+
+  test('is nothing while the hash stays', () => {
+    cache.applyChange(at({ ...old, status: { replicas: 1 } }, '2'));
+    expect(shapes.size).toBe(2);
+  });
+
+  test('is both hashes of a child that was deleted after a change that was never told', () => {
+    cache.applyDeletion(at(fresh, '3'));
+    expect(shapes.size).toBe(0);
+  });
+
+  test('is that of a child that a list shows no more, though a write to it is under way', async () => {
+    await cache
+      .trackWrite(old.metadata, () => {
+        cache.replace([], '5');
+        return Promise.reject(new Error('lost'));
+      })
+      .catch(() => undefined);
+    expect(shapes.size).toBe(1);
+    expect(shapes.remember('fresh', fresh)).toBe(false);
+  });
+});

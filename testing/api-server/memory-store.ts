@@ -1,0 +1,270 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
+import type { DeleteOptions, ObjectRef } from '../../operator/client/api-client';
+import type { ObjectCache } from '../../operator/informer/object-cache';
+import { entriesOf, updated, withEntries, type Writer } from './managed-fields';
+import { conflict, notFound, refusalOf, wireCopy } from './requests';
+
+interface Stored {
+  readonly type: ResourceType;
+  readonly object: KubeObject;
+}
+
+/** An object with the parts that the store tells apart. */
+export type Body = KubeObject & { readonly status?: unknown; readonly spec?: unknown };
+
+/** When the watches tell of a change: after the answer to the request, before it, or when the test says so. */
+type Delivery = 'after' | 'before' | 'held';
+
+type Propagation = NonNullable<DeleteOptions['propagation']>;
+
+/** The objects of a cluster with what the server keeps of them, what its controllers and people do to them, and its garbage collector. */
+export class MemoryStore {
+  delivery: Delivery = 'after';
+  /** What admission makes of an object before it is stored. It may change the object. */
+  admit: (object: KubeObject) => void = () => undefined;
+  private readonly store = new Map<string, Stored>();
+  private readonly caches = new Map<string, ObjectCache>();
+  private undelivered: (() => void)[] = [];
+  private revision = 100;
+  private uids = 0;
+
+  /** From now on the cache follows what happens, as behind a watch. */
+  feed(cache: ObjectCache): void {
+    this.caches.set(typeKey(cache.type), cache);
+    const entries = this.all(cache.type).map((object) => cache.project(wireCopy(object)));
+    cache.replace(entries, this.version);
+  }
+
+  /** Tells the caches of all that happened. */
+  deliver(): void {
+    for (const tell of this.undelivered.splice(0)) tell();
+  }
+
+  /** What stands, without asking. */
+  peek(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
+    return this.at(type, ref);
+  }
+
+  /** All that stands of a type, without asking. */
+  all(type: ResourceType): readonly KubeObject[] {
+    return [...this.store.values()]
+      .filter((stored) => typeKey(stored.type) === typeKey(type))
+      .map(({ object }) => object);
+  }
+
+  /** The version of the last change. */
+  get version(): string {
+    return String(this.revision);
+  }
+
+  /** A controller's write to the status. */
+  setStatus(type: ResourceType, ref: ObjectRef, status: object): void {
+    const live = this.must(type, ref);
+    const writer: Writer = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'status' };
+    this.commit(type, live, updated(live, { ...live, status }, writer));
+  }
+
+  /** An autoscaler's write to the scale subresource. */
+  scale(type: ResourceType, ref: ObjectRef, replicas: number): void {
+    const live = this.must(type, ref);
+    const writer: Writer = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'scale' };
+    const spec = { ...(live.spec as object), replicas };
+    this.commit(type, live, updated(live, { ...live, spec }, writer));
+  }
+
+  /** Somebody's change to an object, by PUT, without a request. */
+  edit(
+    type: ResourceType,
+    ref: ObjectRef,
+    change: (object: KubeObject) => KubeObject,
+    manager = 'kubectl',
+  ): KubeObject {
+    return this.replace(type, ref, change(wireCopy(this.must(type, ref))), { manager, operation: 'Update' });
+  }
+
+  /** Somebody's deletion, without a request. */
+  remove(type: ResourceType, ref: ObjectRef, propagation: Propagation = 'Background'): void {
+    this.end(type, this.must(type, ref), propagation);
+  }
+
+  /** The garbage collector, until it finds nothing more to do. */
+  collect(): void {
+    for (let again = true; again;) {
+      again = [...this.store.values()].some(
+        ({ type, object }) => this.store.has(addressOf(type, object.metadata)) && this.collectOne(type, object),
+      );
+    }
+  }
+
+  private collectOne(type: ResourceType, object: KubeObject): boolean {
+    const { uid, finalizers = [], deletionTimestamp, ownerReferences = [] } = object.metadata;
+    const dependents = [...this.store.values()].filter(({ object: other }) =>
+      owners(other).some((owner) => owner.uid === uid),
+    );
+    if (deletionTimestamp !== undefined && finalizers.includes('orphan')) {
+      for (const { type: of, object: other } of dependents) {
+        const left = owners(other).filter((owner) => owner.uid !== uid);
+        this.commit(of, other, { ...other, metadata: { ...other.metadata, ownerReferences: left } });
+      }
+      return this.dropFinalizer(type, object, 'orphan');
+    }
+    if (deletionTimestamp !== undefined && finalizers.includes('foregroundDeletion')) {
+      const waiting = dependents.filter(({ object: other }) => other.metadata.deletionTimestamp === undefined);
+      for (const { type: of, object: other } of waiting) this.end(of, other, 'Foreground');
+      return waiting.length > 0 || (dependents.length === 0 && this.dropFinalizer(type, object, 'foregroundDeletion'));
+    }
+    const living = new Set([...this.store.values()].map(({ object: other }) => other.metadata.uid));
+    if (deletionTimestamp !== undefined || ownerReferences.length === 0) return false;
+    if (ownerReferences.some((owner) => living.has(owner.uid))) return false;
+    this.end(type, object, 'Background');
+    return true;
+  }
+
+  private dropFinalizer(type: ResourceType, object: KubeObject, name: string): boolean {
+    const finalizers = object.metadata.finalizers?.filter((other) => other !== name);
+    this.commit(type, object, { ...object, metadata: { ...object.metadata, finalizers } });
+    return true;
+  }
+
+  protected insert(type: ResourceType, body: Body, writer: Writer): KubeObject {
+    const said: Body = { ...wireCopy(body), status: undefined };
+    Reflect.deleteProperty(said, 'status');
+    const object: KubeObject = {
+      ...said,
+      metadata: {
+        ...said.metadata,
+        uid: `uid-${String(++this.uids)}`,
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        ...(said.spec === undefined ? {} : { generation: 1 }),
+      },
+    };
+    return this.commit(type, undefined, updated(undefined, object, writer));
+  }
+
+  protected replace(type: ResourceType, ref: ObjectRef, body: Body, writer: Writer): KubeObject {
+    const live: Body = this.must(type, ref);
+    const { resourceVersion, uid } = body.metadata;
+    if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion) {
+      throw conflict('the object has been modified; please apply your changes to the latest version and try again');
+    }
+    if (uid !== undefined && uid !== live.metadata.uid)
+      throw refusalOf(422, 'Invalid', 'metadata.uid: Invalid value: field is immutable');
+    const status = writer.subresource === 'status' ? body.status : live.status;
+    const next = {
+      ...body,
+      metadata: { ...live.metadata, ...body.metadata },
+      ...(status === undefined ? {} : { status }),
+    };
+    return this.commit(type, live, updated(live, next, writer));
+  }
+
+  protected end(type: ResourceType, live: KubeObject, propagation: Propagation): void {
+    const { metadata } = live;
+    const gc = { Background: [], Foreground: ['foregroundDeletion'], Orphan: ['orphan'] }[propagation];
+    const finalizers = [...new Set([...(metadata.finalizers ?? []), ...gc])];
+    const deletionTimestamp = metadata.deletionTimestamp ?? '2026-01-02T00:00:00Z';
+    this.commit(type, live, { ...live, metadata: { ...metadata, deletionTimestamp, finalizers } });
+  }
+
+  protected commit(type: ResourceType, before: Body | undefined, after: Body): KubeObject {
+    const next = wireCopy(after);
+    setDefaults(next);
+    this.admit(next);
+    if (
+      before !== undefined &&
+      isDeepStrictEqual(withEntries(next, entriesOf(before)), before) &&
+      sameEntries(next, before)
+    ) {
+      return before;
+    }
+    const bump = before !== undefined && !isDeepStrictEqual(before.spec, next.spec) ? 1 : 0;
+    const generation = next.metadata.generation;
+    const object = {
+      ...next,
+      metadata: {
+        ...next.metadata,
+        resourceVersion: String(++this.revision),
+        ...(generation === undefined ? {} : { generation: (before?.metadata.generation ?? 1) + bump }),
+      },
+    };
+    const { deletionTimestamp, finalizers = [] } = object.metadata;
+    const gone = deletionTimestamp !== undefined && finalizers.length === 0;
+    const address = addressOf(type, object.metadata);
+    if (gone) this.store.delete(address);
+    else this.store.set(address, { type, object });
+    this.tell(type, object, gone);
+    return object;
+  }
+
+  private tell(type: ResourceType, object: KubeObject, gone: boolean): void {
+    const copy = wireCopy(object);
+    this.undelivered.push(() => {
+      const cache = this.caches.get(typeKey(type));
+      if (gone) cache?.applyDeletion(copy);
+      else cache?.applyChange(copy);
+    });
+    if (this.delivery === 'before') this.deliver();
+    else if (this.delivery === 'after') setImmediate(() => this.delivery === 'after' && this.deliver());
+  }
+
+  protected at(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
+    return this.store.get(addressOf(type, ref))?.object;
+  }
+
+  protected must(type: ResourceType, ref: ObjectRef): KubeObject {
+    const live = this.at(type, ref);
+    if (live === undefined) throw notFound(type, ref);
+    return live;
+  }
+}
+
+function addressOf(type: ResourceType, { namespace, name }: ObjectRef): string {
+  return `${typeKey(type)}/${namespace ?? ''}/${name}`;
+}
+
+function owners(object: KubeObject): readonly OwnerReference[] {
+  return object.metadata.ownerReferences ?? [];
+}
+
+function sameEntries(a: KubeObject, b: KubeObject): boolean {
+  const plain = (object: KubeObject): unknown => [...entriesOf(object)].map((entry) => JSON.stringify(entry)).sort();
+  return isDeepStrictEqual(plain(a), plain(b));
+}
+
+interface Container {
+  imagePullPolicy?: string;
+  ports?: { protocol?: string }[];
+}
+
+interface WithPods {
+  spec: {
+    replicas?: number;
+    strategy?: object;
+    template: { spec: { restartPolicy?: string; containers: Container[]; initContainers?: Container[] } };
+  };
+}
+
+interface ServiceLike {
+  spec: { type?: string; clusterIP?: string; ports?: { protocol?: string }[] };
+}
+
+/** Fills in what the API server fills in, as far as it matters to who writes. Changes the object. */
+function setDefaults(object: KubeObject): void {
+  if (object.kind === 'Deployment') {
+    const { spec } = object as unknown as WithPods;
+    spec.replicas ??= 1;
+    spec.strategy ??= { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } };
+    spec.template.spec.restartPolicy ??= 'Always';
+    for (const container of [...spec.template.spec.containers, ...(spec.template.spec.initContainers ?? [])]) {
+      container.imagePullPolicy ??= 'IfNotPresent';
+      for (const port of container.ports ?? []) port.protocol ??= 'TCP';
+    }
+  } else if (object.kind === 'Service') {
+    const { spec } = object as unknown as ServiceLike;
+    spec.type ??= 'ClusterIP';
+    spec.clusterIP ??= '10.0.0.1';
+    for (const port of spec.ports ?? []) port.protocol ??= 'TCP';
+  }
+}

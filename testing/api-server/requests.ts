@@ -1,0 +1,38 @@
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import type { ObjectRef } from '../../operator/client/api-client';
+import { ApiError, type ApiStatus } from '../../operator/client/errors';
+
+/** One request as the server saw it. */
+export interface MemoryRequest {
+  readonly verb: 'GET' | 'LIST' | 'POST' | 'PUT' | 'APPLY' | 'PATCH' | 'DELETE';
+  readonly type: ResourceType;
+  readonly ref: ObjectRef;
+  readonly body?: unknown;
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+/** A request in one line: `APPLY Deployment web (kindred)`, `APPLY HelloApp web/status (kindred)`. */
+export function line({ verb, type, ref, options = {} }: MemoryRequest): string {
+  const { subresource, fieldManager, propagation } = options as Record<string, string | undefined>;
+  const by = fieldManager ?? propagation;
+  const part = subresource === undefined ? '' : `/${subresource}`;
+  return `${verb} ${type.kind} ${ref.name}${part}${by === undefined ? '' : ` (${by})`}`;
+}
+
+/** An answer that refuses. */
+export function refusalOf(code: number, reason: string, message: string, causes: ApiStatus['causes'] = []): ApiError {
+  return new ApiError({ code, reason, message, causes }, 'a request to the memory');
+}
+
+export function conflict(message: string): ApiError {
+  return refusalOf(409, 'Conflict', `Operation cannot be fulfilled: ${message}`);
+}
+
+export function notFound(type: ResourceType, { name }: ObjectRef): ApiError {
+  return refusalOf(404, 'NotFound', `${type.plural} "${name}" not found`);
+}
+
+/** A copy as a value makes the way over the wire: undefined fields are lost, and nothing is shared with the original. */
+export function wireCopy<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}

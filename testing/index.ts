@@ -1,0 +1,11 @@
+/** What end-to-end tests of the operator are made of; it knows no control plane, so that any will do. */
+export { adminClient } from './admin-client';
+export { operatorBundle } from './operator-process';
+export { expectedChildren, expectedShared } from './expected-children';
+export type { ExpectedChild } from './expected-children';
+export type { LogLine, LogLines } from './operator-process';
+export { Metrics } from './metrics';
+export { OperatorAudit } from './operator-audit';
+export type { AuditedRequest, GrantedRule } from './operator-audit';
+export { OperatorProcess } from './operator-process';
+export type { HealthAnswer, OperatorExit, OperatorProcessOptions } from './operator-process';
