@@ -3,7 +3,7 @@ import { UsageError, parseArguments, usage, type OperatorArguments } from './arg
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
 import { runOperator } from './manager';
-import { needsProvisioner, provisionerEffects } from './src/provisioner/provisioner';
+import { needsProvisioner, provisionerEffects } from '../provisioner/provisioner';
 import { StartupError, VERSION, installShutdown, setEngineFlags } from './process/lifecycle';
 import { createLogger } from './process/logger';
 import { OperatorMetrics } from './metrics/operator-metrics';

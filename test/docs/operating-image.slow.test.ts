@@ -61,10 +61,7 @@ describe('the commands that build the images', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it('are there for both', () => {
-    expect(commands.map(({ dockerfile }) => dockerfile)).toEqual([
-      'operator/Dockerfile',
-      'operator/provisioner.Dockerfile',
-    ]);
+    expect(commands.map(({ dockerfile }) => dockerfile)).toEqual(['operator/Dockerfile', 'provisioner/Dockerfile']);
   });
 
   it.each(commands)('have what $dockerfile copies in their context, which is what the build makes', (command) => {
@@ -88,9 +85,7 @@ describe('the commands that build the images', () => {
   });
 
   it('download nothing by http', () => {
-    const downloads = fileOf('operator/provisioner.Dockerfile').flatMap(
-      ({ rest }) => rest.match(/curl .*?https?:\S+/g) ?? [],
-    );
+    const downloads = fileOf('provisioner/Dockerfile').flatMap(({ rest }) => rest.match(/curl .*?https?:\S+/g) ?? []);
     expect(downloads).toHaveLength(1);
     for (const download of downloads) expect(download).toMatch(/--proto =https --proto-redir =https .*https:/);
   });

@@ -13,14 +13,10 @@ import {
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
 import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';
-import {
-  carryOut,
-  SshTransport,
-  type CarriedOut,
-  type TaskEvent,
-  type TaskRecord,
-  type Transport,
-} from '../../../operator/src/tasks';
+import { carryOut, type CarriedOut, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
+import { SshTransport } from '../../../provisioner/ssh/ssh-transport';
+import type { TaskRecord } from '../../../provisioner/tasks/task-record';
+import type { Transport } from '../../../provisioner/tasks/transport';
 import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
 
 const schemas = { rke2: rke2Options, k3s: k3sOptions };

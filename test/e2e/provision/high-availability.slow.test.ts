@@ -1,5 +1,5 @@
 import { kubectl } from '../../../local/testing';
-import { MachineError, type Transport } from '../../../operator/src/tasks';
+import { MachineError, type Transport } from '../../../provisioner/tasks/transport';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
 import { temporaryFolder } from '../../support/temporary-folder';

@@ -1,7 +1,7 @@
 import { kubectl } from '../../../local/testing';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
-import type { CarriedOut } from '../../../operator/src/tasks';
+import type { CarriedOut } from '../../../provisioner/tasks/execute-plan';
 import { TestCluster, type Wanted } from './cluster';
 import { InterruptingTransport } from './interrupting-transport';
 import { describeOnHosts } from './on-hosts';

@@ -1,5 +1,10 @@
 import { waitFor } from '../../../local/testing';
-import { MachineError, type Transport, type TransportRequest, type TransportResult } from '../../../operator/src/tasks';
+import {
+  MachineError,
+  type Transport,
+  type TransportRequest,
+  type TransportResult,
+} from '../../../provisioner/tasks/transport';
 import type { Hosts, TestHost } from '../../support/hosts';
 
 /** How a run is disturbed. */

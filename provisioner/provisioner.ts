@@ -1,0 +1,76 @@
+import type { AnyKind } from '../constructs/kind/kind';
+import { Cluster } from '../constructs/kinds/cluster';
+import type { ApiClient } from '../operator/client/api-client';
+import { noStore } from '../operator/effects/effect-state';
+import type { PlanRunner } from '../operator/effects/plan-runner';
+import { SecretStore } from '../operator/effects/secret-store';
+import type { EffectOptions } from '../operator/effects/effect-options';
+import { systemClock } from '../operator/process/clock';
+import type { Logger } from '../operator/process/logger';
+import { clusterRemove, clusterUp, isRetained, type ClusterPlanOptions } from './cluster/cluster-plans';
+import { probeKubeconfig } from './cluster/kubeconfig-probe';
+import { kubeconfigName, secretRefusal } from './cluster/secrets';
+
+/** How a provisioner is set up. */
+export interface ProvisionerOptions {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  /** Namespace of the Secrets with state and kubeconfigs. It is read too. */
+  readonly namespace: string;
+  /** Further namespaces whose Secrets specs may name. @default none */
+  readonly secretNamespaces?: readonly string[];
+  /** Directory whose files specs may name. @default none */
+  readonly configDir?: string | undefined;
+  /** How many clusters are worked on at once. @default 4 */
+  readonly runs?: number;
+  /** How long the steps under way may take to end after a stop, in seconds. @default 3600 */
+  readonly drainSeconds?: number;
+  /** Trust the first host key of machines whose spec gives none, and hold them to it. @default true */
+  readonly trustOnFirstUse?: boolean;
+  /** Folder for key files while a script runs. @default the system's temporary folder */
+  readonly keyDir?: string | undefined;
+}
+
+/** What carries out the effects of Cluster and Kubeconfig. */
+export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
+  const { client, logger, namespace, secretNamespaces = [], configDir, keyDir } = options;
+  const cluster: ClusterPlanOptions = {
+    ...{ client, namespace, trustOnFirstUse: options.trustOnFirstUse ?? true },
+    ...(keyDir === undefined ? {} : { folder: keyDir }),
+    ...(configDir === undefined ? {} : { configDir }),
+    onWarning: (message) => logger.warn(message),
+  };
+  const up: PlanRunner = (run) => clusterUp(run, cluster);
+  const remove: PlanRunner = (run) => clusterRemove(run, cluster);
+  const distributions = ['rke', 'rke2', 'k3s'];
+  return {
+    plans: {
+      ...Object.fromEntries(
+        distributions.flatMap((name) => [[`${name}.up`, up] as const, [`${name}.remove`, remove] as const]),
+      ),
+      'kubeconfig.probe': (run) => probeKubeconfig(run, { nowMs: () => systemClock.wallMs() }),
+    },
+    limit: options.runs ?? 4,
+    reads: {
+      namespaces: [...new Set([namespace, ...secretNamespaces])],
+      refusal: secretRefusal,
+      ...(configDir === undefined ? {} : { directory: configDir }),
+    },
+    storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noStore),
+    drainMs: (options.drainSeconds ?? 3600) * 1000,
+  };
+}
+
+function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretStore {
+  return new SecretStore({
+    ...{ client, namespace, retain: isRetained, kind: Cluster },
+    onWarning: (message) => logger.warn(message),
+    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    besides: (owner) => [kubeconfigName(owner)],
+  });
+}
+
+/** Kinds whose effects a provisioner carries out. */
+export function needsProvisioner(kinds: readonly AnyKind[]): boolean {
+  return kinds.some(({ effects }) => effects.length > 0);
+}

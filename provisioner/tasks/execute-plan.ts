@@ -1,0 +1,342 @@
+import { outputText, parseAnswer, stdinText, type NamedValue } from '../../provision/task/script-io';
+import type { Answer, Machine, OutputRef, Task } from '../../provision/task/task';
+import {
+  TaskError,
+  TaskRecords,
+  recordable,
+  taskInput,
+  type TaskInput,
+  type TaskRecord,
+  type ValueLookup,
+} from './task-record';
+import { MachineError, type Transport } from './transport';
+
+/** What to carry out, and with what. */
+export interface CarryOutOptions {
+  /** Each task stands after those it comes after. Empty: everything is taken away. */
+  readonly plan: readonly Task[];
+  /** What `save` was last given. @default nothing was ever carried out */
+  readonly previous?: readonly TaskRecord[];
+  readonly transport: Transport;
+  readonly lookup: ValueLookup;
+  /**
+   * Makes the records durable. Called before a task is started and after it ended, one call at a time; no further task starts before it has
+   * resolved. What it throws ends the carrying out: no further task starts, and it is called for each one under way when that ends.
+   */
+  readonly save: (records: readonly TaskRecord[]) => Promise<void>;
+  /** How many tasks run at once, at most. @default 4 */
+  readonly concurrency?: number;
+  /** Ends the carrying out: what is under way comes to its end, nothing else starts. */
+  readonly signal?: AbortSignal;
+  /** What each removal reads besides what its record names. @default nothing */
+  readonly removalValues?: readonly NamedValue[];
+  /**
+   * Whether a machine is gone for good. What would have to be removed there is forgotten instead, with an event `skipped`.
+   * @default none is
+   */
+  readonly isLost?: (machine: Machine) => boolean;
+  readonly onEvent?: (event: TaskEvent) => void;
+}
+
+/** What happens to one task; holds no secret. */
+export interface TaskEvent {
+  readonly task: Pick<Task, 'id' | 'description'>;
+  readonly action: 'apply' | 'remove';
+  readonly phase: 'started' | 'succeeded' | 'failed' | 'skipped';
+  /** Whether anything was done on the machine; once it succeeded. */
+  readonly changed?: boolean;
+  /** Why it failed, or what its script says. */
+  readonly message?: string;
+}
+
+/** How far it came. */
+export interface CarriedOut {
+  /** True when the machines are as the plan says. */
+  readonly complete: boolean;
+  /** Ids of the tasks whose script was run, in the order in which they ended. */
+  readonly ran: readonly string[];
+  /** Ids of those that did something on their machine. */
+  readonly changed: readonly string[];
+  /** More than one when tasks that ran at once failed. */
+  readonly errors: readonly TaskError[];
+  readonly records: readonly TaskRecord[];
+}
+
+/** What the steps of one carrying out share. */
+interface CarryOutContext extends CarryOutOptions {
+  readonly known: TaskRecords;
+  readonly ran: string[];
+  readonly changed: string[];
+}
+
+/**
+ * Carries out a plan as {@link Task} says: tasks that are new or whose script or stdin changed are applied, in the order of `after`; then those
+ * that the plan no longer has are removed, each before what it came after. Nothing changed = nothing run.
+ *
+ * Guarantees:
+ * - A task starts only when those it comes after have succeeded; after a failure nothing new starts.
+ * - A record is durable before its task starts, and its outputs are before the next one does, those of a run that failed too: whenever this is
+ *   cut short, the same call with the records last saved goes on from there.
+ *
+ * Assumptions: scripts can be repeated; only one process carries out the plans of a cluster at a time.
+ *
+ * @throws RangeError for a plan that is out of order; otherwise only what `save` throws
+ */
+export async function carryOut(options: CarryOutOptions): Promise<CarriedOut> {
+  const { plan, previous = [], concurrency = 4, signal } = options;
+  const known = new TaskRecords(previous);
+  const save = oneAtATime(() => options.save(known.list()));
+  const context: CarryOutContext = { ...options, save, known, ran: [], changed: [] };
+  requireOrder(plan);
+  const wanted = new Set(plan.map(({ id }) => id));
+  // What leaves the plan may be undone by any of its tasks: should it come back, it is not known to stand.
+  for (const { task, outputs } of known.list().filter(({ task: { id } }) => !wanted.has(id)))
+    known.set({ task, outputs });
+  const applying = await runInOrder({
+    steps: plan.map((task) => ({ id: task.id, after: task.after, run: () => applyTask(task, context) })),
+    concurrency,
+    signal,
+  });
+  const gone = known.list().filter(({ task }) => !wanted.has(task.id));
+  const removing = applying.complete
+    ? await runInOrder({ steps: removals(gone, context), concurrency, signal })
+    : { complete: false, errors: [] };
+  return {
+    complete: applying.complete && removing.complete,
+    ran: context.ran,
+    changed: context.changed,
+    errors: [...applying.errors, ...removing.errors],
+    records: known.list(),
+  };
+}
+
+/** Each of them after those that came after it. */
+function removals(gone: readonly TaskRecord[], context: CarryOutContext): Parameters<typeof runInOrder>[0]['steps'] {
+  return gone
+    .map((record) => ({
+      id: record.task.id,
+      after: gone.filter(({ task }) => task.after.includes(record.task.id)).map(({ task }) => task.id),
+      run: () => removeTask(record, context),
+    }))
+    .reverse();
+}
+
+function requireOrder(plan: readonly Task[]): void {
+  const seen = new Set<string>();
+  for (const { id, after } of plan) {
+    const missing = after.find((earlier) => !seen.has(earlier));
+    if (missing !== undefined)
+      throw new RangeError(`task ${id} comes after ${missing}, which does not stand before it`);
+    if (seen.has(id)) throw new RangeError(`two tasks have the id ${id}`);
+    seen.add(id);
+  }
+}
+
+/**
+ * Calls that come in the meantime wait for the one under way; each sees what stands when it starts. Each is attempted, but after a failure none
+ * resolves any more: what a script gave while another's records could not be saved is kept, and whoever waits to start a script starts none.
+ */
+function oneAtATime(act: () => Promise<void>): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  const afterFailure = async (failure: unknown): Promise<void> => {
+    await act();
+    throw failure;
+  };
+  return () => {
+    last = last.then(act, afterFailure);
+    return last;
+  };
+}
+
+/** Applies a task unless it stands as it should. @throws TaskError */
+async function applyTask(task: Task, context: CarryOutContext): Promise<void> {
+  const { known, save } = context;
+  const before = known.get(task.id);
+  const input = await inputOf(task, task.apply, context);
+  const outputs = before?.outputs ?? {};
+  if (before?.inputHash === input.hash && hasAll(task, outputs)) {
+    // Its way of being removed, its machine's host key and the like may be other than they were.
+    if (JSON.stringify(before.task) === JSON.stringify(recordable(task))) return;
+    known.set({ ...before, task: recordable(task) });
+    return save(known.list());
+  }
+  known.set({ task: recordable(task), outputs });
+  await save(known.list());
+  const answer = await reported(task, 'apply', context, () =>
+    runTask({ task, script: task.apply, stdin: input.stdin, transport: context.transport }),
+  );
+  const all = { ...outputs, ...declared(task, answer) };
+  const done = answer.ok && hasAll(task, all);
+  known.set({ task: recordable(task), outputs: all, ...(done && { inputHash: input.hash }) });
+  await save(known.list());
+  if (!answer.ok) throw refusalOf(task.id, answer);
+  if (!done)
+    throw new TaskError(task.id, 'NoAnswer', `its answer lacks one of its outputs: ${(task.outputs ?? []).join(', ')}`);
+}
+
+/** Looks up what a script reads. @throws TaskError when something cannot be had */
+async function inputOf(
+  { id, stdin = [] }: Pick<Task, 'id' | 'stdin'>,
+  script: string,
+  { lookup, known }: CarryOutContext,
+): Promise<TaskInput> {
+  try {
+    return await taskInput(script, stdin, lookup, (ref) => {
+      // Its own, from a run before: the first one has none.
+      if (ref.task === id && known.get(id)?.outputs[ref.name] === undefined) return '';
+      return outputOf(known, ref);
+    });
+  } catch (cause) {
+    throw new TaskError(id, 'ValueMissing', cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** Runs a script and tells about it: that it starts, and how it ended. An answer that says no is returned as well. */
+async function reported(
+  task: Omit<Task, 'apply'>,
+  action: TaskEvent['action'],
+  { onEvent, ran, changed }: CarryOutContext,
+  run: () => Promise<Answer>,
+): Promise<Answer> {
+  const tell = (phase: TaskEvent['phase'], more: Partial<TaskEvent> = {}): void =>
+    onEvent?.({ task: { id: task.id, description: task.description }, action, phase, ...more });
+  tell('started');
+  try {
+    const answer = await run();
+    if (answer.changed) changed.push(task.id);
+    const said = answer.message === undefined ? {} : { message: answer.message };
+    tell(answer.ok ? 'succeeded' : 'failed', { changed: answer.changed, ...said });
+    return answer;
+  } catch (error) {
+    tell('failed', { message: error instanceof Error ? error.message : String(error) });
+    throw error;
+  } finally {
+    ran.push(task.id);
+  }
+}
+
+/** What a machine gives besides is nobody's, and would only fill the state. */
+function declared({ outputs = [] }: Task, answer: Answer): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(answer.outputs ?? {}).filter(([name]) => outputs.includes(name)));
+}
+
+function hasAll({ outputs = [] }: Task, given: Readonly<Record<string, string>>): boolean {
+  return outputs.every((name) => given[name] !== undefined);
+}
+
+function outputOf(known: TaskRecords, { task, name }: OutputRef): string {
+  const record = known.get(task);
+  const text = record && outputText({ ok: true, changed: false, outputs: record.outputs }, name);
+  if (text === undefined) throw new RangeError(`the task ${task} has not given its output ${name} yet`);
+  return text;
+}
+
+/** Takes away what a task brought about, and forgets it. @throws TaskError */
+async function removeTask({ task }: TaskRecord, context: CarryOutContext): Promise<void> {
+  const { known, save, transport, removalValues = [], isLost, onEvent } = context;
+  const { remove } = task;
+  if (remove !== undefined && task.machine !== undefined && isLost?.(task.machine) === true) {
+    const { id, description } = task;
+    const message = `${task.machine.address} is gone for good, so nothing was removed there`;
+    onEvent?.({ task: { id, description }, action: 'remove', phase: 'skipped', message });
+  } else if (remove !== undefined) {
+    const reads = task.removeReadsStdin === false ? { id: task.id } : { id: task.id, stdin: task.stdin ?? [] };
+    const { stdin } = await inputOf(reads, remove, context);
+    const all = `${stdin}${stdinText(removalValues)}`;
+    const answer = await reported(task, 'remove', context, () =>
+      runTask({ task, script: remove, stdin: all, transport }),
+    );
+    if (!answer.ok) throw refusalOf(task.id, answer);
+  }
+  known.delete(task.id);
+  await save(known.list());
+}
+
+/** One run of one of a task's scripts. */
+interface TaskRun {
+  readonly task: Pick<Task, 'id' | 'machine' | 'timeoutSeconds'>;
+  readonly script: string;
+  readonly stdin: string;
+  readonly transport: Transport;
+}
+
+/**
+ * Runs a script and reads its answer. An answer that says no is an answer.
+ *
+ * @throws TaskError when there is none; none of its text comes from what the script wrote
+ */
+async function runTask({ task, script, stdin, transport }: TaskRun): Promise<Answer> {
+  const { id, machine, timeoutSeconds } = task;
+  try {
+    const { stdout } = await transport.run({ machine, script, stdin, timeoutSeconds });
+    return parseAnswer(stdout);
+  } catch (cause) {
+    const reason = cause instanceof MachineError ? cause.reason : 'NoAnswer';
+    throw new TaskError(id, reason, cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** The error that an answer is which says no. */
+function refusalOf(id: string, { reason = 'Failed', message = 'it failed and does not say why' }: Answer): TaskError {
+  return new TaskError(id, reason, message);
+}
+
+/** Something to do, after others. */
+interface Step {
+  readonly id: string;
+  /** Ids of other steps; those that are none count as done. */
+  readonly after: readonly string[];
+  /** Throws a {@link TaskError} when it fails. */
+  readonly run: () => Promise<void>;
+}
+
+/** What to run, and how. */
+interface InOrderOptions {
+  readonly steps: readonly Step[];
+  readonly concurrency: number;
+  /** Nothing starts once it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How far it came. */
+interface InOrder {
+  readonly complete: boolean;
+  readonly errors: readonly TaskError[];
+}
+
+/**
+ * Runs steps, each once those before it are done, several at a time, the first ones first. After a failure or an abort nothing starts; what is
+ * under way comes to its end.
+ *
+ * @throws what a step throws that is no TaskError, after the others under way have ended
+ */
+async function runInOrder({ steps, concurrency, signal }: InOrderOptions): Promise<InOrder> {
+  const waiting = new Map(steps.map((step) => [step.id, step]));
+  const open = new Set(waiting.keys());
+  const running = new Set<Promise<void>>();
+  const errors: TaskError[] = [];
+  const fatal: unknown[] = [];
+  const start = (step: Step): void => {
+    waiting.delete(step.id);
+    const run = step
+      .run()
+      .then(
+        () => void open.delete(step.id),
+        (error: unknown) => {
+          if (error instanceof TaskError) errors.push(error);
+          else fatal.push(error);
+        },
+      )
+      .finally(() => running.delete(run));
+    running.add(run);
+  };
+  for (;;) {
+    const mayStart = errors.length === 0 && fatal.length === 0 && signal?.aborted !== true;
+    const ready = mayStart ? [...waiting.values()].filter(({ after }) => !after.some((id) => open.has(id))) : [];
+    for (const step of ready.slice(0, Math.max(0, concurrency - running.size))) start(step);
+    if (running.size === 0) break;
+    await Promise.race(running);
+  }
+  if (fatal.length > 0) throw fatal[0];
+  return { complete: open.size === 0, errors };
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import { leavesOf, renderSource, stdinText, type LeafSource, type NamedValue } from '../../provision/task/script-io';
+import type { OutputRef, StdinValue, Task } from '../../provision/task/task';
+import type { MachineFailure } from './transport';
+
+/**
+ * What is known of a task that was started once: enough to tell whether it must run again, to give its outputs to others, and to take it
+ * away when the plan no longer has it.
+ *
+ * It is a secret: the outputs are.
+ */
+export interface TaskRecord {
+  /** Without `apply`, which is never run from a record. */
+  readonly task: Omit<Task, 'apply'>;
+  /** What the script and its stdin were when it last succeeded. None: it was started and has not succeeded since. */
+  readonly inputHash?: string;
+  /** Values in base64, by name. */
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+/** The records of a plan, in the order in which their tasks were first started. */
+export class TaskRecords {
+  readonly #byId: Map<string, TaskRecord>;
+
+  constructor(records: readonly TaskRecord[]) {
+    this.#byId = new Map(records.map((record) => [record.task.id, record]));
+  }
+
+  get(id: string): TaskRecord | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Adds a record, or replaces the one of the same task. */
+  set(record: TaskRecord): void {
+    this.#byId.set(record.task.id, record);
+  }
+
+  delete(id: string): void {
+    this.#byId.delete(id);
+  }
+
+  list(): readonly TaskRecord[] {
+    return [...this.#byId.values()];
+  }
+}
+
+/** A task as a record keeps it. */
+export function recordable(task: Task): Omit<Task, 'apply'> {
+  return Object.fromEntries(Object.entries(task).filter(([name]) => name !== 'apply')) as unknown as Omit<
+    Task,
+    'apply'
+  >;
+}
+
+/** Looks up what stands elsewhere. What a lookup throws ends the run; its message must hold no secret. */
+export interface ValueLookup {
+  secret(ref: ObjectKeyRef): Promise<string>;
+  /** @param path - below the configured directory */
+  file(path: string): Promise<string>;
+}
+
+/** All that a script reads, in plain text. */
+export interface TaskInput {
+  readonly stdin: string;
+  /** Of the script and the values whose change is a reason to run again. */
+  readonly hash: string;
+}
+
+/** Looks up and renders what a script reads. @param output - gives the output of an earlier task, in plain text */
+export async function taskInput(
+  script: string,
+  values: readonly StdinValue[],
+  lookup: ValueLookup,
+  output: (ref: OutputRef) => string,
+): Promise<TaskInput> {
+  const rendered: (NamedValue & Pick<StdinValue, 'volatile'>)[] = [];
+  for (const { name, from, volatile } of values) {
+    const found = new Map<LeafSource, string>();
+    for (const leaf of leavesOf(from)) found.set(leaf, await leafValue(leaf, lookup, output));
+    const value = renderSource(from, (leaf) => found.get(leaf) ?? '');
+    rendered.push({ name, value, ...(volatile !== undefined && { volatile }) });
+  }
+  const lasting = rendered.filter(({ volatile }) => volatile !== true);
+  const hash = createHash('sha256')
+    .update(JSON.stringify([script, lasting.map(({ name, value }) => [name, value])]))
+    .digest('hex');
+  return { stdin: stdinText(rendered), hash };
+}
+
+async function leafValue(leaf: LeafSource, lookup: ValueLookup, output: (ref: OutputRef) => string): Promise<string> {
+  if ('secret' in leaf) return lookup.secret(leaf.secret);
+  if ('file' in leaf) return lookup.file(leaf.file);
+  return output(leaf.output);
+}
+
+/** Why a task failed: for one of the transport's reasons, or its script's own (`PreflightFailed`, `DiskFull`, ...). */
+type TaskFailure = MachineFailure | (string & {});
+
+/** A task failed. The message says what, where and what to do, and holds no secret. */
+export class TaskError extends Error {
+  override readonly name = 'TaskError';
+  constructor(
+    /** The task's id. */
+    readonly task: string,
+    readonly reason: TaskFailure,
+    message: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(`${task}: ${message}`, options);
+  }
+}
