@@ -135,13 +135,21 @@ export class OperatorProcess {
   }
 }
 
-const root = join(__dirname, '..', '..');
+const root = join(__dirname, '..');
 const bundle = join(root, 'dist', 'operator.cjs');
 const lock = join(root, 'dist', 'operator.lock');
 const lockPatienceMs = 120_000;
 
 /** What the bundle is made of; `node_modules` changes with the lock file only. */
-const sources = ['operator/src', 'constructs', 'provision', 'scripts/build.mjs', 'scripts/bundle', 'package-lock.json'];
+const sources = [
+  'operator',
+  'provisioner',
+  'constructs',
+  'provision',
+  'scripts/build.mjs',
+  'scripts/bundle',
+  'package-lock.json',
+];
 
 /**
  * The operator as it is shipped: one bundled file. Built when it is missing or older than its sources; of several processes that ask,

@@ -11,7 +11,7 @@ export const absentModules = [
     module: './gen/index.js',
     importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
     exports: ['createConfiguration', 'ServerConfiguration'],
-    why: "the operator has its own API client (operator/src/client); of client-node's only KubeConfig is used",
+    why: "the operator has its own API client (operator/client); of client-node's only KubeConfig is used",
   },
   {
     module: 'node-fetch',

@@ -15,7 +15,7 @@ const namespace = 'barrel';
  */
 export function barrels() {
   const sources = {
-    // Of undici, only what operator/src uses: its entry has fetch, WebSocket, caches, mocks and a global dispatcher too.
+    // Of undici, only what operator/ uses: its entry has fetch, WebSocket, caches, mocks and a global dispatcher too.
     undici: () => `export { default as Pool } from ${quoted(require.resolve('undici/lib/dispatcher/pool.js'))};`,
     'cdk8s-plus-27': cdk8sPlus,
   };

@@ -30,7 +30,7 @@ function processesOf(folder: string): readonly string[] {
 async function startParent(...how: ['stay' | 'leave', 'frozen' | 'awake']) {
   const folder = mkdtempSync(join(temporary, 'parent-'));
   const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'parent.ts'), folder, ...how], {
-    cwd: join(__dirname, '../../..'),
+    cwd: join(__dirname, '../..'),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   parents.push(child);
