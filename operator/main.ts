@@ -2,6 +2,7 @@ import { allKinds, kinds } from '../constructs/kinds';
 import { UsageError, parseArguments, usage, type OperatorArguments } from './arguments';
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
+import { effectEngine } from './effects/effect-options';
 import { runOperator } from './manager';
 import { needsProvisioner, provisionerEffects } from '../provisioner/provisioner';
 import { StartupError, VERSION, installShutdown, setEngineFlags } from './process/lifecycle';
@@ -38,7 +39,7 @@ async function run(args: OperatorArguments): Promise<void> {
   const namespace = provisioner.stateNamespace ?? access.namespace ?? 'default';
   await runOperator({
     client,
-    ...(provisions ? { effects: provisionerEffects({ client, logger, ...provisioner, namespace }) } : {}),
+    ...(provisions ? { effects: effectEngine(provisionerEffects({ client, logger, ...provisioner, namespace })) } : {}),
     kinds: args.kinds,
     namespaces: args.namespaces,
     logger,

@@ -7,11 +7,10 @@ import { gatedClient, type ApiClient } from './client/api-client';
 import { within } from './process/wait';
 import { Controller } from './controller/controller';
 import { objectKey, type QueueKey } from './controller/queue-keys';
-import { deskOf, refuseUnknownPlans, type EffectOptions } from './effects/effect-options';
-import { EffectRuns } from './effects/effect-runs';
 import { WorkQueue } from './workqueue/work-queue';
-import type { ReconcileContext } from './reconcile/context';
+import type { EffectEngine, ReconcileContext, RunningEffects } from './reconcile/context';
 import { EventRecorder } from './events/event-recorder';
+import { StartupError } from './process/lifecycle';
 import { startHealthServer, type HealthServer } from './process/health-server';
 import { processIdentity } from './leader/lease';
 import { LeaderElector } from './leader/leader-election';
@@ -59,7 +58,7 @@ export interface OperatorOptions {
    */
   readonly drainMs?: number;
   /** What carries effects out. Kinds that have some are refused without it. @default nothing */
-  readonly effects?: EffectOptions;
+  readonly effects?: EffectEngine;
   /** Told when the health server listens. */
   readonly onListening?: (port: number) => void;
 }
@@ -88,8 +87,8 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     reportingInstance: identity,
     onOutcome: (outcome) => metrics.event(outcome),
   });
-  const runs = new EffectRuns({ limit: options.effects?.limit ?? 1, stop: signal });
-  const controllers = makeControllers(options, caches, recorder, elector, runs);
+  const effects = options.effects?.start(signal);
+  const controllers = makeControllers(options, caches, recorder, elector, effects);
   caches.onTypeChange((type) => {
     for (const controller of controllers) controller.typeChanged(type);
   });
@@ -108,9 +107,8 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     // Without a Lease nobody has written before, and the caches have just been filled.
     if (elector !== undefined && !signal.aborted) await Promise.race([caches.catchUp(signal, CATCH_UP_MS), stopped]);
     if (!signal.aborted) idle = await runControllers(options, caches, controllers);
-    const drained = runs.idle().then(() => true);
-    if (!(await within(drained, { milliseconds: options.effects?.drainMs ?? 0, late: () => false }))) {
-      logger.error({ runs: runs.size }, 'the steps under way did not end in time');
+    if (effects !== undefined && !(await drained(effects, options.effects?.drainMs ?? 0))) {
+      logger.error({ runs: effects.size }, 'the steps under way did not end in time');
       idle = false;
     }
   } finally {
@@ -121,6 +119,14 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     await servers.close();
     await options.client.close();
   }
+}
+
+/** @returns whether the steps under way have ended in time */
+function drained(effects: RunningEffects, milliseconds: number): Promise<boolean> {
+  return within(
+    effects.idle().then(() => true),
+    { milliseconds, late: () => false },
+  );
 }
 
 /** @returns whether every reconcile has ended */
@@ -157,7 +163,7 @@ function makeControllers(
   caches: Caches,
   recorder: EventRecorder,
   elector: LeaderElector | undefined,
-  runs: EffectRuns,
+  effects: RunningEffects | undefined,
 ): readonly Controller[] {
   const { metrics, logger, concurrency = 32 } = options;
   const client = gatedClient(options.client, {
@@ -177,7 +183,6 @@ function makeControllers(
       recorder.record(subject, { ...event, note: message });
     const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
     const current = (object: KubeObject): KubeObject | undefined => caches.of(kind.type).get(object.metadata)?.object;
-    const { effects } = options;
     const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
       kind,
       client,
@@ -186,7 +191,7 @@ function makeControllers(
       isMissing: (type) => caches.isMissing(type),
       shapes: caches.shapes,
       record,
-      ...deskOf(kind, { effects, stop: options.signal, client, runs, record, wake, current, assertMayRun }),
+      ...(kind.effects.length > 0 && { effects: effects?.of(kind, { client, record, wake, current, assertMayRun }) }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };
@@ -196,6 +201,19 @@ function makeControllers(
       isCrossed: (type) => crossed.has(typeKey(type)),
     });
   });
+}
+
+/** Reconciling only the children of such a kind would call ready what was never done, and let go what was never undone. */
+function refuseUnknownPlans(kinds: readonly AnyKind[], effects: EffectEngine | undefined): void {
+  const known = effects?.plans ?? [];
+  const needed = kinds.flatMap((kind) =>
+    kind.effects.some(({ plan }) => !known.includes(plan)) ? [kind.crdName] : [],
+  );
+  if (needed.length === 0) return;
+  throw new StartupError(
+    `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
+      'leave them out of its kinds, or start a provisioner for them',
+  );
 }
 
 /** Kinds that are children of other kinds: two controllers write them, and each must see the other's writes. */

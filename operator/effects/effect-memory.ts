@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
+import type { CleanupFailure, EffectsFound } from '../reconcile/context';
 import { uidOf } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import type { Clock } from '../process/clock';
 import { backoffMs, type AttemptBackoff, type EffectState, type EffectStore } from './effect-state';
-import type { EffectsFound } from './effect-verdicts';
 import { RunInterrupted, type StatusFields } from './plan-runner';
 
 /** What is remembered of an object while the process lives. */
@@ -74,9 +74,6 @@ function isForgotten({ outdated }: Memory): boolean {
 
 /** How often a clean-up may be refused in a row before a person must look. */
 const MAX_REFUSALS = 5;
-
-/** Why a clean-up failed. `refused`: it was answered with no. `unavailable`: the server had no answer to give, which says nothing about the object. */
-export type CleanupFailure = 'refused' | 'unavailable';
 
 interface Failures {
   /** The retry annotation that they are counted for. */

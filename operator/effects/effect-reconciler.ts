@@ -6,26 +6,19 @@ import { withDefaults } from '../../constructs/kind/render';
 import type { Verdict } from '../status/conditions';
 import { isPaused, isToBeOrphaned } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
-import { CleanupAttempts, EffectMemories, type CleanupFailure, type Memory } from './effect-memory';
+import type { CleanupFailure, Effects, EffectsFound } from '../reconcile/context';
+import { CleanupAttempts, EffectMemories, type Memory } from './effect-memory';
 import { countedFor, due, inputHash, type EffectRecord } from './effect-state';
 import { runEffect, type RunRequest, type RunView } from './effect-runs';
 import { MENDED_AFTER_MS, PlanError, RunInterrupted, type StatusFields } from './plan-runner';
-import {
-  judge,
-  ownConditions,
-  reasonOf,
-  standing,
-  type Considered,
-  type EffectDeskOptions,
-  type EffectsFound,
-} from './effect-verdicts';
+import { judge, ownConditions, reasonOf, standing, type Considered, type EffectDeskOptions } from './effect-verdicts';
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
 
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
 const LOOK_AGAIN_MS = 300_000;
 
-export type { EffectDeskOptions, EffectsFound } from './effect-verdicts';
+export type { EffectDeskOptions } from './effect-verdicts';
 
 /**
  * Where the effects of a kind's objects are asked for. It never waits for a run: it says how the object stands, starts what is due, and the
@@ -35,7 +28,7 @@ export type { EffectDeskOptions, EffectsFound } from './effect-verdicts';
  * between leaves a record that counts as one attempt. A run whose turn comes late begins only if its object is still what it was asked for;
  * else nothing is kept or done, and the object is reconciled again.
  */
-export class EffectDesk {
+export class EffectDesk implements Effects {
   private readonly cleanups: CleanupAttempts;
   private readonly memories: EffectMemories;
 
@@ -44,12 +37,6 @@ export class EffectDesk {
     this.memories = new EffectMemories(options.store);
   }
 
-  /**
-   * Whether anything was ever begun for an object: then something may have to be taken away.
-   *
-   * @throws PlanError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
-   * so, but its state is another's now; ApiError, TransportError when the state cannot be had
-   */
   async wasBegun(object: KubeObject): Promise<boolean> {
     const { attempts = 0 } = (object.status ?? {}) as { readonly attempts?: number };
     try {
@@ -73,48 +60,24 @@ export class EffectDesk {
     );
   }
 
-  /**
-   * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
-   *
-   * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
-   */
   cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined {
     return this.cleanups.failed(uidOf(object), object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? '', why);
   }
 
-  /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
   cleanupWentOn(object: KubeObject): void {
     this.cleanups.forget(uidOf(object));
   }
 
-  /**
-   * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
-   *
-   * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
-   */
   async release(object: KubeObject): Promise<void> {
     // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
     this.options.assertMayRun();
     await this.options.store.release(object);
   }
 
-  /**
-   * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
-   * its part, which may be before anybody looks; then its state does.
-   *
-   * @throws ApiError, TransportError when the state cannot be had
-   */
   async isOrphaned(object: KubeObject): Promise<boolean> {
     return isToBeOrphaned(object) || this.options.store.isOrphaned(object);
   }
 
-  /**
-   * Lets what the object did stay when it goes: its state has no owner any more. A run under way comes to its end first, so that the state tells
-   * of all that was done.
-   *
-   * @returns why the object cannot go yet, if so
-   * @throws ApiError, TransportError when the state cannot be cut off
-   */
   async orphan(object: KubeObject): Promise<Verdict | undefined> {
     const { runs, store } = this.options;
     runs.withdraw(uidOf(object));
@@ -132,18 +95,12 @@ export class EffectDesk {
     return undefined;
   }
 
-  /** The object is gone. */
   forget(object: KubeObject): void {
     this.options.runs.withdraw(uidOf(object));
     this.memories.forget(object);
     this.cleanups.forget(uidOf(object));
   }
 
-  /**
-   * Goes on with the effects of a phase.
-   *
-   * @throws ApiError, TransportError when the state or something that is read cannot be had
-   */
   async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
     const memory = await this.memories.of(object);
     const effects = effectsOf(this.options.kind.effects, self, phase);

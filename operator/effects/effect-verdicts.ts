@@ -7,7 +7,7 @@ import type { OwnCondition, Verdict } from '../status/conditions';
 import type { EffectReads } from './effect-reads';
 import type { EffectRuns } from './effect-runs';
 import type { AttemptBackoff, Due, EffectRecord, EffectStore } from './effect-state';
-import type { PlanRunner, StatusFields } from './plan-runner';
+import type { PlanRunner } from './plan-runner';
 
 /** What came of looking at one effect: a verdict unless it is satisfied. */
 export interface Considered {
@@ -109,17 +109,4 @@ export interface EffectDeskOptions {
   readonly current: (object: KubeObject) => KubeObject | undefined;
   /** Throws when this process must start nothing: it does not lead any more. */
   readonly assertMayRun: () => void;
-}
-
-/** How the effects of an object stand. */
-export interface EffectsFound {
-  /** Nothing is left to do, for now. */
-  readonly done: boolean;
-  /** Why not. */
-  readonly verdict?: Verdict;
-  /** Fields of the object's own status that the effects gave. */
-  readonly status: StatusFields;
-  readonly conditions: readonly OwnCondition[];
-  /** Look again after so long, in milliseconds. */
-  readonly afterMs?: number;
 }

@@ -2,6 +2,7 @@ import type { EffectRun } from '../../constructs/kind/effects';
 import type { Reason } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import { ReconcileError } from '../reconcile/problems';
 
 /** Fields of a status. */
 export type StatusFields = Readonly<Record<string, unknown>>;
@@ -78,11 +79,11 @@ export type PlanRunner = (run: PlanRun) => Promise<PlanEnd>;
 export const MENDED_AFTER_MS = 30_000;
 
 /** A run failed, or cannot be begun. */
-export class PlanError extends Error {
+export class PlanError extends ReconcileError {
   override readonly name = 'PlanError';
+
   constructor(
-    /** CamelCase, for the condition. */
-    readonly reason: string,
+    reason: string,
     /** For people: what, where, why, what to do. Without secrets. */
     message: string,
     readonly details: {
@@ -92,7 +93,8 @@ export class PlanError extends Error {
       readonly cause?: unknown;
     } = {},
   ) {
-    super(message, details.cause === undefined ? {} : { cause: details.cause });
+    const { hopeless: isTerminal = false, cause } = details;
+    super(reason, message, { isTerminal, afterMs: MENDED_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
   }
 }
 

@@ -1,11 +1,12 @@
-import type { AnyKind, Reason } from '../../constructs/kind/kind';
+import type { EffectPhase } from '../../constructs/kind/effects';
+import type { AnyKind, KindObject, Reason } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { CacheView } from '../informer/cache-view';
 import type { RenderedShapes } from '../informer/projection';
 import type { ApiClient, ObjectRef } from '../client/api-client';
-import type { EffectDesk } from '../effects/effect-reconciler';
 import type { Contests } from '../apply/drift-backoff';
+import type { OwnCondition, Verdict } from '../status/conditions';
 import type { SharedStates } from './shared-keys';
 
 /** Something that happened to an object, for `kubectl describe` and `kubectl events`. */
@@ -34,7 +35,7 @@ export interface ReconcileContext {
   /** What the caches keep of the children. */
   readonly shapes: RenderedShapes;
   /** Where the kind's effects are asked for; a kind that has some needs it. */
-  readonly effects?: EffectDesk;
+  readonly effects?: Effects;
   /** The current time, RFC 3339 in whole seconds. */
   readonly now: () => string;
 }
@@ -65,4 +66,103 @@ export interface Next {
   readonly failed?: Reason;
   /** Run again when anything happens to one of these names. */
   readonly awaited?: readonly AwaitedName[];
+}
+
+/** How the effects of an object stand. */
+export interface EffectsFound {
+  /** Nothing is left to do, for now. */
+  readonly done: boolean;
+  /** Why not. */
+  readonly verdict?: Verdict;
+  /** Fields of the object's own status that the effects gave. */
+  readonly status: Readonly<Record<string, unknown>>;
+  readonly conditions: readonly OwnCondition[];
+  /** Look again after so long, in milliseconds. */
+  readonly afterMs?: number;
+}
+
+/** Why a clean-up failed. `refused`: it was answered with no. `unavailable`: the server had no answer to give, which says nothing about the object. */
+export type CleanupFailure = 'refused' | 'unavailable';
+
+/** What a reconcile asks of whoever carries a kind's effects out. The engine of effects/ implements it. */
+export interface Effects {
+  /**
+   * Goes on with the effects of a phase.
+   *
+   * @throws ApiError, TransportError when the state or something that is read cannot be had
+   */
+  advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound>;
+
+  /**
+   * Whether anything was ever begun for an object: then something may have to be taken away.
+   *
+   * @throws ReconcileError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
+   * so, but its state is another's now; ApiError, TransportError when the state cannot be had
+   */
+  wasBegun(object: KubeObject): Promise<boolean>;
+
+  /**
+   * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
+   * its part, which may be before anybody looks; then its state does.
+   *
+   * @throws ApiError, TransportError when the state cannot be had
+   */
+  isOrphaned(object: KubeObject): Promise<boolean>;
+
+  /**
+   * Lets what the object did stay when it goes: its state has no owner any more. A run under way comes to its end first, so that the state tells
+   * of all that was done.
+   *
+   * @returns why the object cannot go yet, if so
+   * @throws ApiError, TransportError when the state cannot be cut off
+   */
+  orphan(object: KubeObject): Promise<Verdict | undefined>;
+
+  /**
+   * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
+   *
+   * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
+   */
+  release(object: KubeObject): Promise<void>;
+
+  /**
+   * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
+   *
+   * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
+   */
+  cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined;
+
+  /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
+  cleanupWentOn(object: KubeObject): void;
+
+  /** The object is gone. */
+  forget(object: KubeObject): void;
+}
+
+/** What the engine is told about a kind whose effects it carries out. */
+export interface EffectHost {
+  readonly client: ApiClient;
+  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
+  readonly wake: (object: KubeObject) => void;
+  readonly current: (object: KubeObject) => KubeObject | undefined;
+  readonly assertMayRun: () => void;
+}
+
+/** What an operator is given to carry effects out with. */
+export interface EffectEngine {
+  /** The plans that it can carry out. */
+  readonly plans: readonly string[];
+  /** How long the steps under way may take to end after a stop, in milliseconds. */
+  readonly drainMs: number;
+  /** @param stop aborts at an orderly stop */
+  start(stop: AbortSignal): RunningEffects;
+}
+
+/** The engine at work. */
+export interface RunningEffects {
+  of(kind: AnyKind, host: EffectHost): Effects;
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void>;
+  /** How many runs are under way. */
+  readonly size: number;
 }

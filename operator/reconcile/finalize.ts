@@ -5,11 +5,9 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { Finalizer } from '../../constructs/kind/kind-props';
 import { withDefaults } from '../../constructs/kind/render';
 import { ApiError } from '../client/errors';
-import type { EffectDesk, EffectsFound } from '../effects/effect-reconciler';
-import { MENDED_AFTER_MS, PlanError } from '../effects/plan-runner';
 import type { Verdict } from '../status/conditions';
-import type { Next, ReconcileContext } from './context';
-import { classify, heldBack, sumUp, withHeldStatus, type HeldBack } from './problems';
+import type { Effects, EffectsFound, Next, ReconcileContext } from './context';
+import { ReconcileError, classify, heldBack, sumUp, withHeldStatus, type HeldBack } from './problems';
 import { isForced, isPaused, isToBeOrphaned } from '../apply/ownership';
 import { controlledChildren, deleteChildren, type LiveChild } from './prune';
 import { refOf } from '../client/api-client';
@@ -196,18 +194,20 @@ async function reportOpen(context: ReconcileContext, write: StatusWrite, afterMs
   return withHeldStatus(next, held);
 }
 
-async function removal(effects: EffectDesk, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsFound>> {
+async function removal(effects: Effects, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsFound>> {
   try {
     if (!(await effects.wasBegun(object))) return {};
     return await effects.advance(object, withDefaults(kind, object), 'remove');
   } catch (error) {
     // Both are hopeless: a state that is lost, and a spec that an older schema let through.
-    if (!(error instanceof PlanError) && !(error instanceof InvalidObjectError)) throw error;
-    const reason = error instanceof PlanError ? error.reason : 'ErrInvalidSpec';
+    if (!(error instanceof ReconcileError) && !(error instanceof InvalidObjectError)) throw error;
+    const reason = error instanceof ReconcileError ? error.reason : 'ErrInvalidSpec';
     const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
     const verdict: Verdict = { state: 'stalled', reason, message: `${error.message} ${help}` };
     // A change of the spec wakes the object; a state that is put back does not.
-    return error instanceof PlanError ? { verdict, afterMs: MENDED_AFTER_MS } : { verdict };
+    return error instanceof ReconcileError && error.afterMs !== undefined
+      ? { verdict, afterMs: error.afterMs }
+      : { verdict };
   }
 }
 

@@ -7,7 +7,6 @@ import { refusal } from '../apply/ownership';
 import type { ChildOutcome } from '../apply/write-child';
 import { refOf } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
-import { PlanError } from '../effects/plan-runner';
 import { NotLeaderError } from '../leader/leader-election';
 import type { Verdict } from '../status/conditions';
 import type { AwaitedName, Next, ObjectEvent, ReconcileContext } from './context';
@@ -148,16 +147,23 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict | undefined {
   return { ...worst, message };
 }
 
-/** Hopeless until the spec, an object it refers to, or the `kindred.dev/reconcile-at` annotation changes. */
-export class TerminalError extends Error {
-  override readonly name = 'TerminalError';
+/** Why an object cannot be reconciled: the reason and the message go into its `Ready` condition. */
+export class ReconcileError extends Error {
+  override readonly name: string = 'ReconcileError';
+  /** True: another attempt fails too, until the spec, an object it refers to, or the annotation `kindred.dev/reconcile-at` changes. */
+  readonly isTerminal: boolean;
+  /** Reconcile again after so long, in milliseconds, for causes whose end no watch reports. */
+  readonly afterMs: number | undefined;
+
   constructor(
     /** CamelCase, for the condition. */
     readonly reason: string,
     message: string,
-    options?: { readonly cause?: unknown },
+    details: { readonly isTerminal?: boolean; readonly afterMs?: number; readonly cause?: unknown } = {},
   ) {
-    super(message, options);
+    super(message, 'cause' in details ? { cause: details.cause } : {});
+    this.isTerminal = details.isTerminal ?? false;
+    this.afterMs = details.afterMs;
   }
 }
 
@@ -175,10 +181,8 @@ interface Failure {
 
 /** Judges what a reconcile threw. */
 export function classify(error: unknown): Failure {
-  if (error instanceof TerminalError) return { kind: 'terminal', reason: error.reason, message: error.message };
-  if (error instanceof PlanError) {
-    const kind = error.details.hopeless === true ? 'terminal' : 'retry';
-    return { kind, reason: error.reason, message: error.message };
+  if (error instanceof ReconcileError) {
+    return { kind: error.isTerminal ? 'terminal' : 'retry', reason: error.reason, message: error.message };
   }
   if (error instanceof ApiError) return classifyApi(error);
   if (error instanceof TransportError) return { kind: 'stale', reason: 'ErrUnreachable', message: error.message };

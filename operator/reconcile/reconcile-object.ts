@@ -13,13 +13,12 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { claimOf, isPaused } from '../apply/ownership';
 import { addressOf, refOf, type ObjectRef } from '../client/api-client';
-import { MENDED_AFTER_MS, PlanError } from '../effects/plan-runner';
 import { childState, type ChildState } from '../status/child-status';
 import type { OwnCondition, Verdict } from '../status/conditions';
 import { applyChildren, type Applied } from './apply-children';
 import type { Next, ReconcileContext } from './context';
 import { ensureFinalizer, finalize } from './finalize';
-import { classify, sumUp, withHeldStatus, worstOf, type HeldBack } from './problems';
+import { ReconcileError, classify, sumUp, withHeldStatus, worstOf, type HeldBack } from './problems';
 import { prune, withdrawWriters } from './prune';
 import { sharedId } from './shared-keys';
 import { ownStatus, writeStatus } from './write-status';
@@ -151,7 +150,7 @@ function failed(context: ReconcileContext, object: KubeObject, error: unknown): 
   if (kind === 'stale') throw error;
   const state = kind === 'terminal' ? 'stalled' : 'failing';
   const observed = ownStatus(context.kind, object);
-  const afterMs = error instanceof PlanError ? MENDED_AFTER_MS : undefined;
+  const afterMs = error instanceof ReconcileError ? error.afterMs : undefined;
   return report(context, object, { verdict: { state, reason, message }, observed, retry: kind === 'retry', afterMs });
 }
 

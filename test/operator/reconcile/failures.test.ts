@@ -1,6 +1,6 @@
 import { RenderError } from '../../../constructs/kube/errors';
 import { TransportError } from '../../../operator/client/errors';
-import { classify, TerminalError } from '../../../operator/reconcile/problems';
+import { classify, ReconcileError } from '../../../operator/reconcile/problems';
 import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { refusalOf } from '../../../testing/api-server/requests';
 
@@ -18,7 +18,8 @@ describe('classify', () => {
     ['too many requests', refusalOf(429, 'TooManyRequests', 'm'), 'retry', 'ErrServer'],
     ['a webhook that is away', refusalOf(500, 'InternalError', 'm'), 'retry', 'ErrServer'],
     ['a server that is away', refusalOf(503, 'ServiceUnavailable', 'm'), 'retry', 'ErrServer'],
-    ['what a kind calls hopeless', new TerminalError('NoSuchNode', 'm'), 'terminal', 'NoSuchNode'],
+    ['a terminal error', new ReconcileError('NoSuchNode', 'm', { isTerminal: true }), 'terminal', 'NoSuchNode'],
+    ['an error that may pass', new ReconcileError('NoSuchNode', 'm'), 'retry', 'NoSuchNode'],
     ['any other error', new RangeError('m'), 'retry', 'ErrReconcile'],
     ['what is no error', 'm', 'retry', 'ErrReconcile'],
   ])('%s', (_, error, kind, reason) => {
