@@ -4,7 +4,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { renderChildren } from '../constructs/kind/render';
 import { HelloApp, MicroServiceDeploy } from '../constructs/kinds';
-import { quantile } from './statistics';
+import { quantile } from './measures';
 
 /** A kind to measure, and what its objects say. */
 interface Subject {

@@ -1,13 +1,28 @@
-import { labels } from './labels';
-import { busy, idle, synth } from './latency-sections';
-import { machineLine } from './machine';
-import { limitMeasures, limitRunsOf, limitsOf, measures, operatorsOf, rateOf, ratiosTo, runsOf } from './measures';
-import type { Measure } from './measures';
-import type { LimitName, OperatorName, Results, Suite } from './results';
-import { spread, spreadOf } from './section';
-import type { Section } from './section';
-import { quantile, summarize } from './statistics';
-import { figure, table } from './table';
+import {
+  busyEditsOf,
+  editsOf,
+  limitMeasures,
+  limitRunsOf,
+  limitsOf,
+  measures,
+  operatorsOf,
+  quantile,
+  rateOf,
+  ratiosTo,
+  runsOf,
+  summarize,
+  type Measure,
+} from './measures';
+import {
+  labels,
+  machineLine,
+  operators,
+  type BusyEdits,
+  type LimitName,
+  type OperatorName,
+  type Results,
+  type Suite,
+} from './results';
 import { targetsOf } from './targets';
 
 /** The lines that every figure must be read with. */
@@ -110,4 +125,109 @@ function targets(results: Results): Section {
     return [name, target, ...[median, min, max].map(figure), String(rounds), told];
   });
   return { title: 'targets', note: legend, heading: ['', 'target', 'median', 'min', 'max', 'rounds', ''], rows };
+}
+
+const latencies = ['n', 'p50', 'p99', 'min', 'max'];
+
+function latencyRow(name: string, values: readonly number[]): readonly (readonly string[])[] {
+  if (values.length === 0) return [];
+  const { count, median, p99, min, max } = summarize(values);
+  return [[name, String(count), ...[median, p99, min, max].map(figure)]];
+}
+
+/** Edits when there is nothing else to do. */
+function idle(results: Results): Section {
+  const rows = operators.flatMap((name) => {
+    const edits = editsOf(results, name);
+    const row = (what: string, key: 'first' | 'later' | 'request'): readonly (readonly string[])[] =>
+      latencyRow(
+        `${labels[name]}: ${what}`,
+        edits.flatMap((each) => each[key]),
+      );
+    return [
+      ...row('first edit of an object', 'first'),
+      ...row('later edit', 'later'),
+      ...row('the edit itself, answered', 'request'),
+    ];
+  });
+  return { title: 'idle: spec edit to child, ms, all rounds together', heading: ['', ...latencies], rows };
+}
+
+/** Edits while others are worked on, each round by itself: how fast the server was differs more between rounds than within one. */
+function busy(results: Results): Section {
+  const rows = operators.flatMap((name) => {
+    const rounds = busyEditsOf(results, name);
+    if (rounds.length === 0) return [];
+    const row = (what: string, of: (edits: BusyEdits) => number): readonly string[] => [
+      `${labels[name]}: ${what}`,
+      ...spreadOf(rounds.map(of)),
+    ];
+    return [
+      row('edits', ({ toChild }) => toChild.length),
+      row('p50', ({ toChild }) => quantile(toChild, 0.5)),
+      row('p99', ({ toChild }) => quantile(toChild, 0.99)),
+      row('slowest', ({ toChild }) => quantile(toChild, 1)),
+      row('the edit itself, answered, p50', ({ request }) => quantile(request, 0.5)),
+      row('the edit itself, answered, p99', ({ request }) => quantile(request, 0.99)),
+    ];
+  });
+  const title = `busy: spec edit to child while ${String(results.busy?.objects)} others are brought about, ms`;
+  return { title, heading: ['', ...spread], rows };
+}
+
+/** Writing the platform. */
+function synth({ synth: measured }: Results): Section {
+  const title = 'the platform as YAML, ms';
+  const heading = ['', ...latencies];
+  if (measured === undefined) return { title, heading, rows: [] };
+  const rows = [
+    ...latencyRow('npm run synth', measured.npm),
+    ...latencyRow('kindred synth (bundled)', measured.bundle),
+    ...latencyRow('kustomize build of the same output', measured.kustomize),
+    ...latencyRow('start of Node', measured.node),
+  ];
+  return { title, heading, rows };
+}
+
+/** A part of the report: what it is about, and rows under a heading. */
+interface Section {
+  readonly title: string;
+  /** How the rows are to be read, in a sentence or two. */
+  readonly note?: string;
+  readonly heading: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Heads the cells of `spreadOf`. */
+const spread = ['median', 'min', 'max', 'rounds'];
+
+/** What each round says, and how far the rounds lie apart. */
+function spreadOf(values: readonly number[]): readonly string[] {
+  const { median, min, max } = summarize(values);
+  return [...[median, min, max].map(figure), values.map(figure).join(' ')];
+}
+
+/**
+ * Rows under a heading, in columns: the first flush left, the others flush right.
+ *
+ * @throws RangeError when a row has another number of cells than the heading
+ */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const odd = rows.find((row) => row.length !== heading.length);
+  if (odd !== undefined) throw new RangeError(`${String(odd.length)} cells in a table of ${String(heading.length)}`);
+  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('   ')
+      .trimEnd();
+  return [heading, ...rows].map(line).join('\n');
+}
+
+/** A number for a table: whole ones as they are, others to so many digits that four count. */
+export function figure(value: number): string {
+  if (Number.isNaN(value)) return '-';
+  if (Number.isInteger(value)) return String(value);
+  const digits = Math.max(0, 3 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.1))));
+  return value.toFixed(Math.min(digits, 3));
 }

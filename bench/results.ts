@@ -1,4 +1,5 @@
-import type { Machine } from './machine';
+import { cpus, loadavg, release, totalmem, type } from 'node:os';
+import { runTool } from '../local/assets/process';
 
 /** Operators that do the same work: ours, and two twins on controller-runtime. */
 export const operators = ['kindred', 'tuned', 'plain'] as const;
@@ -101,7 +102,7 @@ export interface BusyEdits {
 export type BusyRound = Readonly<Partial<Record<OperatorName, BusyEdits>>>;
 
 /** Edits while operators are busy, round by round. */
-export interface Busy {
+interface Busy {
   /** How many others are brought about meanwhile. */
   readonly objects: number;
   readonly rounds: readonly BusyRound[];
@@ -120,7 +121,7 @@ export interface Synth {
 }
 
 /** The state of the sources that were measured. */
-export interface Code {
+interface Code {
   /** The commit's short name; `-` where git tells none. */
   readonly commit: string;
   /** Whether files differ from that commit, new ones too; what git ignores does not count. */
@@ -143,4 +144,78 @@ export interface Results {
   readonly suites: readonly Suite[];
   readonly busy: Busy | undefined;
   readonly synth: Synth | undefined;
+}
+
+/** How each is called in tables and charts. */
+export const labels: Readonly<Record<OperatorName | LimitName, string>> = {
+  kindred: 'Kindred',
+  tuned: 'controller-runtime, tuned',
+  plain: 'controller-runtime, plain',
+  same: 'bare requests (POST + apply)',
+  apply: 'bare requests (apply + apply)',
+};
+
+/** What it was measured on. */
+interface Machine {
+  readonly cpus: number;
+  readonly model: string;
+  readonly memoryGiB: number;
+  readonly system: string;
+  readonly node: string;
+  /** Processes that ran or waited over the last minute, before the benchmark began. */
+  readonly load: number;
+  /** The same when all was measured, the benchmark's own work included. */
+  readonly loadAfter?: number;
+}
+
+/** This machine, as it stands. */
+export function thisMachine(): Machine {
+  return {
+    cpus: cpus().length,
+    model: cpus()[0]?.model.trim() ?? 'unknown CPU',
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    system: `${type()} ${release()}`,
+    node: process.version,
+    load: loadNow(),
+  };
+}
+
+/** Processes that ran or waited over the last minute. */
+export function loadNow(): number {
+  return Number((loadavg()[0] ?? NaN).toFixed(2));
+}
+
+/** One line. */
+export function machineLine(machine: Machine): string {
+  const { cpus: count, model, memoryGiB, system, node } = machine;
+  return `${String(count)} x ${model}, ${String(memoryGiB)} GiB, ${system}, Node ${node}, ${loads(machine)}`;
+}
+
+/** What kind of machine it is, in words that fit many. */
+export function machineKind(machine: Machine): string {
+  const { cpus: count, memoryGiB, system, node } = machine;
+  const [kernel = ''] = system.split(' ');
+  return `${String(count)} cores, ${String(memoryGiB)} GiB, ${kernel}, Node ${node}, ${loads(machine)}`;
+}
+
+function loads({ load, loadAfter }: Machine): string {
+  const after = loadAfter === undefined ? '' : `, ${String(loadAfter)} at the end (the benchmark's own work included)`;
+  return `load ${String(load)} at the start${after}`;
+}
+
+/**
+ * The state of the sources in a folder, as git tells it.
+ *
+ * @returns the commit `-` where git is missing or the folder is in no repository with a commit
+ */
+export async function codeIn(folder: string, signal: AbortSignal): Promise<Code> {
+  // Without the locks it writes nothing, and stands in nobody's way.
+  const git = async (...args: readonly string[]): Promise<string | undefined> => {
+    const options = { cwd: folder, env: process.env, signal };
+    const result = await runTool('git', ['--no-optional-locks', ...args], options);
+    return result?.code === 0 ? result.stdout.trim() : undefined;
+  };
+  const commit = await git('rev-parse', '--short', 'HEAD');
+  if (commit === undefined) return { commit: '-', dirty: false };
+  return { commit, dirty: (await git('status', '--porcelain')) !== '' };
 }

@@ -1,6 +1,5 @@
-import { busyEditsOf, costRatiosTo, editsOf, ratiosTo, runsOf } from './measures';
+import { busyEditsOf, costRatiosTo, editsOf, quantile, ratiosTo, runsOf } from './measures';
 import type { Edits, OperatorRun, Results, Suite } from './results';
-import { quantile } from './statistics';
 
 /** `undecided`: it holds in some rounds and not in others. */
 export type Verdict = 'held' | 'MISSED' | 'undecided' | 'not measured';

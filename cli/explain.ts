@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
-import { codeOf, isError } from '../local/errors';
+import { codeOf, isError } from '../local/assets/errors';
 import { InvalidObjectError } from '../constructs/kube/errors';
 import { ApiError, TransportError } from '../operator/client/errors';
 import { KubeconfigError } from '../operator/client/kubeconfig';

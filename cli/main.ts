@@ -1,12 +1,32 @@
+import { createRequire } from 'node:module';
+import { cacheFolder, prepare as prepareParts } from '../local';
 import { version } from '../package.json';
 import { parseArguments } from './arguments';
 import { Interrupted, UsageError } from './errors';
 import { explain } from './explain';
-import { prepare } from './prepare';
-import { run } from './run';
-import { start } from './start/start';
+import { operatorBundle } from './operator-bundle';
+import { onPath } from './pulumi';
+import { start } from './start';
 import { synth } from './synth';
 import { usage } from './usage';
+
+/**
+ * `kindred run`: becomes the operator. Its bundle reads its arguments, logs and ends as it does in its image.
+ *
+ * @param args - the operator's own
+ */
+function run(args: readonly string[]): void {
+  const bundle = operatorBundle();
+  process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
+  createRequire(bundle)(bundle);
+}
+
+/** `kindred prepare`: gets every part of the control plane, and kubectl where PATH has none. */
+async function prepare(): Promise<void> {
+  const onProgress = (line: string): void => void process.stdout.write(`${line}\n`);
+  const paths = await prepareParts({ components: 'full', kubectl: !onPath('kubectl'), onProgress });
+  onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
+}
 
 async function main(): Promise<void> {
   const args = parseArguments(process.argv.slice(2));

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { allKinds } from '../constructs/kinds';
-import { brokenPromises } from './crd-baseline';
-import { staleCrdFiles } from './crd-files';
+import { brokenPromises, staleCrdFiles } from './crd-files';
 
 /** Fails when crds/ is stale, or breaks what the last release promised (crds/baseline/, if there was one). */
 async function main(): Promise<void> {

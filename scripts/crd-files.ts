@@ -1,8 +1,9 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { App, Chart } from 'cdk8s';
 import { parse, stringify } from 'yaml';
-import { CustomResourceDefinition } from '../constructs/crd';
+import { CustomResourceDefinition, breakingChanges } from '../constructs/crd';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 
@@ -14,7 +15,7 @@ export function crdFileName(kind: AnyKind): string {
 }
 
 /** The text of a kind's CRD file: the same construct as everywhere else, as YAML. */
-export function crdFileText(kind: AnyKind): string {
+function crdFileText(kind: AnyKind): string {
   const crd = new CustomResourceDefinition(new Chart(new App(), 'crds'), kind.crdName, { kind });
   // No line of its own for what is long: a pattern that is wrapped cannot be read.
   return HEADER + stringify(crd.toJson() as KubeObject, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -44,7 +45,7 @@ export async function staleCrdFiles(folder: string, kinds: readonly AnyKind[]): 
 }
 
 /** The CRDs in a folder, by file name. */
-export async function readCrdFiles(folder: string): Promise<ReadonlyMap<string, KubeObject>> {
+async function readCrdFiles(folder: string): Promise<ReadonlyMap<string, KubeObject>> {
   const crds = new Map<string, KubeObject>();
   for (const file of await crdFilesIn(folder)) {
     crds.set(file, parse(await readFile(join(folder, file), 'utf8')) as KubeObject);
@@ -58,4 +59,19 @@ async function crdFilesIn(folder: string): Promise<string[]> {
     .filter((entry) => entry.isFile() && entry.name.endsWith('.yaml'))
     .map(({ name }) => name)
     .sort();
+}
+
+/**
+ * What the CRDs in a folder break of the last release, which stands in `baseline` below it: one line a field. Nothing before the first
+ * release, when there is no such folder.
+ */
+export async function brokenPromises(folder: string): Promise<readonly string[]> {
+  const baseline = join(folder, 'baseline');
+  if (!existsSync(baseline)) return [];
+  const [before, after] = await Promise.all([readCrdFiles(baseline), readCrdFiles(folder)]);
+  return [...before].flatMap(([file, crd]) => {
+    const now = after.get(file);
+    if (now === undefined) return [`${file}: the kind is gone; objects of it would be deleted`];
+    return breakingChanges(crd, now).map(({ path, message }) => `${file}: ${path}: ${message}`);
+  });
 }

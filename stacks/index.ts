@@ -1,8 +1,8 @@
 import * as pulumi from '@pulumi/pulumi';
 import { InvalidObjectError } from '../constructs/kube/errors';
 import { InvalidPropsError } from '../constructs/operator';
-import { BridgeError } from './components/bridge';
-import { readConfig } from './config';
+import { BridgeError } from './bridge';
+import { readConfig } from './config/parse';
 import { program, type ProgramOutputs } from './program';
 
 /** Errors that were written for people, which Pulumi shows without a stack trace. */

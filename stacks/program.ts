@@ -1,11 +1,10 @@
 import * as pulumi from '@pulumi/pulumi';
 import { provisioner } from '../constructs/platform';
-import { PlatformComponent } from './components/platform';
-import { KindComponent } from './components/kind';
-import type { PlatformComponentArgs, PlatformOperatorArgs } from './components/platform-args';
-import { RemoteCluster } from './components/remote-cluster';
-import type { RemoteClusterArgs } from './components/remote-cluster';
-import type { StackConfig } from './config';
+import { PlatformComponent } from './platform';
+import { KindComponent } from './kind';
+import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
+import { RemoteCluster, type RemoteClusterArgs } from './remote-cluster/remote-cluster';
+import type { StackConfig } from './config/parse';
 
 /** What a next stack needs of this one. */
 export interface ProgramOutputs {

@@ -3,7 +3,7 @@ import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { letGo, spawnGuarded } from '../local/plane/guarded-process';
+import { letGo, spawnGuarded } from '../local/guarded-process';
 import { Metrics } from './metrics';
 
 /** How to run an operator. */

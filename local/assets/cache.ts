@@ -1,15 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { codeOf } from '../errors';
-import { explainFullDisk } from './disk';
+import { LocalControlPlaneError, codeOf } from './errors';
 import { hostPlatform, type Part, type Platform } from './parts';
+import { size } from './progress';
 
 /** What a look at a cache entry tells. */
-export type CacheState =
+type CacheState =
   | { readonly state: 'valid'; readonly file: string }
   | { readonly state: 'missing' }
   /** Half-built, cut short or changed since: not to be used. `reason` says how that was seen. */
@@ -29,7 +29,7 @@ interface Seal {
 const draftSuffix = '.tmp';
 
 /** Writes a part's file to the path it is given. */
-export type Producer = (file: string) => Promise<void>;
+type Producer = (file: string) => Promise<void>;
 
 /** `$KINDRED_CACHE`, or `kindred` under `$XDG_CACHE_HOME`, or `~/.cache/kindred`. */
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
@@ -156,4 +156,44 @@ async function readSeal(file: string): Promise<Seal | undefined> {
   } catch {
     return undefined; // cut short: the same as never written
   }
+}
+
+/** The free bytes that a user without special rights has where `folder` lies. Replaced in tests. */
+export type FreeSpace = (folder: string) => Promise<number>;
+
+/** Free space as the file system reports it. */
+export const freeSpace: FreeSpace = async (folder) => {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+};
+
+/**
+ * Makes sure that there is room for what is to be written, before minutes go into making it.
+ *
+ * @param needed - bytes
+ * @throws LocalControlPlaneError when there is less
+ */
+export async function requireSpace(folder: string, needed: number, what: string, free: FreeSpace): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const available = await free(folder);
+  if (available >= needed) return;
+  throw new LocalControlPlaneError(
+    `not enough disk space for ${what}: ${folder} has ${size(available)} free, ${size(needed)} are needed. ` +
+      `Free some space there, or point KINDRED_CACHE at a folder on a larger disk.`,
+  );
+}
+
+/** Turns "no space left" into an error that says where and what to do; hands every other error back as it is. */
+function explainFullDisk(error: unknown, folder: string, what: string): unknown {
+  const full = codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT';
+  return full ? fullDisk(folder, what, error) : error;
+}
+
+/** The error for a disk that ran full at `folder`. */
+export function fullDisk(folder: string, what: string, cause?: unknown): LocalControlPlaneError {
+  return new LocalControlPlaneError(
+    `the disk ran full while writing ${what} under ${folder}. Nothing half-written is used. ` +
+      `Free some space there, or point KINDRED_CACHE at a folder on a larger disk, and run again.`,
+    { cause },
+  );
 }

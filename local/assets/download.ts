@@ -1,11 +1,11 @@
+import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
-import { codeOf, isError, LocalControlPlaneError, messageOf } from '../errors';
-import { extractMember } from './archive';
 import { sha256Of } from './cache';
+import { LocalControlPlaneError, codeOf, isError, messageOf } from './errors';
 import type { Checksum, Download } from './parts';
 
 /** How long to wait for a host. */
@@ -147,4 +147,25 @@ function assetDigest(text: string, checksum: Checksum & { kind: 'release' }): st
   }
   const digest = release.assets?.find(({ name }) => name === checksum.asset)?.digest;
   return digest?.startsWith('sha256:') === true ? digest.slice('sha256:'.length) : undefined;
+}
+
+/**
+ * Writes one member of a `.tar.gz` to a file, with the system's `tar`.
+ *
+ * @throws LocalControlPlaneError when tar is missing, fails, or the archive holds no such member
+ */
+async function extractMember(archive: string, member: string, file: string): Promise<void> {
+  const tar = spawn('tar', ['-xzOf', archive, member], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  tar.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const ended = new Promise<number | null>((resolve, reject) => {
+    tar.on('error', reject);
+    tar.on('close', resolve);
+  });
+  const [code] = await Promise.all([ended, pipeline(tar.stdout, createWriteStream(file, { flags: 'wx' }))]).catch(
+    (error: unknown) => {
+      throw new LocalControlPlaneError(`cannot unpack ${archive} with tar.`, { cause: error });
+    },
+  );
+  if (code !== 0) throw new LocalControlPlaneError(`tar cannot unpack ${member} from ${archive}: ${stderr.trim()}`);
 }

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { LocalControlPlaneError } from '../errors';
-import { duration, type Progress } from '../progress';
-import { fullDisk } from './disk';
+import { LocalControlPlaneError } from './errors';
+import { duration, type Progress } from './progress';
+import { fullDisk } from './cache';
 import type { Build, Part, Platform } from './parts';
-import { runTool } from './run-tool';
+import { runTool } from './process';
 
 /** What a build on this machine needs to know. */
 export interface BuildContext {

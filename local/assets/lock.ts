@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { codeOf, LocalControlPlaneError } from '../errors';
-import { duration, type Progress } from '../progress';
-import { isAlive, ownIdentity, parseIdentity } from './process-identity';
+import { codeOf, LocalControlPlaneError } from './errors';
+import { duration, type Progress } from './progress';
+import { isAlive, ownIdentity, parseIdentity } from './process';
 
 /** How to wait for a lock. */
 export interface LockOptions {

@@ -1,14 +1,13 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf, LocalControlPlaneError, messageOf } from '../errors';
-import { duration, progressToStderr, size, type Progress } from '../progress';
-import { cacheFolder, PartCache } from './cache';
-import { freeSpace, requireSpace, type FreeSpace } from './disk';
+import { PartCache, cacheFolder, freeSpace, requireSpace, type FreeSpace } from './cache';
 import { ChecksumMismatchError, Downloader, HostUnreachableError, type DownloadTimeouts } from './download';
-import { buildPart, GoMissingError } from './go-build';
+import { LocalControlPlaneError, codeOf, messageOf } from './errors';
+import { GoMissingError, buildPart } from './go-build';
 import { withLock } from './lock';
 import { hostPlatform, officialHosts, parts, type DownloadHosts, type Part, type PartName } from './parts';
+import { duration, progressToStderr, size, type Progress } from './progress';
 
 /** Where parts may come from, and whom to tell. */
 export interface ObtainOptions {
@@ -198,4 +197,42 @@ function label(part: Part): string {
 function undefinedIfMissing(error: unknown): undefined {
   if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
   throw error;
+}
+
+/** What is run: `api` is etcd and the API server; `full` adds controllers, scheduler and a fake node's kubelet. */
+export type Components = 'api' | 'full';
+
+/** Which parts to get. */
+export interface PrepareOptions extends ObtainOptions {
+  /** @default 'full' */
+  readonly components?: Components;
+  /** Get kubectl too. @default false */
+  readonly kubectl?: boolean;
+}
+
+/** The path of each part that was asked for. */
+export type PartPaths = Readonly<Partial<Record<PartName, string>>>;
+
+// Short builds first, so that the first minute already shows results.
+const api: readonly PartName[] = ['etcd', 'kube-apiserver'];
+const full: readonly PartName[] = [...api, 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kwok-stages'];
+
+/**
+ * Gets every part that a control plane needs, so that a later start takes seconds; what is already there costs a look.
+ * For scripts and CI. One part after the other: a Go build uses all cores by itself.
+ *
+ * @returns where each part lies
+ * @throws LocalControlPlaneError when a part cannot be had
+ */
+export async function prepare(options: PrepareOptions = {}): Promise<PartPaths> {
+  const names = [...((options.components ?? 'full') === 'full' ? full : api)];
+  if (options.kubectl === true) names.push('kubectl');
+  const source = new PartSource(options);
+  const paths: Partial<Record<PartName, string>> = {};
+  try {
+    for (const name of names) paths[name] = await source.get(name);
+    return paths;
+  } finally {
+    await source.close();
+  }
 }

@@ -1,12 +1,48 @@
-import { clusterConfig, type ClusterConfig } from './cluster';
+import * as pulumi from '@pulumi/pulumi';
+import type { AnyKind } from '../../constructs/kind/kind';
+import { provisionerKinds } from '../../constructs/kinds';
+import { clusterConfig, spanningProblems, type ClusterConfig } from './checks';
 import { configKeys, type ConfigKey, type ConfigKeyName, type ConfigValues } from './keys';
 import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret, type ConfigProblem } from './problems';
-import { spanningProblems } from './rules';
-import { provisionerKinds } from '../../constructs/kinds';
-import type { AnyKind } from '../../constructs/kind/kind';
+
+export { configKeys } from './keys';
+export { ConfigError } from './problems';
+export type { ConfigProblem } from './problems';
+
+/** The namespace of all keys, whatever the project is called. */
+const NAMESPACE = 'kindred:';
+
+/**
+ * Reads the configuration of the stack that is running.
+ *
+ * @throws pulumi.RunError, which Pulumi shows without a stack trace, with everything that is wrong
+ */
+export function readConfig(): StackConfig {
+  try {
+    return parseConfig(rawConfig());
+  } catch (error) {
+    if (error instanceof ConfigError) throw new pulumi.RunError(error.message);
+    throw error;
+  }
+}
+
+/** Not declared in Pulumi's types, and there is no other way to know. */
+interface SecretKeys {
+  readonly isConfigSecret: (key: string) => boolean;
+}
+
+function rawConfig(): RawConfig {
+  const { isConfigSecret } = pulumi.runtime as unknown as SecretKeys;
+  const own = Object.entries(pulumi.runtime.allConfig()).filter(([key]) => key.startsWith(NAMESPACE));
+  const name = (key: string): string => key.slice(NAMESPACE.length);
+  return {
+    values: Object.fromEntries(own.map(([key, value]) => [name(key), value])),
+    secretKeys: new Set(own.filter(([key]) => isConfigSecret(key)).map(([key]) => name(key))),
+  };
+}
 
 /** The configuration as Pulumi hands it to a program. */
-export interface RawConfig {
+interface RawConfig {
   /** Texts by key, without the namespace. What is not a string is JSON. */
   readonly values: Readonly<Record<string, string>>;
   /** The keys that are kept encrypted. */

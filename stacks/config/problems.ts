@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { propertyPath } from '../components/bridge/property-path';
+import { propertyPath } from '../bridge/manifest';
 import type { ConfigKey } from './keys';
 
 /** One thing that is wrong with the configuration. */

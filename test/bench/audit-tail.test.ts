@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiClient } from '../../operator/client/api-client';
-import { AuditTail } from './operator/audit-tail';
+import { AuditTail } from '../../bench/audit';
 
 let folder: string;
 let log: string;

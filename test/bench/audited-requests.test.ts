@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../local';
-import { auditedRequests } from './operator/audited-requests';
+import { auditedRequests } from '../../bench/audit';
 
 function request(verb: string, resource: string, at: string, more: Partial<AuditEvent> = {}): AuditEvent {
   return {

@@ -5,8 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Usage } from '../../bench/results';
-import { bareBundle, sendBare } from './operator/bare-process';
-import type { Pair } from './operator/limit';
+import { bareBundle, sendBare, type Pair } from '../../bench/bare-requests';
 
 const told: { readonly line: string; readonly token: string | undefined; readonly body: string }[] = [];
 const server = createServer((request, response) => {

@@ -1,7 +1,6 @@
 import { FakeStage, objectsOf, paces } from './fake-stage';
-import { Backlog } from './operator/backlog';
-import { busyRound, editWhile } from './operator/busy-edits';
-import { Rounds } from './operator/rounds';
+import { Backlog, busyRound, editWhile } from '../../bench/busy-edits';
+import { Rounds } from '../../bench/rounds';
 
 const { signal } = new AbortController();
 

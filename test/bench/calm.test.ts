@@ -1,5 +1,4 @@
-import { calm } from './operator/calm';
-import type { Ticks } from './operator/calm';
+import { calm, type Ticks } from '../../bench/stage';
 
 /** A machine that is as busy as told from look to look, and then for ever as at last. */
 function machine(busy: readonly number[]): { readonly read: () => Ticks; readonly looks: () => number } {

@@ -1,5 +1,4 @@
-import { barChart } from '../../bench/bar-chart';
-import { charts } from '../../bench/charts';
+import { barChart, charts } from '../../bench/publish';
 import { bare, resultsOf, run } from './results';
 
 test('a bar is as long as its value, its line as its range; text is escaped', () => {

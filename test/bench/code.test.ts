@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runTool } from '../../local/assets/run-tool';
-import { codeIn } from './operator/code';
+import { runTool } from '../../local/assets/process';
+import { codeIn } from '../../bench/results';
 
 const { signal } = new AbortController();
 const { PATH } = process.env;

@@ -1,13 +1,13 @@
+import type { AuditedRequests } from '../../bench/audit';
+import type { Pair } from '../../bench/bare-requests';
+import type { Contestant } from '../../bench/contestants';
+import type { Program } from '../../bench/measured-process';
 import type { Usage } from '../../bench/results';
+import type { Grounds, MeasuredOperator } from '../../bench/stage';
 import { HelloApp } from '../../constructs/kinds';
+import { controllerReference } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/client/api-client';
-import type { AuditedRequests } from './operator/audited-requests';
-import type { Contestant } from './operator/contestant';
-import type { Pair } from './operator/limit';
-import type { Program } from './operator/measured-process';
-import type { Grounds, MeasuredOperator } from './operator/stage';
-import { deploymentOf, doneApp } from './standing';
 
 const none: AuditedRequests = {
   ...{ writes: {}, writeCount: 0, events: 0, requests: {} },
@@ -18,7 +18,7 @@ const none: AuditedRequests = {
 export const paces: Readonly<Record<string, number>> = { kindred: 5, tuned: 10, plain: 20, same: 2, apply: 4 };
 
 /** When every operator starts, and how long it then takes to its first write. */
-export const startedAt = 1_000_000;
+const startedAt = 1_000_000;
 export const firstWriteMs = 300;
 
 /** A stage on which everything takes no time and lasts as long as `paces` says; it tells what was done on it, in its order. */
@@ -152,4 +152,33 @@ export function objectsOf(count: number): readonly KubeObject[] {
     ...{ apiVersion: HelloApp.apiVersion, kind: HelloApp.kind },
     metadata: { namespace: 'mine', name: `app-${String(i)}` },
   }));
+}
+
+/** A HelloApp whose work is done: its status says that it waits for its pods, which nobody starts here. */
+export function doneApp(app: KubeObject): KubeObject {
+  const { name, generation = 1 } = app.metadata;
+  const condition = { reason: 'Progressing', message: '', lastTransitionTime: '', observedGeneration: generation };
+  const conditions = [
+    { type: 'Ready', status: 'False', ...condition },
+    { type: 'Reconciling', status: 'True', ...condition },
+  ];
+  const status = {
+    replicas: 0,
+    readyReplicas: 0,
+    selector: `app=${name}`,
+    observedGeneration: generation,
+    conditions,
+  };
+  return { ...app, status };
+}
+
+/** The Deployment of a HelloApp, as far as it is looked at. */
+export function deploymentOf(app: KubeObject): KubeObject {
+  const { name, namespace = '' } = app.metadata;
+  const { image, size } = app['spec'] as { readonly image: string; readonly size: number };
+  return {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    metadata: { namespace, name, ownerReferences: [controllerReference(app)] },
+    spec: { replicas: size, template: { spec: { containers: [{ name: 'helloapp', image }] } } },
+  };
 }

@@ -1,4 +1,4 @@
-import { argumentsTold, readOptions } from './operator/options';
+import { argumentsTold, readOptions } from '../../bench/options';
 
 const defaults = {
   ...{ objects: [1000], scale: 0, rounds: 2, edits: 100, busy: 1000, concurrency: 32, synth: true },

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kustomize, twins } from './operator/peers';
+import { kustomize, twins } from '../../bench/contestants';
 
 const root = join(__dirname, '..', '..');
 const { PATH, KINDRED_CACHE } = process.env;

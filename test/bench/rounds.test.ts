@@ -1,6 +1,5 @@
 import { FakeStage, firstWriteMs, paces } from './fake-stage';
-import { Rounds } from './operator/rounds';
-import type { RoundOptions } from './operator/rounds';
+import { Rounds, type RoundOptions } from '../../bench/rounds';
 
 const { signal } = new AbortController();
 const options: RoundOptions = { objects: 10, names: ['kindred', 'tuned', 'plain'], edits: 0, backwards: false };

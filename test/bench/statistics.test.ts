@@ -1,4 +1,4 @@
-import { quantile, summarize } from '../../bench/statistics';
+import { quantile, summarize } from '../../bench/measures';
 
 describe('quantile', () => {
   test.each([

@@ -1,4 +1,4 @@
-import { figure, table } from '../../bench/table';
+import { figure, table } from '../../bench/report';
 
 test('the first column is flush left, the others flush right', () => {
   const text = table(

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { usageOf } from './operator/usage';
+import { usageOf } from '../../bench/measured-process';
 
 let child: ChildProcess;
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, ListOptions } from '../../operator/client/api-client';
-import { requireDone, undone } from './operator/work-done';
-import { deploymentOf, doneApp } from './standing';
+import { requireDone, undone } from '../../bench/work-done';
+import { deploymentOf, doneApp } from './fake-stage';
 
 const apps = Array.from({ length: 3 }, (_, i) => doneApp(appOf(`app-${String(i)}`, { image: 'a:1', size: 2 })));
 const deployments = apps.map(deploymentOf);

@@ -1,6 +1,6 @@
 import { CliError, Interrupted } from '../../cli/errors';
 import { explain } from '../../cli/explain';
-import { Undo } from '../../cli/start/undo';
+import { Undo } from '../../cli/shutdown';
 import { LocalControlPlaneError } from '../../local';
 import { ApiError, TransportError } from '../../operator/client/errors';
 

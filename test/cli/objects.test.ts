@@ -1,6 +1,4 @@
-import { applyObjects } from '../../cli/objects/apply-objects';
-import { parseObjects, readObjects } from '../../cli/objects/read-objects';
-import { ResourceTypes } from '../../cli/resource-types';
+import { ResourceTypes, applyObjects, parseObjects, readObjects } from '../../cli/objects';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { Row } from '../../cli/start/row';
+import type { Row } from '../../cli/board';
 
 /** An object of a kind, with a Ready condition if one is given. */
 export function helloApp(ready?: Record<string, unknown>, metadata: Record<string, unknown> = {}): KubeObject {

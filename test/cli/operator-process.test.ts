@@ -4,20 +4,19 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { CliError, Interrupted } from '../../cli/errors';
-import { OperatorProcess } from '../../cli/start/operator-process';
-import { untilServing } from '../../cli/start/serving';
-import { GuardedProcess } from '../../local/plane/guarded-process';
-import type * as portsModule from '../../local/plane/ports';
+import { OperatorProcess, untilServing } from '../../cli/operator-process';
+import { GuardedProcess } from '../../local/guarded-process';
+import type * as portsModule from '../../local/ports';
 import { PORT_IN_USE } from '../../operator/process/health-server';
-import { untilPidIn } from '../support/pid-file';
+import { untilPidIn } from '../support/processes';
 import { temporaryFolder } from '../support/temporary-folder';
 
 /** What the bundle is here, and the ports that are said to be free before it is looked. */
 const mockBundle = { path: '' };
 const mockFreePorts: number[] = [];
 jest.mock('../../cli/operator-bundle', () => ({ operatorBundle: () => mockBundle.path }));
-jest.mock('../../local/plane/ports', () => {
-  const actual = jest.requireActual<typeof portsModule>('../../local/plane/ports');
+jest.mock('../../local/ports', () => {
+  const actual = jest.requireActual<typeof portsModule>('../../local/ports');
   return { ...actual, freePort: () => mockFreePorts.shift() ?? actual.freePort() };
 });
 
@@ -109,7 +108,7 @@ test('the wait for an operator that does not serve has an end, and shows the end
     ...{ part: 'the operator', program: '/bin/sh', args: ['-c', 'echo still thinking; exec sleep 60'] },
     ...{ cwd: folder, logFile: path.join(folder, 'slow.log') },
   });
-  const { freePort } = jest.requireActual<typeof portsModule>('../../local/plane/ports');
+  const { freePort } = jest.requireActual<typeof portsModule>('../../local/ports');
   const port = await freePort();
   await expect(untilServing(process, { port, startedAt: Date.now(), signal: never, timeoutMs: 300 })).rejects.toThrow(
     new RegExp(

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkoutFolder, findPulumi, runPulumi } from '../../cli/start/pulumi-cli';
+import { checkoutFolder, findPulumi, runPulumi } from '../../cli/pulumi';
 
 const root = join(__dirname, '..', '..');
 const signal = new AbortController().signal;

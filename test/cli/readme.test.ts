@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArguments } from '../../cli/arguments';
-import { parseObjects } from '../../cli/objects/read-objects';
+import { parseObjects } from '../../cli/objects';
 import { renderChildren } from '../../constructs/kind/render';
 import { kinds } from '../../constructs/kinds';
 import { scripts } from '../../package.json';

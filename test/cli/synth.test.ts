@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { CliError } from '../../cli/errors';
 import { explain } from '../../cli/explain';
 import { synth } from '../../cli/synth';
-import { parseArguments } from '../../cli/arguments';
-import type { SynthArguments } from '../../cli/arguments';
-import { parseObjects } from '../../cli/objects/read-objects';
+import { parseArguments, type SynthArguments } from '../../cli/arguments';
+import { parseObjects } from '../../cli/objects';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'kindred-synth-test-'))));

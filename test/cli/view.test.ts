@@ -1,7 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { tableLines } from '../../cli/start/table';
-import { viewOn } from '../../cli/start/view';
-import type { Screen } from '../../cli/start/view';
+import { tableLines, viewOn, type Screen } from '../../cli/view';
 import { notYet, row } from './objects';
 
 describe('the table', () => {

@@ -1,7 +1,5 @@
 import { Interrupted } from '../../cli/errors';
-import type { Row } from '../../cli/start/row';
-import { awaitedRows, waitUntilReady } from '../../cli/start/wait-ready';
-import type { Watched } from '../../cli/start/wait-ready';
+import { awaitedRows, waitUntilReady, type Row, type Watched } from '../../cli/board';
 import { helloApp, notYet, row } from './objects';
 
 class FakeBoard implements Watched {

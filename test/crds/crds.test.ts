@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { validateObject } from '../../constructs/kind/validate';
 import { allKinds as kinds } from '../../constructs/kinds';
-import { brokenPromises } from '../../scripts/crd-baseline';
-import { crdFileName, staleCrdFiles, writeCrdFiles } from '../../scripts/crd-files';
+import { brokenPromises, crdFileName, staleCrdFiles, writeCrdFiles } from '../../scripts/crd-files';
 
 interface Sample {
   readonly name: string;

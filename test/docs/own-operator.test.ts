@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '../../constructs/kinds';
 import { parseArguments } from '../../operator/arguments';
-import { codeBlocks, filesIn } from '../e2e/docs/code-blocks';
+import { codeBlocks, filesIn } from '../support/code-blocks';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'add-your-own-kind.md'), 'utf8');
 

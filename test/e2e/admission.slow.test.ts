@@ -5,7 +5,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { Json, KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
 import { allKinds } from '../../constructs/kinds';
-import { useControlPlane, waitFor } from '../../local/testing';
+import { useControlPlane, waitFor } from '../../testing/control-plane';
 import { mistakenSpecOf, objectName, specOf } from '../support/spec-arbitrary';
 import { Api } from './crds/api';
 

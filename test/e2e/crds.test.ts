@@ -1,12 +1,11 @@
 import { kinds } from '../../constructs/kinds';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
-import { waitFor } from '../../local/testing';
+import { waitFor } from '../../testing/control-plane';
 import { KitchenSink } from '../constructs/crd/kitchen-sink';
 import { specs } from '../constructs/crd/specs';
 import { useSharedControlPlane } from '../support/shared-control-plane';
-import { Api } from './crds/api';
-import { installCrd } from './crds/install';
+import { Api, installCrd } from './crds/api';
 
 const plane = useSharedControlPlane();
 const SINKS = `/apis/${KitchenSink.apiVersion}/namespaces/${plane.namespace}/${KitchenSink.plural}`;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { kinds, provisionerKinds } from '../../constructs/kinds';
-import { kubectl, useControlPlane } from '../../local/testing';
+import { kubectl, useControlPlane } from '../../testing/control-plane';
 import { OperatorProcess } from '../../testing';
-import { manifests } from '../../scripts/synth';
+import { manifests } from '../../cli/synth';
 
 const plane = useControlPlane();
 jest.setTimeout(240_000);

@@ -2,11 +2,10 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../constructs/kinds';
-import { waitFor } from '../../local/testing';
+import { waitFor } from '../../testing/control-plane';
 import { clusterSpecs, kubeconfigSpecs, rke2 } from '../constructs/kinds/cluster-specs';
 import { useSharedControlPlane } from '../support/shared-control-plane';
-import { Api } from './crds/api';
-import { installCrd } from './crds/install';
+import { Api, installCrd } from './crds/api';
 
 const plane = useSharedControlPlane();
 const pathOf = ({ apiVersion, plural }: AnyKind): string => `/apis/${apiVersion}/${plural}`;

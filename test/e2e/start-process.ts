@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HelloApp } from '../../constructs/kinds';
-import { waitFor } from '../../local/testing';
+import { waitFor } from '../../testing/control-plane';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const cli = join(__dirname, '..', '..', 'dist', 'cli.cjs');

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App } from 'cdk8s';
-import { installPlatform } from '../../cli/install/install-platform';
-import { INVENTORY_NAME } from '../../cli/install/inventory';
+import { INVENTORY_NAME, installPlatform } from '../../cli/install-platform';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { Cluster, HelloApp, kinds } from '../../constructs/kinds';
 import { Platform } from '../../constructs/platform';
-import { kubectl, useControlPlane } from '../../local/testing';
+import { kubectl, useControlPlane } from '../../testing/control-plane';
 import type { ApiClient } from '../../operator/client/api-client';
 import { createApiClient } from '../../operator/client/http-api-client';
 import { loadClusterAccess } from '../../operator/client/kubeconfig';

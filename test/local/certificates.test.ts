@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createServer, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { CertificateAuthority, type KeyedCertificate } from '../../local/plane/certificates';
+import { CertificateAuthority, type KeyedCertificate } from '../../local/certificates';
 
 const authority = new CertificateAuthority('test-ca');
 const server = authority.server('kube-apiserver', ['localhost', '127.0.0.1']);

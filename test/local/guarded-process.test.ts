@@ -1,8 +1,13 @@
 import path from 'node:path';
-import { describeExit, GuardedProcess, type PartExit } from '../../local/plane/guarded-process';
-import { PartEndedError, untilReady } from '../../local/plane/ready';
-import { retryLostPort } from '../../local/plane/retry-lost-port';
-import { RunningParts } from '../../local/plane/running-parts';
+import {
+  GuardedProcess,
+  PartEndedError,
+  RunningParts,
+  describeExit,
+  retryLostPort,
+  untilReady,
+  type PartExit,
+} from '../../local/guarded-process';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const folder = temporaryFolder('kindred-guard-');

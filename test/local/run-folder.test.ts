@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ownIdentity } from '../../local/assets/process-identity';
-import { removeStaleRuns, RunFolder } from '../../local/plane/run-folder';
+import { ownIdentity } from '../../local/assets/process';
+import { removeStaleRuns, RunFolder } from '../../local/run-folder';
 import { temporaryFolder } from '../support/temporary-folder';
 
 let runs: string;

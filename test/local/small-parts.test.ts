@@ -3,11 +3,11 @@ import { createServer, type AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { waitFor } from '../../local/testing';
-import { readAuditLog } from '../../local/plane/audit';
-import { kubeconfig } from '../../local/plane/kubeconfig';
-import { freePort, requireFree } from '../../local/plane/ports';
-import { duration, size } from '../../local/progress';
+import { waitFor } from '../../testing/control-plane';
+import { readAuditLog } from '../../local/control-plane';
+import { kubeconfig } from '../../local/client';
+import { freePort, requireFree } from '../../local/ports';
+import { duration, size } from '../../local/assets/progress';
 import { temporaryFolder } from '../support/temporary-folder';
 
 test('a taken port is refused before anything is started; a free one is not', async () => {

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { messageOf } from '../../local/errors';
-import type { ControlPlane } from '../../local/plane/control-plane';
-import { startControlPlane } from '../../local/plane/start';
+import { messageOf } from '../../local/assets/errors';
+import type { ControlPlane } from '../../local/control-plane';
+import { startControlPlane } from '../../local/start';
 import { adminClient } from '../../testing';
 
 /**

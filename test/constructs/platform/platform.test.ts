@@ -1,12 +1,10 @@
 import { App } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { InvalidPropsError } from '../../../constructs/operator';
-import { Platform } from '../../../constructs/platform';
-import type { PlatformProps } from '../../../constructs/platform';
-import { OperatorRole } from '../../../constructs/rbac';
-import type { PolicyRule } from '../../../constructs/rbac';
+import { Platform, type PlatformProps } from '../../../constructs/platform';
+import { OperatorRole, type PolicyRule } from '../../../constructs/rbac';
 import { Plain, Rich, Sharer, Wide } from '../rbac/kinds';
-import { cpuTimeMs } from '../../support/cpu-time';
+import { cpuTimeMs } from '../../support/processes';
 
 const image = 'registry.example.com/kindred-operator:1.0.0';
 const props: PlatformProps = {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { kinds, provisionerKinds } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { manifests } from '../../../scripts/synth';
+import { manifests } from '../../../cli/synth';
 
 const options = {
   kinds,

@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
+import { crdManifest } from '../../../constructs/crd';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { waitFor } from '../../../testing/control-plane';
 
 /** An answer of the API server. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: { readonly message?: string; readonly [field: string]: unknown };
 }
@@ -48,4 +51,28 @@ export class Api {
   async close(): Promise<void> {
     await this.agent.close();
   }
+}
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+interface Crd {
+  readonly status?: { readonly conditions?: readonly { type: string; status: string; message: string }[] };
+}
+
+/**
+ * Installs a kind's CRD and waits until it is established. The server estimates the cost of every rule when it takes the CRD, and refuses
+ * what exceeds the budget.
+ */
+export async function installCrd(api: Api, kind: AnyKind): Promise<void> {
+  const { status, body } = await api.ask('POST', `${CRDS}?fieldValidation=Strict`, crdManifest(kind));
+  expect({ status, message: body.message }).toEqual({ status: 201, message: undefined });
+  await waitFor(
+    async () => {
+      const crd = (await api.ask('GET', `${CRDS}/${kind.crdName}`)).body as Crd;
+      const conditions = crd.status?.conditions ?? [];
+      expect(conditions.filter(({ type }) => type === 'NonStructuralSchema')).toEqual([]);
+      return conditions.some(({ type, status: state }) => type === 'Established' && state === 'True');
+    },
+    { describe: `${kind.crdName} to be established` },
+  );
 }

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kubectl, useControlPlane } from '../../../local/testing';
+import { kubectl, useControlPlane } from '../../../testing/control-plane';
 import { name, version } from '../../../package.json';
 import { Consumer } from '../package/consumer';
-import { codeBlocks, commandsIn, filesIn, wordsOf } from './code-blocks';
+import { codeBlocks, commandsIn, filesIn, wordsOf } from '../../support/code-blocks';
 
 jest.setTimeout(240_000);
 

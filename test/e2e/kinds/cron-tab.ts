@@ -1,8 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { CronTab } from '../../../constructs/kinds';
-import type { Bench } from '../operator/support/bench';
-import { condition, ready } from '../operator/support/conditions';
-import { childrenStand, expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import { childrenStand, condition, expectChildren, ready } from '../../support/assertions';
 
 /** CronTab on a real API server. */
 export function cronTabTests(bench: Bench): void {

@@ -1,10 +1,8 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { DemoMicroService } from '../../../constructs/kinds';
 import { ApiError } from '../../../operator/client/errors';
-import type { Bench } from '../operator/support/bench';
-import { condition, ready } from '../operator/support/conditions';
-import { deploymentEdits, expectDeploymentBack } from '../operator/support/drift';
-import { expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import { condition, deploymentEdits, expectChildren, expectDeploymentBack, ready } from '../../support/assertions';
 
 const FINALIZER = 'demomicroservice.finalizers.devops.my.domain';
 const HOLD = 'e2e.test/hold';

@@ -1,10 +1,16 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
-import type { Bench } from '../operator/support/bench';
-import { condition, is, ready } from '../operator/support/conditions';
-import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
-import { eventAbout } from '../operator/support/events';
-import { expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import {
+  condition,
+  deploymentEdits,
+  eventAbout,
+  expectChildren,
+  expectDeploymentBack,
+  is,
+  ready,
+  replicasEdit,
+} from '../../support/assertions';
 
 /** A Deployment of somebody's own. */
 const foreignSpec = {

@@ -1,9 +1,14 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { Bench } from '../operator/support/bench';
-import { ready } from '../operator/support/conditions';
-import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
-import { childrenStand, expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import {
+  childrenStand,
+  deploymentEdits,
+  expectChildren,
+  expectDeploymentBack,
+  ready,
+  replicasEdit,
+} from '../../support/assertions';
 
 /** HelloApp on a real API server. */
 export function helloAppTests(bench: Bench): void {

@@ -1,7 +1,7 @@
 import { childTypes } from '../../../constructs/kind/kind';
 import { groupOf, type ResourceType } from '../../../constructs/kube/resource-type';
 import { kinds } from '../../../constructs/kinds';
-import { useBench } from '../operator/support/bench';
+import { useBench } from '../../support/test-env';
 import { cronTabTests } from './cron-tab';
 import { demoMicroServiceTests } from './demo-micro-service';
 import { fooTests } from './foo';

@@ -1,9 +1,8 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import type { Bench } from '../operator/support/bench';
-import { ready } from '../operator/support/conditions';
-import { childrenStand, expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import { childrenStand, expectChildren, ready } from '../../support/assertions';
 
 const PODS: ResourceType = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
 

@@ -1,10 +1,15 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { expectedShared } from '../../../testing';
-import type { Bench } from '../operator/support/bench';
-import { ready } from '../operator/support/conditions';
-import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
-import { expectChildren, expectStanding } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import {
+  deploymentEdits,
+  expectChildren,
+  expectDeploymentBack,
+  expectStanding,
+  ready,
+  replicasEdit,
+} from '../../support/assertions';
 
 const made = { 'my-domain-ops-controller-make': 'true' };
 

@@ -1,10 +1,8 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { expectedShared } from '../../../testing';
-import type { Bench } from '../operator/support/bench';
-import { condition, is, ready } from '../operator/support/conditions';
-import { eventAbout } from '../operator/support/events';
-import { expectStanding, untilStanding } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import { condition, eventAbout, expectStanding, is, ready, untilStanding } from '../../support/assertions';
 
 /** What the instances of one msName share, on a real API server. */
 export function microServiceSharedTests(bench: Bench): void {

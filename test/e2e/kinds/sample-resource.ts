@@ -1,9 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { SampleResource } from '../../../constructs/kinds';
-import type { Bench } from '../operator/support/bench';
-import { ready } from '../operator/support/conditions';
-import { deploymentEdits, expectDeploymentBack, replicasEdit } from '../operator/support/drift';
-import { expectChildren } from '../operator/support/expect-children';
+import type { Bench } from '../../support/test-env';
+import { deploymentEdits, expectChildren, expectDeploymentBack, ready, replicasEdit } from '../../support/assertions';
 
 /** SampleResource on a real API server. */
 export function sampleResourceTests(bench: Bench): void {

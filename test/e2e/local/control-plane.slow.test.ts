@@ -1,4 +1,4 @@
-import { kubectl, useControlPlane, waitFor } from '../../../local/testing';
+import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
 
 const cp = useControlPlane({ components: 'full' });
 

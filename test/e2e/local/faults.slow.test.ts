@@ -1,9 +1,9 @@
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { kubectl, useControlPlane, waitFor } from '../../../local/testing';
+import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
 import type { PartExit } from '../../../local';
-import { runTool } from '../../../local/assets/run-tool';
+import { runTool } from '../../../local/assets/process';
 
 const cp = useControlPlane({ components: 'api' });
 

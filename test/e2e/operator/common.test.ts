@@ -1,11 +1,7 @@
-import { contestTests } from './contests';
-import { takeoverTests } from './leadership';
-import { namespaceEndTests } from './namespace-end';
-import { ownershipTests } from './ownership';
-import { peopleTests } from './people';
-import { restartTests } from './restart';
-import { useBench } from './support/bench';
-import { undecodableTests } from './undecodable';
+import { contestTests, namespaceEndTests, ownershipTests } from './ownership';
+import { restartTests, takeoverTests } from './lifecycle';
+import { peopleTests, undecodableTests } from './users';
+import { useBench } from '../../support/test-env';
 
 // One control plane for what is common to all kinds.
 const bench = useBench();

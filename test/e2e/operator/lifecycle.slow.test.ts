@@ -1,9 +1,5 @@
-import { awayTests } from './away';
-import { leadershipTests } from './leadership';
-import { permissionTests } from './permissions';
-import { readinessTests } from './readiness';
-import { restartTests } from './restart';
-import { useBench } from './support/bench';
+import { awayTests, leadershipTests, permissionTests, readinessTests, restartTests } from './lifecycle';
+import { useBench } from '../../support/test-env';
 
 // Without streaming lists the operator lists in pages, as it must on older servers; the other files run with them.
 const bench = useBench({ operator: false, apiServerArgs: ['--feature-gates=WatchList=false'] });

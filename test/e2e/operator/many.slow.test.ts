@@ -1,10 +1,9 @@
 import { HelloApp } from '../../../constructs/kinds';
-import { useControlPlane, waitFor } from '../../../local/testing';
+import { useControlPlane, waitFor } from '../../../testing/control-plane';
 import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../testing';
 import type { ApiClient } from '../../../operator/client/api-client';
-import { makeMany } from './many-objects';
-import { installOnApi } from './many-platform';
-import type { InstalledPlatform } from './support/install-platform';
+import { makeMany } from '../../../bench/many-objects';
+import { installOnApi, type InstalledPlatform } from '../../../testing/install-platform';
 
 const count = 1_000;
 const patienceMs = 120_000;

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
-import { useControlPlane } from '../../../local/testing';
+import { useControlPlane } from '../../../testing/control-plane';
 import { adminClient } from '../../../testing';
-import { Bench } from './support/bench';
-import { condition, is, ready } from './support/conditions';
-import { startInProcess, type InProcessOperator } from './support/in-process';
+import { Bench } from '../../support/test-env';
+import { condition, is, ready } from '../../support/assertions';
+import { startInProcess, type InProcessOperator } from '../../support/in-process-operator';
 
 const CRDS: ResourceType = {
   apiVersion: 'apiextensions.k8s.io/v1',

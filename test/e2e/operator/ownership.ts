@@ -1,9 +1,8 @@
+import { DemoMicroService, HelloApp, MicroServiceDeploy, SampleResource } from '../../../constructs/kinds';
 import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/kube/envelope';
-import { owned } from '../../../constructs/kube/resource-type';
-import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
-import type { Bench } from './support/bench';
-import { condition, is, ready } from './support/conditions';
-import { childrenStand } from './support/expect-children';
+import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
+import { childrenStand, condition, expectChildren, is, quiet, ready } from '../../support/assertions';
+import { operatorKinds, type Bench } from '../../support/test-env';
 
 /** Whose a child is, on a real API server. */
 export function ownershipTests(bench: Bench): void {
@@ -127,5 +126,58 @@ export function ownershipTests(bench: Bench): void {
     await bench.make(HelloApp, ref, { image: 'nginx:2' });
     await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).not.toBe(uid);
+  });
+}
+
+/** Several who want one thing, on a real API server. */
+export function contestTests(bench: Bench): void {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await bench.namespace('contest');
+  });
+
+  test('a writer that insists is named, and neither side runs hot; once it stops, the operator wins', async () => {
+    const ref = { namespace, name: 'contested' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const contested = await bench.eventually('the contest to be noticed', async () => {
+      await bench.patch(owned.Deployment, ref, { spec: { replicas: 7 } });
+      const object = await bench.get(HelloApp.type, ref);
+      return condition(object, 'Ready')?.reason === 'ErrContested' ? object : undefined;
+    });
+    expect(condition(contested, 'Ready')?.message).toContain('spec.replicas is changed by "e2e"');
+    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+  });
+
+  test('of two kinds that want one name the second is refused, until the first one goes', async () => {
+    const ref = { namespace, name: 'both' };
+    await bench.make(HelloApp, ref, { image: 'nginx:1' });
+    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.make(SampleResource, ref, { podImage: 'nginx:2' });
+    const refused = await bench.until(SampleResource.type, ref, 'refused', (object) => is(object, 'Stalled', 'True'));
+    expect(condition(refused, 'Ready')?.message).toContain('already exists and is not managed by SampleResource');
+    await bench.until(HelloApp.type, ref, 'Ready as before', ready);
+    await bench.remove(HelloApp.type, ref);
+    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+  });
+}
+
+const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
+
+/** The end of a namespace in which objects stand, on a real API server. */
+export function namespaceEndTests(bench: Bench): void {
+  test('a namespace with an object of every kind ends cleanly and quietly', async () => {
+    const namespace = await bench.namespace('ending');
+    const samples = operatorKinds.flatMap((kind) => kind.samples.map((sample) => ({ kind, ...sample })));
+    await Promise.all(samples.map(({ kind, name, spec }) => bench.make(kind, { namespace, name }, spec)));
+    for (const { kind, name } of samples) await bench.until(kind.type, { namespace, name }, 'Ready', ready);
+    const logged = bench.operator.log.all.length;
+    await bench.client.delete(NAMESPACES, { name: namespace });
+    await bench.gone(NAMESPACES, { name: namespace });
+    await quiet(bench, bench.operator);
+    const lines = bench.operator.log.all.slice(logged).filter(({ controller, level }) => {
+      return controller !== undefined && level !== 'info';
+    });
+    expect(lines).toEqual([]);
   });
 }

@@ -1,5 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ObjectKeyRef } from '../../../constructs/kind/reads';
+import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';
+import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
 import {
   KUBECONFIG_OUTPUT,
   apiServers,
@@ -10,19 +13,22 @@ import {
   type NamedValue,
   type Task,
 } from '../../../provision';
-import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
-import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';
-import { carryOut, type CarriedOut, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
 import { SshTransport } from '../../../provisioner/ssh/ssh-transport';
+import { carryOut, type CarriedOut, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
-import type { Transport } from '../../../provisioner/tasks/transport';
+import {
+  MachineError,
+  type Transport,
+  type TransportRequest,
+  type TransportResult,
+} from '../../../provisioner/tasks/transport';
+import { waitFor } from '../../../testing/control-plane';
 import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
 
 const schemas = { rke2: rke2Options, k3s: k3sOptions };
 
 /** A machine's part in a cluster. */
-export interface Part {
+interface Part {
   readonly host: TestHost;
   readonly roles: readonly ('controlplane' | 'etcd' | 'worker')[];
 }
@@ -119,5 +125,59 @@ export class TestCluster {
     const value = this.secrets[`${name}/${key}`];
     if (value === undefined) throw new Error(`there is no secret ${name}/${key}`);
     return value;
+  }
+}
+
+/** How a run is disturbed. */
+type Interruption =
+  /** The connection is cut once the script runs; it goes on without us. */
+  | 'cut'
+  /** The script and what it started are killed, at once. */
+  | 'killed'
+  /** The same a little later. */
+  | 'killed-later'
+  /** The script ends, and its answer is lost. */
+  | 'unheard';
+
+/** Processes that a script over SSH consists of: the session of each program that sshd started. */
+const killScripts = `for pid in $(pgrep -f '^sshd: .*@notty' || true); do
+  for child in $(pgrep -P "$pid" || true); do pkill -KILL -s "$child" || true; done
+done`;
+
+/** Disturbs the first runs of each script, one by each of the given ways, and lets the following ones through. */
+export class InterruptingTransport implements Transport {
+  /** What was done, and to which script: `cut prod/token`. */
+  readonly interrupted: Interruption[] = [];
+  readonly #left = new Map<string, Interruption[]>();
+
+  constructor(
+    private readonly real: Transport,
+    private readonly hosts: Hosts,
+    private readonly ways: readonly Interruption[],
+  ) {}
+
+  async run(request: TransportRequest): Promise<TransportResult> {
+    const key = `${request.machine?.address ?? ''} ${request.script}`;
+    const left = this.#left.get(key) ?? [...this.ways];
+    this.#left.set(key, left);
+    const way = left.shift();
+    if (way === undefined) return this.real.run(request);
+    this.interrupted.push(way);
+    const host = this.hosts.all.find(({ address }) => address === request.machine?.address);
+    if (host === undefined) throw new Error('only scripts on hosts can be interrupted');
+    const running = this.real.run(request).catch((error: unknown) => error);
+    await Promise.race([running, this.#disturb(host, way)]);
+    await running;
+    throw new MachineError('ConnectionLost', `${way} on purpose`);
+  }
+
+  async #disturb(host: TestHost, way: Interruption): Promise<void> {
+    if (way === 'unheard') return new Promise(() => undefined);
+    const session = async (): Promise<boolean> => (await host.exec(`pgrep -f '^sshd: .*@notty' || true`)) !== '';
+    // The script may be through before it is seen; its end is waited for beside this.
+    await waitFor(session, { interval: 10, describe: 'the session' });
+    if (way === 'killed-later') await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (way === 'cut') await host.dropConnections();
+    else await host.exec(killScripts);
   }
 }

@@ -1,11 +1,10 @@
-import { kubectl } from '../../../local/testing';
+import { kubectl } from '../../../testing/control-plane';
 import { MachineError, type Transport } from '../../../provisioner/tasks/transport';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { recordProcesses, type ProcessRecording } from '../../support/hosts/process-recorder';
+import { findOnHost, recordProcesses, spellings, type ProcessRecording } from '../../support/hosts/leaks';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { TestCluster, type Wanted } from './cluster';
-import { findOnHost, spellings } from './canaries';
-import { describeOnHosts } from './on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 // With the five minutes that a rollout may take, see below.
 jest.setTimeout(600_000);

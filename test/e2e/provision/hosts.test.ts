@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { waitFor } from '../../../local/testing';
+import { waitFor } from '../../../testing/control-plane';
 import { startHosts, type Hosts } from '../../support/hosts';
-import { describeOnHosts } from './on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /** Whether something answers at a port within a second. */
 async function answers(host: string, port = 22): Promise<boolean> {

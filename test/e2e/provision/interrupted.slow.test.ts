@@ -1,10 +1,9 @@
-import { kubectl } from '../../../local/testing';
+import { kubectl } from '../../../testing/control-plane';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
 import type { CarriedOut } from '../../../provisioner/tasks/execute-plan';
-import { TestCluster, type Wanted } from './cluster';
-import { InterruptingTransport } from './interrupting-transport';
-import { describeOnHosts } from './on-hosts';
+import { InterruptingTransport, TestCluster, type Wanted } from './cluster';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 jest.setTimeout(170_000);
 const folder = temporaryFolder('kindred-k3s-');

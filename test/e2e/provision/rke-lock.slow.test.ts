@@ -5,11 +5,11 @@ import { setTimeout as elapsed } from 'node:timers/promises';
 import { parseAnswer, renderSource, stdinText, type Answer, type Task } from '../../../provision';
 import { RKE_UP, rkeTasks } from '../../../provision/rke';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { untilPidIn } from '../../support/pid-file';
-import { installRke, type RkeStandIn } from '../../support/rke';
+import { untilPidIn } from '../../support/processes';
+import { installRke, type RkeStandIn } from '../../support/rke/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { node, rkeInput } from '../../provision/rke/fixtures';
-import { describeOnHosts } from './on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 jest.setTimeout(180_000);
 

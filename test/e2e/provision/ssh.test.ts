@@ -1,13 +1,13 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '../../../local/testing';
+import { waitFor } from '../../../testing/control-plane';
 import type { Machine } from '../../../provision/task/task';
 import { MachineError } from '../../../provisioner/tasks/transport';
 import { SshTransport, type Endpoint, type SshTransportOptions } from '../../../provisioner/ssh/ssh-transport';
 import { keyRefOf, startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { newSshKeys } from '../../support/hosts/ssh-keys';
+import { newSshKeys } from '../../support/hosts/ssh-host';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { describeOnHosts } from './on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 const folder = temporaryFolder('kindred-ssh-test-');
 let hosts: Hosts;

@@ -3,8 +3,15 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { owned } from '../../../constructs/kube/resource-type';
-import { Rke } from './rke-world';
-import { Cluster, Kubeconfig, MACHINES, ProvisionerWorld, STATE, conditionOf } from './world';
+import {
+  Cluster,
+  Kubeconfig,
+  MACHINES,
+  ProvisionerWorld,
+  Rke,
+  STATE,
+  conditionOf,
+} from '../../support/provisioner-env';
 
 /** Stands in every file and Secret that is refused, and must show nowhere. */
 const CANARY = 'CANARYa8f3';

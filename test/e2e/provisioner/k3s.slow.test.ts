@@ -1,7 +1,16 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import type { Hosts } from '../../support/hosts';
-import { describeOnHosts } from '../provision/on-hosts';
-import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, node } from './world';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
+import {
+  Cluster,
+  K3sMachines,
+  Kubeconfig,
+  ProvisionerWorld,
+  STATE,
+  condition,
+  conditionOf,
+  node,
+} from '../../support/provisioner-env';
 
 // The gate keeps a Cluster on one machine: one-machine.test.ts.
 jest.setTimeout(200_000);

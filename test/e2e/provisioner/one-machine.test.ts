@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
-import { describeOnHosts } from '../provision/on-hosts';
-import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, node } from './world';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
+import { Cluster, K3sMachines, Kubeconfig, ProvisionerWorld, STATE, node } from '../../support/provisioner-env';
 
 // Several machines, changes and interruptions are in k3s.slow.test.ts.
 jest.setTimeout(200_000);

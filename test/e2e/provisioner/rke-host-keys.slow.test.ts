@@ -2,9 +2,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { describeOnHosts } from '../provision/on-hosts';
-import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';
-import { Cluster, ProvisionerWorld, conditionOf, oneKey } from './world';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
+import {
+  Cluster,
+  ProvisionerWorld,
+  Rke,
+  clusterYml,
+  conditionOf,
+  dockerOn,
+  oneKey,
+  rkeSpec,
+} from '../../support/provisioner-env';
 
 /** RKE checks no host key of its own: what a machine gets that has another one than it had, while its cluster is changed and taken down. */
 describeOnHosts('the host keys of a Cluster of RKE', () => {

@@ -2,11 +2,22 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { owned } from '../../../constructs/kube/resource-type';
 import { startHosts, type Hosts } from '../../support/hosts';
-import { recordProcesses } from '../../support/hosts/process-recorder';
-import { spellings } from '../provision/canaries';
-import { describeOnHosts } from '../provision/on-hosts';
-import { Rke, clusterYml, dockerOn, rkeSpec } from './rke-world';
-import { Cluster, Kubeconfig, ProvisionerWorld, STATE, condition, conditionOf, oneKey, once } from './world';
+import { recordProcesses, spellings } from '../../support/hosts/leaks';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
+import {
+  Cluster,
+  Kubeconfig,
+  ProvisionerWorld,
+  Rke,
+  STATE,
+  clusterYml,
+  condition,
+  conditionOf,
+  dockerOn,
+  once,
+  oneKey,
+  rkeSpec,
+} from '../../support/provisioner-env';
 
 interface ClusterStatus {
   readonly attempts?: number;

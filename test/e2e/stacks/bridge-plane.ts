@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Provider, type ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, type Chart } from 'cdk8s';
-import { kubectl, useControlPlane } from '../../../local/testing';
+import { kubectl, useControlPlane } from '../../../testing/control-plane';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 
 /** The control plane of a file about the bridge. */

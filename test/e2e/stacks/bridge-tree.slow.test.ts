@@ -1,12 +1,12 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Chart } from 'cdk8s';
-import { useControlPlane } from '../../../local/testing';
+import { useControlPlane } from '../../../testing/control-plane';
 import { createApiClient, loadClusterAccess } from '../../../operator';
-import { ConstructResources, outputs, resourceOptions } from '../../../stacks/components/bridge';
-import { groupKind } from '../../../stacks/components/bridge/manifest';
-import { builtInScope, clusterKinds } from '../../../stacks/components/bridge/scopes';
+import { ConstructResources, outputs, resourceOptions } from '../../../stacks/bridge';
+import { groupKind } from '../../../stacks/bridge/manifest';
+import { builtInScope, clusterKinds } from '../../../stacks/bridge/built-in-kinds';
 import { Unknown } from '../../support/pulumi-engine';
-import { servedTypes } from '../../support/pulumi-engine/providers/kubernetes/identity';
+import { servedTypes } from '../../support/pulumi-engine/providers/kubernetes-objects';
 import { get, minutes, missing, newEngine, object, pod, providerOf } from './bridge-plane';
 
 // The gate keeps objects that have other writers: bridge.test.ts.

@@ -1,7 +1,7 @@
 import type { ProviderArgs } from '@pulumi/kubernetes/provider';
 import { ApiObject, type Chart } from 'cdk8s';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { ConstructResources, mutableContent, resourceOptions } from '../../../stacks/components/bridge';
+import { ConstructResources, mutableContent, resourceOptions } from '../../../stacks/bridge';
 import { get, minutes, missing, newEngine, object, pod, providerOf, run } from './bridge-plane';
 
 // A tree of many groups, and the scopes of all kinds of a server, are in bridge-tree.slow.test.ts.

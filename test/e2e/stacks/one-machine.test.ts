@@ -1,10 +1,9 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import { INSTALLER, standIns, startHosts } from '../../support/hosts';
-import type { Hosts, TestHost } from '../../support/hosts';
+import { RemoteCluster } from '../../../stacks/remote-cluster/remote-cluster';
+import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { Engine, commandProvider } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { describeOnHosts } from '../provision/on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 // Several machines, changes and interruptions are in remote-cluster.slow.test.ts.
 jest.setTimeout(200_000);

@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { INSTALLER, standIns, startHosts } from '../../support/hosts';
-import type { Hosts, TestHost } from '../../support/hosts';
-import { hostsAvailable } from '../../support/hosts';
+import { INSTALLER, hostsAvailable, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../provision/canaries';
+import { spellings } from '../../support/hosts/leaks';
 import { RealStack, pulumiVersion } from './pulumi-cli';
 
 /** The whole stack by the real CLI, its providers and its state: first the cluster on machines, then the platform on it. */

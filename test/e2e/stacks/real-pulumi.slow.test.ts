@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { HelloApp, kinds } from '../../../constructs/kinds';
-import { kubectl, useControlPlane } from '../../../local/testing';
+import { kubectl, useControlPlane } from '../../../testing/control-plane';
 import { RealStack, pulumiVersion } from './pulumi-cli';
 
 const version = pulumiVersion();

@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { kubectl } from '../../../local/testing';
+import { kubectl } from '../../../testing/control-plane';
 import { OperatorProcess } from '../../../testing';
-import { parseConfig } from '../../../stacks/config';
+import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { Engine, commandProvider, kubernetesProvider, type Result } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../provision/canaries';
-import { describeOnHosts } from '../provision/on-hosts';
+import { spellings } from '../../support/hosts/leaks';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /**
  * The whole stack, from bare machines to an app that runs. The machines are namespaces of this one, the installers stand-ins that start a real

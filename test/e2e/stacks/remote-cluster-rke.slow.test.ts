@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { outputText, parseAnswer } from '../../../provision';
-import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { DeploymentError, Engine, Secret, commandProvider } from '../../support/pulumi-engine';
 
-import { installRke, type RkeStandIn } from '../../support/rke';
+import { installRke, type RkeStandIn } from '../../support/rke/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../provision/canaries';
-import { describeOnHosts } from '../provision/on-hosts';
+import { spellings } from '../../support/hosts/leaks';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /**
  * RKE by RemoteCluster: the preflights and the copies of the state on machines of their own, over real SSH, with a stand-in for `rke` itself, whose

@@ -1,21 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
-import { kubectl } from '../../../local/testing';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
-import { INSTALLER, standIns, startHosts } from '../../support/hosts';
-import type { Hosts, TestHost } from '../../support/hosts';
+import { kubectl } from '../../../testing/control-plane';
+import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
+import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import {
   DeploymentError,
   Engine,
   InterruptedError,
   commandProvider,
   kubernetesProvider,
+  type Announced,
+  type Result,
+  type RunOptions,
 } from '../../support/pulumi-engine';
-import type { Announced, Result, RunOptions } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { describeOnHosts } from '../provision/on-hosts';
+import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /**
  * RemoteCluster against machines: the program's registrations are carried out as Pulumi would, over real SSH, by OpenSSH servers; only the

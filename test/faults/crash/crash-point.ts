@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ProxiedRequest } from '../proxy/proxied-request';
+import type { ProxiedRequest } from '../../../testing/fault-proxy/exchange';
 
 /** The life that the provisioner lives, beside those of the operator's kinds. */
 export const PROVISIONER_LIFE = 'Cluster';
@@ -47,7 +47,7 @@ export function pointsText(points: readonly CrashPoint[]): string {
 }
 
 /** @throws Error when the text is no crash point */
-export function parsePoint(text: string): CrashPoint {
+function parsePoint(text: string): CrashPoint {
   const parts = /^([\w-]+)\/([\w-]+)\/(before|after) (\w+) (\S+) (\S+) #(\d+)$/.exec(text);
   if (parts === null) {
     throw new Error(`"${text}" is no crash point; one reads "HelloApp/update/before patch deployments.apps web #2"`);
@@ -66,3 +66,42 @@ export function contentIn({ url, body }: ProxiedRequest): string {
   const text = body.toString().replaceAll(/"\d+"|"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '""');
   return createHash('sha256').update(`${url.search}\n${text}`).digest('hex');
 }
+
+/** Says of each write, as it comes, whether the operator is stopped there. */
+export type Choice = (write: WriteAddress) => Moment | undefined;
+
+/** A life without a crash. */
+export const nowhere: Choice = () => undefined;
+
+/** A crash at each of these points, once. */
+export function at(...points: readonly CrashPoint[]): Choice {
+  const open = new Set(points);
+  return (write) => {
+    const here = [...open].find((point) => {
+      return targetOf(point.write) === targetOf(write) && point.write.occurrence === write.occurrence;
+    });
+    if (here !== undefined) open.delete(here);
+    return here?.moment;
+  };
+}
+
+/**
+ * A crash before each write, and another one after it, when the next operator has come to it. A write that is merely repeated, because its
+ * effect cannot be told from what stands, passes: nobody would ever come further.
+ */
+export function everywhere(): Choice {
+  const heldBack = new Set<string>();
+  const done = new Set<string>();
+  return (write) => {
+    const key = `${targetOf(write)} ${write.content ?? ''}`;
+    if (done.has(key)) return undefined;
+    const moment = heldBack.has(key) ? 'after' : 'before';
+    (moment === 'after' ? done : heldBack).add(key);
+    return moment;
+  };
+}
+
+const text = process.env['KINDRED_CRASH_AT'];
+
+/** The one crash to run alone: `KINDRED_CRASH_AT='HelloApp/update/before patch deployments.apps web #2'`. */
+export const only: CrashPoint | undefined = text === undefined ? undefined : parsePoint(text);

@@ -1,6 +1,6 @@
-import { useBench } from '../../e2e/operator/support/bench';
+import { useBench } from '../../support/test-env';
 import { crashedEverywhere } from './crashed-everywhere';
-import { demoMicroService } from './lives/small-kinds';
+import { demoMicroService } from './lives';
 
 // The whole lives of all kinds are in sweep.slow.test.ts. This kind has a child and a finalizer.
 const bench = useBench({ operator: false });

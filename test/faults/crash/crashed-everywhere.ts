@@ -1,10 +1,8 @@
-import type { Bench } from '../../e2e/operator/support/bench';
-import { everywhere } from './choices';
-import { concurrently } from './concurrently';
-import { differences, uncovered } from './judge';
-import type { Life } from './life';
-import { liveThrough } from './live-through';
-import type { LifeStory } from './live-through';
+import type { Bench } from '../../support/test-env';
+import { everywhere } from './crash-point';
+import { concurrently, differences, uncovered } from './sweep';
+import type { Life } from './lives';
+import { liveThrough, type LifeStory } from './run-life';
 
 interface Stories {
   readonly calm: LifeStory;

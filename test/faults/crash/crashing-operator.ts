@@ -1,13 +1,12 @@
+import { readFileSync, readdirSync } from 'node:fs';
 import type { OperatorProcess } from '../../../testing';
-import { FaultProxy } from '../proxy/fault-proxy';
-import { expectNothingMissed } from '../support/calm';
-import { ErrorsLogged } from '../support/errors-logged';
-import type { Choice } from './choices';
-import { Crasher, type Crash } from './crasher';
-import type { WriteAddress } from './crash-point';
+import type { Exchange, ProxiedRequest } from '../../../testing/fault-proxy/exchange';
+import { FaultProxy, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import { ErrorsLogged, expectNothingMissed } from '../support/steady-state';
+import { contentIn, nameIn, targetOf, type Choice, type Moment, type WriteAddress } from './crash-point';
 
 /** What a crashing operator is made of. */
-export interface CrashingOperatorOptions {
+interface CrashingOperatorOptions {
   /** A kubeconfig with the operator's rights, straight to the server. */
   readonly kubeconfig: string;
   /** Starts an operator with a kubeconfig that leads through the proxy. */
@@ -145,5 +144,119 @@ export class CrashingOperator {
     this.current = await this.options.begin(this.path);
     this.logged.follow(this.current);
     await this.current.working();
+  }
+}
+
+/** A write at which the operator was stopped. */
+interface Crash {
+  readonly moment: Moment;
+  readonly write: WriteAddress;
+}
+
+/**
+ * The fault that finds the moment of a crash. From that moment on nothing that the operator asks for reaches the server, until `release`:
+ * whoever is told has all the time to kill it.
+ */
+class Crasher {
+  /** Every write that came to the proxy, oldest first. */
+  readonly writes: WriteAddress[] = [];
+  /** Those that the server accepted, in the order of its answers. */
+  readonly accepted: WriteAddress[] = [];
+  private stage = '';
+  private isHolding = false;
+  /** How many were accepted, by target. */
+  private readonly counts = new Map<string, number>();
+
+  constructor(
+    private readonly choice: Choice,
+    private readonly onCrash: (crash: Crash) => void,
+  ) {}
+
+  /** Writes belong to this stage from now on. */
+  enter(stage: string): void {
+    this.stage = stage;
+  }
+
+  /** The operator is dead; the next one is let through. */
+  release(): void {
+    this.isHolding = false;
+  }
+
+  readonly fault: Fault = async (exchange) => {
+    if (this.isHolding) return exchange.silence();
+    const { request } = exchange;
+    if (!request.writes || request.beside) return exchange.pass();
+    const write = this.record(request);
+    const moment = this.choice(write);
+    if (moment === undefined) return this.pass(exchange, write);
+    return this.crash(exchange, { moment, write });
+  };
+
+  private async pass(exchange: Exchange, write: WriteAddress): Promise<void> {
+    const answer = await exchange.forward();
+    this.answered(write, answer.statusCode);
+    await exchange.relay(answer);
+  }
+
+  private async crash(exchange: Exchange, crash: Crash): Promise<void> {
+    if (crash.moment === 'after') this.answered(crash.write, (await exchange.wholeAnswer()).status);
+    this.isHolding = true;
+    this.onCrash(crash);
+    return exchange.silence();
+  }
+
+  private answered(write: WriteAddress, status = 0): void {
+    if (status < 200 || status > 299) return;
+    const key = targetOf(write);
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    this.accepted.push(write);
+  }
+
+  private record(request: ProxiedRequest): WriteAddress {
+    const { verb, resource } = request;
+    const target = { stage: this.stage, verb, resource, name: nameIn(request), content: contentIn(request) };
+    const write = { ...target, occurrence: (this.counts.get(targetOf(target)) ?? 0) + 1 };
+    this.writes.push(write);
+    return write;
+  }
+}
+
+/** Kills an operator and everything that it has started, as the end of its pod does. */
+export async function killWithDescendants(operator: OperatorProcess): Promise<void> {
+  if (!operator.running) return;
+  // Frozen, it starts nothing more.
+  operator.pause();
+  const others = descendantsOf(operator.pid);
+  await operator.kill();
+  for (const pid of others) killIfThere(pid);
+}
+
+/** The processes that a process has started, and those that these have started. Reads `/proc`: Linux only. */
+function descendantsOf(pid: number): readonly number[] {
+  const byParent = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    const parent = parentOf(name);
+    if (parent !== undefined) byParent.set(parent, [...(byParent.get(parent) ?? []), Number(name)]);
+  }
+  const below = (of: number): readonly number[] => (byParent.get(of) ?? []).flatMap((each) => [each, ...below(each)]);
+  return below(pid);
+}
+
+/** Source: proc(5), `/proc/pid/stat`: the fields after the name, which may hold anything and ends at the last parenthesis. */
+function parentOf(name: string): number | undefined {
+  if (!/^\d+$/.test(name)) return undefined;
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined; // it has ended meanwhile
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ended meanwhile
   }
 }

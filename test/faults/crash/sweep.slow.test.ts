@@ -1,12 +1,11 @@
 // The gate keeps one of these lives: crash.test.ts.
-import { operatorKinds, useBench } from '../../e2e/operator/support/bench';
+import { operatorKinds, useBench } from '../../support/test-env';
 import { long } from '../form';
-import { pointText, PROVISIONER_LIFE } from './crash-point';
+import { PROVISIONER_LIFE, only, pointText } from './crash-point';
 import { crashedEverywhere } from './crashed-everywhere';
-import { crashAt, sweepEachWrite } from './each-write';
+import { crashAt, sweepEachWrite } from './sweep';
 import { lives } from './lives';
-import { liveThrough } from './live-through';
-import { only } from './only';
+import { liveThrough } from './run-life';
 
 const named = lives.map((life) => [life.name, life] as const);
 const bench = useBench({ operator: false });

@@ -1,20 +1,15 @@
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import { RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import { owned } from '../../../constructs/kube/resource-type';
-import { useBench } from '../../e2e/operator/support/bench';
-import { ready } from '../../e2e/operator/support/conditions';
-import { childrenStand } from '../../e2e/operator/support/expect-children';
+import { useBench } from '../../support/test-env';
+import { childrenStand, ready } from '../../support/assertions';
 import { form } from '../form';
-import { when } from '../proxy/fault-proxy';
-import { resetBefore, stall } from '../proxy/faults';
-import { sentenceOf } from '../proxy/proxied-request';
-import { CALM_WITHIN_MS } from '../support/calm';
-import { endStateReached } from '../support/end-state';
+import { when } from '../../../testing/fault-proxy/fault-proxy';
+import { resetBefore, stall } from '../../../testing/fault-proxy/faults';
+import { sentenceOf } from '../../../testing/fault-proxy/exchange';
+import { CALM_WITHIN_MS, endStateReached } from '../support/steady-state';
 import { Load } from '../support/load';
-import { HeldRequests } from './held-requests';
-import { Replica, RENEW_DEADLINE_MS } from './replica';
-import { Succession } from './succession';
-import { WriteTimes } from './write-times';
+import { HeldRequests, RENEW_DEADLINE_MS, Replica, Succession, WriteTimes } from './replica';
 
 jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
 

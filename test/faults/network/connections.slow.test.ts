@@ -1,10 +1,16 @@
-import { useFaultBench } from '../fault-bench';
+import { useFaultBench } from '../../support/test-env';
 import { form } from '../form';
-import { cutAnswer, loseAnswer, resetBefore, resetMidway, slow, sometimes, truncatedAnswer } from '../proxy/faults';
-import { liveThrough } from '../support/live-through';
-import { seed } from '../support/seed';
+import {
+  cutAnswer,
+  loseAnswer,
+  resetBefore,
+  resetMidway,
+  slow,
+  sometimes,
+  truncatedAnswer,
+} from '../../../testing/fault-proxy/faults';
+import { liveThrough, seed, testUnderFaults, watches, writes } from '../support/under-fault';
 import { expectNoStorm } from '../support/traffic';
-import { testUnderFaults, watches, writes } from './under-fault';
 
 jest.setTimeout(form({ short: 240_000, long: 900_000 }));
 

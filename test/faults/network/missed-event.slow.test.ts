@@ -1,12 +1,10 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import { ready } from '../../e2e/operator/support/conditions';
-import { quiet } from '../../e2e/operator/support/quiet';
-import { useFaultBench } from '../fault-bench';
-import { passing } from '../proxy/fault-proxy';
-import { loseEvent } from '../proxy/faults';
-import { expectNothingMissed, startAuditing } from '../support/calm';
-import { ErrorsLogged, missedEvents } from '../support/errors-logged';
+import { quiet, ready } from '../../support/assertions';
+import { useFaultBench } from '../../support/test-env';
+import { passing } from '../../../testing/fault-proxy/fault-proxy';
+import { loseEvent } from '../../../testing/fault-proxy/faults';
+import { ErrorsLogged, expectNothingMissed, missedEvents, startAuditing } from '../support/steady-state';
 
 jest.setTimeout(240_000);
 

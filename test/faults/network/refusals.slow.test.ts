@@ -1,10 +1,8 @@
-import { useFaultBench } from '../fault-bench';
+import { useFaultBench } from '../../support/test-env';
 import { form } from '../form';
-import { when } from '../proxy/fault-proxy';
-import type { Fault } from '../proxy/fault-proxy';
-import { conflict, internalError, sometimes, tooManyRequests, unavailable } from '../proxy/faults';
-import { seed } from '../support/seed';
-import { testUnderFaults, watchesFor, writes, writesFor } from './under-fault';
+import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import { conflict, internalError, sometimes, tooManyRequests, unavailable } from '../../../testing/fault-proxy/faults';
+import { seed, testUnderFaults, watchesFor, writes, writesFor } from '../support/under-fault';
 
 jest.setTimeout(form({ short: 240_000, long: 900_000 }));
 

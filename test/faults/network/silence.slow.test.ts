@@ -1,15 +1,11 @@
-import { waitFor } from '../../../local/testing';
-import { operatorKinds } from '../../e2e/operator/support/bench';
-import { useFaultBench } from '../fault-bench';
+import { waitFor } from '../../../testing/control-plane';
+import { operatorKinds, useFaultBench } from '../../support/test-env';
 import { form, long } from '../form';
-import { when } from '../proxy/fault-proxy';
-import type { Fault } from '../proxy/fault-proxy';
-import type { ProxiedRequest } from '../proxy/proxied-request';
-import { aboutWork, silentFrom, silentWatch, sometimes, stall } from '../proxy/faults';
-import { startAuditing } from '../support/calm';
-import { liveThrough } from '../support/live-through';
-import { seed } from '../support/seed';
-import { underFault, watches, writes } from './under-fault';
+import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import type { ProxiedRequest } from '../../../testing/fault-proxy/exchange';
+import { aboutWork, silentFrom, silentWatch, sometimes, stall } from '../../../testing/fault-proxy/faults';
+import { startAuditing } from '../support/steady-state';
+import { liveThrough, seed, underFault, watches, writes } from '../support/under-fault';
 
 // In all of these nobody cuts a connection: that nothing comes any more the operator has to notice by itself.
 

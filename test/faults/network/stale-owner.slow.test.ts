@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
-import { ready } from '../../e2e/operator/support/conditions';
-import { useFaultBench } from '../fault-bench';
-import { when } from '../proxy/fault-proxy';
-import { resetBefore } from '../proxy/faults';
+import { ready } from '../../support/assertions';
+import { useFaultBench } from '../../support/test-env';
+import { when } from '../../../testing/fault-proxy/fault-proxy';
+import { resetBefore } from '../../../testing/fault-proxy/faults';
 
 const bench = useFaultBench();
 

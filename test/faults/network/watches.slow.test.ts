@@ -1,7 +1,7 @@
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import { useFaultBench } from '../fault-bench';
+import { useFaultBench } from '../../support/test-env';
 import { form } from '../form';
-import type { Fault, SeenRequest } from '../proxy/fault-proxy';
+import type { Fault, SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
 import {
   cutEvents,
   delayedEvents,
@@ -12,9 +12,8 @@ import {
   sometimes,
   staleReads,
   withoutStreamingLists,
-} from '../proxy/faults';
-import { seed } from '../support/seed';
-import { gets, pages, testUnderFaults, watches } from './under-fault';
+} from '../../../testing/fault-proxy/faults';
+import { gets, pages, seed, testUnderFaults, watches } from '../support/under-fault';
 
 jest.setTimeout(form({ short: 240_000, long: 900_000 }));
 

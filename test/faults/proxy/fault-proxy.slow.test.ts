@@ -1,7 +1,7 @@
 import { HelloApp } from '../../../constructs/kinds';
-import { ready } from '../../e2e/operator/support/conditions';
-import { useFaultBench } from '../fault-bench';
-import { when } from './fault-proxy';
+import { ready } from '../../support/assertions';
+import { useFaultBench } from '../../support/test-env';
+import { when } from '../../../testing/fault-proxy/fault-proxy';
 
 const bench = useFaultBench();
 

@@ -1,13 +1,13 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import { kubectl, useControlPlane, waitFor } from '../../../local/testing';
+import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
 import type { ApiClient, WatchEvent, WatchOptions } from '../../../operator/client/api-client';
 import { ApiError, TransportError } from '../../../operator/client/errors';
 import { createApiClient } from '../../../operator/client/http-api-client';
 import { loadClusterAccess } from '../../../operator/client/kubeconfig';
 import { adminClient } from '../../../testing';
 import { holdTimeouts } from '../../operator/support/held-timeouts';
-import { FaultProxy } from './fault-proxy';
+import { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
 import {
   chance,
   conflict,
@@ -31,7 +31,7 @@ import {
   truncatedAnswer,
   unavailable,
   withoutStreamingLists,
-} from './faults';
+} from '../../../testing/fault-proxy/faults';
 
 const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
 const ACCOUNT = { namespace: 'default', name: 'tester' };

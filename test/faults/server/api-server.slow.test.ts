@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { useFaultBench } from '../fault-bench';
+import { useFaultBench } from '../../support/test-env';
 import { form } from '../form';
-import { alone } from './alone';
-import type { SeenRequest } from '../proxy/fault-proxy';
-import { aboutWork } from '../proxy/faults';
-import { CALM_WITHIN_MS, startAuditing } from '../support/calm';
-import { liveThrough } from '../support/live-through';
+import { alone, liveThrough } from '../support/under-fault';
+import type { SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
+import { aboutWork } from '../../../testing/fault-proxy/faults';
+import { CALM_WITHIN_MS, startAuditing } from '../support/steady-state';
 
 jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
 

@@ -1,15 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { quiet } from '../../e2e/operator/support/quiet';
-import { useFaultBench } from '../fault-bench';
+import { quiet } from '../../support/assertions';
+import { useFaultBench } from '../../support/test-env';
 import { form, long } from '../form';
-import { expectNothingMissed, startAuditing } from '../support/calm';
-import { Churn } from './churn';
-import { flatness, floors } from './flatness';
-import type { FlatBounds, Flatness, Point } from './flatness';
-import { csv, Sampler } from './sampling';
-import type { Sample } from './sampling';
-import { makeTrouble } from './trouble';
+import { expectNothingMissed, startAuditing } from '../support/steady-state';
+import { Churn, makeTrouble } from './churn';
+import { Sampler, csv, flatness, floors, type FlatBounds, type Flatness, type Point, type Sample } from './flatness';
 
 const minutes = Number(process.env['KINDRED_SOAK_MINUTES'] ?? form({ short: 0.5, long: 30 }));
 const options = form({

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { leftBehind } from './left-behind';
+import { leftBehind } from './steady-state';
 
 type Entry = Readonly<Record<string, unknown>>;
 

@@ -1,15 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MANAGED_BY_LABEL, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
+import {
+  CronTab,
+  DemoMicroService,
+  Foo,
+  HelloApp,
+  MicroServiceDeploy,
+  SampleResource,
+} from '../../../constructs/kinds';
+import { MANAGED_BY_LABEL, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import type { Bench } from '../../e2e/operator/support/bench';
-import { cast, type Role } from './cast';
-import { insist } from './insist';
+import { ApiError, TransportError } from '../../../operator/client/errors';
+import { waitFor } from '../../../testing/control-plane';
+import type { Bench } from '../../support/test-env';
 import type { Workload } from './traffic';
 
 /** How much there is to do. */
-export interface LoadSize {
+interface LoadSize {
   /** Objects of each of the six kinds that live from beginning to end. */
   readonly steady: number;
   /** How often everything else is done; each time with new objects that come and go. */
@@ -22,7 +30,7 @@ export interface LoadSize {
 const CHANGES = 8;
 
 /** An object that is to stand at the end. */
-export interface Living {
+interface Living {
   readonly kind: AnyKind;
   readonly name: string;
 }
@@ -172,4 +180,87 @@ export class Load {
 /** Children bear the names of their owners, so that two kinds cannot have the same. */
 function nameOf({ kind }: AnyKind, part: string): string {
   return `${kind.toLowerCase()}-${part}`;
+}
+
+/** What one kind does in a load. */
+interface Role {
+  readonly kind: AnyKind;
+  /** The spec that an object begins with. */
+  readonly spec: (name: string) => object;
+  /** Then these are merged into it, one after the other: an update, and where the kind can scale, another size. */
+  readonly changes: (name: string) => readonly [object, object];
+}
+
+/** Never while a test runs: a Job would change the status of its CronTab at a time of its own. */
+const SELDOM = '0 0 29 2 *';
+
+/** All instances of a namespace share the Service and the ServiceAccount of this name. */
+const SHARED = 'service';
+
+/** The six kinds, each with the changes that take the most writes. */
+const cast: readonly Role[] = [
+  {
+    kind: HelloApp,
+    spec: () => ({ image: 'nginx:1', size: 1 }),
+    changes: () => [{ image: 'nginx:2' }, { size: 2 }],
+  },
+  {
+    kind: DemoMicroService,
+    spec: () => ({ image: 'podinfo:1' }),
+    changes: () => [{ image: 'podinfo:2' }, { image: 'podinfo:3' }],
+  },
+  {
+    kind: MicroServiceDeploy,
+    spec: (name) => ({
+      ...{ msName: SHARED, fullName: name, version: '1.0', path: 'v1', image: 'service:1', replicas: 2 },
+      config: 'a=1',
+    }),
+    // The number of pods is handed over to the autoscaler, and an instance is renamed.
+    changes: (name) => [
+      { autoscaling: true, config: 'a=2' },
+      { autoscaling: false, replicas: 1, fullName: `${name}-renamed` },
+    ],
+  },
+  {
+    kind: CronTab,
+    spec: () => ({ cronSpec: SELDOM, image: 'busybox:1' }),
+    changes: () => [{ image: 'busybox:2' }, { suspend: true }],
+  },
+  {
+    kind: SampleResource,
+    spec: () => ({ podImage: 'nginx:1' }),
+    changes: () => [{ podImage: 'nginx:2' }, { podImage: 'nginx:3' }],
+  },
+  {
+    kind: Foo,
+    spec: (name) => ({ deploymentName: `${name}-old`, replicas: 1 }),
+    changes: (name) => [{ deploymentName: `${name}-new` }, { replicas: 2 }],
+  },
+];
+
+type Attempt<T> = { readonly value: T | undefined } | { readonly error: unknown };
+
+/**
+ * Does what a user does who tries again until the server has taken it: the faults of a test may be the server's own.
+ *
+ * @returns undefined when there is nothing to do it to (404), or it was done by an attempt whose answer was lost (409 of a create)
+ * @throws ApiError when the server refuses it; Error when it has not taken it after two minutes
+ */
+async function insist<T>(what: string, act: () => Promise<T>): Promise<T | undefined> {
+  const options = { describe: `the server to take it: ${what}`, timeout: 120_000, interval: 200 };
+  const attempt = await waitFor(() => tried(act), options);
+  if ('error' in attempt) throw attempt.error;
+  return attempt.value;
+}
+
+async function tried<T>(act: () => Promise<T>): Promise<Attempt<T> | undefined> {
+  try {
+    return { value: await act() };
+  } catch (error) {
+    if (error instanceof TransportError) return undefined;
+    if (!(error instanceof ApiError)) return { error };
+    if (error.code === 404 || error.reason === 'AlreadyExists') return { value: undefined };
+    // 429 and 5xx are a server that starts; a Conflict is a patch that met another.
+    return error.code === 429 || error.code >= 500 || error.code === 409 ? undefined : { error };
+  }
 }

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
+import type { SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
 import { form } from '../form';
-import type { SeenRequest } from '../proxy/fault-proxy';
 
 /** What there was to do. */
 export interface Workload {
@@ -23,13 +24,13 @@ export interface Traffic {
 }
 
 /** How often one object was written. */
-export interface OfObject {
+interface OfObject {
   readonly writes: number;
   readonly object: string;
 }
 
 /** How often a watch was opened, or a list begun. */
-export interface Opened {
+interface Opened {
   readonly requests: number;
   /** Its verb and its type. */
   readonly what: string;
@@ -40,7 +41,7 @@ export type Asked = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' |
   Pick<SeenRequest, 'writes' | 'beside' | 'metadataOnly'>;
 
 /** Long against the first delays of a backoff, which are to be fast, and against a burst; short against the trouble. */
-export const WINDOW_MS = 5_000;
+const WINDOW_MS = 5_000;
 
 /** Counts what came between two moments (milliseconds since 1970); Leases are left out. */
 export function trafficOf(asked: readonly Asked[], from: number, to: number): Traffic {
@@ -186,4 +187,11 @@ export function expectNoStorm(traffic: Traffic, { objects, changes }: Workload, 
     ...{ traffic, bounds },
     isBounded: { most: true, densest: true, rate: true, opened: true },
   });
+}
+
+/** The resident memory of a process, in MiB. Source: proc_pid_status(5), which counts in kB of 1024 bytes. */
+export function rssMiB(pid: number): number {
+  const [, kB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
+  if (kB === undefined) throw new Error(`process ${String(pid)} has no VmRSS: has it ended?`);
+  return Number(kB) / 1024;
 }

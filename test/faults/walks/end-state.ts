@@ -1,20 +1,18 @@
-import { controllerReference, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
-import type { AnyKind } from '../../../constructs/kind/kind';
-import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { owned, typeKey } from '../../../constructs/kube/resource-type';
+import type { AnyKind, CommonStatus, ObservedChildren } from '../../../constructs/kind/kind';
 import { sharedKeys, withDefaults } from '../../../constructs/kind/render';
+import { OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION, controllerReference } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, typeKey, type ResourceType, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { expectedChildren, expectedShared, type ExpectedChild } from '../../../testing';
-import { operatorKinds } from '../../e2e/operator/support/bench';
-import { childVerdict, type ChildVerdict } from './child-verdict';
-import { ClusterView } from './cluster-view';
+import { condition, is } from '../../support/assertions';
+import { operatorKinds } from '../../support/test-env';
+import { ClusterView, childVerdict, firstPath, type ChildVerdict } from './cluster-view';
 import type { Found } from './drift';
-import { firstPath } from './first-path';
-import type { Ledger } from './ledger';
-import { statusProblems } from './status-problems';
+import type { Ledger } from './user';
 
 /** What an owner ought to have, and why it may lack some of it. */
-export interface OwnerFinding {
+interface OwnerFinding {
   readonly kind: AnyKind;
   readonly owner: KubeObject;
   /** Children that are its to report on, as they stand. */
@@ -213,4 +211,71 @@ function idOf({ type, object }: Found): string {
 
 function titleOf({ kind, metadata: { name } }: KubeObject): string {
   return `${kind} "${name}"`;
+}
+
+/** What an owner's status says that is not so, or does not say. */
+function statusProblems(finding: OwnerFinding): readonly string[] {
+  const { owner, obstacles } = finding;
+  const { kind, metadata } = owner;
+  const status = (owner['status'] ?? {}) as { readonly observedGeneration?: number };
+  const problems = [
+    ...(status.observedGeneration === metadata.generation ? [] : ['observedGeneration is behind']),
+    ...(obstacles.size > 0 ? unlessStalled(finding) : unlessAsChildren(finding)),
+    ...observedProblems(finding),
+  ];
+  const ready = JSON.stringify(condition(owner, 'Ready'));
+  return problems.map((problem) => `${kind} "${metadata.name}": ${problem}; Ready is ${ready}`);
+}
+
+function unlessStalled({ owner, obstacles }: OwnerFinding): readonly string[] {
+  const { reason = '' } = condition(owner, 'Ready') ?? {};
+  const says = is(owner, 'Ready', 'False') && abnormal(owner) === 'Stalled=True' && obstacles.has(reason);
+  return says ? [] : [`it must be Stalled for ${[...obstacles].join(' or ')}`];
+}
+
+function unlessAsChildren({ owner, live }: OwnerFinding): readonly string[] {
+  const going = live.filter((child) => child.kind === owned.Deployment.kind && !isCurrent(child));
+  if (going.length === 0)
+    return is(owner, 'Ready', 'True') && abnormal(owner) === '' ? [] : ['all of its children are current'];
+  const says = is(owner, 'Ready', 'False') && abnormal(owner) === 'Reconciling=True';
+  const title = `Deployment "${going[0]?.metadata.name ?? ''}"`;
+  if (!says) return [`${title} is not current`];
+  // Its controller has not come to it yet, as after a restart of the API server: nothing has ended that goes on by itself.
+  return going.every(isRefusedPods) ? [] : [`${title} is still on its way`];
+}
+
+/** The server refuses its pods; then it stays as it is. */
+function isRefusedPods({ status = {} }: WorkloadObject): boolean {
+  return status.conditions?.some(({ type, status }) => type === 'ReplicaFailure' && status === 'True') === true;
+}
+
+/** The conditions that stand only while they are true. */
+function abnormal({ status }: KubeObject): string {
+  const { conditions = [] } = (status ?? {}) as CommonStatus;
+  const others = conditions.filter(({ type }) => type !== 'Ready');
+  return others.map((other) => `${other.type}=${other.status}`).join(' ');
+}
+
+/** As `kubectl rollout status` sees it. */
+function isCurrent(deployment: WorkloadObject): boolean {
+  const { metadata, spec, status = {} } = deployment;
+  const { replicas = 1 } = spec ?? {};
+  const counts = [status.replicas, status.updatedReplicas, status.readyReplicas, status.availableReplicas];
+  return status.observedGeneration === metadata.generation && counts.every((count) => (count ?? 0) === replicas);
+}
+
+/** The kind's own fields: what its `observe` makes of the children that stand. */
+function observedProblems({ kind, owner, live }: OwnerFinding): readonly string[] {
+  const observed = kind.observe?.({ self: withDefaults(kind, owner), children: observedChildren(live) }) ?? {};
+  const status = (owner['status'] ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.entries(observed).flatMap(([field, value]) => {
+    const path = firstPath(value, status[field], `.status.${field}`);
+    return path === undefined ? [] : [path];
+  });
+}
+
+function observedChildren(live: readonly KubeObject[]): ObservedChildren {
+  const all = <C extends KubeObject>(type: ResourceType<C>): readonly C[] =>
+    live.filter((child): child is C => typeKey(child) === typeKey(type));
+  return { all, one: (type) => all(type)[0] };
 }

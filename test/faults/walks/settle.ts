@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { waitFor } from '../../../local/testing';
-import { operatorKinds } from '../../e2e/operator/support/bench';
-import { quiet } from '../../e2e/operator/support/quiet';
-import { passing, type Fault } from '../proxy/fault-proxy';
-import { sentenceOf } from '../proxy/proxied-request';
-import { expectNothingMissed } from '../support/calm';
+import { waitFor } from '../../../testing/control-plane';
+import { operatorKinds } from '../../support/test-env';
+import { quiet } from '../../support/assertions';
+import { passing, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import { sentenceOf } from '../../../testing/fault-proxy/exchange';
+import { expectNothingMissed } from '../support/steady-state';
 import type { ClusterView } from './cluster-view';
 import { endState, type EndState } from './end-state';
 import type { World } from './world';

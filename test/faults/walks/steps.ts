@@ -1,10 +1,141 @@
 import * as fc from 'fast-check';
-import type { JsonObject } from '../../../constructs/kube/kube-object';
-import { Foo, MicroServiceDeploy } from '../../../constructs/kinds';
-import { operatorKinds } from '../../e2e/operator/support/bench';
+import type { AnyKind } from '../../../constructs/kind/kind';
+import { CronTab, Foo, MicroServiceDeploy } from '../../../constructs/kinds';
+import type { Json, JsonObject } from '../../../constructs/kube/kube-object';
+import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import {
+  aboutWork,
+  conflict,
+  cutAnswer,
+  cutEvents,
+  delayedEvents,
+  gone,
+  goneInStream,
+  internalError,
+  loseAnswer,
+  resetBefore,
+  resetMidway,
+  slow,
+  sometimes,
+  staleReads,
+  stall,
+  tooManyRequests,
+  truncatedAnswer,
+  unavailable,
+} from '../../../testing/fault-proxy/faults';
+import { specOf } from '../../support/spec-arbitrary';
+import { operatorKinds } from '../../support/test-env';
 import { driftNames, type DriftName } from './drift';
-import { faultNames, type FaultName } from './walk-faults';
-import { specsOf } from './specs';
+
+/** Some of these are names of objects too, so that objects of one kind and of several meet under one name. */
+const childName = fc.constantFrom<Json>('a', 'b', 'd', 'e', 'f');
+
+/** Now and then something that a Deployment's validation refuses, such as a blank. */
+const image = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom<Json>('nginx:1', 'nginx:2', 'busybox') },
+  { weight: 1, arbitrary: fc.string({ minLength: 1, maxLength: 20 }) },
+);
+const pods = (min: number): fc.Arbitrary<Json> => fc.integer({ min, max: 3 });
+
+/** Written in ways that the server stores otherwise. */
+const requirements = fc.constantFrom<Json>(
+  {},
+  { requests: { cpu: '1000m', memory: '1024Mi' } },
+  { requests: { cpu: '0.25' }, limits: { cpu: '0.5', memory: '1e9' } },
+  { limits: { cpu: 1 } },
+);
+
+/**
+ * What stands in a field instead of what its schema admits: names that meet, numbers of pods that one fake node starts at once, schedules that
+ * never come due while a test runs (a Job that starts is a change of its own).
+ */
+const instead: Readonly<Record<string, fc.Arbitrary<Json>>> = {
+  image,
+  podImage: image,
+  size: pods(0),
+  replicas: pods(0),
+  // It cannot be changed, so mostly it is the same.
+  msName: fc.oneof({ weight: 4, arbitrary: fc.constant('a') }, { weight: 1, arbitrary: fc.constant('g') }),
+  fullName: childName,
+  deploymentName: childName,
+  resourceRequirements: requirements,
+  cronSpec: fc.constantFrom<Json>('0 0 30 2 *', '15 3 31 Apr ?', '59 23 30 2 *'),
+  timeZone: fc.constantFrom<Json>('Europe/Berlin', 'UTC', 'Etc/GMT+3', 'Nowhere/AtAll'),
+};
+
+/** Specs of a kind: all of them fit the schema's own keywords; rules across fields, and the children, the server may refuse. */
+function specsOf(kind: AnyKind): fc.Arbitrary<JsonObject> {
+  const sane = fc.record(kind === Foo ? { ...instead, replicas: pods(1) } : instead);
+  return fc.tuple(specOf(kind.schema.spec), sane, fc.nat(9)).map(([spec, chosen, n]) => {
+    const fields = Object.entries(spec as JsonObject);
+    const object = Object.fromEntries(fields.map(([field, value]) => [field, chosen[field] ?? value]));
+    // One in ten breaks the rules across fields, and is refused.
+    return n === 0 ? object : fitting(kind, object, n);
+  });
+}
+
+/** Keeps to the rules across fields. */
+function fitting(kind: AnyKind, spec: JsonObject, n: number): JsonObject {
+  if (kind === CronTab) return { image: 'busybox', cronSpec: '0 0 30 2 *', ...spec };
+  if (kind !== MicroServiceDeploy) return spec;
+  const { config, configSecretRef, ...rest } = spec;
+  const chosen = n % 3 === 0 ? { configSecretRef } : { config };
+  return Object.fromEntries(
+    Object.entries({ ...rest, ...chosen }).filter((entry): entry is [string, Json] => entry[1] !== undefined),
+  );
+}
+
+/** What a fault may need to know. */
+interface FaultContext {
+  /** Which requests are hurt. */
+  readonly seed: string;
+  /** The cluster's present revision. */
+  readonly revision: string;
+}
+
+/** The faults of a walk. Those that hurt a share leave the others, so that the operator gets on, and into states that it must get out of. */
+const faults = {
+  'reset before': ({ seed }) => sometimes(seed, 0.3, resetBefore),
+  'reset midway': ({ seed }) => sometimes(seed, 0.3, resetMidway),
+  'lose answer': ({ seed }) => sometimes(seed, 0.3, loseAnswer),
+  'cut answer': ({ seed }) => sometimes(seed, 0.3, cutAnswer),
+  'truncate answer': ({ seed }) => sometimes(seed, 0.3, truncatedAnswer),
+  stall: ({ seed }) => sometimes(seed, 0.2, stall),
+  slow: () => slow({ delayMs: 150 }),
+  'too many requests': ({ seed }) => sometimes(seed, 0.4, tooManyRequests(1)),
+  'internal error': ({ seed }) => sometimes(seed, 0.4, internalError),
+  unavailable: ({ seed }) => sometimes(seed, 0.4, unavailable()),
+  conflict: ({ seed }) => sometimes(seed, 0.4, conflict),
+  gone: () => gone,
+  'gone in stream': () => goneInStream(2),
+  'cut events': () => cutEvents(2),
+  'delayed events': () => delayedEvents(1000),
+  partition: () => partition(1000),
+  'stale reads': ({ revision }) => staleReads(() => revision),
+} satisfies Record<string, (context: FaultContext) => Fault>;
+
+/** Nothing reaches the server for a while, in milliseconds; when it does again, the server has forgotten where the watches were. */
+function partition(ms: number): Fault {
+  const until = Date.now() + ms;
+  return (exchange) => (Date.now() < until ? resetBefore(exchange) : gone(exchange));
+}
+
+type FaultName = keyof typeof faults;
+
+const faultNames = Object.keys(faults) as readonly FaultName[];
+
+/** Faults that hurt nothing but watches, which otherwise stand as they are. */
+const ofWatches: readonly FaultName[] = ['gone', 'gone in stream', 'cut events', 'delayed events', 'partition'];
+
+/** Whether the connections that stand are cut when a fault begins. */
+export function cutsFirst(name: FaultName, seed: number): boolean {
+  return ofWatches.includes(name) || seed % 2 === 0;
+}
+
+/** A fault by its name. Leases are left alone: without them the operator gives up, which is another test's. */
+export function faultOf(name: FaultName, context: FaultContext): Fault {
+  return when(aboutWork, faults[name](context));
+}
 
 /** One object that a walk may create: a place in the cluster, whether or not something stands there. */
 export interface Slot {
@@ -50,7 +181,7 @@ export type WorldStep =
   | { readonly do: 'crash' | 'freeze' | 'thaw' | 'restart-api-server' | 'compact-etcd' | 'calm' | 'cut' }
   | { readonly do: 'fault'; readonly fault: FaultName; readonly seed: number };
 
-export type Step = UserStep | DriftStep | WorldStep;
+type Step = UserStep | DriftStep | WorldStep;
 
 /** A step, and how long nothing is done after it, in milliseconds. */
 export type Timed = Step & { readonly then: number };

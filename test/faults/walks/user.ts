@@ -1,13 +1,12 @@
-import { PAUSED_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { AnyKind } from '../../../constructs/kind/kind';
-import type { JsonObject, KubeObject } from '../../../constructs/kube/kube-object';
 import { sharedKeys, withDefaults } from '../../../constructs/kind/render';
-import { waitFor } from '../../../local/testing';
+import { OWNER_UID_ANNOTATION, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { JsonObject, KubeObject } from '../../../constructs/kube/kube-object';
 import type { ApiClient, ObjectRef } from '../../../operator/client/api-client';
 import { ApiError } from '../../../operator/client/errors';
-import { operatorKinds } from '../../e2e/operator/support/bench';
+import { waitFor } from '../../../testing/control-plane';
+import { operatorKinds } from '../../support/test-env';
 import { ClusterView } from './cluster-view';
-import type { Ledger } from './ledger';
 import { slotAt, type Propagation, type Slot, type UserStep } from './steps';
 
 /** How long a name may take to become free before the user gives up, in milliseconds: with a finalizer and no operator it never does. */
@@ -125,4 +124,49 @@ function changed(spec: JsonObject, { field, unset }: { readonly field: number; r
   const names = Object.keys(spec);
   const name = names[field % names.length];
   return { spec: name === undefined ? {} : { [name]: unset ? null : spec[name] } };
+}
+
+/** What the API server took of what users wanted, and what was let go on purpose: all that a walk's end is measured by. */
+export class Ledger {
+  /** The last answer about each object that is to stand, by `kind/name`. */
+  private readonly wanted = new Map<string, KubeObject>();
+  /** Owners that were deleted with their children left behind, and children whose owner references somebody took away. */
+  private readonly released = new Set<string>();
+
+  /** The server has created or changed an object. */
+  took(object: KubeObject): void {
+    this.wanted.set(keyOf(object), object);
+  }
+
+  /** The server has begun to delete it. */
+  deleted({ kind, name }: { readonly kind: string; readonly name: string }): void {
+    this.wanted.delete(`${kind}/${name}`);
+  }
+
+  /**
+   * Whatever bears this UID, belonged to what bears it, or was made for this shared key may stay when nobody owns it any more.
+   *
+   * @param sign a UID, or a shared key as the annotation says it
+   */
+  release(sign: string | undefined): void {
+    if (sign !== undefined) this.released.add(sign);
+  }
+
+  isReleased({ metadata: { uid = '', annotations = {} } }: KubeObject): boolean {
+    const signs = [uid, annotations[OWNER_UID_ANNOTATION], annotations[SHARED_KEY_ANNOTATION]];
+    return signs.some((sign) => sign !== undefined && this.released.has(sign));
+  }
+
+  /** What users want, if they want it. */
+  find(kind: string, name: string): KubeObject | undefined {
+    return this.wanted.get(`${kind}/${name}`);
+  }
+
+  all(): readonly KubeObject[] {
+    return [...this.wanted.values()];
+  }
+}
+
+function keyOf({ kind, metadata: { name } }: KubeObject): string {
+  return `${kind}/${name}`;
 }

@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '../../../operator/client/errors';
 import { owned } from '../../../constructs/kube/resource-type';
-import type { FaultBench } from '../fault-bench';
-import { passing } from '../proxy/fault-proxy';
+import { ApiError } from '../../../operator/client/errors';
+import type { OperatorProcess } from '../../../testing';
+import { passing } from '../../../testing/fault-proxy/fault-proxy';
+import type { FaultBench } from '../../support/test-env';
+import { ErrorsLogged, auditing } from '../support/steady-state';
 import { ClusterView } from './cluster-view';
 import { drift } from './drift';
-import { Ledger } from './ledger';
-import { OperatorAtWork } from './operator-at-work';
-import { lineOf, type DriftStep, type Timed, type Walk, type WorldStep } from './steps';
-import { User } from './user';
-import { cutsFirst, faultOf } from './walk-faults';
+import { cutsFirst, faultOf, lineOf, type DriftStep, type Timed, type Walk, type WorldStep } from './steps';
+import { Ledger, User } from './user';
 
 /** Where a walk takes place, and the account of it. */
 export class World {
@@ -112,5 +111,47 @@ export class World {
         if (cutsFirst(step.fault, step.seed)) bench.proxy.cut();
       }
     }
+  }
+}
+
+/** The operators of a walk, one after the other: what each has found counts, though another has taken its place. */
+class OperatorAtWork {
+  private readonly logged = new ErrorsLogged();
+
+  /** Takes over the one that works. */
+  constructor(private readonly bench: FaultBench) {
+    this.logged.follow(bench.operator);
+  }
+
+  /**
+   * Starts another in place of one that has given up, or is killed now; it need not work yet.
+   *
+   * @throws Error when the one that is replaced, or one before it, has logged what is a bug, or has ended by itself
+   */
+  async replace(): Promise<OperatorProcess> {
+    const { bench } = this;
+    if (bench.operator.running) await bench.operator.kill();
+    else this.expectGivenUp();
+    this.expectNoBug();
+    await bench.releaseLease();
+    const next = await bench.start(auditing);
+    this.logged.follow(next);
+    return next;
+  }
+
+  /**
+   * None of them has logged what is a bug.
+   *
+   * @throws Error with what was logged
+   */
+  expectNoBug(): void {
+    this.logged.expectNoBug();
+  }
+
+  /** It gives up only when it has lost its Lease. */
+  private expectGivenUp(): void {
+    const { all } = this.bench.operator.log;
+    if (all.some(({ msg }) => msg === 'lost leadership')) return;
+    throw new Error(`the operator has ended by itself: ${JSON.stringify(all.at(-1))}`);
   }
 }

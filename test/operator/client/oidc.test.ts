@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { CredentialCache } from '../../../operator/client/cluster-access';
 import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/client/kubeconfig';
 import { OidcTokens, oidcSettings } from '../../../operator/client/oidc';
-import { CertificateAuthority } from '../../../local/plane/certificates';
+import { CertificateAuthority } from '../../../local/certificates';
 
 const HOUR = 3600;
 const authority = new CertificateAuthority('test-ca');

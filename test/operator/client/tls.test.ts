@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { CertificateAuthority, type KeyedCertificate } from '../../../local/plane/certificates';
+import { CertificateAuthority, type KeyedCertificate } from '../../../local/certificates';
 import { staticAccess, type TlsSettings } from '../../../operator/client/cluster-access';
 import { Connections } from '../../../operator/client/connections';
 import { createApiClient } from '../../../operator/client/http-api-client';

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CertificateAuthority } from '../../../local/plane/certificates';
-import type { KeyedCertificate } from '../../../local/plane/certificates';
+import { CertificateAuthority, type KeyedCertificate } from '../../../local/certificates';
 
 /** A directory with a serving certificate, as a mounted Secret is one. */
 export class CertificateDirectory {

@@ -1,5 +1,5 @@
 import { connect } from 'node:tls';
-import { CertificateAuthority } from '../../../local/plane/certificates';
+import { CertificateAuthority } from '../../../local/certificates';
 import { createLogger } from '../../../operator/process/logger';
 import { OperatorMetrics } from '../../../operator/metrics/operator-metrics';
 import { ConversionMetrics } from '../../../operator/webhook/conversion-handler';

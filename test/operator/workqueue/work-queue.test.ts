@@ -5,7 +5,7 @@ import {
   type UnfinishedWork,
 } from '../../../operator/workqueue/work-queue';
 import { ManualClock } from '../support/manual-clock';
-import { cpuTimeMs } from '../../support/cpu-time';
+import { cpuTimeMs } from '../../support/processes';
 
 function takeAll(queue: WorkQueue<string>): string[] {
   const keys: string[] = [];

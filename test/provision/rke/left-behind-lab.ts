@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/pid-file';
+import { untilPidIn } from '../../support/processes';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { startLab, type Lab } from './run';
 

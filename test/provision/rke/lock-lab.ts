@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/pid-file';
+import { untilPidIn } from '../../support/processes';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { startLab, type Lab, type Running } from './run';
 

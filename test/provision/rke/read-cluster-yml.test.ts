@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { parse } from 'yaml';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
-import { cpuTimeMs } from '../../support/cpu-time';
+import { cpuTimeMs } from '../../support/processes';
 
 const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY\n-----END OPENSSH PRIVATE KEY-----\n';
 

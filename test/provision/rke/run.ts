@@ -12,7 +12,7 @@ import {
   type Task,
 } from '../../../provision';
 import { rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { installRke, startSshHome, type RkeStandIn, type SshHome } from '../../support/rke';
+import { installRke, startSshHome, type RkeStandIn, type SshHome } from '../../support/rke/rke';
 import { node, rkeInput } from './fixtures';
 
 /** Secrets by `name/key`; all of them have a canary in them. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_CONVERGED, RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/pid-file';
+import { untilPidIn } from '../../support/processes';
 import type { Running } from './run';
 import { copyOf, lab, runFolders, upCalls } from './up-lab';
 

@@ -5,7 +5,7 @@ import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { CertificateAuthority } from '../../../local/plane/certificates';
+import { CertificateAuthority } from '../../../local/certificates';
 import { download } from '../../../provision/rke2-k3s/install';
 import { temporaryFolder } from '../../support/temporary-folder';
 

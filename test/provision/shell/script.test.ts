@@ -4,7 +4,7 @@ import { outputText } from '../../../provision/task/script-io';
 import { script } from '../../../provision/shell/script';
 import { BROKEN } from '../../../provision/shell/functions';
 import type { StdinValue } from '../../../provision/task/task';
-import { untilPidIn } from '../../support/pid-file';
+import { untilPidIn } from '../../support/processes';
 import { missingShells, runScript, shells } from '../shells';
 import { fresh, holder, props, testWaits } from './script-waits';
 

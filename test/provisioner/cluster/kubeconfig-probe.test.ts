@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CertificateAuthority } from '../../../local/plane/certificates';
+import { CertificateAuthority } from '../../../local/certificates';
 import { PlanError, type PlanRun } from '../../../operator/effects/plan-runner';
 import { probeKubeconfig } from '../../../provisioner/cluster/kubeconfig-probe';
 

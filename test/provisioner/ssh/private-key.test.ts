@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { MachineError } from '../../../provisioner/tasks/transport';
 import { usablePrivateKey } from '../../../provisioner/ssh/ssh-transport';
-import { newSshKeys } from '../../support/hosts/ssh-keys';
+import { newSshKeys } from '../../support/hosts/ssh-host';
 
 const rsa = { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' } } as const;
 const pem = (type: 'pkcs1' | 'pkcs8', passphrase?: string): string =>

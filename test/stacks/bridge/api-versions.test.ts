@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { ConstructResources, typeToken } from '../../../stacks/components/bridge';
-import { otherBuiltInVersions } from '../../../stacks/components/bridge/api-versions';
+import { ConstructResources, typeToken } from '../../../stacks/bridge';
+import { otherBuiltInVersions } from '../../../stacks/bridge/built-in-kinds';
 import { named, run } from './engine';
 import { object } from './objects';
 

@@ -1,8 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Chart } from 'cdk8s';
-import { ConstructResources, outputs, resourceOptions } from '../../../stacks/components/bridge';
-import { UNKNOWN, dependencyNames, named, run, wrapped } from './engine';
-import type { Registration } from './engine';
+import { ConstructResources, outputs, resourceOptions } from '../../../stacks/bridge';
+import { UNKNOWN, dependencyNames, named, run, wrapped, type Registration } from './engine';
 import { object } from './objects';
 
 function runTree(build: (chart: Chart) => void, preview = false): Promise<readonly Registration[]> {

@@ -1,9 +1,8 @@
 import { App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
 import fc from 'fast-check';
-import { ConstructResources, resourceOptions } from '../../../stacks/components/bridge';
-import { dependencyNames, named, run } from './engine';
-import type { Registration } from './engine';
+import { ConstructResources, resourceOptions } from '../../../stacks/bridge';
+import { dependencyNames, named, run, type Registration } from './engine';
 import { crd, object } from './objects';
 
 function runTree(build: (chart: Chart) => void): Promise<readonly Registration[]> {

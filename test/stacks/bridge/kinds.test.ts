@@ -10,9 +10,9 @@ import {
   HelloApp,
   MicroServiceDeploy,
   renderChildren,
+  type KubeObject,
 } from '../../../constructs';
-import type { KubeObject } from '../../../constructs';
-import { ConstructResources, KindResource, addKindChildren, outputs } from '../../../stacks/components/bridge';
+import { ConstructResources, KindResource, addKindChildren, outputs } from '../../../stacks/bridge';
 import { UNKNOWN, named, run, wrapped } from './engine';
 
 describe('an object of a kind', () => {

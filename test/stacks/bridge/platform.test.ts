@@ -1,8 +1,7 @@
 import { App, Testing } from 'cdk8s';
 import type { Chart } from 'cdk8s';
-import { HelloApp, Platform, allKinds, provisionerKinds } from '../../../constructs';
-import type { KubeObject } from '../../../constructs';
-import { ConstructResources } from '../../../stacks/components/bridge';
+import { HelloApp, Platform, allKinds, provisionerKinds, type KubeObject } from '../../../constructs';
+import { ConstructResources } from '../../../stacks/bridge';
 import { dependencyNames, run } from './engine';
 
 const kinds = allKinds.filter((kind) => !provisionerKinds.includes(kind) && kind.versions.length === 0);

@@ -2,7 +2,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { App, Chart, JsonPatch } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
-import { BridgeError, ConstructResources, resourceOptions } from '../../../stacks/components/bridge';
+import { BridgeError, ConstructResources, resourceOptions } from '../../../stacks/bridge';
 import { named, run } from './engine';
 import { crd, object } from './objects';
 

@@ -2,8 +2,13 @@ import * as pulumi from '@pulumi/pulumi';
 import type { ApiObject, Chart } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { HelloApp } from '../../../constructs';
-import { ConstructResources, KindResource, outputs, resourceOptions } from '../../../stacks/components/bridge';
-import type { KubernetesObject } from '../../../stacks/components/bridge';
+import {
+  ConstructResources,
+  KindResource,
+  outputs,
+  resourceOptions,
+  type KubernetesObject,
+} from '../../../stacks/bridge';
 
 type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 const holds = <T extends true>(value: T): T[] => [value];

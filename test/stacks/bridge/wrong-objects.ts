@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { HelloApp } from '../../../constructs';
 import { KindComponent } from '../../../stacks/components';
-import { ConstructResources, KindResource } from '../../../stacks/components/bridge';
+import { ConstructResources, KindResource } from '../../../stacks/bridge';
 import { run } from './engine';
 
 /**

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { parse } from 'yaml';
 import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
-import { configKeys, readConfig } from '../../../stacks/config';
-import type { ConfigError } from '../../../stacks/config';
-import { configDocuments } from '../../../stacks/config/documents';
+import { configKeys, readConfig, type ConfigError } from '../../../stacks/config/parse';
+import { configDocuments } from '../../../scripts/config-documents';
 import { SSH_KEY, cluster, config, problems } from './parsed';
 
 const root = join(__dirname, '..', '..', '..');

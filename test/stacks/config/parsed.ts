@@ -1,5 +1,4 @@
-import { ConfigError, parseConfig } from '../../../stacks/config';
-import type { StackConfig } from '../../../stacks/config';
+import { ConfigError, parseConfig, type StackConfig } from '../../../stacks/config/parse';
 
 /** Values as Pulumi hands them over: texts, or JSON. */
 export function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): StackConfig {

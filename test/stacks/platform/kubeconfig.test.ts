@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { KubeconfigError, minimalKubeconfig } from '../../../stacks/components/kubeconfig';
-import type { KubeconfigSource } from '../../../stacks/components/kubeconfig';
+import { KubeconfigError, minimalKubeconfig, type KubeconfigSource } from '../../../stacks/kubeconfig';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 let made = '';

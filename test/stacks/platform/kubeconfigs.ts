@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { minimalKubeconfig } from '../../../stacks/components/kubeconfig';
+import { minimalKubeconfig } from '../../../stacks/kubeconfig';
 import { MemoryCluster } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 

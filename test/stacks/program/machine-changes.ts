@@ -1,8 +1,7 @@
-import { parseConfig } from '../../../stacks/config';
+import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { ClusterModel } from '../../support/cluster-model';
-import { addressOf, servers, wantedState } from '../../support/cluster-specs';
-import type { Role, Spec } from '../../support/cluster-specs';
+import { addressOf, servers, wantedState, type Role, type Spec } from '../../support/cluster-specs';
 import { modelCommands } from '../../support/model-commands';
 import { Engine, MemoryCluster, memoryClusters } from '../../support/pulumi-engine';
 

@@ -1,4 +1,4 @@
-import { parseConfig } from '../../../stacks/config';
+import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { StandInMachines } from '../../provision/stand-in-machines';
 import { MemoryCluster, commandProvider, plain, type ProviderPackage, type Values } from '../../support/pulumi-engine';

@@ -1,4 +1,4 @@
-import { parseConfig } from '../../../stacks/config';
+import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { Engine, InterruptedError, MemoryCluster, memoryClusters } from '../../support/pulumi-engine';
 

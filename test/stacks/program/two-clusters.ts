@@ -1,9 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseConfig } from '../../../stacks/config';
+import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
-import { DeploymentError, Engine, MemoryCluster, memoryClusters } from '../../support/pulumi-engine';
-import type { Result } from '../../support/pulumi-engine';
+import { DeploymentError, Engine, MemoryCluster, memoryClusters, type Result } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 /** Two clusters, and an engine that knows both. */

@@ -1,6 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { agent, server } from './clusters';
 import { plainTexts, record } from './recorder';
 

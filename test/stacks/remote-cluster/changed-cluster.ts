@@ -1,5 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { StandInMachines } from '../../provision/stand-in-machines';
 import {
   DeploymentError,

@@ -1,5 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import type { NodeArgs, RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 
 /** A well-formed host key that nobody has. */
 export const hostKey = (n: number): string => `ssh-ed25519 ${String(n).padStart(68, 'A')}`;

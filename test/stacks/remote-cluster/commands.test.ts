@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Machine, Task } from '../../../provision';
-import { TaskCommands, type CommandsOptions } from '../../../stacks/components/remote-cluster/commands';
+import { TaskCommands, type CommandsOptions } from '../../../stacks/remote-cluster/commands';
 import { named, opened, plainTexts, record, unknown } from './recorder';
 
 /** Decisions of how a task becomes Commands, on a plan small enough to read. */

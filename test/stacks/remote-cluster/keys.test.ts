@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { InvalidObjectError } from '../../../constructs';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { BastionArgs, NodeArgs, RemoteClusterArgs } from '../../../stacks/components/remote-cluster/args';
+import { RemoteCluster } from '../../../stacks/remote-cluster/remote-cluster';
+import type { BastionArgs, NodeArgs, RemoteClusterArgs } from '../../../stacks/remote-cluster/args';
 import { agent, answers, cluster, hostKey, server } from './clusters';
 import { named, opened, record } from './recorder';
 

@@ -1,12 +1,9 @@
 import * as pulumi from '@pulumi/pulumi';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { ClusterModel } from '../../support/cluster-model';
-import { ROLES, addressOf, wantedState } from '../../support/cluster-specs';
-import type { Spec } from '../../support/cluster-specs';
+import { ROLES, addressOf, wantedState, type Spec } from '../../support/cluster-specs';
 import { modelCommands } from '../../support/model-commands';
-import { Engine, InterruptedError } from '../../support/pulumi-engine';
-import type { RunOptions } from '../../support/pulumi-engine';
+import { Engine, InterruptedError, type RunOptions } from '../../support/pulumi-engine';
 import { server } from './clusters';
 
 /** A stack with one cluster, on machines that are modelled. */

@@ -1,4 +1,4 @@
-import { argumentProblems } from '../../../stacks/components/remote-cluster/preflight';
+import { argumentProblems } from '../../../stacks/remote-cluster/validate';
 import { agent, cluster, server } from './clusters';
 
 /** What a machine is named by means one machine, wherever that is written. */

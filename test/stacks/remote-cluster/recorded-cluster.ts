@@ -1,8 +1,6 @@
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { answers } from './clusters';
-import { record } from './recorder';
-import type { Registered } from './recorder';
+import { record, type Registered } from './recorder';
 
 /** The type of a Command. */
 export const COMMAND = /^command:/;

@@ -1,10 +1,8 @@
 import * as pulumi from '@pulumi/pulumi';
 import { InvalidObjectError } from '../../../constructs';
-import { RemoteCluster } from '../../../stacks/components/remote-cluster';
-import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { agent, answers, cluster, hostKey, server } from './clusters';
-import { named, record, unknown } from './recorder';
-import type { Registered } from './recorder';
+import { named, record, unknown, type Registered } from './recorder';
 import { COMMAND, changed, run } from './recorded-cluster';
 
 // More changes and Outputs are in remote-cluster.slow.test.ts.

@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import * as fc from 'fast-check';
-import type { RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import type { RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { CANARY, clusterOf, expectNoneInTheOpen } from './canaries';
 
 // The gate has two such clusters: secrets.test.ts.

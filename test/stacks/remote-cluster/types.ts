@@ -1,5 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import type { NodeArgs, RemoteCluster, RemoteClusterArgs } from '../../../stacks/components/remote-cluster';
+import type { NodeArgs, RemoteCluster, RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 
 /** Types are checked by `npm run typecheck`; nothing here runs. */
 const address = pulumi.output('10.0.0.1');

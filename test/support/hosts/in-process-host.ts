@@ -6,8 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, utils, type AuthContext, type Connection, type ServerChannel } from 'ssh2';
-import { newSshKeys } from './ssh-keys';
-import { keyRefOf, type SshHost } from './ssh-host';
+import { keyRefOf, newSshKeys, type SshHost } from './ssh-host';
 
 /** An SSH server in this process. */
 export interface InProcessHost extends SshHost {

@@ -1,5 +1,6 @@
-import { startGuarded, type Guarded } from './guarded';
-import { must, run } from './run';
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 
 /** The networks of one group of hosts: `10.203.<number>.0/25` in reach of this process, `10.203.<number>.128/25` behind it. */
 export interface Lab {
@@ -89,4 +90,88 @@ exec nsenter --net=/proc/${pid}/ns/net sh -ec 'ip address add ${address}/25 dev 
   async end(): Promise<void> {
     await this.guarded.end();
   }
+}
+
+/** A process at the root of namespaces of its own. */
+export interface Guarded {
+  /** Its pid as this process sees it; the namespaces are reached through it. */
+  readonly pid: number;
+  /** Ends it, and with it everything in its namespaces. */
+  end(): Promise<void>;
+}
+
+/**
+ * Starts a script as the first process of new namespaces. It inherits a pipe as descriptor 3 that closes when this process ends, SIGKILL
+ * included, and is to end then; the kernel ends everything else in its process namespace with it.
+ *
+ * @param namespaces - options of `unshare`, besides `--pid --fork --kill-child`
+ * @param command - what prints its pid as its first line once it is ready
+ */
+export async function startGuarded(namespaces: readonly string[], command: readonly string[]): Promise<Guarded> {
+  const child = spawn('unshare', [...namespaces, '--pid', '--fork', '--kill-child', '--', ...command], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    // Ctrl-C in a terminal is for the test, which then ends its hosts.
+    detached: true,
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+  });
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const pid = Number(await firstLine(child));
+  // A test that forgets its hosts, or fails before it has them all, still comes to its end, and they with it.
+  child.unref();
+  for (const stream of child.stdio) (stream as Socket | null)?.unref();
+  return {
+    pid,
+    end: async () => {
+      child.ref();
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  const { stdout, stderr } = child as ChildProcess & { stdout: Readable; stderr: Readable };
+  return new Promise((resolve, reject) => {
+    let out = '';
+    let errors = '';
+    stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+    stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+      const end = out.indexOf('\n');
+      if (end >= 0) resolve(out.slice(0, end));
+    });
+    child.once('error', reject);
+    child.once('close', (code) =>
+      reject(new Error(`a test host did not start (exit code ${String(code)}): ${errors}`)),
+    );
+  });
+}
+
+/** How a command ended, and what it printed. */
+interface Ran {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. @param input - text for its stdin */
+export function run(command: string, args: readonly string[], input = ''): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+    child.stdin.on('error', () => undefined); // it did not read all of it; its exit code tells
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
+    child.stdin.end(input);
+  });
+}
+
+/** Runs a shell script on this machine. @throws when it fails, with what it printed */
+export async function must(ran: Promise<Ran>): Promise<string> {
+  const { exitCode, stdout, stderr } = await ran;
+  if (exitCode === 0) return stdout;
+  throw new Error(`a command of the test hosts failed with ${String(exitCode)}: ${stderr}${stdout}`);
 }

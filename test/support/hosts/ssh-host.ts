@@ -1,3 +1,4 @@
+import { utils } from 'ssh2';
 import type { Machine } from '../../../provision/task/task';
 
 /** A machine with an SSH server, for a test: what every kind of host can do. */
@@ -47,4 +48,32 @@ export interface TestHost extends SshHost {
 /** The secret that a host's private key is, in a plan. */
 export function keyRefOf(host: Pick<SshHost, 'name'>): { namespace: string; name: string; key: string } {
   return { namespace: 'machines', name: host.name, key: 'ssh-privatekey' };
+}
+
+/** A pair of SSH keys. */
+interface SshKeys {
+  /** In OpenSSH's own format. */
+  readonly privateKey: string;
+  /** As `type base64`. */
+  readonly publicKey: string;
+}
+
+/** Length of an Ed25519 public key as RFC 8709 writes it: its type and its 32 bytes, each after a length of four bytes. */
+const wholeKey = 4 + 'ssh-ed25519'.length + 4 + 32;
+
+/**
+ * Makes a new pair of Ed25519 keys.
+ *
+ * @param passphrase - what the private key is locked with; it is not locked without
+ *
+ * ssh2 1.17 leaves out the zero bytes at the start of a public key, and no SSH server takes such a key: one of 256. That one is drawn again.
+ */
+export function newSshKeys(passphrase?: string): SshKeys {
+  const lock = passphrase === undefined ? undefined : { passphrase, cipher: 'aes256-ctr', rounds: 8 };
+  for (;;) {
+    const pair = utils.generateKeyPairSync('ed25519', lock);
+    const [type = '', key = ''] = pair.public.split(' ');
+    if (Buffer.from(key, 'base64').length === wholeKey)
+      return { privateKey: pair.private, publicKey: `${type} ${key}` };
+  }
 }

@@ -1,9 +1,9 @@
 /** The test engine: runs Pulumi programs and carries their registrations out. See README.md. */
-export { Engine } from './engine';
-export type { ConfigValue, EngineOptions } from './engine';
-export { DeploymentError, InterruptedError, PartialError } from './errors';
-export type { Announced, RunOptions } from './gate';
-export type { Program } from './program';
+export { Engine } from './engine/engine';
+export type { ConfigValue, EngineOptions } from './engine/engine';
+export { DeploymentError, InterruptedError, PartialError } from './engine/recorder';
+export type { Announced, RunOptions } from './engine/run';
+export type { Program } from './engine/program';
 export type {
   CheckRequest,
   CreateRequest,
@@ -16,14 +16,14 @@ export type {
   ProviderRequest,
   ReadRequest,
   UpdateRequest,
-} from './provider';
-export type { LogEntry, Operation, Severity, SpawnedProcess } from './recorder';
-export { Result } from './result';
-export { StackState } from './state';
-export type { PendingOperation, ResourceState } from './state';
-export { Secret, Unknown, equal, hasSecret, hasUnknown, plain, plainValues, unknown, unwrap } from './values';
-export type { Plain, Value, Values } from './values';
+} from './engine/provider';
+export type { LogEntry, Operation, Severity, SpawnedProcess } from './engine/recorder';
+export { Result } from './engine/recorder';
+export { StackState } from './engine/state';
+export type { PendingOperation, ResourceState } from './engine/state';
+export { Secret, Unknown, equal, hasSecret, hasUnknown, plain, plainValues, unknown, unwrap } from './engine/values';
+export type { Plain, Value, Values } from './engine/values';
 export { commandProvider } from './providers/command';
 export { kubernetesProvider } from './providers/kubernetes';
 export type { KubernetesOptions } from './providers/kubernetes';
-export { MemoryCluster, memoryClusters } from './providers/kubernetes/memory';
+export { MemoryCluster, memoryClusters } from './providers/kubernetes';

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResourceType } from '../../../../constructs/kube/resource-type';
-import { waitFor } from '../../../../local/testing';
+import { waitFor } from '../../../../testing/control-plane';
 import type { ApiClient } from '../../../../operator/client/api-client';
 
 /** What to watch: the objects of a type, those of a namespace only, or a single one. */

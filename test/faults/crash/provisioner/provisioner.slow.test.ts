@@ -1,15 +1,10 @@
 import { startHosts, type Hosts } from '../../../support/hosts';
-import { describeOnHosts } from '../../../e2e/provision/on-hosts';
-import { Rke, dockerOn } from '../../../e2e/provisioner/rke-world';
-import { oneKey, ProvisionerWorld } from '../../../e2e/provisioner/world';
+import { describeOnHosts } from '../../../support/hosts/describe-on-hosts';
+import { ProvisionerWorld, Rke, dockerOn, oneKey } from '../../../support/provisioner-env';
 import { form } from '../../form';
-import { nowhere } from '../choices';
-import { PROVISIONER_LIFE } from '../crash-point';
+import { PROVISIONER_LIFE, nowhere, only } from '../crash-point';
 import { alternatingPoints, everyPoint, sweepCluster } from './sweep';
-import { only } from '../only';
-import { RkeLog } from './rke-log';
-import { liveThroughCluster } from './story';
-import type { ClusterScene } from './story';
+import { RkeLog, liveThroughCluster, type ClusterScene } from './story';
 
 jest.setTimeout(2 * 3_600_000);
 

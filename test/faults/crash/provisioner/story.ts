@@ -1,18 +1,23 @@
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { CommonStatus } from '../../../../constructs/kind/kind';
 import type { KubeObject } from '../../../../constructs/kube/kube-object';
-import { Cluster, Kubeconfig, type ProvisionerWorld } from '../../../e2e/provisioner/world';
+import { owned } from '../../../../constructs/kube/resource-type';
 import { OperatorProcess } from '../../../../testing';
 import type { Hosts } from '../../../support/hosts';
-import type { RkeStandIn } from '../../../support/rke';
+import {
+  Cluster,
+  Kubeconfig,
+  STATE,
+  condition,
+  rkeSpec,
+  type ProvisionerWorld,
+} from '../../../support/provisioner-env';
+import type { RkeStandIn } from '../../../support/rke/rke';
 import { long } from '../../form';
-import type { Choice } from '../choices';
-import { CrashingOperator } from '../crashing-operator';
-import { pointsText, type CrashPoint } from '../crash-point';
-import { killWithDescendants } from '../descendants';
-import { LifeCutShort, type LifeStory } from '../live-through';
-import { snapshotOf, type Snapshot } from '../snapshot';
-import { CLUSTER, clusterLife, settleCluster, type ClusterStage, type ClusterStanding } from './life';
-import { effectsIn, overlaps, type RkeLog } from './rke-log';
+import { pointsText, type Choice, type CrashPoint } from '../crash-point';
+import { CrashingOperator, killWithDescendants } from '../crashing-operator';
+import { LifeCutShort, snapshotOf, type LifeStory, type Snapshot } from '../run-life';
 
 /** Where Clusters live. */
 export interface ClusterScene {
@@ -133,4 +138,135 @@ function withoutValues(secret: KubeObject): KubeObject {
 function statesIn(base64: string): Readonly<Record<string, string>> {
   const records = JSON.parse(Buffer.from(base64, 'base64').toString()) as Readonly<Record<string, { state: string }>>;
   return Object.fromEntries(Object.entries(records).map(([name, { state }]) => [name, state]));
+}
+
+/** Of this process alone: RKE's folders for runs are this machine's. */
+const CLUSTER = `edge-${String(process.pid)}`;
+
+/** A change of the Cluster. */
+interface ClusterStage {
+  readonly name: 'create' | 'change' | 'delete';
+  readonly act: (world: ProvisionerWorld, hosts: Hosts) => Promise<unknown>;
+  readonly stands: boolean;
+}
+
+/** So many attempts that no crash makes a person necessary. */
+const spec = (hosts: Hosts, names: readonly string[]): ReturnType<typeof rkeSpec> => ({
+  ...rkeSpec(hosts, names),
+  maxAttempts: 50,
+});
+
+/** A Cluster of RKE comes up, gets another machine, and is taken down. */
+const clusterLife: readonly ClusterStage[] = [
+  {
+    name: 'create',
+    act: ({ bench }, hosts) => bench.make(Cluster, { name: CLUSTER }, spec(hosts, ['n1'])),
+    stands: true,
+  },
+  {
+    name: 'change',
+    act: ({ bench }, hosts) => bench.respec(Cluster, { name: CLUSTER }, spec(hosts, ['n1', 'n2'])),
+    stands: true,
+  },
+  { name: 'delete', act: ({ bench }) => bench.client.delete(Cluster.type, { name: CLUSTER }), stands: false },
+];
+
+/** What stands of a Cluster. */
+interface ClusterStanding {
+  readonly objects: readonly KubeObject[];
+  readonly secrets: readonly KubeObject[];
+}
+
+/** Waits until the provisioner has dealt with a stage and has nothing left to do. */
+async function settleCluster(
+  { bench }: ProvisionerWorld,
+  { name, stands }: ClusterStage,
+  subject: CrashingOperator,
+): Promise<ClusterStanding> {
+  let before = '';
+  return bench.eventually(`the stage ${name} to settle`, async () => {
+    const operator = await subject.living();
+    const [clusters, kubeconfigs, secrets] = await Promise.all([
+      bench.client.list(Cluster.type, {}),
+      bench.client.list(Kubeconfig.type, {}),
+      bench.client.list(owned.Secret, { namespace: STATE }),
+    ]);
+    const objects = [...clusters.items, ...kubeconfigs.items];
+    expect([objects.length, secrets.items.length]).toEqual(stands ? [2, 2] : [0, 0]);
+    expect(objects.filter((object) => !isReady(object)).map(({ status }) => status)).toEqual([]);
+    const metrics = await operator.metrics();
+    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
+    expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
+    const versions = [...objects, ...secrets.items].map(({ metadata }) => metadata.resourceVersion).join();
+    const now = `${versions} ${String(subject.writes.length)}`;
+    const isStill = now === before && operator === (await subject.living());
+    before = now;
+    return isStill ? { objects, secrets: secrets.items } : undefined;
+  });
+}
+
+function isReady(object: KubeObject): boolean {
+  const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: number };
+  return condition(object, 'Ready') === 'True' && observedGeneration === object.metadata.generation;
+}
+
+/** When runs of the stand-in for `rke` began and ended, in the order in which it happened. */
+export class RkeLog {
+  private readonly path: string;
+
+  private constructor(standIn: RkeStandIn) {
+    this.path = join(standIn.folder, 'runs');
+  }
+
+  /** Puts itself in front of the stand-in. */
+  static of(standIn: RkeStandIn): RkeLog {
+    const log = new RkeLog(standIn);
+    const rke = join(standIn.bin, 'rke');
+    const inner = join(standIn.bin, 'rke-inner');
+    renameSync(rke, inner);
+    const script = `#!/bin/sh
+case "$1" in up|remove) ;; *) exec '${inner}' "$@" ;; esac
+echo "begin $*" >>'${log.path}'
+'${inner}' "$@"
+code=$?
+echo "end $*" >>'${log.path}'
+exit $code
+`;
+    writeFileSync(rke, script, { mode: 0o755 });
+    return log;
+  }
+
+  /** All that ran has been killed. */
+  killed(): void {
+    appendFileSync(this.path, 'killed\n');
+  }
+
+  /** What has happened since a line, that one included. */
+  since(line: number): readonly string[] {
+    return this.lines().slice(line);
+  }
+
+  get length(): number {
+    return this.lines().length;
+  }
+
+  private lines(): readonly string[] {
+    return existsSync(this.path) ? readFileSync(this.path, 'utf8').trim().split('\n') : [];
+  }
+}
+
+/** The runs that came to their end, without repetitions: `up --init`, `up`, `remove`. */
+function effectsIn(lines: readonly string[]): readonly string[] {
+  const ends = lines.filter((line) => line.startsWith('end ')).map((line) => line.replace(/^end | --config.*$/g, ''));
+  return [...new Set(ends)];
+}
+
+/** Runs that began while another one was under way. */
+function overlaps(lines: readonly string[]): readonly string[] {
+  let under: string | undefined;
+  return lines.flatMap((line) => {
+    const before = under;
+    under = line.startsWith('begin ') ? line : undefined;
+    return before !== undefined && under !== undefined ? [`${line}, while: ${before}`] : [];
+  });
 }

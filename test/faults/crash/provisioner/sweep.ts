@@ -1,10 +1,7 @@
-import { at } from '../choices';
-import { pointText, PROVISIONER_LIFE } from '../crash-point';
-import type { CrashPoint } from '../crash-point';
-import { differences, isStatus } from '../judge';
-import type { LifeStory } from '../live-through';
-import { liveThroughCluster } from './story';
-import type { ClusterScene } from './story';
+import { PROVISIONER_LIFE, at, pointText, type CrashPoint } from '../crash-point';
+import { differences, isStatus } from '../sweep';
+import type { LifeStory } from '../run-life';
+import { liveThroughCluster, type ClusterScene } from './story';
 
 /** How many lives a crash point gets to come up in: the number of statuses depends on the pace of the machines. */
 const TRIES = 4;

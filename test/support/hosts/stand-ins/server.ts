@@ -1,17 +1,23 @@
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { kubeconfig } from '../../../../local/plane/kubeconfig';
-import { apiServerArgs, controllerManagerArgs, kwokArgs, schedulerArgs } from '../../../../local/plane/parts-args';
-import type { Pki } from '../../../../local/plane/pki';
-import { startPart, until } from './children';
+import type { Pki } from '../../../../local/certificates';
+import { kubeconfig } from '../../../../local/client';
+import { apiServerArgs, controllerManagerArgs, kwokArgs, schedulerArgs } from '../../../../local/component-flags';
 import { CLIENT_URL, etcdFlags, peerUrl, removeMember } from './etcd';
 import { LEAVES_ETCD, listNodes, registerNode, releaseNode, type Api } from './node-object';
-import { ready } from './ready';
-import { joinAsServer, promote, serveRegistration } from './registration';
+import {
+  identity,
+  joinAsServer,
+  keptBootstrap,
+  newBootstrap,
+  promote,
+  serveRegistration,
+  writePki,
+  type Bootstrap,
+} from './registration';
 import { ask } from './requests';
-import type { Settings } from './settings';
-import { identity, keptBootstrap, newBootstrap, writePki, type Bootstrap } from './tls';
+import { startPart, until, type Settings } from './settings';
 
 const API = 'https://127.0.0.1:6443';
 
@@ -123,4 +129,10 @@ async function lookAfterMembers(settings: Settings, api: Api): Promise<never> {
         .catch((error: unknown) => console.log(`level=warning msg=${JSON.stringify(String(error))}`));
     }
   }
+}
+
+/** Tells the service manager that the service is up. */
+export function ready(): void {
+  const file = process.env['READY_FILE'];
+  if (file !== undefined) writeFileSync(file, String(process.pid));
 }

@@ -1,12 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fail, until } from './children';
+import { fail, readSettings, until, type Settings } from './settings';
 import { saveSnapshot } from './etcd';
 import { registerNode } from './node-object';
-import { ready } from './ready';
+import { ready, runServer } from './server';
 import { joinAsAgent } from './registration';
-import { runServer } from './server';
-import { readSettings, type Settings } from './settings';
 
 /** The program behind the stand-ins for `rke2` and `k3s`. Usage: `stand-in PROGRAM VERSION server|agent|etcd-snapshot ...`. */
 async function main([program, version = '', command, ...rest]: readonly string[]): Promise<void> {

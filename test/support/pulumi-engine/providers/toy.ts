@@ -1,5 +1,5 @@
 import * as pulumi from '@pulumi/pulumi';
-import { PartialError } from '../errors';
+import { PartialError } from '../engine/recorder';
 import type {
   CreateRequest,
   DeleteRequest,
@@ -8,8 +8,8 @@ import type {
   Provider,
   ProviderPackage,
   UpdateRequest,
-} from '../provider';
-import { type Plain, type Values, Secret, changedKeys, hasUnknown, plainValues } from '../values';
+} from '../engine/provider';
+import { type Plain, type Values, Secret, changedKeys, hasUnknown, plainValues } from '../engine/values';
 
 /** What there is of one thing. */
 export interface ToyThing {

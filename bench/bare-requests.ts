@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { HelloApp } from '../constructs/kinds';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { clusterAccessFromText } from '../operator/client/kubeconfig';
+import { expectedChildren } from '../testing';
+import { LogLines } from '../testing/operator-process';
+import type { BareAccess } from './bare-loop';
+import { spawnFor, usageOf } from './measured-process';
+import type { LimitName, Usage } from './results';
+
+const root = join(__dirname, '..', '..', '..');
+const patienceMs = 900_000;
+
+/** Bundles the program of the bare requests into a folder; @returns its file */
+export async function bareBundle(folder: string): Promise<string> {
+  const file = join(folder, 'bare-loop.cjs');
+  await promisify(execFile)(process.execPath, ['bench/bundle.mjs', 'bare-loop', file], { cwd: root });
+  return file;
+}
+
+/** Whose requests are sent, as the program is told. */
+export async function bareAccess(kubeconfig: string): Promise<BareAccess> {
+  const access = clusterAccessFromText(await readFile(kubeconfig, 'utf8'), kubeconfig);
+  const { headers, tls = {} } = await access.credentials(false);
+  const texts = Object.entries(tls).map(([name, value]: [string, unknown]) => [
+    name,
+    Buffer.isBuffer(value) ? value.toString() : value,
+  ]);
+  return { server: access.server, headers, tls: Object.fromEntries(texts) as BareAccess['tls'] };
+}
+
+/** How prepared requests are sent. */
+interface BareOptions {
+  /** What `bareBundle` made; the requests are put beside it. */
+  readonly bundle: string;
+  readonly access: BareAccess;
+  readonly env: Readonly<Record<string, string>>;
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends prepared requests from a process of its own.
+ *
+ * @returns what that process used, its start included
+ * @throws Error when one is refused
+ */
+export async function sendBare(pairs: Iterable<Pair>, options: BareOptions): Promise<Usage> {
+  const { bundle, access, env, concurrency, signal } = options;
+  const file = `${bundle}.requests`;
+  await writeFile(file, linesOf(pairs));
+  const args = [bundle, file, String(concurrency)];
+  const child = spawnFor({ command: process.execPath, args, env }, 'pipe', signal);
+  const log = new LogLines();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => log.push(chunk));
+  }
+  const closed = once(child, 'close').then(() =>
+    log.end(`the bare requests have failed: ${log.errors()[0]?.msg ?? 'no reason was given'}`),
+  );
+  child.stdin?.on('error', () => undefined); // it has ended; that is told by its log
+  child.stdin?.write(`${JSON.stringify(access)}\n`);
+  await log.line('sent', patienceMs);
+  const usage = await usageOf(child.pid ?? 0);
+  child.stdin?.end();
+  await closed;
+  return usage;
+}
+
+function* linesOf(pairs: Iterable<Pair>): Generator<string> {
+  for (const pair of pairs) {
+    yield `${pair.flatMap(({ method, path, type, body }) => [method, path, type, body]).join('\t')}\n`;
+  }
+}
+
+/** A request that is ready to be sent. */
+interface Prepared {
+  readonly method: 'POST' | 'PATCH';
+  readonly path: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The two writes that an object needs. */
+export type Pair = readonly [create: Prepared, status: Prepared];
+
+const query = 'fieldManager=kindred&fieldValidation=Strict';
+
+/**
+ * The two requests that bring an object's Deployment and its status about.
+ *
+ * @param status what the operator writes for such an object
+ * @param how the Deployment is made by POST, as our operator does (`same`), or by server-side apply
+ */
+export function pairOf(owner: KubeObject, status: object, how: LimitName): Pair {
+  const { name, namespace = '', uid } = owner.metadata;
+  const [child] = expectedChildren(HelloApp, owner);
+  if (child === undefined) throw new Error('a HelloApp renders nothing');
+  const { apiVersion, kind, type } = HelloApp;
+  const own = { ...status, selector: `app=${name}` };
+  const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+  const create =
+    how === 'apply'
+      ? applied(`${deployments}/${name}`, child.object)
+      : {
+          method: 'POST' as const,
+          path: `${deployments}?${query}`,
+          type: 'application/json',
+          body: json(child.object),
+        };
+  const statusPath = `/apis/${apiVersion}/namespaces/${namespace}/${type.plural}/${name}/status`;
+  return [create, applied(statusPath, { apiVersion, kind, metadata: { name, namespace, uid }, status: own })];
+}
+
+function applied(path: string, body: object): Prepared {
+  const type = 'application/apply-patch+yaml';
+  return { method: 'PATCH', path: `${path}?${query}&force=true`, type, body: json(body) };
+}
+
+function json(body: object): string {
+  return JSON.stringify(body);
+}

@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { HelloApp } from '../constructs/kinds';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { owned } from '../constructs/kube/resource-type';
+import type { Contestant } from './contestants';
+import { Sightings, imageOf } from './edits';
+import { deleteMany } from './many-objects';
+import { labels, type BusyEdits, type BusyRound, type OperatorName } from './results';
+import { inTurn, type Rounds } from './rounds';
+import type { Grounds } from './stage';
+import { requireDone } from './work-done';
+
+/** Objects that a user edits in turn. */
+const edited = 50;
+
+/** Where and until when. */
+export interface BusyOn {
+  readonly stage: Grounds;
+  readonly rounds: Rounds;
+  readonly signal: AbortSignal;
+}
+
+/** A turn of each operator, with so many others. */
+export async function busyRound(on: BusyOn, count: number, backwards: boolean): Promise<BusyRound> {
+  const round: Partial<Record<OperatorName, BusyEdits>> = {};
+  for (const contestant of inTurn(on.stage.contestants, backwards)) {
+    round[contestant.name] = await measureBusyEdits(on, contestant, count);
+  }
+  return round;
+}
+
+/**
+ * Edits images, one after another, while an operator that was just started brings many other objects about. Ends with the last edit that
+ * began while others waited.
+ */
+async function measureBusyEdits(
+  { stage, rounds, signal }: BusyOn,
+  contestant: Contestant,
+  count: number,
+): Promise<BusyEdits> {
+  const mine = await rounds.fresh(edited);
+  const before = stage.start(await contestant.program(count), signal);
+  await before.settled(mine.length);
+  await before.stop();
+  const others = await rounds.fresh(count);
+  await stage.calm();
+  const operator = stage.start(await contestant.program(count), signal);
+  await operator.reconciling();
+  const backlog = new Backlog(() => operator.work());
+  const either = AbortSignal.any([signal, operator.gone]);
+  const edits = await editWhile(() => backlog.open, stage.client, mine, either);
+  await backlog.end();
+  await operator.settled(count);
+  await operator.stop();
+  for (const objects of [mine, others]) await requireDone(stage.client, labels[contestant.name], objects);
+  await deleteMany(stage.client, [...mine, ...others]);
+  return edits;
+}
+
+/** Edits one object after another; each edit that begins while it is busy counts, the slowest ones too. */
+export async function editWhile(
+  busy: () => boolean,
+  client: Grounds['client'],
+  objects: readonly KubeObject[],
+  signal: AbortSignal,
+): Promise<BusyEdits> {
+  const namespace = objects[0]?.metadata.namespace ?? '';
+  const deployments = await Sightings.start(client, owned.Deployment, namespace, signal);
+  const [toChild, request]: [number[], number[]] = [[], []];
+  try {
+    for (let i = 0; busy(); i += 1) {
+      const name = objects[i % objects.length]?.metadata.name ?? '';
+      const image = `registry.example.com/busy:${String(i)}`;
+      const changed = deployments.next(name, (object) => imageOf(object) === image);
+      const began = performance.now();
+      const options = { type: 'merge', fieldManager: 'bench' } as const;
+      await client.patch(HelloApp.type, { namespace, name }, { spec: { image } }, options);
+      const answered = performance.now() - began;
+      const seen = (await changed) - began;
+      request.push(answered);
+      toChild.push(seen);
+    }
+  } finally {
+    await deployments.stop();
+  }
+  return { toChild, request };
+}
+
+const lookMs = 250;
+/** The objects that a user edits are open too now and then: more than a handful must wait. */
+const handful = 5;
+
+/** Tells whether much of an operator's work still waits, looking now and then. */
+export class Backlog {
+  private isOpen = true;
+  private readonly looking: Promise<void>;
+
+  /** @param work how many keys wait or are worked on, and how many reconciles are done */
+  constructor(
+    private readonly work: () => Promise<{ readonly open: number; readonly done: number }>,
+    private readonly pauseMs = lookMs,
+  ) {
+    this.looking = this.look();
+    this.looking.catch(() => (this.isOpen = false)); // whoever ends it hears of it
+  }
+
+  /** Until it is seen to be done; nothing done at all means that it has not begun. */
+  get open(): boolean {
+    return this.isOpen;
+  }
+
+  /**
+   * Looks no more.
+   *
+   * @throws what a look has thrown
+   */
+  async end(): Promise<void> {
+    this.isOpen = false;
+    await this.looking;
+  }
+
+  private async look(): Promise<void> {
+    while (this.isOpen) {
+      const { open, done } = await this.work();
+      if (open <= handful && done > 0) this.isOpen = false;
+      else await delay(this.pauseMs);
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import {
+  codeIn,
+  loadNow,
+  operators,
+  thisMachine,
+  type BusyRound,
+  type Results,
+  type Suite,
+  type Synth,
+} from './results';
+import { publish } from './publish';
+import { report } from './report';
+import { busyRound, type BusyOn } from './busy-edits';
+import { peerWorkers } from './contestants';
+import { argumentsTold, readOptions, usage, type Options } from './options';
+import { Rounds } from './rounds';
+import { Stage } from './stage';
+import { measureSynth } from './synth';
+
+const root = join(__dirname, '..', '..', '..');
+
+function tell(line: string): void {
+  console.error(`bench: ${line}`);
+}
+
+/**
+ * Sets the stage, measures, and clears the stage whatever happens.
+ *
+ * @param args the options as they were given, to be told with the results
+ * @param keep is given what is known so far whenever more is: what took half an hour is not lost with what comes after it
+ */
+async function measure(
+  options: Options,
+  args: readonly string[],
+  signal: AbortSignal,
+  keep: (results: Results) => Promise<void>,
+): Promise<Results> {
+  const machine = thisMachine();
+  const code = await codeIn(root, signal); // before anything is built of it
+  const stage = await Stage.set(options, signal);
+  try {
+    return await untilAborted(signal, async () => {
+      const skipped = [...stage.skipped];
+      const rounds = new Rounds(stage, signal);
+      tell('warming up');
+      await rounds.warmUp();
+      const { concurrency } = options;
+      const suites: Suite[] = [];
+      let results: Results = {
+        ...{ machine, code, args, kubernetes: stage.kubernetes, skipped, concurrency, peerWorkers, suites },
+        ...{ busy: undefined, synth: undefined },
+      };
+      const add = (more: Partial<Results>): Promise<void> =>
+        keep((results = { ...results, ...more, machine: { ...machine, loadAfter: loadNow() } }));
+      for (const objects of options.objects) {
+        suites.push(await suite(rounds, objects, suites.length === 0, options));
+        await add({ suites });
+      }
+      const on = { stage, rounds, signal };
+      await busyEdits(on, options, (known) => add({ busy: { objects: options.busy, rounds: known } }));
+      if (options.synth) await add({ synth: await synthesis(skipped, signal) });
+      if (options.scale > 0) {
+        const at = suites.push({ objects: options.scale, rounds: [] }) - 1;
+        for await (const known of scale(rounds, options)) {
+          suites[at] = known;
+          await add({ suites });
+        }
+      }
+      return results;
+    });
+  } finally {
+    await stage.clear();
+  }
+}
+
+/** All rounds with one number of objects; each other round goes backwards. */
+async function suite(rounds: Rounds, objects: number, first: boolean, options: Options): Promise<Suite> {
+  const edits = first ? Math.ceil(options.edits / options.rounds) : 0;
+  const done: Suite['rounds'][number][] = [];
+  for (let i = 0; i < options.rounds; i += 1) {
+    tell(`${String(objects)} objects, round ${String(i + 1)} of ${String(options.rounds)}`);
+    done.push(await rounds.round({ objects, names: operators, edits, backwards: i % 2 === 1 }));
+  }
+  return { objects, rounds: done };
+}
+
+/** Our operator and the bare requests alone, there and back again; told after each round, since one takes minutes. */
+async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options): AsyncGenerator<Suite> {
+  const done: Suite['rounds'][number][] = [];
+  for (let i = 0; i < Math.min(2, most); i += 1) {
+    tell(`${String(objects)} objects, our operator alone, round ${String(i + 1)} of ${String(Math.min(2, most))}`);
+    done.push(await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: i % 2 === 1 }));
+    yield { objects, rounds: [...done] };
+  }
+}
+
+/** All rounds of edits while operators are busy, told after each. */
+async function busyEdits(
+  on: BusyOn,
+  { busy, rounds }: Options,
+  keep: (known: readonly BusyRound[]) => Promise<void>,
+): Promise<void> {
+  const known: BusyRound[] = [];
+  for (let i = 0; busy > 0 && i < rounds; i += 1) {
+    tell(`edits while ${String(busy)} others are brought about, round ${String(i + 1)} of ${String(rounds)}`);
+    known.push(await busyRound(on, busy, i % 2 === 1));
+    await keep(known);
+  }
+}
+
+async function synthesis(skipped: string[], signal: AbortSignal): Promise<Synth> {
+  tell('the platform as YAML');
+  return measureSynth(root, (why) => void skipped.push(why), signal);
+}
+
+/** A signal asked this process to end. */
+class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+/** What it does, or the reason of the abort as soon as that comes. */
+async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  return Promise.race([act(), aborted]);
+}
+
+/** Measures, and writes every figure down. */
+async function measured(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
+  await mkdir(dirname(options.out), { recursive: true });
+  const results = await measure(options, args, signal, async (known) => {
+    await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
+  });
+  tell(`every figure is in ${options.out}`);
+  return results;
+}
+
+/** What an earlier run wrote down; JSON knows no NaN. */
+async function read(file: string): Promise<Results> {
+  const nan = (_: string, value: unknown): unknown => value ?? NaN;
+  return JSON.parse(await readFile(file, 'utf8'), nan) as Results;
+}
+
+async function main(): Promise<void> {
+  const args = process.argv.slice(2);
+  const options = readOptions(args);
+  if (options === 'help') {
+    console.log(usage);
+    return;
+  }
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // A terminal sends it to tsx too, which hands it on: it may come twice.
+    process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
+  }
+  const results =
+    options.from === '' ? await measured(options, argumentsTold(args), stop.signal) : await read(options.from);
+  console.log(report(results));
+  if (!options.publish) return;
+  await publish(results, join(root, 'docs'));
+  console.log('published to docs/benchmarks.md and docs/benchmarks/');
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error('bench:', error instanceof Stopped ? error.message : error);
+    process.exit(error instanceof Stopped ? 130 : 1);
+  },
+);

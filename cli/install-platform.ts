@@ -1,0 +1,270 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Condition, KubeObject } from '../constructs/kube/kube-object';
+import type { ResourceType } from '../constructs/kube/resource-type';
+import { PLATFORM_MANAGED_BY } from '../constructs/operator';
+import { managedFieldsOf } from '../operator/apply/managed-fields';
+import type { ApiClient } from '../operator/client/api-client';
+import { ApiError } from '../operator/client/errors';
+import { CliError } from './errors';
+import { ResourceTypes, objectName } from './objects';
+
+/** What to install, and how. */
+interface InstallOptions {
+  readonly client: ApiClient;
+  /** The platform's objects in the order of their dependencies, the operator's namespace first if it is among them. */
+  readonly objects: readonly KubeObject[];
+  /** The operator's namespace, where the inventory stands. */
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+/** What an install did. */
+interface Installed {
+  readonly applied: readonly KubeObject[];
+  /** What an earlier install put there and this one no longer has. */
+  readonly pruned: readonly InventoryEntry[];
+  /** What was left for a person to remove, and why. */
+  readonly kept: readonly { readonly entry: InventoryEntry; readonly why: string }[];
+}
+
+/** Deleting one of these deletes what people keep in them. */
+const NEVER_PRUNED: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: 'deleting it would delete every object of its kind',
+  Namespace: 'deleting it would delete everything in it',
+};
+
+/**
+ * Installs the platform by server-side apply, in the order given; what depends on CRDs waits until they are served. Prunes what an
+ * earlier install put there and this one no longer has.
+ *
+ * Guarantees: repeating it changes nothing; an install that was cut short is completed by the next, since the inventory names an
+ * object before it is created; only objects that this field manager has applied are pruned, by UID, never CRDs nor namespaces.
+ *
+ * @throws CliError naming the object that the server refuses
+ */
+export async function installPlatform(options: InstallOptions): Promise<Installed> {
+  const { client, objects, namespace } = options;
+  const types = new ResourceTypes(client);
+  const before = await readInventory(client, namespace);
+  const entries = objects.map(entryOf);
+  const [first] = objects;
+  const makesNamespace = first?.kind === 'Namespace' && first.metadata.name === namespace;
+  if (makesNamespace) await applyOne(options, types, first);
+  await writeInventory(client, namespace, [...before, ...entries]);
+  await applyAll(options, types, makesNamespace ? objects.slice(1) : objects);
+  const wanted = new Set(entries.map(entryKey));
+  const superfluous = before.filter((entry) => !wanted.has(entryKey(entry)));
+  const { pruned, kept } = await prune(options, types, superfluous);
+  await writeInventory(client, namespace, entries);
+  return { applied: objects, pruned, kept };
+}
+
+async function applyAll(options: InstallOptions, types: ResourceTypes, objects: readonly KubeObject[]): Promise<void> {
+  const unserved: string[] = [];
+  for (const object of objects) {
+    options.signal.throwIfAborted();
+    if (isCrd(object)) unserved.push(object.metadata.name);
+    else await served(options, unserved.splice(0));
+    await applyOne(options, types, object);
+  }
+  await served(options, unserved);
+}
+
+async function served({ client, signal }: InstallOptions, names: readonly string[]): Promise<void> {
+  await Promise.all(names.map((name) => waitUntilServed(client, name, signal)));
+}
+
+async function applyOne({ client, signal }: InstallOptions, types: ResourceTypes, object: KubeObject): Promise<void> {
+  const type = await types.of(object);
+  try {
+    await client.apply(type, object, { fieldManager: PLATFORM_FIELD_MANAGER, signal });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new CliError(
+      `the platform cannot be installed: ${objectName(object)} was refused by ${client.server}: ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+async function prune(
+  options: InstallOptions,
+  types: ResourceTypes,
+  entries: readonly InventoryEntry[],
+): Promise<Pick<Installed, 'pruned' | 'kept'>> {
+  const pruned: InventoryEntry[] = [];
+  const kept: Installed['kept'][number][] = [];
+  // What was created last goes first.
+  for (const entry of entries.toReversed()) {
+    const why = NEVER_PRUNED[entry.kind] ?? (await pruneOne(options, types, entry));
+    if (why === undefined) pruned.push(entry);
+    else kept.push({ entry, why });
+  }
+  return { pruned, kept };
+}
+
+/** @returns why the object was left alone */
+async function pruneOne(
+  { client, signal }: InstallOptions,
+  types: ResourceTypes,
+  entry: InventoryEntry,
+): Promise<string | undefined> {
+  const type = await types.of(entry);
+  const live = await client.get(type, entry, { signal });
+  if (live?.metadata.uid === undefined) return undefined;
+  const ours = managedFieldsOf(live).some(({ manager }) => manager === PLATFORM_FIELD_MANAGER);
+  if (!ours) return `it is no longer the platform's: ${PLATFORM_FIELD_MANAGER} manages none of its fields`;
+  await client.delete(type, entry, { uid: live.metadata.uid, signal });
+  return undefined;
+}
+
+/** Field manager of everything the platform consists of. */
+const PLATFORM_FIELD_MANAGER = PLATFORM_MANAGED_BY;
+
+/** Name of the ConfigMap that lists what an install put there; it stands in the operator's namespace. */
+export const INVENTORY_NAME = 'kindred-platform-inventory';
+
+const CONFIG_MAPS: ResourceType = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+};
+
+/** One object of the platform, by name. */
+interface InventoryEntry {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** The entry of an object. */
+function entryOf({ apiVersion, kind, metadata }: KubeObject): InventoryEntry {
+  const { name, namespace } = metadata;
+  return { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
+}
+
+/** What two entries of the same object have in common. A version may change, a group may not. */
+function entryKey({ apiVersion, kind, namespace = '', name }: InventoryEntry): string {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return [group, kind, namespace, name].join('|');
+}
+
+/**
+ * What earlier installs put there.
+ *
+ * @throws CliError when the inventory cannot be read as one
+ */
+async function readInventory(client: ApiClient, namespace: string): Promise<readonly InventoryEntry[]> {
+  const found = await client.get(CONFIG_MAPS, { name: INVENTORY_NAME, namespace });
+  if (found === undefined) return [];
+  const text = (found['data'] as Record<string, string> | undefined)?.['objects'] ?? '';
+  try {
+    const entries: unknown = JSON.parse(text);
+    if (Array.isArray(entries) && entries.every(isEntry)) return entries;
+  } catch {
+    // Told below, with what to do.
+  }
+  throw new CliError(
+    `ConfigMap ${namespace}/${INVENTORY_NAME} is no inventory: its key "objects" holds no list of objects. ` +
+      'Restore it, or delete it; what earlier installs no longer need then stays until you remove it.',
+  );
+}
+
+/** Records what stands, or may stand. */
+async function writeInventory(client: ApiClient, namespace: string, entries: readonly InventoryEntry[]): Promise<void> {
+  const unique = new Map(entries.map((entry) => [entryKey(entry), entry]));
+  const lines = [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => JSON.stringify(entry));
+  const body: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: INVENTORY_NAME,
+      namespace,
+      labels: {
+        'app.kubernetes.io/name': 'kindred',
+        'app.kubernetes.io/part-of': 'kindred',
+        'app.kubernetes.io/managed-by': PLATFORM_MANAGED_BY,
+      },
+    },
+    data: { objects: `[\n${lines.join(',\n')}\n]` },
+  };
+  await client.apply(CONFIG_MAPS, body, { fieldManager: PLATFORM_FIELD_MANAGER });
+}
+
+function isEntry(value: unknown): value is InventoryEntry {
+  if (typeof value !== 'object' || value === null) return false;
+  const { apiVersion, kind, name } = value as Record<string, unknown>;
+  return [apiVersion, kind, name].every((field) => typeof field === 'string');
+}
+
+const CRDS: ResourceType = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+};
+
+const patienceMs = 30_000;
+const lookEveryMs = 50;
+
+interface CrdLike extends KubeObject {
+  readonly spec?: {
+    readonly group: string;
+    readonly scope: ResourceType['scope'];
+    readonly names: { readonly kind: string; readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** Whether an object is a CRD. */
+function isCrd({ kind }: KubeObject): boolean {
+  return kind === CRDS.kind;
+}
+
+/**
+ * Waits until the server serves what a CRD defines. `Established` alone is not enough: the server may take a moment more.
+ *
+ * @throws CliError when the server does not accept the CRD's names, or not in time
+ */
+async function waitUntilServed(client: ApiClient, name: string, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const crd: CrdLike | undefined = await client.get(CRDS, { name }, { signal });
+    const problem = problemOf(crd) ?? (await unserved(client, crd, signal));
+    if (problem === undefined) return;
+    if (Date.now() > deadline) {
+      throw new CliError(
+        `CRD ${name} is not served after ${patienceMs / 1000} s: ${problem}. Look at: kubectl describe crd ${name}`,
+      );
+    }
+    await delay(lookEveryMs, undefined, { signal });
+  }
+}
+
+function problemOf(crd: CrdLike | undefined): string | undefined {
+  if (crd === undefined) return 'it is gone';
+  const conditions = crd.status?.conditions ?? [];
+  const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
+  if (refused !== undefined) return `its names are taken: ${refused.message}`;
+  const established = conditions.find(({ type }) => type === 'Established');
+  return established?.status === 'True' ? undefined : (established?.message ?? 'the server has not looked at it yet');
+}
+
+async function unserved(client: ApiClient, crd: CrdLike | undefined, signal: AbortSignal): Promise<string | undefined> {
+  const spec = crd?.spec;
+  if (spec === undefined) return undefined;
+  const { group, scope, names } = spec;
+  for (const version of spec.versions.filter(({ served }) => served)) {
+    const type = { apiVersion: `${group}/${version.name}`, kind: names.kind, plural: names.plural, scope };
+    try {
+      await client.list(type, { limit: 1, signal });
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return `${type.apiVersion} ${type.plural} answers 404`;
+      throw error;
+    }
+  }
+  return undefined;
+}

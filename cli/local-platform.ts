@@ -1,0 +1,115 @@
+import { App } from 'cdk8s';
+import type { AnyKind } from '../constructs/kind/kind';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { Kubeconfig, kinds, provisionerKinds } from '../constructs/kinds';
+import { DEFAULT_NAMESPACE } from '../constructs/platform';
+import { parseArguments } from '../operator/arguments';
+import { version } from '../package.json';
+import { Samples, synthPlatform } from './synth';
+import { CliError } from './errors';
+import type { SourcedObject } from './objects';
+
+/** Names of the Deployments, each with a ServiceAccount of its own. */
+const OPERATOR_NAME = 'kindred-operator';
+const PROVISIONER_NAME = 'kindred-provisioner';
+
+/** An operator of the platform, to be run as a process of this machine. */
+export interface LocalOperator {
+  /** `operator` or `provisioner`. */
+  readonly what: string;
+  readonly serviceAccount: { readonly namespace: string; readonly name: string };
+  /** What its Deployment would start it with. */
+  readonly args: readonly string[];
+}
+
+/** The platform as it is installed where its operator runs out of cluster. */
+export interface LocalPlatform {
+  readonly namespace: string;
+  /** In the order of their dependencies; the Deployments want no pods. */
+  readonly objects: readonly KubeObject[];
+  /** The operator first. */
+  readonly operators: readonly LocalOperator[];
+  /** The configuration under which the Pulumi stack installs the same. */
+  readonly stackConfig: Readonly<Record<string, unknown>>;
+  /** The kinds that these operators run. */
+  readonly kinds: readonly AnyKind[];
+}
+
+/**
+ * The same objects as `kindred synth` writes, but for one thing: the operator's Deployment has 0 replicas. The pods of the local
+ * control plane are pretended, and a pretended operator would look like one that works.
+ *
+ * @param withProvisioner - the provisioner too, for Cluster and Kubeconfig
+ */
+export function localPlatform(samplesNamespace: string, withProvisioner = false): LocalPlatform {
+  const provisionerImage = withProvisioner ? `kindred-provisioner:${version}` : undefined;
+  const objects = synthPlatform(new App(), {
+    ...{ kinds, provisionerKinds, provisionerImage, samplesNamespace },
+    image: `kindred-operator:${version}`,
+    namespace: DEFAULT_NAMESPACE,
+  });
+  const run = withProvisioner ? [...kinds, ...provisionerKinds] : kinds;
+  const operators = [OPERATOR_NAME, ...(withProvisioner ? [PROVISIONER_NAME] : [])].map((name) => ({
+    what: name.slice('kindred-'.length),
+    serviceAccount: { namespace: DEFAULT_NAMESPACE, name },
+    args: argumentsOf(objects, name),
+  }));
+  const served = operators.flatMap(({ args }) => {
+    const parsed = parseArguments(args, run);
+    return parsed === 'help' ? [] : parsed.kinds;
+  });
+  return {
+    namespace: DEFAULT_NAMESPACE,
+    objects: objects.map(withoutPods),
+    stackConfig: {
+      replicas: 0,
+      guardedNamespaces: [{ name: samplesNamespace, create: true }],
+      ...(provisionerImage === undefined ? {} : { provisioner: true, provisionerImage }),
+    },
+    operators,
+    kinds: run.filter((kind) => served.includes(kind)),
+  };
+}
+
+/**
+ * What shows the provisioner at work where there are no machines: a Kubeconfig that leads to this very control plane. A Cluster needs machines.
+ *
+ * @param kubeconfig - of this control plane
+ */
+export function provisionerSamples(kubeconfig: string): readonly SourcedObject[] {
+  const ref = { namespace: DEFAULT_NAMESPACE, name: 'this-kubeconfig' };
+  const { apiVersion, kind } = Kubeconfig;
+  const secretRef = { ...ref, key: 'kubeconfig' };
+  return [
+    { apiVersion: 'v1', kind: 'Secret', metadata: ref, stringData: { kubeconfig } },
+    { apiVersion, kind, metadata: { name: 'this' }, spec: { secretRef } },
+  ].map((object) => ({ object: object, source: 'sample' }));
+}
+
+/** The samples of some kinds. */
+export function samplesOf(served: readonly AnyKind[], namespace: string): readonly SourcedObject[] {
+  const samples = new Samples(new App(), 'samples', { kinds: served, namespace });
+  return (samples.toJson() as KubeObject[]).map((object) => ({ object, source: 'sample' }));
+}
+
+interface DeploymentLike extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args?: readonly string[] }[] } };
+  };
+}
+
+function isDeployment(object: KubeObject): object is DeploymentLike {
+  return object.kind === 'Deployment';
+}
+
+function withoutPods(object: KubeObject): KubeObject {
+  return isDeployment(object) ? { ...object, spec: { ...object.spec, replicas: 0 } } : object;
+}
+
+function argumentsOf(objects: readonly KubeObject[], name: string): readonly string[] {
+  const deployment = objects.filter(isDeployment).find(({ metadata }) => metadata.name === name);
+  const args = deployment?.spec.template.spec.containers[0]?.args;
+  if (args !== undefined) return args;
+  throw new CliError(`the platform has no Deployment ${name} with arguments; scripts/synth makes it otherwise`);
+}

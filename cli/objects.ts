@@ -1,0 +1,195 @@
+import { readFile } from 'node:fs/promises';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
+import { messageOf } from '../local/assets/errors';
+import type { ApiClient } from '../operator/client/api-client';
+import { ApiError } from '../operator/client/errors';
+import { CliError } from './errors';
+
+/** An object and where it was written. */
+export interface SourcedObject {
+  readonly object: KubeObject;
+  /** For messages: `my.yaml, document 2`. */
+  readonly source: string;
+}
+
+/**
+ * Reads manifests of YAML or JSON; a `List` counts as its items.
+ *
+ * @throws CliError naming the file and the document that is no Kubernetes object
+ */
+export async function readObjects(files: readonly string[]): Promise<readonly SourcedObject[]> {
+  const read = await Promise.all(files.map(readOne));
+  return read.flat();
+}
+
+async function readOne(file: string): Promise<readonly SourcedObject[]> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CliError(`--file=${file} cannot be read: ${messageOf(error)}. Check the path and its permissions.`, {
+      cause: error,
+    });
+  }
+  const objects = parseObjects(text, file);
+  if (objects.length === 0) throw new CliError(`--file=${file} holds no objects. Write at least one, or leave it out.`);
+  return objects;
+}
+
+/**
+ * The objects in a text of YAML or JSON.
+ *
+ * @param file - names the text in messages
+ * @throws CliError as `readObjects`
+ */
+export function parseObjects(text: string, file: string): readonly SourcedObject[] {
+  const documents = parseAllDocuments(text);
+  return [...documents].flatMap((document, i) => {
+    const source = documents.length === 1 ? file : `${file}, document ${i + 1}`;
+    const [fault] = document.errors;
+    if (fault !== undefined) throw new CliError(`${source} is not YAML: ${fault.message.trimEnd()}`, { cause: fault });
+    const value: unknown = document.toJS();
+    return value === null || value === undefined ? [] : objectsOf(value, source);
+  });
+}
+
+function objectsOf(value: unknown, source: string): readonly SourcedObject[] {
+  const { apiVersion, kind, metadata, items } = isRecord(value) ? value : {};
+  if (apiVersion === 'v1' && kind === 'List' && Array.isArray(items)) {
+    return items.flatMap((item, i) => objectsOf(item, `${source}, item ${i + 1}`));
+  }
+  const missing = [
+    ...(isText(apiVersion) ? [] : ['apiVersion']),
+    ...(isText(kind) ? [] : ['kind']),
+    ...(isRecord(metadata) && isText(metadata['name']) ? [] : ['metadata.name']),
+  ];
+  if (missing.length === 0) return [{ object: value as KubeObject, source }];
+  throw new CliError(`${source} is no Kubernetes object: ${missing.join(', ')} must be given, as text.`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Field manager of the samples and of the user's own objects. */
+const FIELD_MANAGER = 'kindred-cli';
+
+/** How to apply. */
+interface ApplyOptions {
+  readonly client: ApiClient;
+  readonly types: ResourceTypes;
+  /** Namespace of objects that live in one and name none. */
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Applies people's objects in the order in which they are given.
+ *
+ * @returns them as they were sent, each with its namespace
+ * @throws CliError with every object that was refused, and the server's own words
+ */
+export async function applyObjects(
+  sourced: readonly SourcedObject[],
+  options: ApplyOptions,
+): Promise<readonly KubeObject[]> {
+  const applied: KubeObject[] = [];
+  const refused: string[] = [];
+  for (const { object, source } of sourced) {
+    try {
+      applied.push(await applyOne(object, options));
+    } catch (error) {
+      if (!(error instanceof ApiError) && !(error instanceof CliError)) throw error;
+      const by = error instanceof ApiError ? 'was refused by the API server' : 'cannot be applied';
+      refused.push(`${source}: ${objectName(object)} ${by}: ${error.message}`);
+    }
+  }
+  if (refused.length === 0) return applied;
+  throw new CliError(`${refused.join('\n')}\nCorrect ${refused.length === 1 ? 'it' : 'them'} and run this again.`);
+}
+
+async function applyOne(object: KubeObject, { client, types, namespace, signal }: ApplyOptions): Promise<KubeObject> {
+  const type = await types.of(object);
+  const placed =
+    type.scope === 'Cluster' || object.metadata.namespace !== undefined
+      ? object
+      : { ...object, metadata: { ...object.metadata, namespace } };
+  await client.apply(type, placed, { fieldManager: FIELD_MANAGER, force: false, signal });
+  return placed;
+}
+
+interface WireResource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+/** Finds the resource type of any object, by asking the server once for each group and version. */
+export class ResourceTypes {
+  private readonly known: Map<string, ResourceType>;
+  private readonly asked = new Map<string, Promise<readonly WireResource[]>>();
+
+  /** @param known - types that need no asking */
+  constructor(
+    private readonly client: Pick<ApiClient, 'getPath'>,
+    known: readonly ResourceType[] = [],
+  ) {
+    this.known = new Map(known.map((type) => [typeKey(type), type]));
+  }
+
+  /**
+   * The type of an object.
+   *
+   * @throws CliError when the server serves no such kind
+   */
+  async of(object: Pick<KubeObject, 'apiVersion' | 'kind'>): Promise<ResourceType> {
+    const known = this.known.get(typeKey(object));
+    if (known !== undefined) return known;
+    const { apiVersion, kind } = object;
+    const resources = await this.resourcesOf(apiVersion);
+    const found = resources.find((resource) => resource.kind === kind && !resource.name.includes('/'));
+    if (found === undefined) throw new CliError(unknownKind(apiVersion, kind, resources));
+    const scope = found.namespaced ? 'Namespaced' : 'Cluster';
+    const type: ResourceType = { apiVersion, kind, plural: found.name, scope };
+    this.known.set(typeKey(type), type);
+    return type;
+  }
+
+  private resourcesOf(apiVersion: string): Promise<readonly WireResource[]> {
+    let answer = this.asked.get(apiVersion);
+    if (answer === undefined) {
+      answer = this.ask(apiVersion);
+      this.asked.set(apiVersion, answer);
+    }
+    return answer;
+  }
+
+  private async ask(apiVersion: string): Promise<readonly WireResource[]> {
+    try {
+      const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
+      const list = (await this.client.getPath(path)) as { readonly resources?: readonly WireResource[] };
+      return list.resources ?? [];
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return [];
+      throw error;
+    }
+  }
+}
+
+function unknownKind(apiVersion: string, kind: string, resources: readonly WireResource[]): string {
+  const kinds = [...new Set(resources.filter(({ name }) => !name.includes('/')).map((resource) => resource.kind))];
+  const there = kinds.length === 0 ? `nothing of ${apiVersion}` : `${kinds.length} other kinds of it`;
+  return `the API server serves no ${kind} of ${apiVersion}; it serves ${there}. Check apiVersion and kind (kubectl api-resources lists them).`;
+}
+
+/** An object in messages: `HelloApp kindred-samples/web`. */
+export function objectName({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
+  const { name, namespace } = metadata;
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+}

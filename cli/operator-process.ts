@@ -1,0 +1,161 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { LocalControlPlaneError } from '../local/assets/errors';
+import { GuardedProcess, describeExit, untilReady } from '../local/guarded-process';
+import { freePort, loopback } from '../local/ports';
+import { PORT_IN_USE } from '../operator/process/health-server';
+import { within } from '../operator/process/wait';
+import { CliError } from './errors';
+import { operatorBundle } from './operator-bundle';
+
+/** How to run the operator. */
+interface OperatorProcessOptions {
+  /** Its command line, but for where it serves its metrics. */
+  readonly args: readonly string[];
+  /** Port of its metrics on 127.0.0.1. @default a free one */
+  readonly port?: number;
+  /** Where it logs; emptied first. */
+  readonly logFile: string;
+  /** Its working folder. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/** The operator finishes what is in flight within 25 s by itself, in milliseconds. */
+const patienceMs = 30_000;
+/** How often another free port is tried when somebody has taken the last one before the operator could. */
+const attempts = 3;
+
+/** The operator as a process of its own, which never outlives this one. */
+export class OperatorProcess {
+  readonly logFile: string;
+  /** Rejects when the process ends without having been asked to. */
+  readonly died: Promise<never>;
+  private stopping = false;
+
+  private constructor(
+    private readonly process: GuardedProcess,
+    /** Port of `/metrics`. */
+    readonly port: number,
+  ) {
+    this.logFile = process.logFile;
+    this.died = this.watch();
+    // Whoever waits for it is told; nobody has to.
+    this.died.catch(() => undefined);
+  }
+
+  /**
+   * Starts it and waits until it serves its metrics, which it does before it works.
+   *
+   * @throws CliError when it ends before that, or does not get there within 60 s, with the last lines of its log; what `signal` was aborted with
+   */
+  static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
+    const { signal } = options;
+    const logFile = path.resolve(options.logFile);
+    for (let attempt = 1; ; attempt += 1) {
+      signal.throwIfAborted();
+      await empty(logFile);
+      const port = options.port ?? (await freePort());
+      const startedAt = Date.now();
+      const guarded = run(options, logFile, port);
+      try {
+        await untilServing(guarded, { port, startedAt, signal });
+        return new OperatorProcess(guarded, port);
+      } catch (error) {
+        const { lastLines } = await guarded.kill();
+        const lostPort = options.port === undefined && lastLines.includes(PORT_IN_USE);
+        if (lostPort && attempt < attempts) continue;
+        if (error instanceof LocalControlPlaneError) throw new CliError(withAdvice(error.message), { cause: error });
+        throw error;
+      }
+    }
+  }
+
+  /** Lets it finish what is in flight, then ends it. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.process.signal('SIGTERM');
+    const ended = this.process.exited.then(() => true);
+    const inTime = await within(ended, { milliseconds: patienceMs, late: () => false });
+    if (!inTime) await this.process.kill();
+  }
+
+  private async watch(): Promise<never> {
+    const exit = await this.process.exited;
+    if (this.stopping) return new Promise<never>(() => undefined);
+    throw new CliError(withAdvice(describeExit(exit, this.logFile)));
+  }
+}
+
+async function empty(logFile: string): Promise<void> {
+  await writeFile(logFile, '').catch((cause: unknown) => {
+    throw new CliError(
+      `the operator cannot log to ${logFile}: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+        'Name a file in a folder that exists and that you may write to, with --log-file=FILE.',
+      { cause },
+    );
+  });
+}
+
+function run({ args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
+  const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
+  return new GuardedProcess({
+    part: 'the operator',
+    program: process.execPath,
+    args: ['--enable-source-maps', operatorBundle(), ...args, ...serving],
+    cwd: folder,
+    logFile,
+  });
+}
+
+function withAdvice(what: string): string {
+  return `${what}\nThe objects stay as they are without it. If the log does not tell what to mend, please report it.`;
+}
+
+/** What to wait for. */
+interface ServingOptions {
+  /** Port of `/metrics` on 127.0.0.1. */
+  readonly port: number;
+  /** When the process was started, or a moment before: by `Date.now()`. */
+  readonly startedAt: number;
+  readonly signal: AbortSignal;
+  /** Milliseconds. @default 60000 */
+  readonly timeoutMs?: number;
+}
+
+/** How long one answer may take, in milliseconds. */
+const answerMs = 2_000;
+
+/** By how much a start may seem to lie before itself, in milliseconds: metrics say it in whole seconds. */
+const toleranceMs = 1_000;
+
+/**
+ * Waits until an operator serves its metrics. Asks the port itself, since a log of level `warn` does not speak of it. Another program that has got
+ * the port is not taken for the operator: the answer says when the program began that gives it.
+ *
+ * @throws PartEndedError when the process ends first; LocalControlPlaneError when the time is over; both with the last lines of its log
+ */
+export async function untilServing(
+  operator: GuardedProcess,
+  { port, startedAt, signal, timeoutMs = 60_000 }: ServingOptions,
+): Promise<void> {
+  const probe = async (): Promise<true | string> => {
+    const metrics = await answer(`http://${loopback}:${port}/metrics`);
+    if (metrics === undefined) return 'nothing answers there';
+    const [, began] = /^process_start_time_seconds (\d+)$/m.exec(metrics) ?? [];
+    const isOurs = began !== undefined && Number(began) * 1000 >= startedAt - toleranceMs;
+    // It may have ended since it answered.
+    return (isOurs && operator.running) || 'another program answers there';
+  };
+  const what = `${operator.part} to serve its metrics on ${loopback}:${port}`;
+  await untilReady(probe, { what, processes: [operator], timeoutMs, signal });
+}
+
+async function answer(url: string): Promise<string | undefined> {
+  try {
+    return await (await fetch(url, { signal: AbortSignal.timeout(answerMs) })).text();
+  } catch {
+    // Refused, cut or too slow: all the same to who waits for it.
+    return undefined;
+  }
+}

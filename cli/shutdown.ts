@@ -1,0 +1,62 @@
+import { constants } from 'node:os';
+import { messageOf } from '../local/assets/errors';
+import { Interrupted } from './errors';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Turns the signals that end a command, and a reader who has gone, into an abort. */
+export class Interruption {
+  private readonly controller = new AbortController();
+
+  constructor() {
+    for (const name of signals) process.on(name, this.onSignal);
+    process.stdout.on('error', this.onStdoutError);
+  }
+
+  /** Aborts with an `Interrupted`. */
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  dispose(): void {
+    for (const name of signals) process.off(name, this.onSignal);
+    process.stdout.off('error', this.onStdoutError);
+  }
+
+  private readonly onSignal = (name: (typeof signals)[number]): void => {
+    // The second time is meant: the guards of the parts and the act before exit see to what still runs.
+    if (this.controller.signal.aborted) process.exit(128 + constants.signals[name]);
+    this.controller.abort(new Interrupted(name));
+  };
+
+  private readonly onStdoutError = (): void => {
+    if (!this.controller.signal.aborted) this.controller.abort(new Interrupted('EPIPE'));
+  };
+}
+
+/** What has to be undone, the last first. */
+export class Undo {
+  private readonly steps: { readonly what: string; readonly undo: () => Promise<void> }[] = [];
+
+  /** @param what - names it in errors: `stop the operator` */
+  add(what: string, undo: () => Promise<void>): void {
+    this.steps.push({ what, undo });
+  }
+
+  /**
+   * Undoes everything; a step that fails does not keep the others from their turn.
+   *
+   * @throws AggregateError with what failed
+   */
+  async run(): Promise<void> {
+    const errors: unknown[] = [];
+    for (const { what, undo } of this.steps.splice(0).reverse()) {
+      try {
+        await undo();
+      } catch (cause) {
+        errors.push(new Error(`could not ${what}: ${messageOf(cause)}`, { cause }));
+      }
+    }
+    if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '));
+  }
+}

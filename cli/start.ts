@@ -1,0 +1,320 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { kinds } from '../constructs/kinds';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { typeKey } from '../constructs/kube/resource-type';
+import { DEFAULT_NAMESPACE } from '../constructs/platform';
+import { startControlPlane, type ControlPlane } from '../local';
+import { duration } from '../local/assets/progress';
+import { describeExit } from '../local/guarded-process';
+import { requireFree } from '../local/ports';
+import type { ApiClient } from '../operator/client/api-client';
+import { createApiClient } from '../operator/client/http-api-client';
+import { loadClusterAccess } from '../operator/client/kubeconfig';
+import type { StartArguments } from './arguments';
+import { Board, waitUntilReady } from './board';
+import { CliError, Interrupted } from './errors';
+import { installPlatform } from './install-platform';
+import { localPlatform, provisionerSamples, samplesOf, type LocalOperator, type LocalPlatform } from './local-platform';
+import { ResourceTypes, applyObjects, readObjects, type SourcedObject } from './objects';
+import { operatorBundle } from './operator-bundle';
+import { OperatorProcess } from './operator-process';
+import { checkoutFolder, findPulumi, installByPulumi } from './pulumi';
+import { Interruption, Undo } from './shutdown';
+import { viewOn, type View } from './view';
+
+/** A token that outlives a long session: nobody renews it. In seconds. */
+const tokenSeconds = 7 * 24 * 3600;
+
+/** What one start works with. */
+interface Session {
+  readonly args: StartArguments;
+  readonly platform: LocalPlatform;
+  readonly view: View;
+  readonly undo: Undo;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `kindred start`: control plane, platform, operator, objects.
+ *
+ * Guarantees: nothing that it started outlives it, and its data folder goes with it, however it ends.
+ *
+ * @throws CliError, LocalControlPlaneError for what a person can mend; Interrupted when somebody ended it before all was Ready
+ */
+export async function start(args: StartArguments): Promise<void> {
+  operatorBundle();
+  if (args.metricsPort !== 0) await requireFree(args.metricsPort);
+  const own = await readObjects(args.files);
+  const platform = localPlatform(args.namespace, args.provisioner);
+  const interruption = new Interruption();
+  const undo = new Undo();
+  const view = viewOn(process.stdout);
+  const samples = args.samples ? samplesOf(kinds, args.namespace) : [];
+  try {
+    await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
+  } catch (error) {
+    // What an interruption cut short fails in many ways, none of which is news.
+    throw interruption.signal.aborted ? interruption.signal.reason : error;
+  } finally {
+    view.end();
+    if (interruption.signal.aborted)
+      view.say('Stopping: first the operator, then the control plane. Ctrl-C ends it at once.');
+    await undo.run();
+    interruption.dispose();
+  }
+}
+
+async function run(session: Session, own: readonly SourcedObject[], samples: readonly SourcedObject[]): Promise<void> {
+  const { args, view, undo, platform, signal } = session;
+  const plane = await startPlane(session);
+  const failed = partFailure(plane);
+  const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
+  undo.add('close connections', () => client.close());
+  await Promise.race([install(session, plane, client), failed]);
+  const [operator, provisioner] = await startOperators(session, plane);
+  const trouble = Promise.race([failed, operator.died, ...(provisioner === undefined ? [] : [provisioner.died])]);
+  trouble.catch(() => undefined);
+
+  const board = new Board(client, platform.kinds);
+  undo.add('end watches', () => board.stop());
+  await Promise.race([board.start(), trouble, aborted(signal)]);
+  board.onChange((rows) => view.show(rows));
+  const showsProvisioner = args.provisioner && args.samples;
+  const more = showsProvisioner ? provisionerSamples(await readFile(plane.adminKubeconfig, 'utf8')) : [];
+  const applied = await Promise.race([applyAll(session, client, [own, [...samples, ...more]]), trouble]);
+  await Promise.race([untilReady(session, board, applied), trouble]);
+  view.show(board.rows());
+  if (args.once) return;
+  const { logFile, port: metricsPort } = operator;
+  const { namespace } = args;
+  view.say(
+    hints({
+      kubeconfig: plane.adminKubeconfig,
+      namespace,
+      samples: args.samples,
+      metricsPort,
+      logFile,
+      provisioner: provisioner?.logFile,
+    }),
+  );
+  await Promise.race([aborted(signal).catch(() => undefined), trouble]);
+}
+
+async function startPlane({ args, view, undo, signal }: Session): Promise<ControlPlane> {
+  const plane = await startControlPlane({
+    components: 'full',
+    ...(args.port === undefined ? {} : { port: args.port }),
+    onProgress: (line) => view.say(line),
+    signal,
+  });
+  undo.add('stop the control plane', () => plane.stop());
+  return plane;
+}
+
+async function install(session: Session, plane: ControlPlane, client: ApiClient): Promise<void> {
+  const { args, platform, view, signal } = session;
+  const why = args.installer === 'apply' ? undefined : await installWithPulumi(session, plane);
+  if (why === INSTALLED) return;
+  const started = Date.now();
+  const { objects, namespace } = platform;
+  const { applied } = await installPlatform({ client, objects, namespace, signal });
+  const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
+  const took = duration(Date.now() - started);
+  view.say(
+    `The platform is installed by server-side apply${why === undefined ? '' : `, since ${why}`}: ` +
+      `${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
+  );
+}
+
+const INSTALLED = Symbol('installed');
+
+/** @returns why it could not, where that is not an error */
+async function installWithPulumi(
+  { args, platform, view, signal }: Session,
+  { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
+): Promise<string | typeof INSTALLED> {
+  const started = Date.now();
+  const checkout = checkoutFolder();
+  const pulumi = await findPulumi(checkout, signal);
+  if ('why' in pulumi) {
+    if (args.installer === 'auto') return pulumi.why;
+    throw new CliError(`Pulumi cannot install the platform: ${pulumi.why}. Install it, or take --installer=apply.`);
+  }
+  const folder = path.join(dataDir, 'pulumi');
+  let made: number;
+  try {
+    made = await installByPulumi({ pulumi, checkout, folder, kubeconfig, config: platform.stackConfig, signal });
+  } catch (error) {
+    if (args.installer !== 'auto' || !(error instanceof CliError)) throw error;
+    // What it made already, an apply leaves as it is.
+    view.say(error.message);
+    return `Pulumi ${pulumi.version} failed`;
+  }
+  const took = duration(Date.now() - started);
+  view.say(`The platform is installed by Pulumi ${pulumi.version}: ${made} resources in ${took}, from stacks/index.ts`);
+  return INSTALLED;
+}
+
+async function startOperators(
+  session: Session,
+  plane: ControlPlane,
+): Promise<readonly [OperatorProcess, OperatorProcess?]> {
+  const { args, platform, view } = session;
+  const [first, second] = platform.operators;
+  if (first === undefined) throw new Error('the platform has no operator');
+  const port = args.metricsPort === 0 ? undefined : args.metricsPort;
+  const logFile = args.logFile ?? path.join(plane.dataDir, 'operator.log');
+  const operator = await startOperator(session, plane, first, { port, logFile });
+  if (second === undefined) return [operator];
+  const folder = path.join(plane.dataDir, 'provisioner');
+  const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
+  for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
+  // In its pod, both are mounted.
+  const own = [
+    ...second.args.filter((arg) => !/^--(key|config)-dir=/.test(arg)),
+    `--key-dir=${keyDir}`,
+    `--config-dir=${configDir}`,
+  ];
+  const provisioner = await startOperator(
+    session,
+    plane,
+    { ...second, args: own },
+    {
+      port: undefined,
+      logFile: path.join(plane.dataDir, 'provisioner.log'),
+    },
+  );
+  view.say(
+    'The provisioner reaches machines by SSH from here, and there are none: a Cluster whose machines do not answer says so in Ready, and so\n' +
+      `does one whose distribution is rke without a program "rke" on PATH. Files for configPath of a Cluster or Kubeconfig: ${configDir}`,
+  );
+  return [operator, provisioner];
+}
+
+async function startOperator(
+  { args, view, undo, signal }: Session,
+  plane: ControlPlane,
+  { what, serviceAccount, args: own }: LocalOperator,
+  { port, logFile }: { readonly port: number | undefined; readonly logFile: string },
+): Promise<OperatorProcess> {
+  const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
+  const operator = await OperatorProcess.start({
+    args: [...own, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
+    ...(port === undefined ? {} : { port }),
+    logFile,
+    folder: plane.dataDir,
+    signal,
+  });
+  undo.add(`stop the ${what}`, () => operator.stop());
+  const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
+  view.say(
+    `The ${what} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+      `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
+  );
+  return operator;
+}
+
+/**
+ * Applies one group after the other: what is wrong with a group keeps the next from being applied.
+ *
+ * @returns the objects whose readiness counts: those of the kinds that the operator runs
+ */
+async function applyAll(
+  { args, platform, signal }: Session,
+  client: ApiClient,
+  groups: readonly (readonly SourcedObject[])[],
+): Promise<readonly KubeObject[]> {
+  const types = new ResourceTypes(
+    client,
+    platform.kinds.map(({ type }) => type),
+  );
+  const applied: KubeObject[] = [];
+  for (const objects of groups) {
+    applied.push(...(await applyObjects(objects, { client, types, namespace: args.namespace, signal })));
+  }
+  const run = new Set(platform.kinds.map(typeKey));
+  return applied.filter((object) => run.has(typeKey(object)));
+}
+
+async function untilReady(
+  { args, view, signal }: Session,
+  board: Board,
+  awaited: readonly KubeObject[],
+): Promise<void> {
+  const started = Date.now();
+  try {
+    await waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal });
+    view.show(board.rows());
+    view.say(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
+  } catch (error) {
+    if (args.once || !(error instanceof CliError)) throw error;
+    // Whoever stays can look into it.
+    view.say(error.message);
+  }
+}
+
+/** Rejects when a part of the control plane ends that nobody ended. */
+function partFailure(plane: ControlPlane): Promise<never> {
+  const failure = new Promise<never>((_, reject) => {
+    plane.onPartExit((exit) => {
+      const log = path.join(plane.dataDir, `${exit.part}.log`);
+      reject(
+        new CliError(`the control plane broke down: ${describeExit(exit, log)}\nRun it again; report it if it recurs.`),
+      );
+    });
+  });
+  failure.catch(() => undefined);
+  return failure;
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const result = new Promise<never>((_, reject) => {
+    const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new Interrupted('SIGTERM'));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
+  result.catch(() => undefined);
+  return result;
+}
+
+/** What the hints speak of. */
+interface HintsOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly samples: boolean;
+  readonly metricsPort: number;
+  readonly logFile: string;
+  /** Log of the provisioner. @default it does not run */
+  readonly provisioner?: string | undefined;
+}
+
+/** How to go on once everything is Ready. */
+function hints({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: HintsOptions): string {
+  const n = `kubectl -n ${namespace}`;
+  const tries = [
+    [`kubectl get kindred -A`, 'every object of every kind'],
+    ...(samples
+      ? [
+          [`${n} scale helloapp/helloapp-sample --replicas=3`, 'the Deployment follows'],
+          [`${n} edit foo/example-foo`, 'another deploymentName replaces the Deployment'],
+          [`${n} delete deployment helloapp-sample`, 'it comes back'],
+          [`${n} get events.events.k8s.io`, 'what the operator has recorded'],
+        ]
+      : []),
+    [`kubectl -n ${DEFAULT_NAMESPACE} get lease,deployment`, 'the operator'],
+  ];
+  const width = Math.max(...tries.map(([command = '']) => command.length));
+  return [
+    '',
+    'The control plane stays until Ctrl-C. In another terminal:',
+    '',
+    `  export KUBECONFIG=${kubeconfig}`,
+    ...tries.map(([command = '', what = '']) => `  ${command.padEnd(width)}  # ${what}`),
+    '',
+    `Metrics of the operator: http://127.0.0.1:${metricsPort}/metrics`,
+    `Log of the operator:     ${logFile}`,
+    ...(provisioner === undefined ? [] : [`Log of the provisioner:  ${provisioner}`]),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,116 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { codeOf } from './errors';
+
+/**
+ * Names one process for good: a pid alone does not, since pids are given out again. Written into locks and run
+ * folders, so that a later process can tell whether the owner still lives.
+ */
+export interface ProcessIdentity {
+  readonly host: string;
+  readonly pid: number;
+  /** When the process started, in the system's own words; compared, never read. */
+  readonly started: string;
+}
+
+/** The identity of this process. */
+export function ownIdentity(): ProcessIdentity {
+  return { host: hostname(), pid: process.pid, started: startOf(process.pid) ?? 'unknown' };
+}
+
+/** Whether the process lives. One on another host (a cache shared over the network) counts as alive. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  if (identity.host !== hostname()) return true;
+  const started = startOf(identity.pid);
+  return started !== undefined && (identity.started === 'unknown' || started === identity.started);
+}
+
+/** Reads an identity from JSON; undefined when the text is none (an owner that died while writing it). */
+export function parseIdentity(text: string): ProcessIdentity | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined; // not JSON: half written
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { host, pid, started } = value as Partial<Record<keyof ProcessIdentity, unknown>>;
+  if (typeof host !== 'string' || typeof pid !== 'number' || typeof started !== 'string') return undefined;
+  return { host, pid, started };
+}
+
+/** When a process started, or undefined when there is none by that pid (or only its zombie). */
+function startOf(pid: number): string | undefined {
+  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
+}
+
+function startFromProc(pid: number): string | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined;
+    throw error;
+  }
+  // The second field is the command in parentheses and may hold anything; what follows the last one is plain.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state = ''] = fields;
+  return state === 'Z' || state === 'X' ? undefined : fields[19];
+}
+
+function startFromPs(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return line === '' ? undefined : line;
+  } catch (error) {
+    // ps exits with 1 when no such process exists.
+    if ((error as { status?: unknown }).status === 1) return undefined;
+    throw error;
+  }
+}
+
+/** How a command line tool ended. */
+interface ToolResult {
+  /** The exit code; null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Where and how to run a tool. */
+interface ToolOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Text for its stdin; without it, stdin is empty. */
+  readonly input?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs a tool to its end; a failing exit code is a result, not an error.
+ *
+ * @returns undefined when there is no such tool
+ * @throws what spawn throws otherwise, and the abort reason when the signal fires
+ */
+export function runTool(
+  command: string,
+  args: readonly string[],
+  options: ToolOptions = {},
+): Promise<ToolResult | undefined> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: options.cwd, env: options.env, signal: options.signal });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.on('error', (error) => {
+      if (codeOf(error) === 'ENOENT') resolve(undefined);
+      else reject(error);
+    });
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+    // A tool may end without reading its input; how it ended says more than the broken pipe.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(options.input ?? '');
+  });
+}

@@ -1,0 +1,275 @@
+import { randomUUID } from 'node:crypto';
+import { request } from 'undici';
+import { LocalControlPlaneError } from './assets/errors';
+import type { PartPaths } from './assets/obtain';
+import type { PartName } from './assets/parts';
+import type { Pki } from './certificates';
+import { kubeconfig, type RestClient } from './client';
+import {
+  apiServerArgs,
+  controllerManagerArgs,
+  etcdArgs,
+  kwokArgs,
+  schedulerArgs,
+  type ApiServerSettings,
+} from './component-flags';
+import { retryLostPort, untilReady, type GuardedProcess, type Probe, type RunningParts } from './guarded-process';
+import { freePort, loopback } from './ports';
+import type { RunFolder } from './run-folder';
+
+/** A running etcd. */
+export interface Etcd {
+  readonly url: string;
+  readonly process: GuardedProcess;
+}
+
+/** How to start it. */
+interface EtcdOptions {
+  readonly program: string;
+  readonly run: RunFolder;
+  readonly parts: RunningParts;
+  /** Milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Starts etcd on free ports and waits until it answers. */
+export async function startEtcd({ program, run, parts, timeoutMs, signal }: EtcdOptions): Promise<Etcd> {
+  return retryLostPort(async () => {
+    const [clientPort, peerPort] = await Promise.all([freePort(), freePort()]);
+    const url = `http://${loopback}:${clientPort}`;
+    const process = parts.start({
+      part: 'etcd',
+      program,
+      args: etcdArgs(run.file('etcd', String(clientPort)), clientPort, peerPort),
+      cwd: run.folder('etcd'),
+      logFile: run.file('etcd.log'),
+    });
+    const probe = async (): Promise<true | string> => {
+      const { statusCode, body } = await request(`${url}/health`, { signal: AbortSignal.timeout(1000) });
+      await body.dump();
+      return statusCode === 200 ? true : `/health answers ${statusCode}`;
+    };
+    try {
+      await untilReady(probe, { what: 'etcd to be healthy', processes: [process], timeoutMs, signal });
+    } catch (error) {
+      await parts.kill(process);
+      throw error;
+    }
+    return { url, process };
+  });
+}
+
+/**
+ * Forgets every revision but the newest. A key is written first, so that the newest revision is one that no client
+ * has seen, and each resourceVersion that was handed out is older.
+ */
+export async function compact(url: string): Promise<void> {
+  const key = Buffer.from('/kindred/compaction').toString('base64');
+  const written = await call(url, 'put', { key, value: Buffer.from(randomUUID()).toString('base64') });
+  const revision = (written as { header?: { revision?: string } }).header?.revision;
+  if (revision === undefined) throw new LocalControlPlaneError(`etcd at ${url} answered a write without a revision.`);
+  await call(url, 'compaction', { revision, physical: true });
+}
+
+async function call(url: string, method: string, body: unknown): Promise<unknown> {
+  const response = await request(`${url}/v3/kv/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const text = await response.body.text();
+  if (response.statusCode === 200) return JSON.parse(text) as unknown;
+  throw new LocalControlPlaneError(`etcd at ${url} refused ${method} with ${response.statusCode}: ${text}`);
+}
+
+/** What starts an API server, again and again if need be. */
+interface ApiServerOptions {
+  readonly program: string;
+  readonly run: RunFolder;
+  readonly settings: ApiServerSettings;
+  readonly rest: RestClient;
+  /** For each start, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly parts: RunningParts;
+}
+
+/** The API server of a run: one process at a time, always on the same port and the same data. */
+export class ApiServer {
+  readonly #options: ApiServerOptions;
+  #process: GuardedProcess | undefined;
+  #paused = false;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it runs and is not paused. */
+  get answering(): boolean {
+    return this.#process?.running === true && !this.#paused;
+  }
+
+  /** Starts it unless it runs, and waits until /readyz says so. */
+  async start(signal?: AbortSignal): Promise<void> {
+    if (this.#process?.running === true) return;
+    const { program, run, parts, settings, rest, timeoutMs } = this.#options;
+    const process = parts.start({
+      part: 'kube-apiserver',
+      program,
+      args: apiServerArgs(settings),
+      cwd: settings.certFolder,
+      logFile: run.file('kube-apiserver.log'),
+    });
+    this.#process = process;
+    this.#paused = false;
+    const probe = async (): Promise<true | string> => {
+      const { status, body } = await rest.ask('GET', '/readyz', { timeoutMs: 2000 });
+      return status === 200 ? true : `/readyz answers ${status}: ${String(body)}`;
+    };
+    try {
+      await untilReady(probe, { what: 'kube-apiserver to be ready', processes: [process], timeoutMs, signal });
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
+  }
+
+  /** Ends it the way a crash does: at once, nothing flushed, connections cut. Does nothing when it does not run. */
+  async kill(): Promise<void> {
+    if (this.#process !== undefined) await this.#options.parts.kill(this.#process);
+  }
+
+  /** Freezes it: connections stay open and nothing answers, as when a network swallows packets. */
+  pause(): void {
+    this.#process?.signal('SIGSTOP');
+    this.#paused = true;
+  }
+
+  /** Lets a frozen one go on. */
+  resume(): void {
+    this.#process?.signal('SIGCONT');
+    this.#paused = false;
+  }
+}
+
+/** What the controllers need. */
+interface ControllersOptions {
+  readonly paths: PartPaths;
+  readonly run: RunFolder;
+  readonly parts: RunningParts;
+  readonly pki: Pki;
+  readonly rest: RestClient;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The controllers that run. */
+export interface Controllers {
+  /** Ends the controller manager and starts a new one; resolves when it has been started, not when it is through. */
+  restartManager(): Promise<void>;
+}
+
+/** Starts controller manager, scheduler and KWOK, adds the node, and waits until a pod would be scheduled. */
+export async function startControllers(options: ControllersOptions): Promise<Controllers> {
+  const { paths, parts, pki, rest, timeoutMs, signal } = options;
+  const manager = credentialsFile(options, 'system:kube-controller-manager');
+  const scheduler = credentialsFile(options, 'system:kube-scheduler');
+  // KWOK has no role of its own in Kubernetes, as it stands in for kubelets and more.
+  const kwok = credentialsFile(options, 'kindred-kwok', ['system:masters']);
+  const startManager = (): GuardedProcess =>
+    startPart(options, 'kube-controller-manager', controllerManagerArgs(manager, pki));
+  let running = startManager();
+  const processes = [
+    running,
+    startPart(options, 'kube-scheduler', schedulerArgs(scheduler)),
+    startPart(options, 'kwok', kwokArgs(kwok, requirePath(paths, 'kwok-stages'))),
+  ];
+  await createFakeNode(rest);
+  await untilReady(schedulable(rest), {
+    what: 'the node and the default ServiceAccount',
+    processes,
+    timeoutMs,
+    signal,
+  });
+  return {
+    restartManager: async () => {
+      await parts.kill(running);
+      running = startManager();
+    },
+  };
+}
+
+function startPart({ paths, run, parts }: ControllersOptions, part: PartName, args: readonly string[]): GuardedProcess {
+  const program = requirePath(paths, part);
+  return parts.start({ part, program, args, cwd: run.path, logFile: run.file(`${part}.log`) });
+}
+
+function credentialsFile({ pki, rest, run }: ControllersOptions, user: string, organizations: string[] = []): string {
+  const credentials = pki.authority.client({ commonName: user, organizations });
+  const content = { server: rest.server, authority: pki.authority.certificate, user, credentials };
+  return run.write(`components/${user.replace('system:', '')}.kubeconfig`, kubeconfig(content));
+}
+
+/** The path of a part that was asked for. */
+export function requirePath(paths: PartPaths, name: PartName): string {
+  const found = paths[name];
+  if (found === undefined) throw new LocalControlPlaneError(`the part ${name} was not prepared`);
+  return found;
+}
+
+const nodeName = 'kindred-node-0';
+
+/** The one node. KWOK knows it by the annotation, fills in its status, and runs every pod that is bound to it. */
+const node = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name: nodeName,
+    annotations: { 'kwok.x-k8s.io/node': 'fake' },
+    labels: {
+      'kubernetes.io/hostname': nodeName,
+      'kubernetes.io/os': 'linux',
+      'kubernetes.io/arch': 'amd64',
+      'node-role.kubernetes.io/worker': '',
+      type: 'kwok',
+    },
+  },
+  status: {
+    capacity: { cpu: '1k', memory: '1Ti', pods: '10k', 'ephemeral-storage': '1Ti' },
+    allocatable: { cpu: '1k', memory: '1Ti', pods: '10k', 'ephemeral-storage': '1Ti' },
+  },
+};
+
+/** Creates the node. */
+async function createFakeNode(rest: RestClient): Promise<void> {
+  await rest.create('/api/v1/nodes', node);
+}
+
+/** True once pods can be created in the default namespace and will be scheduled. */
+function schedulable(rest: RestClient): Probe {
+  return async () => {
+    const [found, account] = await Promise.all([
+      rest.ask('GET', `/api/v1/nodes/${nodeName}`),
+      rest.ask('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
+    ]);
+    if (!isReady(found.body)) return `the node ${nodeName} is not Ready`;
+    if (isTainted(found.body)) return `the node ${nodeName} is tainted`;
+    return account.status === 200 ? true : 'the default ServiceAccount does not exist';
+  };
+}
+
+interface NodeLike {
+  readonly spec?: { readonly taints?: readonly unknown[] };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+function isReady(node: unknown): boolean {
+  const conditions = (node as NodeLike).status?.conditions ?? [];
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+/** Kubernetes taints a new node until its controllers have seen it ready. */
+function isTainted(node: unknown): boolean {
+  return ((node as NodeLike).spec?.taints ?? []).length > 0;
+}

@@ -1,0 +1,301 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LocalControlPlaneError, codeOf, messageOf } from './assets/errors';
+import { duration } from './assets/progress';
+
+/** How a process ended. */
+export interface PartExit {
+  /** Which part: `etcd`, `kube-apiserver`, ... */
+  readonly part: string;
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** The last lines of its log. */
+  readonly lastLines: string;
+}
+
+/** What to run. */
+interface GuardedProcessOptions {
+  readonly part: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Its working folder. */
+  readonly cwd: string;
+  /** Where stdout and stderr are appended. */
+  readonly logFile: string;
+}
+
+/**
+ * Runs a program so that it never outlives this process, whatever happens to this process, SIGKILL included.
+ *
+ * A watcher holds the reading end of a pipe whose writing end only we hold. The system closes our end when we die; the
+ * watcher then kills the program. A line through the pipe tells it that the program is gone and there is nothing to
+ * kill. The program itself takes the shell's place (`exec`), so its pid, exit code and signals are plainly its own.
+ */
+const guard = '(read -r done <&3 || kill -KILL $$) & exec 3<&-; exec "$@"';
+
+/** How to run a program under guard. */
+interface GuardedSpawnOptions {
+  /** Its working folder. @default this process's */
+  readonly cwd?: string;
+  /** Its whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
+  readonly output: number | 'pipe';
+}
+
+/**
+ * Runs a program under guard: see `guard`. It is in a process group of its own, so that Ctrl-C in a terminal does not reach it. A program that has
+ * been stopped (SIGSTOP) is killed like any other.
+ */
+export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
+  const { output, ...rest } = options;
+  const child = spawn('/bin/sh', ['-c', guard, 'guard', program, ...args], {
+    ...rest,
+    detached: true,
+    // The pipe is not stdin: Node closes that by itself when a process exits, and the watcher would take it for our death.
+    stdio: ['ignore', output, output, 'pipe'],
+  });
+  const watcher = watcherOf(child);
+  // It may be gone before we write; then there is nobody left to tell.
+  watcher.on('error', () => undefined);
+  child.once('exit', () => watcher.end('done\n'));
+  return child;
+}
+
+/** A program of `spawnGuarded` no longer keeps this process alive; with this process it ends. */
+export function letGo(child: ChildProcess): void {
+  child.unref();
+  for (const pipe of [child.stdout, child.stderr, watcherOf(child)]) (pipe as Socket | null)?.unref();
+}
+
+function watcherOf(child: ChildProcess): Socket {
+  return child.stdio[3] as Socket;
+}
+
+/** A program that runs under guard and logs to a file. */
+export class GuardedProcess {
+  readonly part: string;
+  readonly logFile: string;
+  /** Settles when the program has ended, however it ended. */
+  readonly exited: Promise<PartExit>;
+  readonly #child: ChildProcess;
+  #running = true;
+
+  constructor(options: GuardedProcessOptions) {
+    this.part = options.part;
+    this.logFile = options.logFile;
+    const log = openSync(options.logFile, 'a');
+    try {
+      this.#child = spawnGuarded(options.program, options.args, {
+        cwd: options.cwd,
+        // Nothing else from our environment: etcd, for one, takes every ETCD_* variable as a flag.
+        env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd },
+        output: log,
+      });
+    } finally {
+      closeSync(log);
+    }
+    this.exited = this.#watch();
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  /** The program's pid; undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Sends a signal to the program; does nothing once it has ended. */
+  signal(signal: NodeJS.Signals): void {
+    if (this.#running) this.#child.kill(signal);
+  }
+
+  /** Ends the program at once and waits until it is gone. */
+  async kill(): Promise<PartExit> {
+    this.signal('SIGKILL');
+    return this.exited;
+  }
+
+  /** The last lines it logged. */
+  async lastLines(): Promise<string> {
+    return tail(this.logFile, 4000, 12);
+  }
+
+  async #watch(): Promise<PartExit> {
+    const child = this.#child;
+    const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+      child.once('error', (cause) => {
+        this.#running = false;
+        reject(new LocalControlPlaneError(`cannot start ${this.part}: is there a /bin/sh?`, { cause }));
+      });
+      child.once('exit', (code, signal) => {
+        this.#running = false;
+        resolve([code, signal]);
+      });
+    });
+    return { part: this.part, code, signal, lastLines: await this.lastLines() };
+  }
+}
+
+/** How a process ended, in words. */
+export function describeExit({ part, code, signal, lastLines }: PartExit, logFile: string): string {
+  const how = signal === null ? `exited with code ${code ?? 'unknown'}` : `was ended by ${signal}`;
+  return `${part} ${how}. The last lines of ${logFile}:\n${lastLines === '' ? '(empty)' : lastLines}`;
+}
+
+async function tail(file: string, bytes: number, lines: number): Promise<string> {
+  let handle;
+  try {
+    handle = await open(file, 'r');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return ''; // the data folder is gone already
+    throw error;
+  }
+  try {
+    const { size } = await handle.stat();
+    const buffer = Buffer.alloc(Math.min(size, bytes));
+    await handle.read(buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString('utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Keeps count of a run's processes, and tells of those that end unasked. */
+export class RunningParts {
+  readonly #processes = new Set<GuardedProcess>();
+  readonly #expected = new Set<GuardedProcess>();
+  readonly #listeners = new Set<(exit: PartExit) => void>();
+  #closed = false;
+
+  /**
+   * Starts a program and counts it in.
+   *
+   * @throws LocalControlPlaneError once the run is being ended
+   */
+  start(options: GuardedProcessOptions): GuardedProcess {
+    if (this.#closed) {
+      throw new LocalControlPlaneError(`cannot start ${options.part}: the control plane has been stopped`);
+    }
+    const process = new GuardedProcess(options);
+    this.#processes.add(process);
+    this.#watch(process);
+    return process;
+  }
+
+  /** Ends one process on purpose, and waits until it is gone. */
+  async kill(process: GuardedProcess): Promise<void> {
+    if (process.running) this.#expected.add(process);
+    await process.kill();
+  }
+
+  /** Calls back when a process ends that was not ended on purpose; returns what takes the listener back. */
+  onExit(listener: (exit: PartExit) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Ends everything at once, without waiting: for the last moment of this process. */
+  signalAll(): void {
+    this.#closed = true;
+    for (const process of this.#processes) {
+      this.#expected.add(process);
+      process.signal('SIGKILL');
+    }
+  }
+
+  /** Ends everything and waits until it is gone. Nothing is flushed, since the data goes too. */
+  async killAll(): Promise<void> {
+    const all = [...this.#processes];
+    this.signalAll();
+    // One that could not even be started is as gone as the others.
+    await Promise.allSettled(all.map((process) => process.exited));
+  }
+
+  #watch(process: GuardedProcess): void {
+    void process.exited.then(
+      (exit) => {
+        this.#processes.delete(process);
+        if (this.#expected.delete(process)) return;
+        for (const listener of this.#listeners) listener(exit);
+      },
+      // Not started at all: whoever waits for it to get ready throws that error.
+      () => this.#processes.delete(process),
+    );
+  }
+}
+
+/** What to wait for. */
+interface ReadyOptions {
+  /** What should become true, for messages: "kube-apiserver to be ready". */
+  readonly what: string;
+  /** The processes without which it never will. */
+  readonly processes: readonly GuardedProcess[];
+  /** Milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A look at whether it is true yet: `true`, or what is missing, in words. */
+export type Probe = () => Promise<true | string>;
+
+/** Pause between two looks, in milliseconds. */
+const pollMs = 40;
+
+/** A process that had to run has ended. */
+export class PartEndedError extends LocalControlPlaneError {
+  override readonly name = 'PartEndedError';
+}
+
+/**
+ * Polls until the probe says true.
+ *
+ * @throws PartEndedError when one of the processes ends first, with the last lines of its log
+ * @throws LocalControlPlaneError at the deadline, with what was missing last
+ */
+export async function untilReady(probe: Probe, options: ReadyOptions): Promise<void> {
+  const started = Date.now();
+  let missing = 'nothing was seen yet';
+  for (;;) {
+    options.signal?.throwIfAborted();
+    try {
+      const seen = await probe();
+      if (seen === true) return;
+      missing = seen;
+    } catch (error) {
+      missing = messageOf(error); // not reachable yet, which is what we wait out
+    }
+    for (const process of options.processes) {
+      if (!process.running) throw new PartEndedError(describeExit(await process.exited, process.logFile));
+    }
+    if (Date.now() - started > options.timeoutMs) throw await tooLate(missing, options);
+    await delay(pollMs, undefined, { signal: options.signal });
+  }
+}
+
+async function tooLate(missing: string, options: ReadyOptions): Promise<Error> {
+  const logs = await Promise.all(
+    options.processes.map(async (process) => `The last lines of ${process.logFile}:\n${await process.lastLines()}`),
+  );
+  const message = `waited ${duration(options.timeoutMs)} for ${options.what}; last seen: ${missing}.`;
+  return new LocalControlPlaneError([message, ...logs].join('\n'));
+}
+
+const attempts = 3;
+
+/** Starts something on free ports; when another program took one between the look and the start, starts over. */
+export async function retryLostPort<T>(start: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await start();
+    } catch (error) {
+      const lostPort = error instanceof PartEndedError && /address already in use/i.test(messageOf(error));
+      if (!lostPort || attempt === attempts) throw error;
+    }
+  }
+}

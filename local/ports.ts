@@ -1,0 +1,41 @@
+import { createServer } from 'node:net';
+import { codeOf, LocalControlPlaneError } from './assets/errors';
+
+/** The only address anything listens on. */
+export const loopback = '127.0.0.1';
+
+/** A port that was free a moment ago. Someone else may take it before its user does, who then has to ask again. */
+export async function freePort(): Promise<number> {
+  return listenOnce(0);
+}
+
+/**
+ * Makes sure that a port can be listened on.
+ *
+ * @throws LocalControlPlaneError when it is taken, or not ours to take
+ */
+export async function requireFree(port: number): Promise<void> {
+  try {
+    await listenOnce(port);
+  } catch (error) {
+    const why = codeOf(error) === 'EADDRINUSE' ? 'is taken' : 'cannot be listened on';
+    throw new LocalControlPlaneError(
+      `port ${port} on ${loopback} ${why}. Nothing was started. Choose another port, or leave it out to get a free one.`,
+      { cause: error },
+    );
+  }
+}
+
+function listenOnce(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ port, host: loopback, exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => {
+        if (typeof address === 'object' && address !== null) resolve(address.port);
+        else reject(new LocalControlPlaneError('listening gave no port'));
+      });
+    });
+  });
+}

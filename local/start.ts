@@ -1,0 +1,183 @@
+import { LocalControlPlaneError } from './assets/errors';
+import { prepare, type PartPaths } from './assets/obtain';
+import { duration, progressToStderr } from './assets/progress';
+import { createPki, type Pki } from './certificates';
+import { RestClient, describe, kubeconfig } from './client';
+import { ApiServer, requirePath, startControllers, startEtcd } from './components';
+import { RunningControlPlane, auditPolicy, type ControlPlane, type ControlPlaneOptions } from './control-plane';
+import { RunningParts, retryLostPort } from './guarded-process';
+import { freePort, loopback, requireFree } from './ports';
+import { RunFolder, removeStaleRuns } from './run-folder';
+
+/** Generous, since a machine that runs many tests at once may take ten times as long as an idle one. */
+const defaultStartTimeoutMs = 120_000;
+
+/**
+ * Starts a Kubernetes control plane of real parts on this machine and waits until it can be used.
+ *
+ * Guarantees: listens on 127.0.0.1 only; shares nothing with other runs but the cached parts; leaves no process behind,
+ * however this process ends; whatever a crashed run left is removed by the next start.
+ * Assumptions: Linux or macOS; no root, no container runtime.
+ *
+ * @throws LocalControlPlaneError when a part cannot be had, the asked-for port is taken, the data folder is in use, or a
+ *   part ends or does not get ready in time (with the last lines of its log)
+ */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const onProgress = options.onProgress ?? progressToStderr;
+  requireSupportedSystem();
+  if (options.port !== undefined) await requireFree(options.port);
+  await removeStaleRuns(onProgress);
+  const paths = await prepare({ ...options, components: options.components ?? 'full' });
+  options.signal?.throwIfAborted();
+  const started = Date.now();
+  const run = await RunFolder.create(options.dataDir);
+  const parts = new RunningParts();
+  const forget = beforeExit(() => {
+    parts.signalAll();
+    run.remove();
+  });
+  try {
+    const plane = await startParts(options, { paths, run, parts, forget });
+    onProgress(`Kubernetes ${plane.version} is ready at ${plane.url} after ${duration(Date.now() - started)}`);
+    return plane;
+  } catch (error) {
+    await parts.killAll();
+    run.remove();
+    forget();
+    throw error;
+  }
+}
+
+function requireSupportedSystem(): void {
+  if (process.platform === 'linux' || process.platform === 'darwin') return;
+  throw new LocalControlPlaneError(
+    `the local control plane runs on Linux and macOS, not on ${process.platform}; on Windows, use it inside WSL.`,
+  );
+}
+
+/** What one start works with. */
+interface StartContext {
+  readonly paths: PartPaths;
+  readonly run: RunFolder;
+  readonly parts: RunningParts;
+  /** Takes back the act that is due before this process ends. */
+  readonly forget: () => void;
+}
+
+async function startParts(options: ControlPlaneOptions, context: StartContext): Promise<ControlPlane> {
+  const { run, parts, paths } = context;
+  const { signal, startTimeoutMs: timeoutMs = defaultStartTimeoutMs } = options;
+  const pki = createPki(run);
+  const etcd = await startEtcd({ program: requirePath(paths, 'etcd'), run, parts, timeoutMs, signal });
+  const { apiServer, rest } = await startApiServer(options, context, pki, etcd.url);
+  try {
+    const controllers = isFull(options)
+      ? await startControllers({ paths, run, parts, pki, rest, timeoutMs, signal })
+      : undefined;
+    const admin = pki.authority.client({ commonName: 'kindred-admin', organizations: ['system:masters'] });
+    const adminKubeconfig = run.write(
+      'admin.kubeconfig',
+      kubeconfig({
+        server: rest.server,
+        authority: pki.authority.certificate,
+        user: 'kindred-admin',
+        credentials: admin,
+      }),
+    );
+    const version = await serverVersion(rest);
+    return new RunningControlPlane({ ...context, rest, pki, etcd, apiServer, controllers, adminKubeconfig, version });
+  } catch (error) {
+    await rest.close();
+    throw error;
+  }
+}
+
+async function startApiServer(
+  options: ControlPlaneOptions,
+  { paths, run, parts }: StartContext,
+  pki: Pki,
+  etcdUrl: string,
+): Promise<{ readonly apiServer: ApiServer; readonly rest: RestClient }> {
+  const client = pki.authority.client({ commonName: 'kindred-local', organizations: ['system:masters'] });
+  const auditPolicyFile = run.write('audit-policy.yaml', auditPolicy);
+  return retryLostPort(async () => {
+    const port = options.port ?? (await freePort());
+    const rest = new RestClient(`https://${loopback}:${port}`, pki.authority.certificate, client);
+    const apiServer = new ApiServer({
+      program: requirePath(paths, 'kube-apiserver'),
+      run,
+      parts,
+      rest,
+      timeoutMs: options.startTimeoutMs ?? defaultStartTimeoutMs,
+      settings: {
+        pki,
+        port,
+        etcdUrl,
+        certFolder: run.folder('apiserver'),
+        auditPolicyFile,
+        auditLogFile: run.file('audit.log'),
+        serviceAccountAdmission: isFull(options),
+        extra: options.extraApiServerArgs ?? [],
+      },
+    });
+    try {
+      await apiServer.start(options.signal);
+      return { apiServer, rest };
+    } catch (error) {
+      await rest.close();
+      throw error;
+    }
+  });
+}
+
+function isFull({ components = 'full' }: ControlPlaneOptions): boolean {
+  return components === 'full';
+}
+
+async function serverVersion(rest: RestClient): Promise<string> {
+  const answer = await rest.ask('GET', '/version');
+  const version = (answer.body as { gitVersion?: unknown }).gitVersion;
+  if (typeof version === 'string') return version;
+  throw new LocalControlPlaneError(`the API server does not tell its version: ${describe(answer)}`);
+}
+
+/**
+ * What has to happen before this process ends, whichever way it ends: on exit, and on the signals that end it. (After
+ * SIGKILL nothing can run here; the guards of the parts and the next start see to that case.)
+ */
+const acts = new Set<() => void>();
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Registers a synchronous act; the function that is returned takes it back. */
+function beforeExit(act: () => void): () => void {
+  if (acts.size === 0) listen();
+  acts.add(act);
+  return () => {
+    acts.delete(act);
+    if (acts.size === 0) unlisten();
+  };
+}
+
+function listen(): void {
+  process.on('exit', runAll);
+  for (const signal of signals) process.on(signal, onSignal);
+}
+
+function unlisten(): void {
+  process.off('exit', runAll);
+  for (const signal of signals) process.off(signal, onSignal);
+}
+
+function runAll(): void {
+  for (const act of acts) act();
+  acts.clear();
+}
+
+/** Does the acts, then lets the signal do what it would have done without us. */
+function onSignal(signal: NodeJS.Signals): void {
+  // A program with handlers of its own ends when it has finished, and usually calls stop() on its way.
+  if (process.listenerCount(signal) > 1) return;
+  runAll();
+  unlisten();
+  process.kill(process.pid, signal);
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import * as pulumi from '@pulumi/pulumi';
+import type { Problem } from '../../constructs/kube/errors';
+import { isObject } from '../../constructs/kube/kube-object';
+import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
+import { effectiveOptions } from './options';
+import { placeOutputs } from './place-outputs';
+import { currentTokens, textToken, tokenFor } from './tokens';
+
+/** Objects named by their content, and who refers to them. */
+interface Hashed {
+  readonly objects: readonly RenderedObject[];
+  /** Pairs of indices: who refers to whom by a name that follows from content. */
+  readonly references: readonly (readonly [from: number, to: number])[];
+  readonly problems: readonly Problem[];
+}
+
+const HASH_LENGTH = 10;
+const MAX_NAME = 253;
+
+/**
+ * Names ConfigMaps and Secrets by their content where options ask for it, and lets the objects of the same namespace that refer to them
+ * follow. A name that follows from a secret is a secret, and one that follows from something unknown is unknown.
+ *
+ * @param tree name of the tree
+ */
+export function nameByContent(tree: string, objects: readonly RenderedObject[]): Hashed {
+  const problems: Problem[] = [];
+  const renamed = new Map<string, { readonly name: string; readonly index: number }>();
+  const named = objects.map((object, index) => {
+    const { construct, path, manifest } = object;
+    const options = effectiveOptions(construct);
+    const kind = referable(manifest);
+    if (kind === undefined) return object;
+    const settled = options.immutable === undefined ? manifest : { ...manifest, immutable: options.immutable };
+    if (options.contentHashedName !== true) return { ...object, manifest: settled };
+    const name = hashedName(tree, path, settled);
+    if (String(settled.metadata.name).length + HASH_LENGTH + 1 > MAX_NAME) {
+      problems.push({ path, message: `its name is too long to add a hash: at most ${MAX_NAME} characters in all` });
+    }
+    renamed.set(keyOf(kind, manifest.metadata.namespace, String(manifest.metadata.name)), { name, index });
+    return { ...object, manifest: withMetadata(settled, { name }) };
+  });
+  const references: (readonly [number, number])[] = [];
+  const following = named.map((object, from) => {
+    const { namespace } = object.manifest.metadata;
+    const manifest = renameReferences(object.manifest, (kind, name) => {
+      const found = renamed.get(keyOf(kind, namespace, name));
+      if (found !== undefined) references.push([from, found.index]);
+      return found?.name;
+    });
+    return { ...object, manifest };
+  });
+  return { objects: renamed.size === 0 ? named : following, references, problems };
+}
+
+function referable(manifest: Manifest): Referable | undefined {
+  const id = groupKind(manifest);
+  return id === '/ConfigMap' ? 'ConfigMap' : id === '/Secret' ? 'Secret' : undefined;
+}
+
+function keyOf(kind: Referable, namespace: unknown, name: string): string {
+  return JSON.stringify([kind, namespace, name]);
+}
+
+/** The name, or a token for it where the content holds Outputs. */
+function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
+  const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
+  // The name may hold Outputs too.
+  const { value, used } = placeOutputs(currentTokens(), `${tree}/${path}`, [metadata.name, [kind, content]]);
+  if (used.size === 0) return nameOf(value);
+  return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
+}
+
+function nameOf(resolved: unknown): string {
+  const [name, content] = resolved as readonly [unknown, unknown];
+  return `${String(name)}-${hashOf(content)}`;
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('hex')
+    .slice(0, HASH_LENGTH);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+/** What can be referred to by a name that follows from its content. */
+type Referable = 'ConfigMap' | 'Secret';
+
+/** Gives a new value for a reference, or undefined to leave it. */
+type Rename = (kind: Referable, name: string) => string | undefined;
+
+/** A path into a manifest; `*` stands for every item of a list. */
+type Pattern = readonly string[];
+
+const pattern = (path: string): Pattern => path.split('.');
+
+/** Where a pod spec stands. Source: API reference of Kubernetes 1.36, kinds with a PodSpec or a PodTemplateSpec. */
+const podSpecs: Readonly<Record<string, Pattern>> = {
+  '/Pod': pattern('spec'),
+  '/PodTemplate': pattern('template.spec'),
+  '/ReplicationController': pattern('spec.template.spec'),
+  'apps/DaemonSet': pattern('spec.template.spec'),
+  'apps/Deployment': pattern('spec.template.spec'),
+  'apps/ReplicaSet': pattern('spec.template.spec'),
+  'apps/StatefulSet': pattern('spec.template.spec'),
+  'batch/CronJob': pattern('spec.jobTemplate.spec.template.spec'),
+  'batch/Job': pattern('spec.template.spec'),
+};
+
+const containers = ['containers', 'initContainers', 'ephemeralContainers'];
+const volumeSecrets = ['cephfs', 'cinder', 'flexVolume', 'iscsi', 'rbd', 'scaleIO', 'storageos'];
+
+/** Fields of a pod spec that name a ConfigMap or Secret of the pod's namespace. Source: API reference of Kubernetes 1.36, PodSpec. */
+const podReferences: readonly (readonly [Referable, Pattern])[] = [
+  ['ConfigMap', pattern('volumes.*.configMap.name')],
+  ['ConfigMap', pattern('volumes.*.projected.sources.*.configMap.name')],
+  ['Secret', pattern('volumes.*.secret.secretName')],
+  ['Secret', pattern('volumes.*.projected.sources.*.secret.name')],
+  ['Secret', pattern('volumes.*.azureFile.secretName')],
+  ['Secret', pattern('volumes.*.csi.nodePublishSecretRef.name')],
+  ...volumeSecrets.map((volume) => ['Secret', pattern(`volumes.*.${volume}.secretRef.name`)] as const),
+  ['Secret', pattern('imagePullSecrets.*.name')],
+  ...containers.flatMap((list): (readonly [Referable, Pattern])[] => [
+    ['ConfigMap', pattern(`${list}.*.env.*.valueFrom.configMapKeyRef.name`)],
+    ['ConfigMap', pattern(`${list}.*.envFrom.*.configMapRef.name`)],
+    ['Secret', pattern(`${list}.*.env.*.valueFrom.secretKeyRef.name`)],
+    ['Secret', pattern(`${list}.*.envFrom.*.secretRef.name`)],
+  ]),
+];
+
+/** The same for other kinds. Source: API reference of Kubernetes 1.36. */
+const otherReferences: Readonly<Record<string, readonly (readonly [Referable, Pattern])[]>> = {
+  '/ServiceAccount': [
+    ['Secret', pattern('imagePullSecrets.*.name')],
+    ['Secret', pattern('secrets.*.name')],
+  ],
+  'networking.k8s.io/Ingress': [['Secret', pattern('spec.tls.*.secretName')]],
+};
+
+/**
+ * A manifest with the names of ConfigMaps and Secrets replaced where it refers to them: in pod specs, ServiceAccounts and the TLS of
+ * Ingresses. Roles' `resourceNames`, arguments and CRs are not looked at.
+ */
+function renameReferences(manifest: Manifest, rename: Rename): Manifest {
+  const id = groupKind(manifest);
+  const podSpec = podSpecs[id];
+  const references = [
+    ...(podSpec === undefined ? [] : podReferences.map(([kind, path]) => [kind, [...podSpec, ...path]] as const)),
+    ...(otherReferences[id] ?? []),
+  ];
+  return references.reduce<Manifest>(
+    (result, [kind, path]) => replaceAt(result, path, (name) => rename(kind, name)) as Manifest,
+    manifest,
+  );
+}
+
+function replaceAt(value: unknown, path: Pattern, replace: (text: string) => string | undefined): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return typeof value === 'string' ? (replace(value) ?? value) : value;
+  if (step === '*') {
+    return Array.isArray(value) ? value.map((item: unknown) => replaceAt(item, rest, replace)) : value;
+  }
+  if (!isObject(value) || !Object.hasOwn(value, step)) return value;
+  return { ...value, [step]: replaceAt(value[step], rest, replace) };
+}

@@ -1,0 +1,17 @@
+export { BridgeError } from './render-tree';
+export { addChild, addKindChildren, refuseEffects } from './kind-resource';
+export type { KindChildrenOptions } from './kind-resource';
+export { ConstructResources } from './construct-resources';
+export type { ConstructResourcesArgs } from './construct-resources';
+export { KindResource } from './kind-resource';
+export type { KindResourceProps, WithOutputs } from './kind-resource';
+export { KubernetesObject, typeToken } from './construct-resources';
+export type { ServerMetadata } from './construct-resources';
+export { resourceOptions } from './options';
+export type { AwaitOptions, BridgeOptions } from './options';
+export { outputs } from './tokens';
+export type { TokenOptions } from './tokens';
+export { mutableContent } from './construct-resources';
+export { holdsToken } from './tokens';
+export { propertyPath } from './manifest';
+export type { PathStep } from './manifest';

@@ -1,0 +1,192 @@
+import type * as pulumi from '@pulumi/pulumi';
+import { ApiObject, type ApiObjectMetadata } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { keepNulls } from '../../constructs/crd/custom-resource';
+import type { AnyKind, KindSpec } from '../../constructs/kind/kind';
+import {
+  renderChildren,
+  renderShared,
+  sharedKeys,
+  withDefaults,
+  type RenderedChild,
+} from '../../constructs/kind/render';
+import { describeObject, validateObject } from '../../constructs/kind/validate';
+import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
+import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
+import { propertyPath, withMetadata, type Manifest } from './manifest';
+import { onceResolved, resourceOptions } from './options';
+import { holdsToken } from './tokens';
+
+/** A value in which Outputs may stand anywhere: whole, or for any part of it. */
+export type WithOutputs<T> = T extends string | number | boolean | null | undefined
+  ? pulumi.Input<T>
+  : T extends readonly (infer Item)[]
+    ? pulumi.Input<readonly WithOutputs<Item>[]>
+    : pulumi.Input<{ readonly [Field in keyof T]: WithOutputs<T[Field]> }>;
+
+/** Props of {@link KindResource}. */
+export interface KindResourceProps<K extends AnyKind> {
+  /** The kind of the object. */
+  readonly kind: K;
+  readonly metadata: ApiObjectMetadata & { readonly name: string };
+  /** @default none; a kind whose spec has required fields needs one */
+  readonly spec?: WithOutputs<KindSpec<K>>;
+}
+
+/**
+ * An object of a kind whose spec may hold Outputs, for {@link ConstructResources}. Without Outputs it renders the same bytes as
+ * `CustomResource`.
+ *
+ * Guarantees: what is known while the program runs is checked then; what depends on Outputs is checked as soon as they are known,
+ * before the object is registered: in a preview, if they are known there. An object of a kind that acts by effects, such as a Cluster, is
+ * protected unless `resourceOptions` says otherwise: Pulumi refuses to delete it, and to replace it because its provider was replaced.
+ *
+ * Errors: InvalidObjectError. Where an Output is secret, it names fields only.
+ */
+export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
+  private readonly definition: AnyKind;
+  private readonly written: unknown;
+
+  constructor(scope: Construct, id: string, props: KindResourceProps<K>) {
+    const { apiVersion, kind }: AnyKind = props.kind;
+    const spec: unknown = props.spec;
+    const object = { apiVersion, kind, metadata: props.metadata, ...(spec === undefined ? {} : { spec }) };
+    super(scope, id, object);
+    this.definition = props.kind;
+    this.written = spec;
+    if (props.kind.effects.length > 0) resourceOptions(this, { protect: true });
+    onceResolved(this, (resolved) => problemsOf(props.kind, resolved as unknown as KubeObject));
+  }
+
+  /** The manifest, with tokens in the place of Outputs. @throws InvalidObjectError when what is known does not fit the kind */
+  // oxlint-disable-next-line typescript/no-explicit-any -- cdk8s declares it so
+  override toJson(): any {
+    const json = super.toJson() as Manifest;
+    const object: Manifest = {
+      ...(this.definition.scope === 'Cluster' ? withMetadata(json, { namespace: undefined }) : json),
+      ...(json['spec'] === undefined ? {} : { spec: keepNulls(json['spec'], this.written) }),
+    };
+    const open = openPaths(object, '');
+    const problems = problemsOf(this.definition, withoutOpen(object) as KubeObject).filter(
+      ({ path }) => !open.some((at) => concerns(path, at)),
+    );
+    if (problems.length > 0) throw new InvalidObjectError(describeObject(object as unknown as KubeObject), problems);
+    return object;
+  }
+}
+
+function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
+  try {
+    validateObject(kind, object);
+    return [];
+  } catch (error) {
+    if (isObject(error) && error['name'] === 'InvalidObjectError')
+      return (error as unknown as InvalidObjectError).problems;
+    throw error;
+  }
+}
+
+function isOpen(value: unknown): boolean {
+  return (typeof value === 'string' || typeof value === 'number') && holdsToken(value);
+}
+
+/** What is not known yet becomes what fits no schema of a leaf, so that no rule across fields is asked about a token. */
+function withoutOpen(value: unknown): unknown {
+  if (isOpen(value)) return {};
+  if (Array.isArray(value)) return value.map(withoutOpen);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withoutOpen(field)]));
+}
+
+/** Paths of the values that are not known yet, written as problems write them. */
+function openPaths(value: unknown, at: string): readonly string[] {
+  if (isOpen(value)) return [at];
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => openPaths(item, `${at}[${i}]`));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => openPaths(field, at === '' ? key : `${at}.${key}`));
+}
+
+/** Whether a problem is one of an open value, of something within it, or of what contains it: a rule may span fields. */
+function concerns(problem: string, open: string): boolean {
+  return isWithin(problem, open) || isWithin(open, problem);
+}
+
+function isWithin(path: string, outer: string): boolean {
+  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+}
+
+/** Which children {@link addKindChildren} adds. */
+export interface KindChildrenOptions {
+  /**
+   * Whether to add what several objects of the kind share as well. Only one of the objects that name the same key may.
+   * @default true
+   */
+  readonly shared?: boolean;
+}
+
+/**
+ * Adds the children of an object of a kind to a scope, as its operator would create them, for where no operator runs. Fields that the kind
+ * only seeds are set at creation and left alone afterwards.
+ *
+ * Caveats: "left alone" is Pulumi's `ignoreChanges`, which keeps the value that the program gave last, whatever it was: an operator looks at what is live,
+ * which a program cannot. So a Deployment of 0 pods stays there when its autoscaler is switched on, and `replicas` takes more than one `pulumi up` to come
+ * back when it is switched off: stacks/README.md says which.
+ *
+ * @returns the children: the shared ones first, which the others may refer to
+ * @throws InvalidObjectError when the object does not fit its kind; RenderError when the kind cannot render it; TypeError when the kind acts by effects
+ */
+export function addKindChildren(
+  scope: Construct,
+  kind: AnyKind,
+  object: KubeObject,
+  { shared = true }: KindChildrenOptions = {},
+): readonly ApiObject[] {
+  refuseEffects(kind, describeObject(object));
+  const { namespace } = object.metadata;
+  const groups = shared ? sharedKeys(kind, withDefaults(kind, object)) : [];
+  return [
+    ...groups.flatMap(({ group, key }) => renderShared(kind, group, key, namespace)),
+    ...renderChildren(kind, object),
+  ].map((child) => addChild(scope, child));
+}
+
+/**
+ * Refuses what no children stand for.
+ *
+ * @param subject what the error is about
+ * @throws TypeError when the kind acts by effects: nothing would be made of them, and nothing would say so
+ */
+export function refuseEffects({ kind, effects }: AnyKind, subject: string): void {
+  if (effects.length === 0) return;
+  throw new TypeError(
+    `${subject}: a ${kind} acts by effects, which only its operator carries out, so that its children cannot take its place. Make the object itself ` +
+      'where that operator runs; a cluster is made without one by RemoteCluster',
+  );
+}
+
+/** Adds a rendered child to a scope. */
+export function addChild(scope: Construct, { type, manifest, seeds }: RenderedChild): ApiObject {
+  const { kind, metadata } = manifest;
+  const child = new ApiObject(
+    scope,
+    `${kind}-${metadata.name}`,
+    manifest as ConstructorParameters<typeof ApiObject>[2],
+  );
+  resourceOptions(child, {
+    // The kind says it of the types that it owns; of other than Kubernetes' own, nobody else would know.
+    scope: type.scope,
+    ...(isInternalService(manifest) ? { await: { skip: true } } : {}),
+    ...(seeds.length === 0 ? {} : { ignoreChanges: seeds.map(({ path }) => propertyPath(path)) }),
+  });
+  return child;
+}
+
+/**
+ * A Service that gets no address from outside the cluster. Pulumi waits until it has a ready pod and 10 seconds longer, and fails where there are to be
+ * no pods; the workload behind it is awaited by itself.
+ * Source: pulumi-kubernetes, the awaiter of Services.
+ */
+function isInternalService({ apiVersion, kind, ...fields }: KubeObject): boolean {
+  const { spec } = fields;
+  return apiVersion === 'v1' && kind === 'Service' && !(isObject(spec) && spec['type'] === 'LoadBalancer');
+}

@@ -1,0 +1,57 @@
+import type { ApiObject } from 'cdk8s';
+
+/** What the bridge reads of `metadata`. */
+interface ManifestMetadata {
+  readonly name?: unknown;
+  readonly namespace?: unknown;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
+/** An object as cdk8s renders it: JSON, with tokens where Outputs are meant. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ManifestMetadata;
+  readonly [field: string]: unknown;
+}
+
+/** An object of a tree. */
+export interface RenderedObject {
+  readonly construct: ApiObject;
+  /** Path of the construct below the root of the tree. */
+  readonly path: string;
+  readonly manifest: Manifest;
+}
+
+/** The API group; empty for the core group. */
+export function groupOf({ apiVersion }: Pick<Manifest, 'apiVersion'>): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}
+
+/** A kind of a group, whatever the version: `apps/Deployment`, `/ConfigMap`. */
+export function groupKind(manifest: Pick<Manifest, 'apiVersion' | 'kind'>): string {
+  return `${groupOf(manifest)}/${manifest.kind}`;
+}
+
+/** A manifest with some of its metadata replaced, in the order of keys that cdk8s renders. `undefined` takes a field away. */
+export function withMetadata(manifest: Manifest, changes: Partial<ManifestMetadata>): Manifest {
+  const entries = Object.entries({ ...manifest.metadata, ...changes }).filter(([, value]) => value !== undefined);
+  return { ...manifest, metadata: Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))) };
+}
+
+/** A step into a JSON value: a field's name or an index. */
+export type PathStep = string | number;
+
+/**
+ * A path as Pulumi's `ignoreChanges` and `replaceOnChanges` read it: `spec.containers[0].image`, `data["app.conf"]`.
+ * Source: Pulumi documentation, "ignoreChanges", property paths.
+ */
+export function propertyPath(path: readonly PathStep[]): string {
+  return path.reduce<string>((at, step) => {
+    if (typeof step === 'number') return `${at}[${step}]`;
+    if (!/^[\w$-]+$/.test(step)) return `${at}["${step.replaceAll('"', String.raw`\"`)}"]`;
+    return at === '' ? step : `${at}.${step}`;
+  }, '');
+}

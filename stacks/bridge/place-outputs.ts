@@ -1,0 +1,139 @@
+import * as pulumi from '@pulumi/pulumi';
+import { isObject } from '../../constructs/kube/kube-object';
+import type { Problem } from '../../constructs/kube/errors';
+import { propertyPath, type PathStep } from './manifest';
+import {
+  isDamaged,
+  isNumberToken,
+  isStringifiedOutput,
+  piecesOf,
+  type Piece,
+  type TokenEntry,
+  type Tokens,
+} from './tokens';
+
+/** What {@link placeOutputs} makes of a value. */
+export interface Placed {
+  /** The value with Outputs in the place of tokens, at the leaves. */
+  readonly value: unknown;
+  readonly used: ReadonlySet<TokenEntry>;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Puts Outputs in the place of their tokens. Without tokens the value stays as it is.
+ *
+ * @param object names the value's object in errors of Outputs
+ */
+export function placeOutputs(tokens: Tokens, object: string, value: unknown): Placed {
+  const placing = new Placing(tokens, object);
+  const result = placing.place(value, []);
+  return { value: result, used: placing.used, problems: placing.problems };
+}
+
+/** Runs of base64 that may hold a token: cdk8s and people encode Secrets themselves. */
+const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{20,}={0,2}(?![A-Za-z0-9+/=])/g;
+
+class Placing {
+  readonly used = new Set<TokenEntry>();
+  readonly problems: Problem[] = [];
+
+  constructor(
+    private readonly tokens: Tokens,
+    private readonly object: string,
+  ) {}
+
+  place(value: unknown, at: readonly PathStep[]): unknown {
+    if (typeof value === 'string') return this.text(value, at);
+    if (typeof value === 'number') return this.number(value, at);
+    if (Array.isArray(value)) return value.map((item: unknown, i) => this.place(item, [...at, i]));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, field]) => {
+        this.checkKey(key, at);
+        return [key, this.place(field, [...at, key])];
+      }),
+    );
+  }
+
+  private number(value: number, at: readonly PathStep[]): unknown {
+    if (!isNumberToken(value)) return value;
+    const entry = this.tokens.byNumber.get(value);
+    if (entry === undefined) return this.refuse(at, FOREIGN_NUMBER, value);
+    this.used.add(entry);
+    return entry.output;
+  }
+
+  private text(value: string, at: readonly PathStep[]): unknown {
+    if (isStringifiedOutput(value)) return this.refuse(at, STRINGIFIED, value);
+    const pieces = piecesOf(value);
+    const parts = pieces.flatMap((piece): readonly unknown[] =>
+      'text' in piece ? this.encoded(piece.text, at) : [this.entryOf(piece, at)?.output ?? numeral(piece)],
+    );
+    const [only] = parts;
+    // The digits of a number token within a text stay a text.
+    if (parts.length === 1 && !pieces.some((piece) => 'number' in piece)) return only;
+    if (!parts.some((part) => pulumi.Output.isInstance(part))) return parts.map(String).join('');
+    return pulumi.all(parts).apply((resolved) => joined(resolved, `${this.object}#${propertyPath(at)}`));
+  }
+
+  /** Texts, and Outputs for what holds tokens in base64. */
+  private encoded(text: string, at: readonly PathStep[]): readonly unknown[] {
+    if (isDamaged(text)) return [this.refuse(at, DAMAGED, text)];
+    const parts: unknown[] = [];
+    let from = 0;
+    for (const match of text.matchAll(BASE64)) {
+      const decoded = Buffer.from(match[0], 'base64').toString('utf8');
+      if (!isDamaged(decoded)) continue;
+      if (match.index > from) parts.push(text.slice(from, match.index));
+      const placed = pulumi.output(this.text(decoded, at) as pulumi.Input<string>);
+      parts.push(placed.apply((plain) => Buffer.from(plain, 'utf8').toString('base64')));
+      from = match.index + match[0].length;
+    }
+    if (from < text.length || parts.length === 0) parts.push(text.slice(from));
+    return parts;
+  }
+
+  private entryOf(piece: Exclude<Piece, { text: string }>, at: readonly PathStep[]): TokenEntry | undefined {
+    const entry = 'id' in piece ? this.tokens.byId.get(piece.id) : this.tokens.byNumber.get(piece.number);
+    if (entry !== undefined) this.used.add(entry);
+    else if ('id' in piece) this.refuse(at, FOREIGN, undefined);
+    return entry;
+  }
+
+  private checkKey(key: string, at: readonly PathStep[]): void {
+    const tokenised = piecesOf(key).some((piece) => !('text' in piece) && 'id' in piece);
+    if (tokenised || isDamaged(key) || isStringifiedOutput(key)) this.refuse(at, KEY, undefined);
+  }
+
+  private refuse<T>(at: readonly PathStep[], message: string, value: T): T {
+    this.problems.push({ path: propertyPath(at), message });
+    return value;
+  }
+}
+
+/** Digits that look like a number token and are none stay as they are. */
+function numeral(piece: Piece): unknown {
+  return 'number' in piece ? String(piece.number) : '';
+}
+
+function joined(parts: readonly unknown[], at: string): string {
+  for (const part of parts) {
+    if (part === undefined || part === null || typeof part === 'object') {
+      const actual = part === undefined || part === null ? String(part) : 'no plain value';
+      throw new TypeError(`an Output within the text at ${at} is ${actual}; a text or number is expected`);
+    }
+  }
+  return parts.map(String).join('');
+}
+
+const FOREIGN =
+  'it holds a token that this program did not make: a manifest rendered elsewhere, a token calculated with, or one made before ' +
+  'this run; make it with outputs.text() or outputs.number() in the same program';
+const FOREIGN_NUMBER =
+  'it is a number of the range that stands for Outputs, and none that this program made; make it with outputs.number() in the same ' +
+  'program, and if the number itself is meant, write outputs.number(pulumi.output(number))';
+const DAMAGED =
+  'it holds a token that was cut or changed by the construct; put the Output where its value is handed on as it is';
+const STRINGIFIED = 'an Output was turned into text by JavaScript; put outputs.text(output) into the string instead';
+const KEY = 'a key holds an Output; only values can, since keys must be known while the program runs';

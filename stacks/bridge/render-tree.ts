@@ -1,0 +1,159 @@
+import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, type App, type IResolver, type ResolutionContext } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import type { Problem } from '../../constructs/kube/errors';
+import type { Manifest, RenderedObject } from './manifest';
+import { piecesOf, textToken, tokenFor } from './tokens';
+
+/** The objects of a tree, and what keeps it from being rendered. */
+interface RenderedTree {
+  /** In the order of the constructs. */
+  readonly objects: readonly RenderedObject[];
+  readonly problems: readonly Problem[];
+}
+
+/** Path of a construct below the root of its tree; empty for the root. */
+export function pathBelow(root: IConstruct, construct: IConstruct): string {
+  const steps: string[] = [];
+  for (let at: IConstruct | undefined = construct; at !== undefined && at !== root; at = at.node.scope) {
+    steps.unshift(at.node.id);
+  }
+  return steps.join('/');
+}
+
+/** Renders the objects below a construct as cdk8s does, validations of constructs included, with tokens in the place of Outputs. */
+export function renderTree(root: IConstruct): RenderedTree {
+  const app = root.node.root as Partial<App>;
+  if (!Array.isArray(app.resolvers)) {
+    const message = 'the tree does not stand in a cdk8s App; make its topmost construct with new App()';
+    return { objects: [], problems: [{ path: pathBelow(root, root), message }] };
+  }
+  const invalid = root.node.findAll().flatMap((construct) => validationProblems(root, construct));
+  if (invalid.length > 0) return { objects: [], problems: invalid };
+  const resolver = new OutputResolver();
+  app.resolvers.unshift(resolver);
+  try {
+    return renderObjects(root, resolver);
+  } finally {
+    app.resolvers.splice(app.resolvers.indexOf(resolver), 1);
+  }
+}
+
+function validationProblems(root: IConstruct, construct: IConstruct): readonly Problem[] {
+  const path = pathBelow(root, construct);
+  return construct.node.validate().map((message) => ({ path, message }));
+}
+
+function renderObjects(root: IConstruct, resolver: OutputResolver): RenderedTree {
+  const objects: RenderedObject[] = [];
+  const problems: Problem[] = [];
+  for (const construct of root.node.findAll()) {
+    if (!ApiObject.isApiObject(construct)) continue;
+    const path = pathBelow(root, construct);
+    resolver.start();
+    try {
+      const manifest = construct.toJson() as Manifest;
+      const lost = resolver.lost(manifest);
+      problems.push(...lost.map((at) => ({ path: `${path}#${at}`, message: LOST })));
+      objects.push({ construct, path, manifest });
+    } catch (error) {
+      const hint = resolver.found.size > 0 ? ` (${LOST})` : '';
+      problems.push({ path, message: `${messageOf(error)}${hint}` });
+    }
+  }
+  return { objects, problems };
+}
+
+const LOST =
+  'an Output stands where the construct reads the value itself (a list, an object, an IntOrString or a Quantity), so it would be ' +
+  'lost; put Outputs at the leaves, use outputs.text() or outputs.number() within the wrapper, or use a plain ApiObject';
+
+/** Turns Outputs in props into tokens before cdk8s looks at them. */
+class OutputResolver implements IResolver {
+  /** The tokens met in the object under way, with where each stands. */
+  readonly found = new Map<string, string>();
+
+  start(): void {
+    this.found.clear();
+  }
+
+  resolve(context: ResolutionContext): void {
+    const value: unknown = context.value;
+    const output = outputIn(value, context);
+    if (output === undefined) return;
+    const at = context.key.join('.');
+    const { id } = tokenFor(output, `${context.obj.node.path}#${at}`);
+    this.found.set(id, at);
+    context.replaceValue(textToken(id));
+  }
+
+  /** Where Outputs stood that are not in the manifest. */
+  lost(manifest: Manifest): readonly string[] {
+    if (this.found.size === 0) return [];
+    const present = new Set(
+      textsIn(manifest)
+        .flatMap(piecesOf)
+        .flatMap((piece) => ('id' in piece ? [piece.id] : [])),
+    );
+    return [...this.found].filter(([id]) => !present.has(id)).map(([, at]) => at);
+  }
+}
+
+function outputIn(value: unknown, { key }: ResolutionContext): pulumi.Output<unknown> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (pulumi.Output.isInstance(value)) {
+    // `{...output}` copies the marker by which Outputs are known, but none of the methods.
+    if (typeof value.apply === 'function') return value;
+    throw new TypeError(
+      `an Output was spread into an object at ${key.join('.')}; use outputs.any(output) as a whole value`,
+    );
+  }
+  return isPromise(value) ? promised(value) : undefined;
+}
+
+const promises = new WeakMap<object, pulumi.Output<unknown>>();
+
+/** One Output a promise, however often it is rendered. */
+function promised(promise: PromiseLike<unknown>): pulumi.Output<unknown> {
+  const output = promises.get(promise) ?? pulumi.output(promise);
+  promises.set(promise, output);
+  return output;
+}
+
+function isPromise(value: object): value is PromiseLike<unknown> {
+  return 'then' in value && typeof value.then === 'function';
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** A construct tree cannot be turned into Pulumi resources. Nothing of it was registered. */
+export class BridgeError extends Error {
+  override readonly name = 'BridgeError';
+  constructor(
+    /** Name of the tree: of its ConstructResources. */
+    readonly tree: string,
+    /** All that is wrong; a path is that of a construct, followed by `#` and a path within its object where one is meant. */
+    readonly problems: readonly Problem[],
+    options?: { readonly cause?: unknown },
+  ) {
+    super(
+      [`${tree} cannot be turned into Pulumi resources:`, ...problems.map((problem) => `  ${lineOf(problem)}`)].join(
+        '\n',
+      ),
+      options,
+    );
+  }
+}
+
+function lineOf({ path, message }: Problem): string {
+  return path === '' ? message : `${path}: ${message}`;
+}
+
+/** What an error says, whatever realm it comes from. */
+function messageOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return String(error);
+}

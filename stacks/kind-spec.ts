@@ -1,0 +1,133 @@
+import * as pulumi from '@pulumi/pulumi';
+import { InvalidObjectError, type Problem } from '../constructs/kube/errors';
+import { isObject, type KubeObject } from '../constructs/kube/kube-object';
+import type { AnyKind } from '../constructs/kind/kind';
+import { sharedKeys, withDefaults } from '../constructs/kind/render';
+import { describeObject, validateObject } from '../constructs/kind/validate';
+import { holdsToken, outputs } from './bridge';
+
+/** Visits the leaves of a value: what is neither list nor object. Outputs and promises are leaves. */
+function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string) => unknown): unknown {
+  if (isLater(value)) return leaf(value, at);
+  if (Array.isArray(value)) return value.map((item, i) => mapLeaves(item, `${at}[${i}]`, leaf));
+  if (!isObject(value)) return leaf(value, at);
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapLeaves(field, `${at}.${key}`, leaf)]));
+}
+
+function isLater(value: unknown): boolean {
+  return pulumi.Output.isInstance(value) || (isObject(value) && typeof value['then'] === 'function');
+}
+
+/**
+ * Checks what of an object is known while the program runs; the bridge checks the rest when it is known.
+ *
+ * @throws InvalidObjectError naming every field that is wrong
+ */
+export function checkKnown(kind: AnyKind, object: KubeObject): void {
+  const later: string[] = [];
+  const spec = mapLeaves(object.spec ?? {}, 'spec', (value, at) => {
+    if (!isLater(value)) return value;
+    later.push(at);
+    // Fits no schema of a leaf, so that no rule across fields is asked about it.
+    return {};
+  });
+  const found = problemsOf(kind, { ...object, spec }).filter(({ path }) => !later.some((at) => overlaps(path, at)));
+  if (found.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), found);
+}
+
+/** Whether one path lies within the other. */
+function overlaps(a: string, b: string): boolean {
+  const isWithin = (inner: string, outer: string): boolean =>
+    inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
+  return isWithin(a, b) || isWithin(b, a);
+}
+
+function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
+  try {
+    validateObject(kind, object);
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidObjectError) return error.problems;
+    throw error;
+  }
+}
+
+/** An Output of a namespace says nothing in an error. */
+function plainName(object: KubeObject): KubeObject {
+  const { namespace, ...metadata } = object.metadata;
+  return namespace === undefined || !holdsToken(namespace) ? object : { ...object, metadata };
+}
+
+/**
+ * The object with stand-ins for its Outputs, for code that wants plain values. The bridge puts the Outputs back where the stand-ins end up.
+ *
+ * @param tree names the stand-ins
+ * @throws InvalidObjectError where an Output stands for what no stand-in can: a boolean, a text or number that the schema confines, or what
+ *   names shared children
+ */
+export function withStandIns(kind: AnyKind, object: KubeObject, tree: string): KubeObject {
+  const refused: Problem[] = [];
+  const standIns = new Map<string, unknown>();
+  const standIn = (value: unknown, at: string): unknown => {
+    if (!isLater(value)) return value;
+    const token = tokenOf(value, typeAt(kind.schema.spec, at), `${tree}#${at}`);
+    standIns.set(at, token);
+    if (token === undefined) refused.push({ path: at, message: `an Output cannot stand for it ${FOR_CHILDREN}` });
+    return token;
+  };
+  const spec = mapLeaves(object.spec ?? {}, 'spec', standIn);
+  const stood = { ...object, spec };
+  const problems = [
+    ...refused,
+    ...problemsOf(kind, stood).map((problem) =>
+      standIns.has(problem.path)
+        ? { path: problem.path, message: `an Output cannot stand for it ${FOR_CHILDREN}: ${problem.message}` }
+        : problem,
+    ),
+  ];
+  const all = problems.length > 0 ? problems : sharedProblems(kind, stood, standIns);
+  if (all.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), unique(all));
+  return stood;
+}
+
+function tokenOf(value: unknown, type: unknown, id: string): string | number | undefined {
+  if (type === 'string') return outputs.text(value as pulumi.Input<string>, { id });
+  if (type === 'integer' || type === 'number') return outputs.number(value as pulumi.Input<number>, { id });
+  return undefined;
+}
+
+/**
+ * What of an object may not be an Output because of what it shares: that is one resource of the program, named by namespace and key. Named by
+ * stand-ins, two Outputs of one namespace would make it twice, and it would change its name with the first of the objects.
+ */
+function sharedProblems(kind: AnyKind, object: KubeObject, standIns: ReadonlyMap<string, unknown>): readonly Problem[] {
+  if (kind.shared.length === 0) return [];
+  const { namespace } = object.metadata;
+  const inNamespace = namespace !== undefined && holdsToken(namespace) ? ['metadata.namespace'] : [];
+  return sharedKeys(kind, withDefaults(kind, object)).flatMap(({ group, key }) => {
+    const inKey = [...standIns].filter(([, token]) => key.includes(String(token))).map(([at]) => at);
+    const message =
+      `an Output cannot stand for it with as: 'children', since the ${group.name} that objects of the kind ${kind.kind} share is named by ` +
+      'it; give the value itself';
+    return [...inNamespace, ...inKey].map((path) => ({ path, message }));
+  });
+}
+
+const FOR_CHILDREN = "with as: 'children', since the children follow from it; give the value itself";
+
+/** The first problem of each path. */
+function unique(problems: readonly Problem[]): readonly Problem[] {
+  return problems.filter(({ path }, i) => problems.findIndex((other) => other.path === path) === i);
+}
+
+/** The type that a schema has at a path below `spec`. */
+function typeAt(schema: unknown, path: string): unknown {
+  const steps = path.replace(/^spec/, '').match(/[^.[\]]+|\[\d+\]/g) ?? [];
+  const at = steps.reduce<unknown>((node, step) => {
+    if (!isObject(node)) return undefined;
+    if (step.startsWith('[')) return node['items'];
+    const { properties, additionalProperties } = node;
+    return (isObject(properties) ? properties[step] : undefined) ?? additionalProperties;
+  }, schema);
+  return isObject(at) ? at['type'] : undefined;
+}

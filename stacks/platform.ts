@@ -1,0 +1,298 @@
+import { Provider } from '@pulumi/kubernetes/provider';
+import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, App, JsonPatch } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import type { AnyKind } from '../constructs/kind/kind';
+import { InvalidPropsError, PLATFORM_MANAGED_BY } from '../constructs/operator';
+import { Platform, type GuardedNamespace, type PlatformProps } from '../constructs/platform';
+import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
+import { platformProviders, type PlatformProviders } from './platform-providers';
+import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
+
+/** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
+const ESTABLISHED_SECONDS = 120;
+
+/**
+ * The platform as Pulumi resources: namespace, CRDs, permissions, operators, guardrails.
+ *
+ * Guarantees:
+ * - Created in the order namespace, CRDs (served), permissions, operators (available), and destroyed in the reverse order; objects that
+ *   take {@link objectOptions} come after the operators and go before them, so that their finalizers are seen to.
+ * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
+ *   namespaces that were created, and the operators' namespace unless `keepNamespace` is false. A later `up` takes them over again. So
+ *   `createNamespace: false` leaves the namespace to others, with all that is in it.
+ * - Another cluster than the one that the platform is installed on is refused, before anything changes: see `clusterIdentifier`. A preview asks
+ *   the cluster for nothing but who it is, and with `monitoring` for the CRDs of the Prometheus operator, without which it fails.
+ *
+ * Caveats: destroying the stack leaves CRDs and namespaces behind; to be rid of them, and of all objects in them: `kubectl delete`.
+ *
+ * Errors: InvalidPropsError with all that is wrong with the platform; KubeconfigError where a kubeconfig leads nowhere; BridgeError.
+ */
+export class PlatformComponent extends pulumi.ComponentResource {
+  /** Namespace of the operators. */
+  readonly namespace: pulumi.Output<string>;
+  /** Names of the CRDs of the kinds that are installed, such as `helloapps.apps.anupam.com`. */
+  readonly installedKinds: pulumi.Output<readonly string[]>;
+  /** Versions that the API server serves, by name of the CRD. */
+  readonly crdVersions: pulumi.Output<Readonly<Record<string, readonly string[]>>>;
+  /** Image of each operator, by its name. */
+  readonly operatorImages: pulumi.Output<Readonly<Record<string, string>>>;
+  /** The provider of everything but CRDs; for objects that go to the same cluster. */
+  readonly provider: pulumi.ProviderResource;
+  /** The Deployments of the operators. */
+  readonly operators: readonly KubernetesObject[];
+
+  constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
+    const platform = platformOf(name, args);
+    const keepsNamespace = namespaceStays(name, args);
+    super('kindred:platform:PlatformComponent', name, inputsOf(args), {
+      ...opts,
+      transformations: [...(opts.transformations ?? []), belowPlatform(opts.parent)],
+    });
+    const providers = platformProviders(name, args, { ...opts, parent: this }, keepsNamespace);
+    this.provider = providers.main;
+    setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
+    requirePrometheusOperator(name, platform, this, opts);
+    const { dependsOn, retainOnDelete } = opts;
+    const resources = new ConstructResources(
+      name,
+      { constructs: platform },
+      {
+        parent: this,
+        ...(dependsOn === undefined ? {} : { dependsOn }),
+        ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
+      },
+    );
+    this.operators = objectsBelow(platform)
+      .filter(({ kind }) => kind === 'Deployment')
+      .map((deployment) => resources.resourceOf(deployment));
+
+    const kinds = args.operators.flatMap((operator) => operator.kinds);
+    this.namespace = pulumi.output(args.namespace ?? platform.operatorNamespace);
+    this.installedKinds = pulumi.output(kinds.map(({ crdName }) => crdName).sort());
+    this.crdVersions = pulumi.output(versionsOf(kinds));
+    this.operatorImages = pulumi.output(
+      Object.fromEntries(args.operators.map((operator) => [operator.name, operator.image])),
+    );
+    this.registerOutputs({
+      namespace: this.namespace,
+      installedKinds: this.installedKinds,
+      crdVersions: this.crdVersions,
+      operatorImages: this.operatorImages,
+    });
+  }
+
+  /** The platform's own for Kubernetes, whatever its parent has. */
+  override getProvider(moduleMember: string): pulumi.ProviderResource | undefined {
+    // Nothing is set while the component itself is registered.
+    const own = this.provider as pulumi.ProviderResource | undefined;
+    return (moduleMember.startsWith('kubernetes:') ? own : undefined) ?? super.getProvider(moduleMember);
+  }
+
+  /** Options for objects of the kinds: the platform's cluster, after its operators and gone before them. */
+  get objectOptions(): { readonly provider: pulumi.ProviderResource; readonly dependsOn: pulumi.Resource[] } {
+    return { provider: this.provider, dependsOn: [...this.operators] };
+  }
+}
+
+/** The platform that each resource below one, and it itself, belongs to: the nearest. */
+const platforms = new WeakMap<pulumi.Resource, pulumi.Resource>();
+
+/** The platform that contains a resource, however many components stand between them. Undefined where none does. */
+export function platformAbove(resource: pulumi.Resource): PlatformComponent | undefined {
+  const platform = platforms.get(resource);
+  return platform instanceof PlatformComponent ? platform : undefined;
+}
+
+/**
+ * What holds for all below a platform. Pulumi calls it for the component itself first, and then for whatever is made below it: there is no other way
+ * for a component to hand on a provider that is its own child.
+ *
+ * @param outer the platform's parent
+ */
+function belowPlatform(outer: pulumi.Resource | undefined): pulumi.ResourceTransformation {
+  let platform: pulumi.Resource | undefined;
+  return ({ resource, props, opts }) => {
+    platform ??= resource;
+    if (!platforms.has(resource)) platforms.set(resource, platform);
+    if (opts.parent !== platform) return undefined;
+    const provider = platformAbove(platform)?.provider;
+    if (provider !== undefined) return { props, opts: withProvider(opts, provider) };
+    // A way to the cluster, which is made before all else: these stood beside the component once.
+    const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
+    return { props, opts: { ...opts, aliases } };
+  };
+}
+
+/** The options, with a provider where none of Kubernetes is among them. */
+function withProvider(
+  opts: pulumi.ComponentResourceOptions,
+  provider: pulumi.ProviderResource,
+): pulumi.ComponentResourceOptions {
+  const { provider: own, providers = [] } = opts;
+  const given = Array.isArray(providers) ? providers : Object.values(providers);
+  const isGiven = [...(own === undefined ? [] : [own]), ...given].some((one) => Provider.isInstance(one));
+  return isGiven ? opts : { ...opts, providers: [...given, provider] };
+}
+
+/** The arguments as transforms and the state have them: kinds by the names of their CRDs, and nothing of how the cluster is reached. */
+function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
+  const hidden: readonly (keyof PlatformComponentArgs)[] = [
+    'kubeconfig',
+    'context',
+    'crdProvider',
+    'namespaceProvider',
+  ];
+  const shown = Object.entries(args).filter(([key]) => !(hidden as readonly string[]).includes(key));
+  const operators = args.operators.map(({ kinds, ...rest }) => ({
+    ...rest,
+    kinds: kinds.map(({ crdName }) => crdName),
+  }));
+  return { ...Object.fromEntries(shown), operators };
+}
+
+const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
+  'kubeconfig',
+  'context',
+  'clusterIdentifier',
+  'crdProvider',
+  'namespaceProvider',
+  'keepNamespace',
+  'protect',
+  'timeoutSeconds',
+];
+
+function platformOf(name: string, args: PlatformComponentArgs): Platform {
+  const own = Object.entries(args).filter(([key]) => !(notOfPlatform as readonly string[]).includes(key));
+  const { namespace, guardedNamespaces, operators } = args;
+  const platform = new Platform(new App(), name, {
+    ...(Object.fromEntries(own) as Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'>),
+    ...(namespace === undefined ? {} : { namespace: outputs.text(namespace, { id: `${name}#namespace` }) }),
+    ...(guardedNamespaces === undefined
+      ? {}
+      : { guardedNamespaces: guardedNamespaces.map((entry, i) => guarded(entry, `${name}#guardedNamespaces[${i}]`)) }),
+    operators: operators.map(({ replicas, ...operator }) => ({
+      ...operator,
+      ...(typeof replicas === 'number' ? { replicas } : {}),
+      image: outputs.text(operator.image, { id: `${name}#${operator.name}/image` }),
+    })),
+  });
+  for (const { name: operator, replicas } of operators) {
+    if (replicas === undefined || typeof replicas === 'number') continue;
+    const checked = pulumi.output(replicas).apply((value) => replicasOf(name, operator, value));
+    const token = outputs.number(checked, { id: `${name}#${operator}/replicas` });
+    const deployment = objectsBelow(platform.node.findChild('operators')).find(
+      ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
+    );
+    if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
+    // The construct itself takes no stand-in: it checks the number.
+    deployment.addJsonPatch(JsonPatch.replace('/spec/replicas', token));
+  }
+  return platform;
+}
+
+function guarded(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
+  if (typeof entry === 'string' || pulumi.Output.isInstance(entry) || 'then' in entry)
+    return outputs.text(entry, { id });
+  return { ...entry, name: outputs.text(entry.name, { id }) };
+}
+
+/** The check of a plain number, for one that is known later. */
+function replicasOf(platform: string, operator: string, value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
+  const message = `${value} must be an integer from 0 to 10`;
+  throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
+}
+
+/** @throws TypeError when it is said of a namespace that the platform does not create */
+function namespaceStays(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
+  if (createNamespace === false && keepNamespace !== undefined) {
+    throw new TypeError(
+      `PlatformComponent ${name}: keepNamespace says what becomes of a namespace that the platform creates; leave it out with createNamespace: false`,
+    );
+  }
+  return keepNamespace ?? true;
+}
+
+interface Settings {
+  readonly keepsNamespace: boolean;
+  readonly protect: boolean | undefined;
+  readonly timeoutSeconds: number | undefined;
+}
+
+function setOptions(platform: Platform, providers: PlatformProviders, settings: Settings): void {
+  const { keepsNamespace, protect, timeoutSeconds } = settings;
+  const { retained } = providers;
+  for (const crd of platform.customResourceDefinitions) {
+    keep(crd, retained);
+    resourceOptions(crd, {
+      await: { waitFor: 'condition=Established', timeoutSeconds: ESTABLISHED_SECONDS },
+      ...(protect === undefined ? {} : { protect }),
+    });
+  }
+  const guardrails = platform.node.tryFindChild('guardrails');
+  for (const object of objectsBelow(platform)) {
+    if (object.kind === 'Namespace') {
+      const isGuarded = guardrails !== undefined && object.node.scopes.includes(guardrails);
+      keep(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
+    } else if (object.kind !== 'CustomResourceDefinition') {
+      // In another namespace the operators have another Lease: two of them would work at once. And a run that was interrupted after it had
+      // created new objects could not be taken back, since Pulumi deletes the old ones last.
+      resourceOptions(object, { deleteBeforeReplace: true });
+    }
+    // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
+    if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });
+    if (object.kind === 'Deployment' && timeoutSeconds !== undefined) {
+      resourceOptions(object, { await: { timeoutSeconds } });
+    }
+  }
+}
+
+const PROMETHEUS_OPERATOR = 'monitoring.coreos.com';
+
+/**
+ * Reads the CRDs of the Prometheus operator where the platform has objects of its kinds: Pulumi says at once which of them the cluster does not have,
+ * while it would try to create the objects for more than a minute. What the platform depends on may be what installs them: a preview does not look then.
+ */
+function requirePrometheusOperator(
+  name: string,
+  platform: Platform,
+  parent: PlatformComponent,
+  { dependsOn }: pulumi.ComponentResourceOptions,
+): void {
+  if (dependsOn !== undefined && pulumi.runtime.isDryRun()) return;
+  const known = new Map<string, KubernetesObject>();
+  for (const object of objectsBelow(platform)) {
+    if (!object.apiVersion.startsWith(`${PROMETHEUS_OPERATOR}/`)) continue;
+    const crdName = `${object.kind.toLowerCase()}s.${PROMETHEUS_OPERATOR}`;
+    const type = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+    const crd =
+      known.get(crdName) ??
+      new KubernetesObject(`${name}/needs-the-prometheus-operator/${crdName}`, type, type, {
+        ...{ parent, id: crdName },
+        ...(dependsOn === undefined ? {} : { dependsOn }),
+      });
+    known.set(crdName, crd);
+    resourceOptions(object, { dependsOn: [crd] });
+  }
+}
+
+/** Stays in the cluster when it leaves the stack, and is taken over by a later `up`. */
+function keep(object: ApiObject, provider: pulumi.ProviderResource, retainOnDelete = true): void {
+  resourceOptions(object, { provider, ...(retainOnDelete ? { retainOnDelete } : {}) });
+  // The same field manager in every run: what an earlier one applied and this one leaves out is dropped, instead of staying for ever.
+  object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
+}
+
+function objectsBelow(construct: IConstruct): readonly ApiObject[] {
+  return construct.node.findAll().filter((part): part is ApiObject => ApiObject.isApiObject(part));
+}
+
+function versionsOf(kinds: readonly AnyKind[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(
+    kinds.map(({ crdName, version, versions }) => [
+      crdName,
+      [version, ...versions.filter(({ served }) => served).map((other) => other.version)],
+    ]),
+  );
+}

@@ -1,0 +1,318 @@
+import { createHash } from 'node:crypto';
+import type * as command from '@pulumi/command';
+import * as pulumi from '@pulumi/pulumi';
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import {
+  base64,
+  commandLine,
+  leavesOf,
+  outputText,
+  parseAnswer,
+  renderSource,
+  stdinText,
+  type LeafSource,
+  type LoginOptions,
+  type Machine,
+  type NamedValue,
+  type OutputRef,
+  type StdinValue,
+  type Task,
+} from '../../provision';
+import { CHANGE, TURN, isStepOf } from '../../provision/rke2-k3s/change-token';
+import { removalStdin, removalsTogether, type PlannedTask } from './plan';
+
+/** How the tasks are carried out. */
+export interface CommandsOptions {
+  /** Name of the cluster's component: resource names begin with it. */
+  readonly name: string;
+  readonly parent: pulumi.Resource;
+  /** The value of a secret. */
+  readonly secret: (ref: ObjectKeyRef) => pulumi.Input<string>;
+  readonly passphrase?: pulumi.Input<string>;
+  readonly dialAttempts: number;
+  /** The machine that a task is there for, if it is one. */
+  readonly serves: (task: Task) => string | undefined;
+  /** Whether what a task did may not be taken away. */
+  readonly isProtected: (task: Task) => boolean;
+  /** Whether a task is for a machine that is gone for ever, so that there is nothing to bring about. */
+  readonly isPointless: (task: Task) => boolean;
+  /** Whether a task would run on a machine that is gone for ever, so that it cannot even take something away. */
+  readonly isOutOfReach: (task: Task) => boolean;
+}
+
+/** Attempts to reach a machine that is to be cleaned up: one that answers at all answers soon. */
+const REMOVAL_DIAL_ATTEMPTS = 3;
+/** What one attempt may take, in seconds. */
+const DIAL_TIMEOUT_SECONDS = 15;
+
+/** All that a Command is made from here. */
+const INPUTS = ['addPreviousOutputInEnv', 'connection', 'create', 'logging', 'stdin', 'update'];
+
+/** What of a task a Command carries out. */
+interface Part {
+  readonly script: (task: Task) => string;
+  readonly values: (task: Task) => readonly StdinValue[];
+}
+
+const APPLY: Part = { script: ({ apply }) => apply, values: ({ stdin = [] }) => stdin };
+const REMOVE: Part = { script: ({ remove = '' }) => remove, values: removalStdin };
+
+/**
+ * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
+ * is deleted. They are two because a Command that fails is not kept in Pulumi's state: what it did until then would never be taken away.
+ */
+export class TaskCommands {
+  private readonly applied = new Map<string, pulumi.CustomResource & { readonly stdout: pulumi.Output<string> }>();
+  private readonly removals = new Map<string, pulumi.CustomResource>();
+  private readonly planned: ReadonlyMap<string, PlannedTask>;
+  private readonly together: ReadonlyMap<string, readonly Task[]>;
+
+  constructor(
+    planned: readonly PlannedTask[],
+    private readonly options: CommandsOptions,
+  ) {
+    this.planned = new Map(planned.map((each) => [each.task.id, each]));
+    this.together = removalsTogether(
+      planned.map(({ task }) => task),
+      options.serves,
+    );
+    for (const each of planned) this.register(each);
+  }
+
+  /** All of them: when they stand, the cluster does. */
+  get resources(): readonly pulumi.Resource[] {
+    return [...this.removals.values(), ...this.applied.values()];
+  }
+
+  /** An output of a task. Secret. */
+  output(ref: OutputRef): pulumi.Output<string> {
+    return this.found(ref).apply((text) => {
+      if (text !== undefined) return text;
+      throw new Error(`${this.options.name}: ${ref.task} succeeded without giving its "${ref.name}"`);
+    });
+  }
+
+  /** An output of a task, if it gave one. Secret either way. */
+  private found({ task, name }: OutputRef): pulumi.Output<string | undefined> {
+    const source = this.applied.get(task);
+    if (source === undefined)
+      throw new TypeError(`${task} was not carried out, so its output "${name}" is not to be had`);
+    return pulumi.secret(source.stdout.apply((stdout) => outputText(parseAnswer(stdout), name)));
+  }
+
+  private register(planned: PlannedTask): void {
+    const { task } = planned;
+    const { isPointless, isOutOfReach } = this.options;
+    const needs = [...new Set(task.after.flatMap((id) => this.standingFor(id)))];
+    for (const each of [task, ...(this.together.get(task.id) ?? [])]) this.registerRemoval(each, needs);
+    const own = [task, ...(this.together.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
+    const pointless = isPointless(task) || isOutOfReach(task);
+    // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
+    if (pointless && !this.isNeeded(task)) return;
+    const line = this.line(planned, task.id, APPLY);
+    this.applied.set(
+      task.id,
+      this.command(planned, task.id, { create: line, update: line }, APPLY, {
+        dependsOn: [...own, ...needs],
+        ...(pointless ? { ignoreChanges: [...INPUTS] } : {}),
+      }),
+    );
+  }
+
+  /** Whether the outputs of a task are read by one that is carried out, or by the component itself. */
+  private isNeeded({ id, outputs = [] }: Task): boolean {
+    const readers = [...this.planned.values()].filter(({ task: { stdin } }) =>
+      leavesIn(stdin).some((leaf) => 'output' in leaf && leaf.output.task === id),
+    );
+    const isDone = ({ task }: PlannedTask) => !this.options.isPointless(task) && !this.options.isOutOfReach(task);
+    return outputs.length > 0 && (readers.length === 0 || readers.some(isDone));
+  }
+
+  /** Once, whether with an earlier task of its machine or with its own. */
+  private registerRemoval(task: Task, needs: readonly pulumi.Resource[]): void {
+    const planned = this.planned.get(task.id);
+    if (task.remove === undefined || planned === undefined || this.removals.has(task.id)) return;
+    const { isOutOfReach, isProtected } = this.options;
+    const label = `${task.id}/removal`;
+    const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, label, REMOVE) };
+    const before = task.after.flatMap((id) => this.removals.get(id) ?? []);
+    const dependsOn = [...new Set([...needs, ...before])];
+    const options = { protect: isProtected(task), dependsOn };
+    this.removals.set(task.id, this.command(planned, label, inputs, REMOVE, options));
+  }
+
+  /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
+  private standingFor(id: string): pulumi.Resource[] {
+    const own = this.applied.get(id) ?? this.removals.get(id);
+    if (own !== undefined) return [own];
+    return (this.planned.get(id)?.task.after ?? []).flatMap((before) => this.standingFor(before));
+  }
+
+  private line({ actual }: PlannedTask, label: string, { script }: Part): pulumi.Output<string> {
+    return pulumi.output(actual).apply((task) => launcher(`${this.options.name}/${label}`, script(task)));
+  }
+
+  private command(
+    planned: PlannedTask,
+    label: string,
+    lines: Pick<command.local.CommandArgs, 'create' | 'delete' | 'update'>,
+    part: Part,
+    opts: pulumi.CustomResourceOptions,
+  ) {
+    const { name, parent } = this.options;
+    const { machine, timeoutSeconds } = planned.task;
+    const limit = `${timeoutSeconds}s`;
+    const common = { ...lines, stdin: this.stdin(planned, part), addPreviousOutputInEnv: false };
+    const options: pulumi.CustomResourceOptions = {
+      parent,
+      additionalSecretOutputs: ['stdin', 'stdout', 'stderr'],
+      customTimeouts: { create: limit, update: limit, delete: limit },
+      ...opts,
+    };
+    const { local, remote } = commandPackage();
+    if (machine === undefined) {
+      return new local.Command(`${name}/${label}`, { ...common, logging: 'none' }, options);
+    }
+    const connection = this.connection(planned, lines.delete === undefined);
+    return new remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
+  }
+
+  private stdin({ task, actual }: PlannedTask, { script, values }: Part): pulumi.Output<string> {
+    const steps = this.stepsAfter(task);
+    const secrets = steps.flatMap((step) => leavesIn(step.task.stdin).filter((leaf) => 'secret' in leaf));
+    const leaves = [...leavesIn(values(task)), ...secrets];
+    const inputs = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
+    const next = pulumi.all(steps.map((step) => pulumi.output(step.actual)));
+    const text = pulumi.all([pulumi.output(actual), pulumi.all(inputs), next]).apply(([known, found, knownSteps]) => {
+      const lookup = (leaf: LeafSource): string => {
+        const value = found[keyOf(leaf)];
+        if (value === undefined) throw new TypeError(`${task.id} reads ${keyOf(leaf)}, which was not looked up`);
+        return value;
+      };
+      const change = () => digest([knownSteps.map(({ apply }) => apply), secrets.map(lookup)]);
+      const stdin = values(known).map(({ name, from }) => {
+        return { name, value: name === CHANGE ? change() : renderSource(from, lookup) };
+      });
+      const { user = 'root', asUser = false } = known.machine ?? {};
+      return launcherStdin(script(known), { user, asUser }, stdin);
+    });
+    return pulumi.secret(text);
+  }
+
+  /**
+   * The steps that a task gives their turn. Pulumi keeps what a Command that failed was before, so what it reads counts as a change here besides
+   * its script: a secret that is taken back changes nothing else.
+   */
+  private stepsAfter({ id, outputs = [] }: Task): readonly PlannedTask[] {
+    if (!outputs.includes(TURN)) return [];
+    return [...this.planned.values()].filter(({ task }) => isStepOf(task, id));
+  }
+
+  private valueOf(leaf: LeafSource): pulumi.Input<string> {
+    if ('secret' in leaf) return this.options.secret(leaf.secret);
+    // A script says itself what it cannot do without; of a run of RKE that failed there is no kubeconfig.
+    if ('output' in leaf) return this.found(leaf.output).apply((text) => text ?? '');
+    throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
+  }
+
+  private connection({ actual }: PlannedTask, applies: boolean) {
+    const dialErrorLimit = applies ? this.options.dialAttempts : REMOVAL_DIAL_ATTEMPTS;
+    const common = { dialErrorLimit, perDialTimeout: DIAL_TIMEOUT_SECONDS };
+    const { passphrase } = this.options;
+    const key = pulumi.output(actual).apply(({ machine }) => this.keyOf(machine));
+    const jump = pulumi.output(actual).apply(({ machine }) => this.keyOf(machine?.bastion));
+    return pulumi
+      .all([pulumi.output(actual), key, jump, passphrase])
+      .apply(([{ machine }, privateKey, jumpKey, phrase]) => {
+        if (machine === undefined) throw new TypeError('a task moved off its machine once all addresses were known');
+        const { bastion } = machine;
+        const unlock = (given: ObjectKeyRef | undefined) =>
+          phrase === undefined || given === undefined || JSON.stringify(given) !== JSON.stringify(machine.sshKey)
+            ? {}
+            : { privateKeyPassword: phrase };
+        const own = { ...endpoint(machine), ...common, privateKey, ...unlock(machine.sshKey) };
+        if (bastion === undefined) return own;
+        return { ...own, proxy: { ...endpoint(bastion), ...common, privateKey: jumpKey, ...unlock(bastion.sshKey) } };
+      });
+  }
+
+  private keyOf(machine: Omit<Machine, 'bastion'> | undefined): pulumi.Input<string | undefined> {
+    return machine?.sshKey === undefined ? undefined : pulumi.secret(this.options.secret(machine.sshKey));
+  }
+}
+
+function endpoint({ address, port = 22, user = 'root', hostKey }: Omit<Machine, 'bastion'>) {
+  return { host: address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
+}
+
+const leavesIn = (values: readonly StdinValue[] = []): readonly LeafSource[] =>
+  values.flatMap(({ from }) => leavesOf(from));
+
+/** In place of secrets, for a script that needs to know no more than whether they are others. */
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** What tells values apart while they are looked up. */
+function keyOf(leaf: LeafSource): string {
+  if ('secret' in leaf) return `secret ${leaf.secret.namespace ?? ''}/${leaf.secret.name} ${leaf.secret.key}`;
+  if ('output' in leaf) return `output ${leaf.output.task} ${leaf.output.name}`;
+  return `file ${leaf.file}`;
+}
+
+/**
+ * How a task's script gets to a machine through a Command. When a Command fails, its provider puts the whole command line, all of stdout and all
+ * of stderr into the error, in plain text. So the command line is short and the same for every task: it reads the script from the first line
+ * of its stdin. And the script's stdout, which may hold outputs that are secret, is let through only when all went well; else the answer's
+ * message alone goes to stderr.
+ */
+
+/** What the error of a failed Command and the machine's process list show: the task's name and 12 digits of what its script is. */
+export function launcher(label: string, script: string): string {
+  const digest = createHash('sha256').update(script).digest('hex').slice(0, 12);
+  // Quotes, and what a login shell might read otherwise, never get into the line.
+  const name = label.replace(/[^A-Za-z0-9_.:/-]/g, '_');
+  return `sh -c 'IFS= read -r script; eval "$(printf %s "$script" | base64 -d)"' ${name}@${digest}`;
+}
+
+/** Picks the member `message` out of an answer: neither a quote nor a backslash, or a backslash with what it escapes, up to the end quote. */
+const MESSAGE = String.raw`sed -n -E 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p'`;
+
+/** Undoes JSON's escapes as far as `printf %b` does not. */
+const UNQUOTED = String.raw`sed 's/\\"/"/g'`;
+
+/** Runs a command line, and shows of its stdout either all or, when it failed, the answer's message. */
+function guarded(line: string): string {
+  return [
+    `answer=$(${line})`,
+    'code=$?',
+    `if [ "$code" -eq 0 ]; then printf '%s\\n' "$answer"; exit 0; fi`,
+    `message=$(printf '%s\\n' "$answer" | tail -n 1 | ${MESSAGE} | ${UNQUOTED})`,
+    `printf '%b\\n' "\${message:-the script ended with $code and gave no answer}" >&2`,
+    'exit "$code"',
+  ].join('\n');
+}
+
+/** What goes to the launcher's stdin: the script, then the values that it reads. */
+export function launcherStdin(script: string, login: LoginOptions, values: readonly NamedValue[]): string {
+  return `${base64(guarded(commandLine(script, login)))}\n${stdinText(values)}`;
+}
+
+const NAME = '@pulumi/command';
+
+/**
+ * The package that the steps on machines are resources of. It is loaded with the first cluster, since programs without one need not have it.
+ *
+ * @throws pulumi.RunError, which Pulumi shows without a stack trace, where it is not installed
+ */
+export function commandPackage(): typeof command {
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports -- an import would load it for everybody
+    return require('@pulumi/command') as typeof command;
+  } catch (error) {
+    const { code, message = '' } = error as { readonly code?: unknown; readonly message?: string };
+    if (code !== 'MODULE_NOT_FOUND' || !message.startsWith(`Cannot find module '${NAME}'`)) throw error;
+    throw new pulumi.RunError(
+      `a RemoteCluster needs the package ${NAME}, which is not installed: its steps on machines are resources of that package. ` +
+        `Run: npm install ${NAME}`,
+    );
+  }
+}

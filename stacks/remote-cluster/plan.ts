@@ -1,0 +1,273 @@
+import * as pulumi from '@pulumi/pulumi';
+import type { Problem } from '../../constructs';
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import {
+  clusterTasks,
+  kubeconfigOf,
+  leavesOf,
+  type ClusterInput,
+  type OutputRef,
+  type PlanOptions,
+  type Source,
+  type StdinValue,
+  type Task,
+} from '../../provision';
+import { TURN } from '../../provision/rke2-k3s/change-token';
+import { propertyPath } from '../bridge/manifest';
+import {
+  SSH_KEY,
+  checkedInput,
+  described,
+  hasOutputs,
+  invalid,
+  labelOf,
+  replaceOutputs,
+  type Description,
+  type RemoteClusterArgs,
+} from './args';
+
+/** A task, and what it will be once every Output is known. */
+export interface PlannedTask {
+  /** With stand-ins where Outputs were given. Says which tasks there are, and in which order. */
+  readonly task: Task;
+  /** The same task, as it is carried out. */
+  readonly actual: pulumi.Input<Task>;
+}
+
+/** What can be planned now, or why nothing can. */
+type Planned = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
+
+/** The tasks, with stand-ins where Outputs were given. */
+export interface Outline {
+  readonly tasks: readonly Task[];
+  readonly kubeconfig: OutputRef;
+  readonly labels: Labels;
+}
+
+/** Two sets of stand-ins, of which no two are the same. */
+type StandIns = 'stand-in' | 'other';
+
+/** Plans with what is known: which tasks there are, and in which order. */
+export function outlined(name: string, args: RemoteClusterArgs, standIns: StandIns = 'stand-in'): Planned {
+  const description = replaceOutputs(described(args), '', (path) => standIn(path, args, standIns));
+  const checked = checkedInput(name, args, description as Description);
+  if ('problems' in checked) return checked;
+  const { input } = checked;
+  const labels = labelsOf(args, input);
+  const tasks = clusterTasks(input, planOptions(args)).map((task) => withLabels(task, labels));
+  // No machine's label stands in its id: it is the same in every plan of the cluster.
+  const kubeconfig = kubeconfigOf(input, planOptions(args));
+  return { outline: { tasks, kubeconfig, labels } };
+}
+
+/**
+ * Completes an outline. Where an Output was given, the plan is made once more inside an Output: that tells what each task does, while the outline
+ * told a preview which there are.
+ */
+export function completed(name: string, args: RemoteClusterArgs, { tasks }: Outline): readonly PlannedTask[] {
+  const description = described(args);
+  if (!hasOutputs(description)) return tasks.map((task) => ({ task, actual: task }));
+  const actual = actualTasks(name, args, description);
+  // A preview shows a task in which no Output has a part as it is, though others cannot be known yet.
+  const free = pulumi.runtime.isDryRun() ? withoutOutputs(name, args, tasks) : new Set<Task>();
+  return tasks.map((task) => ({ task, actual: free.has(task) ? task : carriedOut(task, actual) }));
+}
+
+/**
+ * The tasks in which no Output has a part: those that are the same whatever stands in for them. To look for the stand-ins would not do: of some
+ * a task has no more than a hash.
+ */
+function withoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly Task[]): ReadonlySet<Task> {
+  const planned = outlined(name, args, 'other');
+  if ('problems' in planned) throw invalid(name, planned.problems);
+  const others = new Map(planned.outline.tasks.map((task) => [task.id, JSON.stringify(task)]));
+  return new Set(tasks.filter((task) => others.get(task.id) === JSON.stringify(task)));
+}
+
+/** Pulumi keeps nothing of a Command that failed, and gives a program nothing of what one said in an earlier run. */
+const planOptions = (args: RemoteClusterArgs): PlanOptions => ({
+  rke: { keepFailedRuns: true, unknownHosts: args.hostKeyChecking === 'skip-insecure' ? 'accept' : 'refuse' },
+  server: { isProtected: ({ address }, i) => isProtected(args, [address, args.nodes[i]?.name]) },
+});
+
+/** Whether a machine, by its address and its name, may not leave. */
+function isProtected(
+  { protect = true, removable = [], lost = [] }: RemoteClusterArgs,
+  names: readonly unknown[],
+): boolean {
+  return protect && ![...removable, ...lost].some((machine) => names.includes(machine));
+}
+
+function labelsOf(args: RemoteClusterArgs, input: ClusterInput): Labels {
+  return new Map(input.nodes.map(({ address }, i) => [address, (args.nodes[i] && labelOf(args.nodes[i])) ?? address]));
+}
+
+function actualTasks(name: string, args: RemoteClusterArgs, description: Description) {
+  return pulumi.output(description).apply((known): readonly Task[] => {
+    const checked = checkedInput(name, args, known);
+    if ('problems' in checked) throw invalid(name, checked.problems);
+    const labels = labelsOf(args, checked.input);
+    return clusterTasks(checked.input, planOptions(args)).map((task) => withLabels(task, labels));
+  });
+}
+
+function carriedOut(task: Task, actual: pulumi.Output<readonly Task[]>): pulumi.Output<Task> {
+  return actual.apply((tasks) => {
+    const found = tasks.find(({ id }) => id === task.id);
+    if (found === undefined) throw new TypeError(`the plan lost its task ${task.id} once all addresses were known`);
+    return found;
+  });
+}
+
+/** A value of the right form that nobody has. Sources: RFC 2606 for names, RFC 5737 for addresses. */
+function standIn(path: string, { nodes }: RemoteClusterArgs, standIns: StandIns): string {
+  const isOther = standIns === 'other';
+  const index = Number(/\d+/.exec(path)?.[0] ?? 0);
+  const label = (nodes[index] && labelOf(nodes[index])) ?? `node-${index}`;
+  const field = path.slice(path.lastIndexOf('.') + 1);
+  if (field === 'hostKey') return `ssh-ed25519 ${(isOther ? 'B' : 'A').repeat(67 - String(index).length)}${index}`;
+  if (field === 'internalAddress') return `${isOther ? '198.51.100' : '192.0.2'}.${index + 1}`;
+  const owner = path.startsWith('nodes') ? label.replace(/[^a-z0-9-]/g, '-') : `option-${index}`;
+  return `${owner}.${path.includes('bastion') ? 'bastion' : 'address'}.${standIns}.invalid`;
+}
+
+/** Values that tasks read, or machines are reached with, and nobody gave. */
+export function lookupProblems(
+  { tasks, labels }: Outline,
+  isGiven: (ref: ObjectKeyRef) => boolean,
+): readonly Problem[] {
+  const problems = tasks.flatMap((task) => [
+    ...keysOf(task, labels).map(([ref, machine]) => ({
+      ref,
+      message: `is missing, and ${machine} is reached with it`,
+    })),
+    ...secretsOf(task).map((ref) => ({ ref, message: 'is missing, and the options refer to it' })),
+  ]);
+  const missing = problems
+    .filter(({ ref }) => !isGiven(ref))
+    .map(({ ref, message }): Problem => ({ path: argumentOf(ref), message }));
+  // Of the machines that a key is for, the first is told of.
+  return missing.filter(({ path }, i) => missing.findIndex((other) => other.path === path) === i);
+}
+
+function secretsOf({ id, stdin = [] }: Task): readonly ObjectKeyRef[] {
+  return stdin
+    .flatMap(({ from }) => leavesOf(from))
+    .flatMap((leaf) => {
+      if ('file' in leaf) throw new TypeError(`${id} asks for the file ${leaf.file}, which no component has`);
+      return 'secret' in leaf ? [leaf.secret] : [];
+    });
+}
+
+/** The keys that SSH needs for a task, each with the machine that it opens. */
+function keysOf({ machine }: Task, labels: Labels): readonly (readonly [ObjectKeyRef, string])[] {
+  if (machine === undefined) return [];
+  const label = labels.get(machine.address) ?? machine.address;
+  const { sshKey, bastion } = machine;
+  return [
+    ...(sshKey === undefined ? [] : [[sshKey, label] as const]),
+    ...(bastion?.sshKey === undefined ? [] : [[bastion.sshKey, `the bastion of ${label}`] as const]),
+  ];
+}
+
+/** The argument that a value is looked up in. */
+function argumentOf(ref: ObjectKeyRef): string {
+  const { namespace = '', name, key } = ref;
+  if (namespace === SSH_KEY.namespace && name === SSH_KEY.name) return 'sshKey';
+  return `secrets${propertyPath([`${namespace}/${name}`, key])}`;
+}
+
+/** What each machine's resources are named by, by the machine's address. */
+type Labels = ReadonlyMap<string, string>;
+
+/** A task's id with the machine's label in place of its address: `10.0.0.1/server` or `first/server`. */
+function labelled(id: string, labels: Labels): string {
+  const end = id.lastIndexOf('/');
+  const label = end < 0 ? undefined : labels.get(id.slice(0, end));
+  return label === undefined ? id : `${label}${id.slice(end)}`;
+}
+
+/** The label of the machine that a task serves, be it the one that it runs on or not. Undefined for what serves all. */
+export function servedLabel(task: Task, labels: Labels): string | undefined {
+  const end = task.id.lastIndexOf('/');
+  const label = end < 0 ? undefined : task.id.slice(0, end);
+  return [...labels.values()].find((known) => known === label);
+}
+
+/** A task whose id and references bear labels. With it, tasks that were planned with and without knowing an address are the same. */
+function withLabels(task: Task, labels: Labels): Task {
+  return {
+    ...task,
+    id: labelled(task.id, labels),
+    after: task.after.map((id) => labelled(id, labels)),
+    ...(task.stdin === undefined
+      ? {}
+      : { stdin: task.stdin.map((value) => ({ ...value, from: sourceWithLabels(value.from, labels) })) }),
+  };
+}
+
+function sourceWithLabels(source: Source, labels: Labels): Source {
+  if ('output' in source) return { output: { ...source.output, task: labelled(source.output.task, labels) } };
+  if (!('template' in source)) return source;
+  return {
+    template: source.template.map((part) => (typeof part === 'string' ? part : sourceWithLabels(part, labels))),
+  };
+}
+
+/** What a removal reads. Nothing of what is taken away depends on how often it was changed before. */
+export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): readonly StdinValue[] {
+  return removeReadsStdin ? stdin.filter(({ name }) => name !== TURN) : [];
+}
+
+/**
+ * Which removals must be registered together: by the task before which that happens, the later tasks of the same machine, in the order of the plan.
+ *
+ * What a later task takes away, an earlier one of the same machine may have begun: a server that was installed and never got ready has joined
+ * etcd all the same, and must leave it before it is uninstalled. So all that can be taken off a machine is registered before anything is done
+ * to it, as far as the plan's order allows: not if it needs what other machines only do afterwards.
+ *
+ * @param serves - the machine that a task is there for, if it is one
+ */
+export function removalsTogether(
+  tasks: readonly Task[],
+  serves: (task: Task) => string | undefined,
+): ReadonlyMap<string, readonly Task[]> {
+  const before = ancestors(tasks);
+  const together = new Map<string, Task[]>();
+  const firsts = new Map<string, Task>();
+  for (const task of tasks) {
+    const machine = serves(task);
+    if (task.remove === undefined || machine === undefined) continue;
+    const first = firsts.get(machine);
+    if (first === undefined) firsts.set(machine, task);
+    else if (needsOnly(task, first)) together.set(first.id, [...(together.get(first.id) ?? []), task]);
+  }
+  return together;
+
+  /** Whether what a task needs, beyond what its machine's first needs too, is the business of that machine alone. */
+  function needsOnly(task: Task, first: Task): boolean {
+    const known = before.get(first.id) ?? new Set();
+    const byId = new Map(tasks.map((each) => [each.id, each]));
+    const own = [...(before.get(task.id) ?? [])].filter((id) => !known.has(id));
+    const reads = removalStdin(task).flatMap(({ from }) => tasksRead(from));
+    return (
+      own.every((id) => serves(byId.get(id) ?? task) === serves(task)) &&
+      reads.every((id) => known.has(id) && id !== task.id)
+    );
+  }
+}
+
+/** All tasks that stand before each, directly or not. */
+function ancestors(tasks: readonly Task[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { id, after } of tasks) {
+    found.set(id, new Set(after.flatMap((needed) => [needed, ...(found.get(needed) ?? [])])));
+  }
+  return found;
+}
+
+function tasksRead(source: Source): readonly string[] {
+  if ('output' in source) return [source.output.task];
+  if (!('template' in source)) return [];
+  return source.template.flatMap((part) => (typeof part === 'string' ? [] : tasksRead(part)));
+}

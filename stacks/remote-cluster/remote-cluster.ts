@@ -1,0 +1,160 @@
+import { Provider } from '@pulumi/kubernetes/provider';
+import * as pulumi from '@pulumi/pulumi';
+import type { ObjectKeyRef } from '../../constructs/kind/reads';
+import type { Task } from '../../provision';
+import { mutableContent } from '../bridge';
+import { SSH_KEY, bastionKey, invalid, labelOf, type RemoteClusterArgs } from './args';
+import { TaskCommands, commandPackage } from './commands';
+import { completed, lookupProblems, outlined, servedLabel, type Outline } from './plan';
+import { argumentProblems, unpinned } from './validate';
+
+/** A machine of a cluster, as it ended up. */
+export interface RemoteNode {
+  /** What its resources are named by. */
+  readonly name: string;
+  readonly address: string;
+  readonly roles: readonly ('controlplane' | 'etcd' | 'worker')[];
+}
+
+/**
+ * A Kubernetes cluster on machines that are reached over SSH: RKE, RKE2 or K3s.
+ *
+ * Guarantees:
+ * - Everything that can be wrong with the arguments is said at once, before anything is registered. What only the machines can tell is checked
+ *   on them, before anything is changed.
+ * - Each step is a resource of its own, named by the machine and what it does there. Another machine, or one less, changes no other
+ *   machine's resources but for what they must know of it.
+ * - Secrets reach machines over stdin only, and stand in the state as secrets only. No command line, environment or log holds one.
+ * - A run that was interrupted or failed is taken up by the next `pulumi up`, and what it did can be destroyed: see {@link TaskCommands}.
+ *
+ * Assumptions: the machines run Linux with `sh`, `base64`, `sed` and `tail`; `pulumi` runs where SSH reaches them.
+ *
+ * Caveats:
+ * - A changed SSH key runs each step again, which finds everything done. That also proves the key.
+ * - A machine is told from others by its name, else its address. Another address under the same name is taken for the same machine.
+ * - Pulumi tells a program nothing of what it applied before. So a version that skips a minor or goes back, and a change of what cannot change, are
+ *   refused by the machines themselves (RKE2 and K3s), when they are looked at and before anything is touched: not in a preview.
+ *
+ * Errors: InvalidObjectError, with all problems, from the constructor. A step that failed says what, where, why and what to do in its own error.
+ */
+export class RemoteCluster extends pulumi.ComponentResource {
+  /** The cluster's kubeconfig, for its fixed address. Secret. */
+  readonly kubeconfig: pulumi.Output<string>;
+  /** The machines. */
+  readonly nodes: pulumi.Output<readonly RemoteNode[]>;
+  /** The version that was asked for. */
+  readonly version: pulumi.Output<string>;
+
+  private readonly commands: TaskCommands;
+  private made: Provider | undefined;
+
+  constructor(
+    private readonly clusterName: string,
+    args: RemoteClusterArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    const plan = checkedOutline(clusterName, args);
+    // Before anything is registered.
+    commandPackage();
+    const { distribution, version, options } = args;
+    super('kindred:cluster:RemoteCluster', clusterName, { distribution, version, options, nodes: nodesOf(args) }, opts);
+    warnOfUnpinned(args, this);
+    this.commands = new TaskCommands(completed(clusterName, args, plan), {
+      name: clusterName,
+      parent: this,
+      secret: (ref) => known(ref, secretOf(args, ref)),
+      ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
+      dialAttempts: args.dialAttempts ?? 10,
+      ...whatGoes(args, plan),
+    });
+    this.kubeconfig = this.commands.output(plan.kubeconfig);
+    this.version = pulumi.output(args.version);
+    this.nodes = nodesOf(args);
+    this.registerOutputs({ kubeconfig: this.kubeconfig, nodes: this.nodes, version: this.version });
+  }
+
+  /**
+   * A provider for what is to be installed on the cluster. It comes after all of the cluster's steps, so that what is installed through it is
+   * taken away while the machines still work.
+   */
+  get provider(): Provider {
+    this.made ??= new Provider(
+      `${this.clusterName}/provider`,
+      {
+        kubeconfig: this.kubeconfig,
+        // Known from the start, and the same whatever the kubeconfig: else a new certificate would replace all that was installed. Pulumi
+        // compares it with nothing but what this provider had before; with the names of project and stack in it, so would
+        // `pulumi stack rename`.
+        clusterIdentifier: this.clusterName,
+        ...mutableContent,
+      },
+      { parent: this, dependsOn: [...this.commands.resources] },
+    );
+    return this.made;
+  }
+}
+
+function checkedOutline(name: string, args: RemoteClusterArgs): Outline {
+  const problems = [...argumentProblems(args)];
+  const planned = outlined(name, args);
+  if ('problems' in planned) throw invalid(name, [...problems, ...planned.problems]);
+  const { outline } = planned;
+  problems.push(...lookupProblems(outline, (ref) => secretOf(args, ref) !== undefined));
+  if (problems.length > 0) throw invalid(name, problems);
+  return outline;
+}
+
+/** The value of a secret, kept as one however it was given. */
+function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<string> | undefined {
+  const { namespace = '', name, key } = ref;
+  const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
+  const keys = args.nodes.flatMap(({ bastion }) => bastion?.sshKey ?? []);
+  const given = isRef(SSH_KEY)
+    ? args.sshKey
+    : (keys.find((sshKey) => isRef(bastionKey(args.nodes, sshKey))) ?? args.secrets?.[`${namespace}/${name}`]?.[key]);
+  return given === undefined ? undefined : pulumi.secret(given);
+}
+
+/** Nothing may take the place of a value that is missing: SSH would go on with an empty key, and with those of an agent. */
+function known<T>({ namespace = '', name, key }: ObjectKeyRef, value: T | undefined): T {
+  if (value === undefined) throw new TypeError(`${namespace}/${name} ${key} is read, and was not checked to be there`);
+  return value;
+}
+
+/** Which tasks are guarded, and which have lost their machine. */
+function whatGoes(args: RemoteClusterArgs, { labels }: Outline) {
+  const { lost = [], removable = [], protect = true } = args;
+  const isAmong = (machines: readonly string[], label: string | undefined): boolean =>
+    label !== undefined && machines.some((machine) => (labels.get(machine) ?? machine) === label);
+  const ranOn = ({ machine }: Task) => (machine === undefined ? undefined : labels.get(machine.address));
+  const serves = (task: Task) => servedLabel(task, labels);
+  return {
+    serves,
+    isProtected: (task: Task) => protect && !isAmong([...lost, ...removable], serves(task)),
+    isPointless: (task: Task) => isAmong(lost, serves(task)),
+    isOutOfReach: (task: Task) => isAmong(lost, ranOn(task)),
+  };
+}
+
+function warnOfUnpinned(args: RemoteClusterArgs, cluster: RemoteCluster): void {
+  if (args.hostKeyChecking !== 'skip-insecure') return;
+  const open = unpinned(args).map(({ machine }) => machine);
+  if (open.length === 0) return;
+  const warning =
+    `host keys are not checked for ${open.join(', ')}: whoever sits on the network in between can read every secret that goes there. ` +
+    "Give each a hostKey, and leave hostKeyChecking at 'pinned'.";
+  // What could not be logged fails the run by itself.
+  void pulumi.log.warn(warning, cluster);
+}
+
+function nodesOf({ nodes }: RemoteClusterArgs): pulumi.Output<readonly RemoteNode[]> {
+  return pulumi.all(
+    nodes.map((node) =>
+      pulumi
+        .output(node.address)
+        .apply((address) => ({ name: labelOf(node) ?? address, address, roles: [...node.roles] })),
+    ),
+  );
+}
+
+export type { BastionArgs, DistributionArgs, NodeArgs, RemoteClusterArgs } from './args';

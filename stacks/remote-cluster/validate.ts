@@ -1,0 +1,129 @@
+import type { Problem } from '../../constructs';
+import { nameProblem } from '../../constructs/kube/names';
+import { isDeferred, labelOf, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
+
+/** The fields that may be Outputs. What else must be known to plan anything: how many tasks there are, and of what kind. */
+const MAY_BE_DEFERRED = [
+  /^nodes\[\d+\]\.(address|internalAddress|hostKey)$/,
+  /^nodes\[\d+\]\.bastion\.(address|hostKey|sshKey)$/,
+  /^options\.registrationAddress$/,
+  /^options\.tlsSans\[\d+\]$/,
+];
+
+/** What is wrong with the arguments themselves; what the schema and the plans say comes on top. */
+export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
+  return [
+    ...deferredProblems(args),
+    ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinned(args).map(pinProblem)),
+    ...ownProblems(args),
+  ];
+}
+
+/** The arguments that only the component knows: a Cluster has no such fields. */
+export type OwnArgs = Pick<
+  RemoteClusterArgs,
+  'dialAttempts' | 'distribution' | 'lost' | 'nodes' | 'removable' | 'sshKeyPassphrase'
+>;
+
+/** What is wrong with the arguments that no schema of a Cluster sees. */
+export function ownProblems(args: OwnArgs): readonly Problem[] {
+  return [
+    ...labelProblems(args.nodes),
+    ...addressedProblems(args, 'removable'),
+    ...addressedProblems(args, 'lost'),
+    ...keyProblems(args),
+  ];
+}
+
+function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Problem[] {
+  const paths: string[] = [];
+  replaceOutputs({ nodes, options }, '', (path) => paths.push(path));
+  return paths
+    .filter((path) => !MAY_BE_DEFERRED.some((allowed) => allowed.test(path)))
+    .map((path) => ({ path, message: 'cannot be an Output: which tasks there are depends on it; give a plain value' }));
+}
+
+function labelProblems(nodes: readonly NodeArgs[]): readonly Problem[] {
+  return nodes.flatMap((node, i): Problem[] => {
+    const { name, address } = node;
+    const path = `nodes[${i}].name`;
+    if (name === undefined && isDeferred(address)) {
+      return [{ path, message: 'is required, because the address is an Output: the resources are named by it' }];
+    }
+    const problem = name === undefined ? undefined : nameProblem(name, { format: 'dns-label' });
+    if (problem !== undefined) return [{ path, message: problem }];
+    return ambiguity(nodes, node, i).map((message) => ({ path, message }));
+  });
+}
+
+/** What a machine is named by must mean no other, neither in Pulumi's state nor where machines are given by name or address. */
+function ambiguity(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: number): readonly string[] {
+  const find = (means: (other: NodeArgs, j: number) => boolean): number =>
+    nodes.findIndex((other, j) => j !== i && means(other, j));
+  if (name === undefined) {
+    // Two without a name that have one address are for the schema to see.
+    const named = find((other, j) => j < i && other.name === address);
+    return named < 0
+      ? []
+      : [`"${nodes[named]?.name ?? ''}", the address, is also the name of nodes[${named}]; each node needs its own`];
+  }
+  const same = find((other, j) => j < i && labelOf(other) === name);
+  if (same >= 0) return [`"${name}" is also that of nodes[${same}]; each node needs its own`];
+  const addressed = find((other) => other.name !== undefined && other.address === name);
+  return addressed < 0
+    ? []
+    : [`"${name}" is also the address of nodes[${addressed}]; each node needs a name of its own`];
+}
+
+/** A machine without a host key. */
+export interface Unpinned {
+  readonly path: string;
+  /** What people know it by. */
+  readonly machine: string;
+  readonly port: number;
+}
+
+/** The machines, bastions too, that could be anybody's. */
+export function unpinned({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly Unpinned[] {
+  return nodes.flatMap((node, i) => {
+    const { hostKey, bastion, port = 22 } = node;
+    const machine = labelOf(node) ?? `nodes[${i}]`;
+    const own = hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, machine, port }] : [];
+    if (bastion === undefined || bastion.hostKey !== undefined) return own;
+    const address = typeof bastion.address === 'string' ? bastion.address : `the bastion of ${machine}`;
+    return [...own, { path: `nodes[${i}].bastion.hostKey`, machine: address, port: bastion.port ?? 22 }];
+  });
+}
+
+const pinProblem = ({ path, machine, port }: Unpinned): Problem => ({
+  path,
+  message:
+    `${machine} must prove that it is itself: give the key that "ssh-keyscan -t ed25519 -p ${port} ${machine}" prints behind the host, after ` +
+    "comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine, or set hostKeyChecking: 'skip-insecure'",
+});
+
+function addressedProblems(args: OwnArgs, field: 'lost' | 'removable'): readonly Problem[] {
+  const known = new Set(args.nodes.flatMap((node) => [labelOf(node), node.address]));
+  return (args[field] ?? []).flatMap((machine, i) =>
+    known.has(machine)
+      ? []
+      : [
+          {
+            path: `${field}[${i}]`,
+            message: `"${machine}" is none of the nodes; take it out of here once it is out of nodes`,
+          },
+        ],
+  );
+}
+
+function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: OwnArgs): readonly Problem[] {
+  const problems: Problem[] = [];
+  if (distribution === 'rke' && sshKeyPassphrase !== undefined) {
+    const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';
+    problems.push({ path: 'sshKeyPassphrase', message });
+  }
+  if (!Number.isInteger(dialAttempts) || dialAttempts < 1) {
+    problems.push({ path: 'dialAttempts', message: `${dialAttempts} must be an integer of at least 1` });
+  }
+  return problems;
+}

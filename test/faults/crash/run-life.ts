@@ -1,0 +1,248 @@
+import { childTypes } from '../../../constructs/kind/kind';
+import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
+import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
+import { OperatorProcess, expectedChildren, expectedShared, type ExpectedChild } from '../../../testing';
+import { ready } from '../../support/assertions';
+import type { Bench } from '../../support/test-env';
+import { nowhere, pointsText, type Choice, type CrashPoint, type WriteAddress } from './crash-point';
+import { CrashingOperator } from './crashing-operator';
+import type { Life, Scene, Stage } from './lives';
+
+/** What came of a life. */
+export interface LifeStory {
+  /** How things stood after each stage. */
+  readonly snapshots: ReadonlyMap<string, Snapshot>;
+  /** What the server accepted of the operators. */
+  readonly writes: readonly WriteAddress[];
+  readonly crashes: readonly CrashPoint[];
+}
+
+/** A life did not come to its end. */
+export class LifeCutShort extends Error {
+  override readonly name = 'LifeCutShort';
+}
+
+/**
+ * Lives through a life in a namespace of its own, with an operator of its own that is stopped where it was chosen.
+ *
+ * @throws LifeCutShort when a stage does not settle, or an operator logs an error, with the crashes up to then
+ */
+export async function liveThrough(bench: Bench, life: Life, choice: Choice = nowhere): Promise<LifeStory> {
+  const { kind } = life;
+  const { account, env } = bench.platform;
+  const scene: Scene = { bench, kind, namespace: await bench.namespace(`crash-${life.name.toLowerCase()}`) };
+  const subject = await CrashingOperator.start({
+    kubeconfig: await bench.plane.kubeconfigFor(account),
+    begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env }),
+    choice,
+  });
+  const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: life.name, ...crash }));
+  try {
+    const snapshots = await stages(scene, life.stages, subject);
+    await subject.expectNothingMissed();
+    if (subject.errors.length > 0) throw new Error(`the operator logged errors:\n${subject.errors.join('\n')}`);
+    return { snapshots, writes: subject.accepted, crashes: crashes() };
+  } catch (cause) {
+    throw new LifeCutShort(`a life of ${life.name}, crashed at\n${pointsText(crashes())}\n${String(cause)}`, { cause });
+  } finally {
+    await subject.end();
+  }
+}
+
+async function stages(
+  scene: Scene,
+  all: readonly Stage[],
+  subject: CrashingOperator,
+): Promise<ReadonlyMap<string, Snapshot>> {
+  const snapshots = new Map<string, Snapshot>();
+  const aliases = new Map([[scene.namespace, '<namespace>']]);
+  for (const stage of all) {
+    subject.enter(stage.name);
+    await stage.act(scene);
+    const { owners, children } = await lastState(scene, stage, subject);
+    for (const { kind, metadata } of owners) aliases.set(metadata.uid ?? '', `<UID of ${kind} ${metadata.name}>`);
+    snapshots.set(stage.name, snapshotOf(owners, children, aliases));
+  }
+  return snapshots;
+}
+
+/** How things stand at the end of a stage. After crashes in it the last operator must have found nothing to write: if need be, one more is started. */
+async function lastState(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+  const standing = await settle(scene, stage, subject);
+  if (subject.crashes.at(-1)?.write.stage !== stage.name || !subject.hasWritten) return standing;
+  const writes = subject.writes.length;
+  await subject.replace();
+  const again = await settle(scene, stage, subject);
+  expect(subject.writes.slice(writes)).toEqual([]);
+  return again;
+}
+
+/** One kind, one namespace, no Lease to wait for, and a look now and then at what the watches may have missed. */
+function argumentsFor({ bench, kind, namespace }: Scene): readonly string[] {
+  const own = ['--leader-elect', '--lease-', '--kinds', '--namespaces'];
+  const rest = bench.platform.args.filter((arg) => !own.some((name) => arg.startsWith(name)));
+  return [...rest, `--kinds=${kind.crdName}`, `--namespaces=${namespace}`, '--audit-seconds=1'];
+}
+
+/** What stands in a scene: the objects of the kind, and everything of the types that they have for children. */
+interface Standing {
+  readonly owners: readonly KubeObject[];
+  readonly children: readonly KubeObject[];
+}
+
+/** Every namespace has them. */
+const CLUSTERS_OWN = ['ConfigMap kube-root-ca.crt', 'ServiceAccount default'];
+
+/**
+ * Waits until the change of a stage is dealt with: its objects are Ready, exactly their children stand, as rendered and current, and the
+ * operator has nothing left to do; and nothing of it changes from one look to the next. The patience begins anew with every crash.
+ *
+ * @throws Error at the end of the patience, with what was still open
+ */
+async function settle(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+  for (;;) {
+    const crashes = subject.crashes.length;
+    try {
+      return await settleAtOnce(scene, stage, subject);
+    } catch (error) {
+      if (subject.crashes.length === crashes) throw error;
+    }
+  }
+}
+
+function settleAtOnce(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+  let before = '';
+  return scene.bench.eventually(`the stage ${stage.name} to settle`, async () => {
+    const operator = await subject.living();
+    const standing = await lookAround(scene);
+    expectSettled(scene, stage, standing);
+    await expectQuiet(operator);
+    const now = versionsOf(standing) + String(subject.writes.length);
+    const isStill = now === before && operator === (await subject.living());
+    before = now;
+    return isStill ? standing : undefined;
+  });
+}
+
+async function lookAround({ bench, kind, namespace }: Scene): Promise<Standing> {
+  const [owners = [], ...children] = await Promise.all(
+    [kind.type, ...childTypes(kind)].map(async (type) => {
+      const { items } = await bench.client.list(type, { namespace });
+      // In a list they do not say what they are.
+      return items.map((item) => ({ ...item, apiVersion: type.apiVersion, kind: type.kind }));
+    }),
+  );
+  return { owners, children: children.flat().filter((child) => !CLUSTERS_OWN.includes(titleOf(child))) };
+}
+
+function expectSettled({ kind }: Scene, stage: Stage, { owners, children }: Standing): void {
+  expect(owners.map(({ metadata }) => metadata.name).sort()).toEqual([...stage.objects].sort());
+  const expected = [...owners.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, owners)];
+  expect(children.map(titleOf).sort()).toEqual(expected.map(({ object }) => titleOf(object)).sort());
+  for (const each of expected) expectStanding(each, children);
+  for (const child of children) if (child.kind === owned.Deployment.kind) expectCurrent(child);
+  expect(owners.filter((owner) => !ready(owner)).map(({ status }) => status)).toEqual([]);
+}
+
+function expectStanding({ object }: ExpectedChild, children: readonly KubeObject[]): void {
+  expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
+}
+
+function expectCurrent({ metadata, spec, status = {} }: WorkloadObject): void {
+  const { observedGeneration, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const wanted = spec?.replicas;
+  expect({ observedGeneration, replicas, updatedReplicas, availableReplicas }).toEqual({
+    observedGeneration: metadata.generation,
+    replicas: wanted,
+    updatedReplicas: wanted,
+    availableReplicas: wanted,
+  });
+}
+
+async function expectQuiet(operator: OperatorProcess): Promise<void> {
+  const metrics = await operator.metrics();
+  const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
+  expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
+}
+
+function titleOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+function versionsOf({ owners, children }: Standing): string {
+  return [...owners, ...children].map(({ metadata }) => `${metadata.uid}/${metadata.resourceVersion};`).join('');
+}
+
+/** How things stand, by `Kind name`; two lives that went alike have equal ones. */
+export type Snapshot = Readonly<Record<string, unknown>>;
+
+/** Words that differ from life to life, and what is said instead: UIDs, the namespace. */
+type Aliases = ReadonlyMap<string, string>;
+
+/** Written by controllers of the cluster, at their own pace. */
+const CLUSTERS_MANAGER = 'kube-controller-manager';
+const CLUSTERS_ANNOTATIONS = ['deployment.kubernetes.io/revision'];
+/** A function of what was rendered, the namespace included; that it fits is seen where the children are. */
+const HASHES = [HASH_ANNOTATION];
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+/**
+ * Takes down how objects stand, without what differs between two lives by its nature: UIDs, versions, times, addresses that the server gave,
+ * and what controllers of the cluster write. Who owns which field stays: a crash must leave no field to nobody, or to two.
+ *
+ * @param owners - of these the status is ours, and part of it
+ */
+export function snapshotOf(owners: readonly KubeObject[], children: readonly KubeObject[], aliases: Aliases): Snapshot {
+  const objects = [...owners, ...children.map((child) => without(child, ['status']))];
+  const entries = objects.map((object) => [keyOf(object), aliased(plain(object), aliases)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function keyOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+function plain(object: KubeObject): object {
+  const { metadata, spec } = object as KubeObject & { readonly spec?: object };
+  const { annotations, managedFields = [] } = metadata as WireMeta;
+  return {
+    ...object,
+    // The addresses of a Service are the server's choice.
+    ...(spec === undefined ? {} : { spec: without(spec, ['clusterIP', 'clusterIPs']) }),
+    metadata: {
+      ...without(metadata, ['uid', 'resourceVersion', 'creationTimestamp', 'namespace', 'managedFields']),
+      annotations: annotationsOf(annotations),
+      managers: fieldsOf(managedFields),
+    },
+  };
+}
+
+type WireMeta = KubeObject['metadata'] & { readonly managedFields?: readonly ManagedFieldsEntry[] };
+
+function without<T extends object>(object: T, names: readonly string[]): T {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))) as T;
+}
+
+function annotationsOf(annotations: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const kept = Object.entries(annotations).filter(([name]) => !CLUSTERS_ANNOTATIONS.includes(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, HASHES.includes(name) ? '<hash>' : value]));
+}
+
+/** In the order of their names: the server's is that of their times. */
+function fieldsOf(entries: readonly ManagedFieldsEntry[]): Readonly<Record<string, unknown>> {
+  const ours = entries.filter(({ manager }) => manager !== CLUSTERS_MANAGER);
+  const named = ours.map(({ manager = '', operation = '', subresource = '', fieldsV1 }) => {
+    return [[manager, operation, subresource].join(' ').trimEnd(), fieldsV1] as const;
+  });
+  return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function aliased(object: object, aliases: Aliases): unknown {
+  let text = JSON.stringify(object, (_, value: unknown) => {
+    return typeof value === 'string' && TIME.test(value) ? '<time>' : value;
+  });
+  for (const [word, alias] of aliases) text = text.replaceAll(word, alias);
+  return JSON.parse(text);
+}

@@ -1,0 +1,150 @@
+import { waitFor } from '../../../testing/control-plane';
+import { passing, when, type Fault, type SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
+import { aboutWork } from '../../../testing/fault-proxy/faults';
+import type { Bench, FaultBench } from '../../support/test-env';
+import { form } from '../form';
+import { Load } from './load';
+import { endStateReached, expectCalm, expectCalmRestart, expectNothingMissed, startAuditing } from './steady-state';
+import { expectNoStorm, rssMiB, trafficOf, type Traffic, type Workload } from './traffic';
+
+/** What a fault must have hit; each by its name, given the requests that were hurt until now. */
+type Hits = Readonly<Record<string, (hurt: readonly SeenRequest[]) => boolean>>;
+
+/** A fault by its name, and what it must hit while the operator is at work: one that hits nothing tests nothing. */
+type NamedFault = readonly [what: string, fault: Fault, hits: Hits];
+
+export const writes = (hurt: readonly SeenRequest[]): boolean => hurt.some(isWrite);
+export const watches = (hurt: readonly SeenRequest[]): boolean => hurt.some(({ verb }) => verb === 'watch');
+export const gets = (hurt: readonly SeenRequest[]): boolean => hurt.some(({ verb }) => verb === 'get');
+/** Further pages of the lists that fill a cache; those of an audit come without trouble too. */
+export const pages = (hurt: readonly SeenRequest[]): boolean =>
+  hurt.some(({ verb, metadataOnly, url }) => verb === 'list' && !metadataOnly && url.searchParams.has('continue'));
+
+/** Writes, from the first to the last of which it is so long, in milliseconds: how often they are tried again shows only in time. */
+export const writesFor = (ms: number): Hits[string] => lasting(isWrite, ms);
+/** The same of watches. */
+export const watchesFor = (ms: number): Hits[string] => lasting(({ verb }) => verb === 'watch', ms);
+
+function lasting(isOne: (request: SeenRequest) => boolean, ms: number): Hits[string] {
+  return (hurt) => {
+    const hit = hurt.filter(isOne);
+    return (hit.at(-1)?.at ?? 0) - (hit[0]?.at ?? 0) >= ms;
+  };
+}
+
+function isWrite({ writes: isOne, beside }: SeenRequest): boolean {
+  return isOne && !beside;
+}
+
+/** Tests that work goes on, or is caught up with, under each of the faults, on one control plane. */
+export function testUnderFaults(bench: FaultBench, faults: readonly NamedFault[]): void {
+  beforeAll(async () => {
+    await startAuditing(bench);
+  }, 60_000);
+
+  // A test that failed may have left none.
+  beforeEach(async () => {
+    if (!bench.operator.running) await startAuditing(bench);
+  }, 60_000);
+
+  test.each(faults)('%s', async (_what, fault, hits) => {
+    await liveThrough(bench, async (work) => {
+      try {
+        await underFault(bench, when(aboutWork, fault), hits, async () => {
+          // Watches are opened anew, into the fault.
+          bench.proxy.cut();
+          await work();
+        });
+      } finally {
+        bench.heal();
+      }
+    });
+  });
+}
+
+/** Has work done under a fault, until that has hit what it is to hit. Then it ends, but nothing is cut. */
+export async function underFault(
+  { proxy }: FaultBench,
+  fault: Fault,
+  hits: Hits,
+  work: () => Promise<void>,
+): Promise<void> {
+  const began = Date.now();
+  proxy.fault = fault;
+  try {
+    await work();
+    for (const [what, isHit] of Object.entries(hits))
+      await waitFor(() => isHit(proxy.hits(began)), { describe: `the fault to hit ${what}`, timeout: 60_000 });
+  } finally {
+    proxy.fault = passing;
+  }
+}
+
+/** Has work done in the middle of some trouble; when it resolves, the trouble is over. */
+type Trouble = (work: () => Promise<void>) => Promise<void>;
+
+interface Outcome {
+  readonly traffic: Traffic;
+  readonly workload: Workload;
+}
+
+/** What an operator may grow by in one trouble, in MiB: a heap that is not collected yet is no leak; a soak tells leaks apart. */
+const GROWTH_MIB = 60;
+
+const size = form({
+  short: { steady: 1, rounds: 1, paceMs: 150 },
+  long: { steady: 4, rounds: 4, paceMs: 1_500 },
+});
+
+/**
+ * Has the operator work on a load of all six kinds while there is trouble, and expects, once that is over: the end state that the specs
+ * describe, no event missed, no storm of requests, no growth, and then no further write: not when every
+ * object is reconciled again, nor by an operator that is started anew.
+ *
+ * An operator must be at work already; another one is when it resolves, so that one trouble does not slow down the next.
+ *
+ * @returns what the operator asked from the beginning of the trouble to the end state, and for what
+ */
+export async function liveThrough(bench: FaultBench, trouble: Trouble): Promise<Outcome> {
+  return withSeed(async () => {
+    const load = new Load(bench, await bench.namespace('faults'), size);
+    await load.before();
+    await endStateReached(load);
+    const before = rssMiB(bench.operator.pid);
+    const began = Date.now();
+    await trouble(() => load.during());
+    await endStateReached(load);
+    const { workload } = load;
+    const traffic = trafficOf(bench.proxy.requests, began, Date.now());
+    expectNoStorm(traffic, workload);
+    await expectNothingMissed(bench.proxy, bench.operator);
+    await expectCalm(bench, load);
+    expect(rssMiB(bench.operator.pid) - before).toBeLessThan(GROWTH_MIB);
+    await expectCalmRestart(bench, load);
+    return { traffic, workload };
+  });
+}
+
+/** What chance depends on in this run; `KINDRED_SEED` repeats another one. */
+export const seed: string = process.env['KINDRED_SEED'] ?? String(Date.now());
+
+// At once: a test that runs out of time throws nothing that could tell it.
+process.stderr.write(
+  `KINDRED_SEED=${seed} repeats what chance does in ${expect.getState().testPath ?? 'these tests'}\n`,
+);
+
+/** Tells the seed with whatever goes wrong. */
+async function withSeed<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw new Error(`with KINDRED_SEED=${seed}: ${said}`, { cause: error });
+  }
+}
+
+/** Has the operators of a bench work without a Lease: one that is frozen then goes on when it thaws. With a Lease it ends; see `leadership/`. */
+export function alone(bench: Bench): void {
+  const args = bench.platform.args.filter((arg) => arg !== '--leader-elect' && !arg.startsWith('--lease-'));
+  bench.platform = { ...bench.platform, args };
+}

@@ -1,0 +1,147 @@
+import { childTypes, type AnyKind, type CommonStatus } from '../../constructs/kind/kind';
+import { MANAGED_BY_LABEL } from '../../constructs/kube/envelope';
+import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
+import { owned, type ResourceType } from '../../constructs/kube/resource-type';
+import { refOf, type ObjectRef } from '../../operator/client/api-client';
+import { expectedChildren, type ExpectedChild, type OperatorProcess } from '../../testing';
+import type { Bench } from './test-env';
+
+/** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */
+export async function expectChildren(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<void> {
+  const expected = expectedChildren(kind, owner);
+  await expectStanding(bench, expected);
+  expect(await ownedBy(bench, kind, owner)).toEqual(expected.map(({ object }) => nameOf(object)).sort());
+}
+
+/** Waits until the children of an object stand so. */
+export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<void> {
+  const { namespace } = owner.metadata;
+  const watched = childTypes(kind).map((type) => ({ type, ...(namespace === undefined ? {} : { namespace }) }));
+  const describe = `the children of ${owner.kind} ${owner.metadata.name} to stand as rendered`;
+  await bench.whenChanged(describe, watched, async () => {
+    await expectChildren(bench, kind, owner);
+    return true;
+  });
+}
+
+/** Expects objects to stand as they would be written; what the server or others add does not matter. */
+export async function expectStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
+  for (const { type, object } of expected) {
+    expect(await bench.client.get(type, refOf(object))).toMatchObject(object);
+  }
+}
+
+/** Waits until objects stand so. */
+export async function untilStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
+  const watched = expected.map(({ type, object }) => ({ type, ...refOf(object) }));
+  const names = expected.map(({ object }) => nameOf(object)).join(', ');
+  await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
+    await expectStanding(bench, expected);
+    return true;
+  });
+}
+
+/** The names of what an object controls, by kind. */
+async function ownedBy(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<readonly string[]> {
+  const { namespace, uid } = owner.metadata;
+  const lists = await Promise.all(
+    childTypes(kind).map(async (type) => bench.client.list(type, namespace === undefined ? {} : { namespace })),
+  );
+  return lists
+    .flatMap(({ items }) => items)
+    .filter(({ metadata }) => metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
+    .map(nameOf)
+    .sort();
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+/** A condition of an object, if it has it. */
+export function condition(object: KubeObject, type: string): Condition | undefined {
+  return statusOf(object).conditions?.find((candidate) => candidate.type === type);
+}
+
+/** Whether a condition stands at this status, for the generation that stands. */
+export function is(object: KubeObject, type: string, status: Condition['status']): boolean {
+  const found = condition(object, type);
+  return found?.status === status && found.observedGeneration === object.metadata.generation;
+}
+
+/** Whether the object is Ready as it stands now, not as it stood a change ago. */
+export function ready(object: KubeObject): boolean {
+  return is(object, 'Ready', 'True') && statusOf(object).observedGeneration === object.metadata.generation;
+}
+
+function statusOf(object: KubeObject): CommonStatus {
+  return object.status ?? {};
+}
+
+const EVENTS: ResourceType = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+};
+
+/** An event as `events.k8s.io/v1` has it. */
+interface RecordedEvent extends KubeObject {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  readonly regarding: { readonly kind: string; readonly name: string; readonly uid: string };
+}
+
+/** Waits for an event about an object. */
+export async function eventAbout(bench: Bench, object: KubeObject, reason: string): Promise<RecordedEvent> {
+  const { namespace = 'default', uid } = object.metadata;
+  const describe = `an event ${reason} about ${object.kind} ${object.metadata.name}`;
+  return bench.whenChanged(describe, [{ type: EVENTS, namespace }], async () => {
+    const { items } = await bench.client.list(EVENTS, { namespace });
+    return (items as readonly RecordedEvent[]).find((event) => event.regarding.uid === uid && event.reason === reason);
+  });
+}
+
+/** Waits until an operator has nothing left to do and has looked at so many keys at least. */
+export async function quiet(bench: Bench, operator: OperatorProcess, reconciles = 0): Promise<void> {
+  await bench.eventually(`the operator to have nothing left to do after ${String(reconciles)} reconciles`, async () => {
+    const metrics = await operator.metrics();
+    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
+    return open === 0 && metrics.sum('controller_runtime_reconcile_total') >= reconciles ? true : undefined;
+  });
+}
+
+/** A change of a child that somebody else makes; each must be undone. */
+type Edit = readonly [what: string, patch: object];
+
+/** The edits that any Deployment of ours must come back from. */
+export function deploymentEdits(container: string): readonly Edit[] {
+  return [
+    ['label removed', { metadata: { labels: { [MANAGED_BY_LABEL]: null } } }],
+    ['image changed', { spec: { template: { spec: { containers: [{ name: container, image: 'stranger:1' }] } } } }],
+  ];
+}
+
+/** One more for a kind that renders the number of pods. */
+export const replicasEdit: Edit = ['replicas changed', { spec: { replicas: 7 } }];
+
+/** Edits a Deployment in several ways, then deletes it, and expects it back as rendered each time. */
+export async function expectDeploymentBack(
+  bench: Bench,
+  kind: AnyKind,
+  owner: ObjectRef,
+  child: ObjectRef,
+  edits: readonly Edit[],
+): Promise<void> {
+  const live = await bench.get(kind.type, owner);
+  for (const [, patch] of edits) {
+    await bench.patch(owned.Deployment, child, patch);
+    await childrenStand(bench, kind, live);
+  }
+  const { uid } = (await bench.get(owned.Deployment, child)).metadata;
+  await bench.client.delete(owned.Deployment, child);
+  await bench.until(owned.Deployment, child, 'to be made anew', ({ metadata }) => metadata.uid !== uid);
+  await childrenStand(bench, kind, live);
+  await bench.until(kind.type, owner, 'Ready again', ready);
+}

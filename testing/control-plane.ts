@@ -1,0 +1,168 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { LocalControlPlaneError, messageOf } from '../local/assets/errors';
+import { PartSource } from '../local/assets/obtain';
+import { runTool } from '../local/assets/process';
+import type { ControlPlane, ControlPlaneOptions } from '../local/control-plane';
+import { startControlPlane } from '../local/start';
+
+/** The control plane of a test file; reading it before `beforeAll` has run throws. */
+export type TestControlPlane = ControlPlane;
+
+/** The first start on a machine may build the parts, which takes minutes. */
+const startTimeoutMs = 20 * 60_000;
+const stopTimeoutMs = 30_000;
+
+/**
+ * Gives a Jest file a control plane: started before its tests, stopped after them. Call it at the top of the file or of
+ * a `describe`.
+ *
+ * @example
+ * const cp = useControlPlane({ components: 'api' });
+ * test('serves', async () => expect((await kubectl(cp, ['get', 'ns'])).code).toBe(0));
+ */
+export function useControlPlane(options: ControlPlaneOptions = {}): TestControlPlane {
+  let plane: ControlPlane | undefined;
+  beforeAll(async () => {
+    plane = await startControlPlane(options);
+  }, startTimeoutMs);
+  afterAll(async () => {
+    await plane?.stop();
+  }, stopTimeoutMs);
+  const current = (): ControlPlane => {
+    if (plane !== undefined) return plane;
+    throw new LocalControlPlaneError('the control plane is not started: use it inside a test or a later hook');
+  };
+  return {
+    get url() {
+      return current().url;
+    },
+    get version() {
+      return current().version;
+    },
+    get dataDir() {
+      return current().dataDir;
+    },
+    get adminKubeconfig() {
+      return current().adminKubeconfig;
+    },
+    get faults() {
+      return current().faults;
+    },
+    kubeconfigFor: (account, more) => current().kubeconfigFor(account, more),
+    auditLog: () => current().auditLog(),
+    onPartExit: (listener) => current().onPartExit(listener),
+    stop: () => current().stop(),
+  };
+}
+
+/** What kubectl printed, and its exit code. */
+export interface KubectlResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number;
+}
+
+/** How to run kubectl. */
+interface KubectlOptions {
+  /** Text for its stdin, for `-f -`. */
+  readonly input?: string;
+  /** Whose requests: the path of a kubeconfig. @default the administrator's */
+  readonly kubeconfig?: string;
+  readonly signal?: AbortSignal;
+}
+
+let builtKubectl: Promise<string> | undefined;
+
+/**
+ * Runs kubectl against a control plane: the one on PATH, or else one that is downloaded or built as the other parts are.
+ * A failing exit code is a result, not an error.
+ *
+ * @throws LocalControlPlaneError when there is no kubectl to be had, or a signal ended it
+ */
+export async function kubectl(
+  plane: Pick<ControlPlane, 'adminKubeconfig' | 'dataDir'>,
+  args: readonly string[],
+  options: KubectlOptions = {},
+): Promise<KubectlResult> {
+  const all = [`--kubeconfig=${options.kubeconfig ?? plane.adminKubeconfig}`, ...args];
+  // kubectl remembers what it discovers by address, which another run may have had with other kinds; and a person's
+  // preferences (kuberc) must not change what a test sees.
+  const env = { ...process.env, KUBECACHEDIR: `${plane.dataDir}/kubectl-cache`, KUBERC: 'off' };
+  const toolOptions = { env, signal: options.signal, ...(options.input !== undefined && { input: options.input }) };
+  const result = (await runTool('kubectl', all, toolOptions)) ?? (await runTool(await obtained(), all, toolOptions));
+  if (result?.code == null) throw new LocalControlPlaneError(`kubectl ${args.join(' ')} was ended by a signal`);
+  return { stdout: result.stdout, stderr: result.stderr, code: result.code };
+}
+
+async function obtained(): Promise<string> {
+  builtKubectl ??= obtain();
+  return builtKubectl;
+}
+
+async function obtain(): Promise<string> {
+  const source = new PartSource();
+  try {
+    return await source.get('kubectl');
+  } finally {
+    await source.close();
+  }
+}
+
+/** How to wait. */
+interface WaitOptions {
+  /** Milliseconds until it gives up. @default 25_000 */
+  readonly timeout?: number;
+  /** What is waited for, for the error: "the Deployment to be available". @default "the check to succeed" */
+  readonly describe?: string;
+  /** Milliseconds between two looks. @default 50 */
+  readonly interval?: number;
+  /** Called before each look; what it gives resolves when it is time for the next one. @default the interval */
+  readonly nextLook?: () => Promise<unknown>;
+}
+
+/** What a check that has not succeeded yet gives. */
+type NotYet = false | null | undefined;
+
+/**
+ * Repeats a check until it gives something other than false, null or undefined, and gives that. A check that throws is
+ * repeated too.
+ *
+ * @throws LocalControlPlaneError at the deadline, with what was last seen
+ */
+export async function waitFor<T>(
+  check: () => T | NotYet | Promise<T | NotYet>,
+  options: WaitOptions = {},
+): Promise<Exclude<T, NotYet>> {
+  const timeout = options.timeout ?? 25_000;
+  const deadline = Date.now() + timeout;
+  for (;;) {
+    const next = options.nextLook?.();
+    let seen: string;
+    let cause: unknown;
+    try {
+      const value = await check();
+      if (value !== false && value !== null && value !== undefined) return value as Exclude<T, NotYet>;
+      seen = inspect(value);
+    } catch (error) {
+      cause = error;
+      seen = `an error: ${messageOf(error)}`;
+    }
+    if (Date.now() >= deadline) {
+      const what = options.describe ?? 'the check to succeed';
+      throw new LocalControlPlaneError(`waited ${timeout} ms for ${what}; last seen: ${seen}`, { cause });
+    }
+    if (next === undefined) await delay(options.interval ?? 50);
+    else await untilDeadline(next, deadline);
+  }
+}
+
+/** Waits for a promise until a time, and leaves no timer behind. */
+async function untilDeadline(promise: Promise<unknown>, deadline: number): Promise<void> {
+  const timer = new AbortController();
+  try {
+    await Promise.race([promise, delay(deadline - Date.now(), undefined, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
+  }
+}
