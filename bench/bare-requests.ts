@@ -12,7 +12,7 @@ import type { BareAccess } from './bare-loop';
 import { spawnFor, usageOf } from './measured-process';
 import type { LimitName, Usage } from './results';
 
-const root = join(__dirname, '..', '..', '..');
+const root = join(__dirname, '..');
 const patienceMs = 900_000;
 
 /** Bundles the program of the bare requests into a folder; @returns its file */

@@ -19,7 +19,7 @@ import { Rounds } from './rounds';
 import { Stage } from './stage';
 import { measureSynth } from './synth';
 
-const root = join(__dirname, '..', '..', '..');
+const root = join(__dirname, '..');
 
 function tell(line: string): void {
   console.error(`bench: ${line}`);

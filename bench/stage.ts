@@ -49,7 +49,7 @@ export class Stage {
     signal: AbortSignal,
   ): Promise<Stage> {
     const built = options.bundle === '' ? await operatorBundle() : options.bundle;
-    const peer = await twins(join(__dirname, '..', '..', '..'), signal);
+    const peer = await twins(join(__dirname, '..'), signal);
     const folder = await mkdtemp(join(tmpdir(), 'kindred-bench-'));
     let plane: ControlPlane | undefined;
     try {

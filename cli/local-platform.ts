@@ -111,5 +111,5 @@ function argumentsOf(objects: readonly KubeObject[], name: string): readonly str
   const deployment = objects.filter(isDeployment).find(({ metadata }) => metadata.name === name);
   const args = deployment?.spec.template.spec.containers[0]?.args;
   if (args !== undefined) return args;
-  throw new CliError(`the platform has no Deployment ${name} with arguments; scripts/synth makes it otherwise`);
+  throw new CliError(`the platform has no Deployment ${name} with arguments; cli/synth makes it otherwise`);
 }

@@ -48,7 +48,7 @@ const patienceMs = 10_000;
 
 /** The checkout, from its sources and from the bundle in dist/. */
 export function checkoutFolder(): string {
-  const candidates = [path.join(__dirname, '..'), path.join(__dirname, '..', '..')];
+  const candidates = [path.join(__dirname, '..')];
   const found = candidates.find((folder) => existsSync(path.join(folder, 'Pulumi.yaml')));
   if (found !== undefined) return found;
   throw new CliError(`there is no Pulumi.yaml in ${candidates.join(' nor ')}; run this from a checkout`);

@@ -4,7 +4,7 @@ import { configDocuments } from './config-documents';
 
 // `npm run config`: writes what Pulumi.yaml and the documentation say of the stack's configuration.
 for (const { path, render } of configDocuments) {
-  const file = join(__dirname, '..', '..', path);
+  const file = join(__dirname, '..', path);
   const text = readFileSync(file, 'utf8');
   const rendered = render(text);
   if (rendered === text) continue;

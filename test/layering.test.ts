@@ -67,13 +67,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   operator: [...kind, 'kinds', 'provisioner', 'package.json'],
   provisioner: [...kind, 'kinds', ...allProvision, 'operator'],
   // Operators run under the guard of local/, so that none outlives a test.
-  testing: [...kind, 'kinds', 'operator', 'local'],
+  testing: [...allConstructs, 'operator', 'local'],
   stacks: [...allConstructs, ...allProvision, 'package.json'],
   local: [...allConstructs, 'package.json'],
-  bench: [...allConstructs],
+  bench: [...allConstructs, 'operator', 'local', 'testing'],
   examples: [],
-  scripts: [...allConstructs, 'package.json', 'operator', 'stacks', 'local'],
-  cli: [...allConstructs, 'package.json', 'operator', 'stacks', 'local', 'scripts'],
+  scripts: [...allConstructs, 'stacks'],
+  cli: [...allConstructs, 'package.json', 'operator', 'local'],
 };
 
 /** The packages that pure layers may import, and the globals that would make them impure. */
@@ -224,7 +224,7 @@ describe('the checker itself', () => {
     ['operator/client/a.ts', "import { Metrics } from '../../testing';"],
     ['operator/client/a.ts', "import { helper } from '../../test/helper';"],
     ['stacks/a.ts', "import { main } from '../operator/main';"],
-    ['stacks/components/a.ts', "export { main } from '../../operator/main';"],
+    ['stacks/bridge/a.ts', "export { main } from '../../operator/main';"],
     ['new-folder/a.ts', ''],
   ])('finds the fault in %s: %s', (file, text) => {
     expect(violations(file, text)).toHaveLength(1);
@@ -238,7 +238,7 @@ describe('the checker itself', () => {
     ['constructs/platform/a.ts', "import { OperatorRole } from '../rbac';"],
     ['constructs/index.ts', "export { HelloApp } from './kinds'; export { Platform } from './platform';"],
     ['operator/client/a.ts', "import { HelloApp } from '../../constructs/kinds'; import fs from 'node:fs';"],
-    ['stacks/components/a.ts', "import { Platform } from '../../constructs';"],
+    ['stacks/bridge/a.ts', "import { Platform } from '../../constructs';"],
   ])('lets %s: %s', (file, text) => {
     expect(violations(file, text)).toEqual([]);
   });

@@ -36,7 +36,8 @@ function nameOf({ kind, metadata }: KubeObject): string {
 test('the package holds the library, the CRDs and what is said of it, and nothing else', () => {
   const tops = new Set(app.files.map((file) => file.replace(/^(dist\/library\/[^/]+|crds|[^/]+).*$/, '$1')));
   const allowed = ['LICENSE', 'package.json', 'README.md', 'CHANGELOG.md', 'crds'];
-  const wanted = [...allowed, 'dist/library/constructs', 'dist/library/operator', 'dist/library/stacks'];
+  const layers = ['constructs', 'provision', 'operator', 'stacks'];
+  const wanted = [...allowed, ...layers.map((layer) => `dist/library/${layer}`)];
   expect([...tops].filter((top) => !wanted.includes(top))).toEqual([]);
   const inside = app.files.filter((file) => /^(dist|crds)\//.test(file));
   expect(inside.filter((file) => !/^(dist\/library\/.*\.(js|d\.ts)|crds\/[^/]+\.yaml)$/.test(file))).toEqual([]);

@@ -44,14 +44,14 @@ test('the lock of another living process is waited for, which is said once', asy
   const released = path.join(folder, 'released');
   const script = `
     const { writeFileSync } = require('node:fs');
-    const { withLock } = require(${JSON.stringify(path.resolve(__dirname, '../../local/assets/lock'))});
+    const { withLock } = require(${JSON.stringify(path.resolve(__dirname, '../../../local/assets/lock'))});
     withLock(process.argv[1], { purpose: 'it', onProgress() {} }, async () => {
       console.log('held');
       await new Promise((resolve) => process.stdin.once('end', resolve).resume());
       writeFileSync(process.argv[2], '');
     });`;
   const other = spawn(process.execPath, ['--require', 'tsx/cjs', '-e', script, file, released], {
-    cwd: path.resolve(__dirname, '../..'),
+    cwd: path.resolve(__dirname, '../../..'),
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   await new Promise((resolve) => other.stdout.once('data', resolve));

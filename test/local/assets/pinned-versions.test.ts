@@ -3,7 +3,7 @@ import path from 'node:path';
 import { versions } from '../../../local';
 
 const goMod = (module: string): string =>
-  readFileSync(path.join(__dirname, '../../local/parts', module, 'go.mod'), 'utf8');
+  readFileSync(path.join(__dirname, '../../../local/parts', module, 'go.mod'), 'utf8');
 
 test('the Go modules pin the versions that the code names', () => {
   expect(goMod('kubernetes')).toContain(`require k8s.io/kubernetes ${versions.kubernetes}\n`);

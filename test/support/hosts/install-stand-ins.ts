@@ -22,12 +22,12 @@ export interface StandIns {
 /** Puts the stand-ins for installers, systemd and the distributions together. @param folder - empty; where the program is built */
 export async function standIns(folder: string): Promise<StandIns> {
   buildSync({
-    entryPoints: [join(__dirname, 'stand-in.ts')],
+    entryPoints: [join(__dirname, 'stand-ins', 'stand-in.ts')],
     outfile: join(folder, 'stand-in.cjs'),
     ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error' },
   });
   for (const name of ['install.sh', 'program.sh', 'uninstall.sh', 'systemctl.sh', 'journalctl.sh']) {
-    copyFileSync(join(__dirname, name), join(folder, name));
+    copyFileSync(join(__dirname, 'stand-ins', name), join(folder, name));
   }
   const kubectl = pathOf('kubectl');
   const parts = await prepare({ components: 'full', kubectl: kubectl === undefined });

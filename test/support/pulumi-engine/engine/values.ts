@@ -141,14 +141,6 @@ export function mirrorSecrets(target: Value, source: Value | undefined): Value {
   return Object.fromEntries(Object.entries(target).map(([key, item]) => [key, mirrorSecrets(item, source[key])]));
 }
 
-/** Every text inside secrets, for searching what must not show them. */
-function secretTexts(value: Value, within = false): string[] {
-  if (value instanceof Secret) return secretTexts(value.value, true);
-  if (Array.isArray(value)) return value.flatMap((item) => secretTexts(item, within));
-  if (isMap(value)) return Object.values(value).flatMap((item) => secretTexts(item, within));
-  return within && typeof value === 'string' && value !== '' ? [value] : [];
-}
-
 // How the SDK writes what JSON has no word for. The constants are the protocol's own (sdk/go/common/resource/properties.go).
 const signatureKey = '4dabf18193072939515e22adb298388d';
 const secretSignature = '1b47061264138c4ac30d75fd1eb44270';
