@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { nodeOptions } from '../constructs/operator/heap';
+import { nodeOptions } from '../constructs/operator/node-options';
 import { operatorDefaults } from '../constructs/operator/operator-props';
 import { cacheFolder } from '../local';
 import { withLock } from '../local/assets/lock';

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube/names';
-import { configFilesProblems, isImage } from '../constructs/operator';
+import { configFilesProblems, isImageReference } from '../constructs/operator';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
 
@@ -256,7 +256,7 @@ function configFiles(
 
 /** The reference of a container image; undefined stays undefined. */
 function image(name: string, value: string | undefined): string | undefined {
-  if (value === undefined || isImage(value)) return value;
+  if (value === undefined || isImageReference(value)) return value;
   throw wrong(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
 }
 

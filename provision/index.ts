@@ -1,4 +1,4 @@
-export { NoAnswerError, outputText, parseAnswer } from './task/script-io';
+export { NoAnswerError, decodeOutput, parseScriptResult } from './task/script-io';
 export { clusterInput } from './cluster/cluster-input';
 export type {
   ClusterInput,
@@ -13,13 +13,13 @@ export type {
   RkeOptions,
   TypedClusterSpec,
 } from './cluster/cluster-input';
-export { clusterProblems } from './problems';
-export { commandLine } from './task/script-io';
+export { clusterProblems } from './cluster-problems';
+export { sshCommand } from './task/script-io';
 export type { LoginOptions } from './task/script-io';
-export { KUBECONFIG_OUTPUT, clusterTasks, kubeconfigOf } from './plan';
+export { KUBECONFIG_OUTPUT, clusterTasks, kubeconfigOutput } from './plan';
 export type { PlanOptions } from './plan';
-export { apiServers, stillMembers } from './rke2-k3s/members';
-export type { RemovalFacts } from './rke2-k3s/members';
-export { base64, leavesOf, renderSource, stdinText } from './task/script-io';
-export type { LeafSource, NamedValue } from './task/script-io';
-export type { Answer, Machine, OutputRef, Source, StdinValue, Task } from './task/task';
+export { apiServers, remainingMembers } from './rke2-k3s/membership';
+export type { RemovalFacts } from './rke2-k3s/membership';
+export { base64, externalSources, renderSource, encodeStdin } from './task/script-io';
+export type { ExternalSource, NamedValue } from './task/script-io';
+export type { ScriptResult, Machine, OutputRef, ValueSource, StdinValue, Task } from './task/task';

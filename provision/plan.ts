@@ -1,7 +1,7 @@
 import type { ClusterInput } from './cluster/cluster-input';
 import { rkeKubeconfig, rkeTasks, type RkeTaskOptions } from './rke';
-import type { MembersOptions } from './rke2-k3s/members';
-import { serverBasedTasks } from './rke2-k3s/tasks';
+import type { RemoveNodesOptions } from './rke2-k3s/membership';
+import { rke2K3sTasks } from './rke2-k3s/tasks';
 import type { OutputRef, Task } from './task/task';
 
 /** Name of the output that is a kubeconfig, in every plan. */
@@ -12,7 +12,7 @@ export interface PlanOptions {
   /** Only for RKE. @default those of `rkeTasks` */
   readonly rke?: RkeTaskOptions;
   /** Only for RKE2 and K3s. @default those of `membersTask` */
-  readonly server?: MembersOptions;
+  readonly server?: RemoveNodesOptions;
 }
 
 /**
@@ -23,11 +23,11 @@ export interface PlanOptions {
  * @throws TypeError when no node can begin the cluster
  */
 export function clusterTasks(input: ClusterInput, options: PlanOptions = {}): readonly Task[] {
-  return input.distribution === 'rke' ? rkeTasks(input, options.rke) : serverBasedTasks(input, options.server);
+  return input.distribution === 'rke' ? rkeTasks(input, options.rke) : rke2K3sTasks(input, options.server);
 }
 
 /** Which task's output is the kubeconfig of the cluster. */
-export function kubeconfigOf(input: ClusterInput, options: PlanOptions = {}): OutputRef {
+export function kubeconfigOutput(input: ClusterInput, options: PlanOptions = {}): OutputRef {
   if (input.distribution === 'rke') return rkeKubeconfig(options.rke);
   return { task: 'kubeconfig', name: KUBECONFIG_OUTPUT };
 }

@@ -1,4 +1,4 @@
-import { controllerReference, enclose, ownerReference } from '../constructs/kube/envelope';
+import { controllerReference, withEnvelope, ownerReference } from '../constructs/kube/envelope';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { renderChildren, renderShared, sharedKeys, withDefaults, type RenderedChild } from '../constructs/kind/render';
@@ -21,7 +21,7 @@ export function expectedChildren(kind: AnyKind, owner: KubeObject): readonly Exp
   return renderChildren(kind, owner).map((child) => {
     const applied = withoutSeeds(child);
     const envelope = { ownerReferences: [controllerReference(owner)], ownerUid: owner.metadata.uid };
-    return { type: child.type, object: enclose(applied, { ...envelope, hash: childHash(applied) }) };
+    return { type: child.type, object: withEnvelope(applied, { ...envelope, hash: childHash(applied) }) };
   });
 }
 
@@ -33,7 +33,7 @@ export function expectedShared(kind: AnyKind, owners: readonly KubeObject[]): re
     renderShared(kind, group, key, first.metadata.namespace).map(({ type, manifest }) => {
       const sharedKey = `${kind.crdName}/${group.name}/${key}`;
       const envelope = { ownerReferences: owners.map(ownerReference), sharedKey, hash: childHash(manifest) };
-      return { type, object: enclose(manifest, envelope) };
+      return { type, object: withEnvelope(manifest, envelope) };
     }),
   );
 }

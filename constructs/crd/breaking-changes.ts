@@ -84,7 +84,7 @@ function versionChanges(old: CrdVersion, versions: readonly CrdVersion[]): Break
   return changes;
 }
 
-type Schema = Readonly<Record<string, unknown>>;
+type SchemaNode = Readonly<Record<string, unknown>>;
 type Report = (message: string) => void;
 
 const LOWER_BOUNDS = ['minimum', 'minLength', 'minItems', 'minProperties'] as const;
@@ -94,7 +94,7 @@ const UPPER_BOUNDS = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as co
 const CONSTRAINTS = ['pattern', 'multipleOf', 'allOf', 'anyOf', 'oneOf', 'not'] as const;
 
 /** Keywords whose every change matters. */
-const FIXED = [
+const IMMUTABLE_KEYWORDS = [
   'default',
   'x-kubernetes-list-type',
   'x-kubernetes-list-map-keys',
@@ -104,11 +104,11 @@ const FIXED = [
 ] as const;
 
 /** What of a schema and all below it became narrower. Paths start at `path`; the root's is empty. */
-function schemaChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+function schemaChanges(old: SchemaNode, now: SchemaNode, path: string): BreakingChange[] {
   const changes: BreakingChange[] = [];
   const report: Report = (message) => void changes.push({ path, message });
   if (old.type !== now.type) {
-    report(`its type was ${text(old.type)}, is ${text(now.type)}`);
+    report(`its type was ${formatValue(old.type)}, is ${formatValue(now.type)}`);
     return changes;
   }
   fixedChanges(old, now, report);
@@ -120,25 +120,25 @@ function schemaChanges(old: Schema, now: Schema, path: string): BreakingChange[]
   return [...changes, ...fieldChanges(old, now, path), ...itemChanges(old, now, path)];
 }
 
-function fixedChanges(old: Schema, now: Schema, report: Report): void {
-  for (const keyword of FIXED) {
-    if (text(old[keyword]) === text(now[keyword])) continue;
+function fixedChanges(old: SchemaNode, now: SchemaNode, report: Report): void {
+  for (const keyword of IMMUTABLE_KEYWORDS) {
+    if (formatValue(old[keyword]) === formatValue(now[keyword])) continue;
     if (keyword === 'default' && old.default === undefined) continue;
-    report(`${keyword} was ${text(old[keyword])}, is ${text(now[keyword])}`);
+    report(`${keyword} was ${formatValue(old[keyword])}, is ${formatValue(now[keyword])}`);
   }
   for (const keyword of CONSTRAINTS) {
-    if (now[keyword] === undefined || text(old[keyword]) === text(now[keyword])) continue;
+    if (now[keyword] === undefined || formatValue(old[keyword]) === formatValue(now[keyword])) continue;
     report(
       old[keyword] === undefined
-        ? `${keyword} ${text(now[keyword])} is new`
-        : `${keyword} was ${text(old[keyword])}, is ${text(now[keyword])}`,
+        ? `${keyword} ${formatValue(now[keyword])} is new`
+        : `${keyword} was ${formatValue(old[keyword])}, is ${formatValue(now[keyword])}`,
     );
   }
   const keeps = 'x-kubernetes-preserve-unknown-fields';
   if (old[keeps] === true && now[keeps] !== true) report('fields that it does not name are no longer kept');
 }
 
-function boundChanges(old: Schema, now: Schema, report: Report): void {
+function boundChanges(old: SchemaNode, now: SchemaNode, report: Report): void {
   const changed = (keyword: string, isTighter: (a: number, b: number) => boolean): void => {
     const [a, b] = [old[keyword], now[keyword]];
     if (typeof b !== 'number') return;
@@ -152,27 +152,32 @@ function boundChanges(old: Schema, now: Schema, report: Report): void {
     ['exclusiveMaximum', 'maximum'],
   ] as const) {
     if (now[exclusive] === true && old[exclusive] !== true && old[bound] === now[bound]) {
-      report(`the ${bound} ${text(now[bound])} itself is no longer admitted`);
+      report(`the ${bound} ${formatValue(now[bound])} itself is no longer admitted`);
     }
   }
 }
 
 function formatChange(old: unknown, now: unknown, report: Report): void {
   if (now === undefined || now === old || (old === 'int32' && now === 'int64')) return;
-  report(old === undefined ? `the format ${text(now)} is new` : `its format was ${text(old)}, is ${text(now)}`);
+  report(
+    old === undefined
+      ? `the format ${formatValue(now)} is new`
+      : `its format was ${formatValue(old)}, is ${formatValue(now)}`,
+  );
 }
 
 function enumChanges(old: unknown, now: unknown, report: Report): void {
   if (!Array.isArray(now)) return;
   if (!Array.isArray(old)) {
-    report(`it admits only ${text(now)} now`);
+    report(`it admits only ${formatValue(now)} now`);
     return;
   }
-  const kept = new Set(now.map(text));
-  for (const value of old) if (!kept.has(text(value))) report(`the value ${text(value)} is no longer admitted`);
+  const kept = new Set(now.map(formatValue));
+  for (const value of old)
+    if (!kept.has(formatValue(value))) report(`the value ${formatValue(value)} is no longer admitted`);
 }
 
-function ruleChanges(old: Schema, now: Schema, report: Report): void {
+function ruleChanges(old: SchemaNode, now: SchemaNode, report: Report): void {
   const known = new Set([...rules(old).map(({ rule }) => rule), ...patternAsRule(old.pattern)]);
   for (const { rule, message } of rules(now)) if (!known.has(rule)) report(`the rule ${rule} (${message}) is new`);
 }
@@ -182,14 +187,14 @@ function patternAsRule(pattern: unknown): readonly string[] {
   return typeof pattern === 'string' && !/['\\\n\r]/.test(pattern) ? [`self.matches('${pattern}')`] : [];
 }
 
-function fieldChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+function fieldChanges(old: SchemaNode, now: SchemaNode, path: string): BreakingChange[] {
   const [before, after] = [fields(old), fields(now)];
   const changes: BreakingChange[] = [];
   for (const [key, field] of Object.entries(before)) {
     const at = path === '' ? key : `${path}.${key}`;
     const next = Object.hasOwn(after, key) ? after[key] : undefined;
     if (next !== undefined) changes.push(...schemaChanges(field, next, at));
-    else if (!keepsAny(now)) changes.push({ path: at, message: 'the field is gone' });
+    else if (!preservesUnknownFields(now)) changes.push({ path: at, message: 'the field is gone' });
   }
   const required = new Set(names(old.required));
   for (const key of names(now.required)) {
@@ -203,36 +208,36 @@ function fieldChanges(old: Schema, now: Schema, path: string): BreakingChange[] 
   return changes;
 }
 
-function itemChanges(old: Schema, now: Schema, path: string): BreakingChange[] {
+function itemChanges(old: SchemaNode, now: SchemaNode, path: string): BreakingChange[] {
   const changes: BreakingChange[] = [];
   if (isObject(old.items) && isObject(now.items)) changes.push(...schemaChanges(old.items, now.items, `${path}[]`));
   if (isObject(old.additionalProperties)) {
     if (isObject(now.additionalProperties)) {
       changes.push(...schemaChanges(old.additionalProperties, now.additionalProperties, `${path}.*`));
-    } else if (!keepsAny(now)) changes.push({ path, message: 'it no longer takes any key' });
+    } else if (!preservesUnknownFields(now)) changes.push({ path, message: 'it no longer takes any key' });
   }
   return changes;
 }
 
-function keepsAny(schema: Schema): boolean {
+function preservesUnknownFields(schema: SchemaNode): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] === true;
 }
 
-function fields(schema: Schema): Readonly<Record<string, Schema>> {
-  return isObject(schema.properties) ? (schema.properties as Readonly<Record<string, Schema>>) : {};
+function fields(schema: SchemaNode): Readonly<Record<string, SchemaNode>> {
+  return isObject(schema.properties) ? (schema.properties as Readonly<Record<string, SchemaNode>>) : {};
 }
 
 function names(value: unknown): readonly string[] {
   return Array.isArray(value) ? (value as string[]) : [];
 }
 
-function rules(schema: Schema): readonly { rule: string; message?: string }[] {
+function rules(schema: SchemaNode): readonly { rule: string; message?: string }[] {
   const value = schema['x-kubernetes-validations'];
   return Array.isArray(value) ? (value as { rule: string }[]) : [];
 }
 
 /** A value in a message, and for comparison: keys in one order. */
-function text(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return 'absent';
   return JSON.stringify(value, (_, part: unknown) =>
     isObject(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,

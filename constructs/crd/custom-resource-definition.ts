@@ -3,8 +3,8 @@ import type { Construct } from 'constructs';
 import type { AnyKind, PrinterColumn } from '../kind/kind';
 import type { KindVersion } from '../kind/versions';
 import type { KubeObject } from '../kube/kube-object';
-import { keepNulls } from './custom-resource';
-import { rootSchema } from './openapi-schema';
+import { restoreNulls } from './custom-resource';
+import { openApiV3Schema } from './openapi-schema';
 
 /** Props of {@link CustomResourceDefinition}. */
 export interface CustomResourceDefinitionProps extends CrdOptions {
@@ -46,7 +46,11 @@ export class CustomResourceDefinition extends ApiObject {
     const json = super.toJson() as Manifest;
     const metadata = { ...json.metadata };
     delete metadata.namespace;
-    return { ...json, metadata, spec: keepNulls(json.spec, crdManifest(this.definition.kind, this.definition).spec) };
+    return {
+      ...json,
+      metadata,
+      spec: restoreNulls(json.spec, crdManifest(this.definition.kind, this.definition).spec),
+    };
   }
 }
 
@@ -99,15 +103,15 @@ export function crdManifest(kind: AnyKind, options: CrdOptions = {}): KubeObject
           served: true,
           storage: true,
           ...versionBody(kind),
-          schema: { openAPIV3Schema: rootSchema(kind) },
+          schema: { openAPIV3Schema: openApiV3Schema(kind) },
         },
-        ...(kind.versions as readonly KindVersion[]).map((version) => otherVersion(kind, version)),
+        ...(kind.versions as readonly KindVersion[]).map((version) => crdVersion(kind, version)),
       ],
     },
   };
 }
 
-function otherVersion(kind: AnyKind, version: KindVersion): Record<string, unknown> {
+function crdVersion(kind: AnyKind, version: KindVersion): Record<string, unknown> {
   const { deprecated, deprecationWarning } = version;
   return {
     name: version.version,
@@ -116,7 +120,7 @@ function otherVersion(kind: AnyKind, version: KindVersion): Record<string, unkno
     ...(deprecated ? { deprecated } : {}),
     ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
     ...versionBody(version),
-    schema: { openAPIV3Schema: rootSchema(kind, version) },
+    schema: { openAPIV3Schema: openApiV3Schema(kind, version) },
   };
 }
 

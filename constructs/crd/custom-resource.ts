@@ -26,25 +26,25 @@ type SpecProps<S> = Partial<S> extends S ? { readonly spec?: S } : { readonly sp
  */
 export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
   private readonly definition: AnyKind;
-  private readonly written: unknown;
+  private readonly originalSpec: unknown;
 
   constructor(scope: Construct, id: string, props: CustomResourceProps<K>) {
     const { metadata, spec } = props as { metadata?: ApiObjectMetadata; spec?: unknown };
     const { apiVersion, kind }: AnyKind = props.kind;
     super(scope, id, { apiVersion, kind, metadata, ...(spec === undefined ? {} : { spec }) });
     this.definition = props.kind;
-    this.written = spec;
+    this.originalSpec = spec;
     // Before the first synth, so that the stack trace leads to whoever wrote the object.
     const namespace = metadata?.namespace ?? this.chart.namespace;
     validateObject(this.definition, {
       apiVersion,
       kind,
-      metadata: { name: this.name, ...(namespace === undefined || this.isOfTheCluster ? {} : { namespace }) },
+      metadata: { name: this.name, ...(namespace === undefined || this.isClusterScoped ? {} : { namespace }) },
       ...(spec === undefined ? {} : { spec }),
     });
   }
 
-  private get isOfTheCluster(): boolean {
+  private get isClusterScoped(): boolean {
     return this.definition.scope === 'Cluster';
   }
 
@@ -55,8 +55,8 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
     const { namespace, ...metadata } = json.metadata;
     const object: KubeObject = {
       ...json,
-      metadata: namespace === undefined || this.isOfTheCluster ? metadata : { ...metadata, namespace },
-      ...(json.spec === undefined ? {} : { spec: keepNulls(json.spec, this.written) }),
+      metadata: namespace === undefined || this.isClusterScoped ? metadata : { ...metadata, namespace },
+      ...(json.spec === undefined ? {} : { spec: restoreNulls(json.spec, this.originalSpec) }),
     };
     validateObject(this.definition, object);
     return object;
@@ -67,16 +67,16 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
  * A value as `synthesized`, with the nulls of `written` put back: cdk8s drops them, and a nullable field may well be null.
  * What was removed or changed since is left as it is.
  */
-export function keepNulls(synthesized: unknown, written: unknown): unknown {
+export function restoreNulls(synthesized: unknown, written: unknown): unknown {
   if (written === null) return synthesized ?? null;
   if (Array.isArray(written) && Array.isArray(synthesized)) {
     const items: readonly unknown[] = written;
-    return synthesized.map((item: unknown, i) => (i < items.length ? keepNulls(item, items[i]) : item));
+    return synthesized.map((item: unknown, i) => (i < items.length ? restoreNulls(item, items[i]) : item));
   }
   if (!isObject(written) || !isObject(synthesized)) return synthesized;
   const result: Record<string, unknown> = { ...synthesized };
   for (const [key, value] of Object.entries(written)) {
-    if (value === null || key in result) result[key] = keepNulls(result[key], value);
+    if (value === null || key in result) result[key] = restoreNulls(result[key], value);
   }
   return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

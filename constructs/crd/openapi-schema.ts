@@ -1,18 +1,18 @@
 import type { ZodType } from 'zod';
 import type { AnyKind } from '../kind/kind';
-import { cel, rulesWithoutCheck, type CelRule } from '../kind/schema/cel';
+import { cel, serverOnlyRules, type CelRule } from '../kind/schema/cel';
 import type { StructuralSchema } from '../kind/schema/structural-schema';
 import type { KindVersion } from '../kind/versions';
 import { describeNameRule, maxNameLength, namePattern, type NameRule } from '../kube/names';
 
 /** The schema of a kind's objects as a whole, in its own version or another one. */
-export function rootSchema(kind: AnyKind, version?: KindVersion): StructuralSchema {
+export function openApiV3Schema(kind: AnyKind, version?: KindVersion): StructuralSchema {
   const spec = version?.schema ?? kind.schema.spec;
-  const rules = [...(kind.names === undefined ? [] : [nameRule(kind.names)]), ...(version ?? kind).rules];
+  const rules = [...(kind.names === undefined ? [] : [metadataNameRule(kind.names)]), ...(version ?? kind).rules];
   return {
     description: version?.description ?? kind.description,
     type: 'object',
-    ...(mayLackSpec(version ?? kind) ? {} : { required: ['spec'] }),
+    ...(isSpecOptional(version ?? kind) ? {} : { required: ['spec'] }),
     properties: {
       apiVersion: { description: 'Group and version of the kind.', type: 'string' },
       kind: { description: 'Name of the kind.', type: 'string' },
@@ -28,7 +28,7 @@ export function rootSchema(kind: AnyKind, version?: KindVersion): StructuralSche
  * The rule that an object's name keeps. It stands on the root, the only place whose rules see `metadata.name`.
  * Source: KEP-2876, "Metadata".
  */
-function nameRule(names: NameRule): CelRule {
+function metadataNameRule(names: NameRule): CelRule {
   const pattern = JSON.stringify(namePattern(names.format));
   return cel(
     `size(self.metadata.name) <= ${maxNameLength(names)} && self.metadata.name.matches(${pattern})`,
@@ -37,9 +37,9 @@ function nameRule(names: NameRule): CelRule {
 }
 
 /** Whether an object without a spec is sure to be as valid as one with an empty spec: the server applies no rule to a spec that is absent. */
-function mayLackSpec({ spec }: { readonly spec: unknown }): boolean {
+function isSpecOptional({ spec }: { readonly spec: unknown }): boolean {
   const schema = spec as ZodType;
-  return schema.safeParse({}).success && rulesWithoutCheck(schema).length === 0;
+  return schema.safeParse({}).success && serverOnlyRules(schema).length === 0;
 }
 
 const MAX_CONDITIONS = 32;

@@ -107,16 +107,19 @@ export function guardrailProblems({ quota = {}, containers = {} }: GuardrailNumb
   ] as const;
   const notQuantities = groups.flatMap(([path, numbers]) =>
     Object.entries(numbers)
-      .filter(([, value]) => !isAmount(value))
+      .filter(([, value]) => !isNonNegativeQuantity(value))
       .map(([resource, value]) => ({
         path: `${path}.${resource}`,
         message: `"${value}" is no quantity of 0 or more; write 2, 400m or 8Gi`,
       })),
   );
-  return [...notQuantities, ...(['cpu', 'memory'] as const).flatMap((resource) => orderProblems(containers, resource))];
+  return [
+    ...notQuantities,
+    ...(['cpu', 'memory'] as const).flatMap((resource) => limitOrderProblems(containers, resource)),
+  ];
 }
 
-function isAmount(value: string): boolean {
+function isNonNegativeQuantity(value: string): boolean {
   return isQuantity(value) && quantityToNumber(value) >= 0;
 }
 
@@ -124,7 +127,7 @@ function isAmount(value: string): boolean {
 const ascending = ['defaultRequest', 'default', 'max'] as const;
 
 /** What was left out keeps its default, and so may not fit what was chosen. */
-function orderProblems(
+function limitOrderProblems(
   containers: NonNullable<GuardrailNumbers['containers']>,
   resource: keyof Quantities,
 ): readonly Problem[] {
@@ -133,7 +136,7 @@ function orderProblems(
     value: containers[group]?.[resource] ?? defaultContainerLimits[group][resource],
     chosen: containers[group]?.[resource] !== undefined,
   }));
-  if (!numbers.every(({ value }) => isAmount(value))) return [];
+  if (!numbers.every(({ value }) => isNonNegativeQuantity(value))) return [];
   const ordered = numbers.every(({ value }, i) => compareQuantities(numbers[i - 1]?.value ?? value, value) <= 0);
   if (ordered) return [];
   const told = numbers.map(({ group, value, chosen }) => `${group} ${value}${chosen ? '' : ' (left out)'}`).join(', ');

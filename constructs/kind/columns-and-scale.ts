@@ -1,8 +1,8 @@
 import type { Problem } from '../kube/errors';
 import { isObject } from '../kube/kube-object';
-import { withoutTexts, type CelRule } from './schema/cel';
-import { nodeProblems } from './schema/cel-cost';
-import type { Schema } from './schema/nodes';
+import { stripStringLiterals, type CelRule } from './schema/cel';
+import { nodeRuleProblems } from './schema/cel-cost';
+import type { SchemaNode } from './schema/schema-nodes';
 
 /** A column of `kubectl get`. `Ready` and `Age` are added to every kind's own. */
 export interface PrinterColumn {
@@ -26,44 +26,47 @@ export interface ScaleSubresource {
 }
 
 /** What of a kind's definition points into its schema. */
-interface SchemaPointers {
+interface SchemaPaths {
   readonly columns?: readonly PrinterColumn[];
   readonly scale?: ScaleSubresource;
   readonly rules?: readonly CelRule[];
 }
 
 /** Paths into a schema that lead nowhere, and rules on the object as a whole that the server would refuse. */
-export function pointerProblems(pointers: SchemaPointers, spec: Schema, status: Schema): Problem[] {
-  const root = { type: 'object', properties: { metadata: METADATA, spec, status: { type: 'object', ...status } } };
+export function schemaPathProblems(pointers: SchemaPaths, spec: SchemaNode, status: SchemaNode): Problem[] {
+  const root = {
+    type: 'object',
+    properties: { metadata: OBJECT_META_SCHEMA, spec, status: { type: 'object', ...status } },
+  };
   const problems: Problem[] = [];
   pointers.columns?.forEach(({ name, jsonPath }, i) => {
-    if (leadsSomewhere(root, jsonPath)) return;
+    if (pathExists(root, jsonPath)) return;
     const path = `columns[${i}].jsonPath`;
     problems.push({ path, message: `${jsonPath} of the column ${name} is no field; write a path such as .spec.image` });
   });
   problems.push(...scaleProblems(root, pointers.scale));
   const { rules = [] } = pointers;
-  const seen = { ...root, properties: { ...root.properties, metadata: METADATA_OF_RULES } };
+  const seen = { ...root, properties: { ...root.properties, metadata: CEL_METADATA_SCHEMA } };
   const node = { ...seen, 'x-kubernetes-validations': rules };
-  for (const { path, message } of nodeProblems({ node, path: '', above: [] })) {
+  for (const { path, message } of nodeRuleProblems({ node, path: '', above: [] })) {
     problems.push({ path: path === '' ? 'rules' : path.slice(1), message });
   }
-  problems.push(...rules.flatMap(metadataProblems));
+  problems.push(...rules.flatMap(ruleMetadataProblems));
   return problems;
 }
 
 /** What rules see of metadata, and nothing else. The server bounds names by itself. Source: KEP-2876, "Metadata". */
-const NAMES: Readonly<Record<string, Schema>> = {
+const NAME_FIELDS: Readonly<Record<string, SchemaNode>> = {
   name: { type: 'string', maxLength: 253 },
   generateName: { type: 'string', maxLength: 253 },
 };
-const METADATA_OF_RULES: Schema = { type: 'object', properties: NAMES };
+const CEL_METADATA_SCHEMA: SchemaNode = { type: 'object', properties: NAME_FIELDS };
 
 /** What a path from the root can reach besides spec and status. Source: ObjectMeta of `meta/v1`, without its lists of objects. */
-const METADATA: Schema = {
+const OBJECT_META_SCHEMA: SchemaNode = {
   type: 'object',
   properties: {
-    ...NAMES,
+    ...NAME_FIELDS,
     namespace: { type: 'string' },
     uid: { type: 'string' },
     resourceVersion: { type: 'string' },
@@ -78,10 +81,10 @@ const METADATA: Schema = {
 };
 
 /** What a rule on the object as a whole reads of metadata that the server does not show it. */
-function metadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
+function ruleMetadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
   return [rule, messageExpression].flatMap((expression) => {
-    const read = withoutTexts(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
-    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAMES, field) ? [] : [field])));
+    const read = stripStringLiterals(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
+    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAME_FIELDS, field) ? [] : [field])));
     return [...hidden].map((field) => ({
       path: 'rules',
       message: `${expression} reads metadata.${field}, and of metadata the server shows rules only name and generateName; have the rule read a field of the spec instead`,
@@ -92,7 +95,7 @@ function metadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] 
 /** Fields that every status has once the kind is defined. */
 const COMMON_STATUS = /^[.]status[.](conditions|observedGeneration)\b/;
 
-function leadsSomewhere(root: Schema, jsonPath: string): boolean {
+function pathExists(root: SchemaNode, jsonPath: string): boolean {
   if (COMMON_STATUS.test(jsonPath)) return true;
   // Filters and indexes are left to the server.
   if (/[[*@?]/.test(jsonPath)) return jsonPath.startsWith('.');
@@ -100,7 +103,7 @@ function leadsSomewhere(root: Schema, jsonPath: string): boolean {
 }
 
 /** The server looks only at where such a path begins. One that leads nowhere would scale nothing, without a word. */
-function scaleProblems(root: Schema, scale: ScaleSubresource | undefined): Problem[] {
+function scaleProblems(root: SchemaNode, scale: ScaleSubresource | undefined): Problem[] {
   if (scale === undefined) return [];
   const wanted: readonly (readonly [keyof ScaleSubresource, prefixes: readonly string[], type: string])[] = [
     ['specReplicasPath', ['.spec.'], 'integer'],
@@ -116,9 +119,9 @@ function scaleProblems(root: Schema, scale: ScaleSubresource | undefined): Probl
   });
 }
 
-function nodeAt(root: Schema, jsonPath: string): Schema | undefined {
+function nodeAt(root: SchemaNode, jsonPath: string): SchemaNode | undefined {
   if (!jsonPath.startsWith('.')) return undefined;
-  let node: Schema | undefined = root;
+  let node: SchemaNode | undefined = root;
   for (const key of jsonPath.slice(1).split('.')) {
     const { properties, additionalProperties } = node;
     const next: unknown =

@@ -74,7 +74,7 @@ export interface EffectRun {
 }
 
 /** The effects of a phase that concern `self`, in the order of the declaration. */
-export function effectsOf<Self>(
+export function selectEffects<Self>(
   effects: readonly Effect<Self>[],
   self: Self,
   phase: EffectPhase,
@@ -87,7 +87,7 @@ export function effectsOf<Self>(
  *
  * @throws TypeError when the input is no JSON or `maxAttempts` is no positive integer; whatever `read` throws
  */
-export function effectRun<Self>(effect: Effect<Self>, self: Self, read: InputReader): EffectRun {
+export function buildEffectRun<Self>(effect: Effect<Self>, self: Self, read: InputReader): EffectRun {
   const { name, phase, plan, timeoutSeconds, everySeconds } = effect;
   const maxAttempts = effect.maxAttempts(self);
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1) {
@@ -95,7 +95,7 @@ export function effectRun<Self>(effect: Effect<Self>, self: Self, read: InputRea
   }
   const written = effect.input(self, read);
   const input = JSON.parse(JSON.stringify(written)) as JsonObject;
-  checkJson(written, `the input of the effect "${name}"`);
+  assertJson(written, `the input of the effect "${name}"`);
   return {
     ...{ name, phase, plan, input, timeoutSeconds, maxAttempts },
     ...(everySeconds === undefined ? {} : { everySeconds }),
@@ -103,13 +103,13 @@ export function effectRun<Self>(effect: Effect<Self>, self: Self, read: InputRea
 }
 
 /** What is not JSON would be changed or lost on its way to the plan, and its hash would lie. */
-function checkJson(value: unknown, path: string): void {
+function assertJson(value: unknown, path: string): void {
   const plain = value === null || ['string', 'boolean', 'undefined'].includes(typeof value) || Number.isFinite(value);
   if (plain) return;
   if (typeof value !== 'object' || !isPlain(value)) {
     throw new TypeError(`${path} is no JSON; give strings, numbers, booleans, lists and plain objects`);
   }
-  for (const [key, item] of Object.entries(value)) checkJson(item, `${path}.${key}`);
+  for (const [key, item] of Object.entries(value)) assertJson(item, `${path}.${key}`);
 }
 
 function isPlain(value: object): boolean {
@@ -117,9 +117,9 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
-const PLAN = /^[a-z][a-z0-9]*([.][a-z][a-z0-9-]*)+$/;
+const PLAN_PATTERN = /^[a-z][a-z0-9]*([.][a-z][a-z0-9-]*)+$/;
 const DAY_SECONDS = 86_400;
-const LEAST_PERIOD_SECONDS = 10;
+const MIN_PERIOD_SECONDS = 10;
 
 /** What is wrong with a kind's effects. */
 export function effectProblems(
@@ -137,13 +137,13 @@ export function effectProblems(
     check(problem === undefined, 'name', problem ?? '');
     check(!names.has(name), 'name', `"${name}" stands twice`);
     names.add(name);
-    check(PLAN.test(plan), 'plan', `"${plan}" must be lower-case words joined by dots, such as rke.up`);
+    check(PLAN_PATTERN.test(plan), 'plan', `"${plan}" must be lower-case words joined by dots, such as rke.up`);
     const declared = condition === undefined || conditionTypes.includes(condition);
     check(declared, 'condition', `"${String(condition)}" is none of the kind's conditionTypes`);
     const timely = Number.isInteger(timeoutSeconds) && timeoutSeconds >= 1 && timeoutSeconds <= DAY_SECONDS;
     check(timely, 'timeoutSeconds', `${timeoutSeconds} must be an integer from 1 to ${DAY_SECONDS}`);
-    const seldom = Number.isInteger(everySeconds) && everySeconds >= LEAST_PERIOD_SECONDS;
-    check(seldom, 'everySeconds', `${everySeconds} must be an integer of at least ${LEAST_PERIOD_SECONDS}`);
+    const seldom = Number.isInteger(everySeconds) && everySeconds >= MIN_PERIOD_SECONDS;
+    check(seldom, 'everySeconds', `${everySeconds} must be an integer of at least ${MIN_PERIOD_SECONDS}`);
     check(
       phase === 'apply' || effect.everySeconds === undefined,
       'everySeconds',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describeNameRule, maxNameLength, namePattern, type NameFormat } from '../kube/names';
-import { mirroredRefinement, withMeta } from './schema/cel';
+import { serverEnforcedRefinement, withMeta } from './schema/cel';
 
 /**
  * Fields that a kind's spec is made of: zod schemas that carry what Kubernetes knows of them (`x-kubernetes-*`) into the CRD, and
@@ -96,9 +96,13 @@ export function mapOf<V extends z.ZodType>(
   value: V,
   { maxProperties }: { readonly maxProperties: number },
 ): z.ZodRecord<z.ZodString, V> {
-  const schema = mirroredRefinement(z.record(z.string(), value), (map) => Object.keys(map).length <= maxProperties, {
-    message: `must have at most ${maxProperties} entries`,
-  });
+  const schema = serverEnforcedRefinement(
+    z.record(z.string(), value),
+    (map) => Object.keys(map).length <= maxProperties,
+    {
+      message: `must have at most ${maxProperties} entries`,
+    },
+  );
   return withMeta(schema, { maxProperties });
 }
 
@@ -112,7 +116,7 @@ function unique<I extends z.ZodType>(
   keyOf: (item: unknown) => string,
   what: string,
 ): z.ZodArray<I> {
-  return mirroredRefinement(list, (items) => new Set(items.map(keyOf)).size === items.length, {
+  return serverEnforcedRefinement(list, (items) => new Set(items.map(keyOf)).size === items.length, {
     message: `no two entries may have the same ${what}`,
   });
 }
@@ -121,18 +125,18 @@ function stableKey(value: unknown): string {
   return JSON.stringify(value);
 }
 
-const PRESERVE = { 'x-kubernetes-preserve-unknown-fields': true } as const;
+const PRESERVE_UNKNOWN_FIELDS = { 'x-kubernetes-preserve-unknown-fields': true } as const;
 
 /** An object that keeps the fields its schema does not name; elsewhere the server prunes them. */
 export function preserveUnknownFields<S extends z.core.$ZodShape>(
   schema: z.ZodObject<S>,
 ): z.ZodObject<S, z.core.$loose> {
-  return withMeta(schema.loose(), { ...schema.meta(), ...PRESERVE });
+  return withMeta(schema.loose(), { ...schema.meta(), ...PRESERVE_UNKNOWN_FIELDS });
 }
 
 /** A value of any JSON type, kept as it is. */
 export function anyValue(): z.ZodUnknown {
-  return withMeta(z.unknown(), PRESERVE);
+  return withMeta(z.unknown(), PRESERVE_UNKNOWN_FIELDS);
 }
 
 type EmbeddedResource = z.ZodObject<
@@ -151,5 +155,5 @@ export function embeddedResource(): EmbeddedResource {
     kind: z.string().min(1).describe('Kind of the object, for example Deployment.'),
     metadata: z.looseObject({}).optional().describe('Metadata of the object.'),
   });
-  return withMeta(schema, { 'x-kubernetes-embedded-resource': true, ...PRESERVE });
+  return withMeta(schema, { 'x-kubernetes-embedded-resource': true, ...PRESERVE_UNKNOWN_FIELDS });
 }

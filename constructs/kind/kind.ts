@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { KindDefinitionError, type Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
 import { typeKey, type ResourceScope, type ResourceType } from '../kube/resource-type';
-import { pointerProblems, type PrinterColumn } from './columns-and-scale';
+import { schemaPathProblems, type PrinterColumn } from './columns-and-scale';
 import { effectProblems, type Effect } from './effects';
 import type { ConditionType, KindProps, Sample, Seed, SharedChildren, TypedObject } from './kind-props';
-import { readProblems, type Read } from './reads';
+import { readDeclarationProblems, type Read } from './reads';
 import type { CelRule } from './schema/cel';
-import { structuralSchema, type StructuralSchema } from './schema/structural-schema';
-import { VERSION, otherVersions, type KindVersion } from './versions';
+import { toStructuralSchema, type StructuralSchema } from './schema/structural-schema';
+import { VERSION_PATTERN, defineOtherVersions, type KindVersion } from './versions';
 
 export type {
   CommonStatus,
@@ -81,10 +81,10 @@ export function defineKind<
   const props = definition as unknown as KindProps<S, T>;
   const problems = definitionProblems(props);
   const status = props.status ?? (noStatus as unknown as T);
-  const spec = structuralSchema(props.spec, 'spec', problems);
-  const statusSchema = structuralSchema(withConditionFields(status, props), 'status', problems);
-  problems.push(...requiredStatusProblems(statusSchema), ...pointerProblems(props, spec, statusSchema));
-  const versions = otherVersions(props, statusSchema, problems);
+  const spec = toStructuralSchema(props.spec, 'spec', problems);
+  const statusSchema = toStructuralSchema(withConditionFields(status, props), 'status', problems);
+  problems.push(...requiredStatusProblems(statusSchema), ...schemaPathProblems(props, spec, statusSchema));
+  const versions = defineOtherVersions(props, statusSchema, problems);
   if (problems.length > 0) throw new KindDefinitionError(props.kind, problems);
 
   const apiVersion = `${props.group}/${props.version}`;
@@ -144,11 +144,11 @@ export function childTypes(kind: AnyKind): readonly ResourceType[] {
 }
 
 /** Four characters less than a name of the API may have: the kind of its lists is `<kind>List`. */
-const KIND = /^[A-Z][A-Za-z0-9]{0,58}$/;
-const CONDITION_TYPE = /^[A-Z][A-Za-z0-9]{0,62}$/;
+const KIND_PATTERN = /^[A-Z][A-Za-z0-9]{0,58}$/;
+const CONDITION_TYPE_PATTERN = /^[A-Z][A-Za-z0-9]{0,62}$/;
 /** The conditions that every kind has, and no kind may name for its own. */
 export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
-const FINALIZER = /^[a-z0-9-]+([.][a-z0-9-]+)+(\/[A-Za-z0-9._-]+)?$/;
+const FINALIZER_PATTERN = /^[a-z0-9-]+([.][a-z0-9-]+)+(\/[A-Za-z0-9._-]+)?$/;
 
 /** Groups that the CRD needs an `api-approved.kubernetes.io` annotation for. Source: KEP-1111. */
 function isProtectedGroup(group: string): boolean {
@@ -176,11 +176,11 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
     name(`categories[${String(i)}]`, category, 'dns-1035-label');
   });
   check(
-    KIND.test(props.kind),
+    KIND_PATTERN.test(props.kind),
     'kind',
     `"${props.kind}" must be CamelCase, letters and digits, at most 59 characters: with "List" behind it, it may have 63`,
   );
-  check(VERSION.test(props.version), 'version', `"${props.version}" must look like v1, v1beta1 or v2alpha3`);
+  check(VERSION_PATTERN.test(props.version), 'version', `"${props.version}" must look like v1, v1beta1 or v2alpha3`);
   check(
     !isProtectedGroup(props.group) || props.crdAnnotations?.['api-approved.kubernetes.io'] !== undefined,
     'crdAnnotations',
@@ -189,7 +189,11 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
   props.conditionTypes?.forEach(({ type, description }, i) => {
     const path = `conditionTypes[${String(i)}]`;
     const same = props.conditionTypes?.findIndex((other) => other.type === type);
-    check(CONDITION_TYPE.test(type), path, `"${type}" must be CamelCase, letters and digits, at most 63 characters`);
+    check(
+      CONDITION_TYPE_PATTERN.test(type),
+      path,
+      `"${type}" must be CamelCase, letters and digits, at most 63 characters`,
+    );
     check(!COMMON_CONDITIONS.has(type), path, `every kind has the condition ${type}; leave it out`);
     check(same === i, path, `"${type}" stands twice`);
     check(description.trim() !== '', path, 'it has no description');
@@ -205,7 +209,7 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
   }
   problems.push(
     ...ownershipProblems(props),
-    ...readProblems(props.reads ?? []),
+    ...readDeclarationProblems(props.reads ?? []),
     ...effectProblems(props.effects ?? [], {
       hasFinalizer: props.finalizer !== undefined,
       conditionTypes: (props.conditionTypes ?? []).map(({ type }) => type),
@@ -251,7 +255,7 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
     const problem = nameProblem(group.name, { format: 'dns-label' });
     if (problem !== undefined) problems.push({ path: `shared[${String(i)}].name`, message: problem });
   });
-  if (props.finalizer !== undefined && !FINALIZER.test(props.finalizer.name)) {
+  if (props.finalizer !== undefined && !FINALIZER_PATTERN.test(props.finalizer.name)) {
     problems.push({ path: 'finalizer.name', message: `"${props.finalizer.name}" must be a domain-qualified name` });
   }
   return problems;

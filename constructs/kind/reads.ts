@@ -43,7 +43,7 @@ export interface Read<Self> {
 }
 
 /** One object that an object of a kind looks at. */
-export interface RequestedRead {
+export interface ResolvedRead {
   /** See {@link Read.name}: that of the first read that asks for it. */
   readonly name: string;
   readonly type: ResourceType;
@@ -55,8 +55,8 @@ export interface RequestedRead {
  *
  * @throws TypeError when a reference lacks the namespace that its type needs, or bears one that its type does not have
  */
-export function requestedReads<Self>(reads: readonly Read<Self>[], self: Self): readonly RequestedRead[] {
-  const found = new Map<string, RequestedRead>();
+export function resolveReads<Self>(reads: readonly Read<Self>[], self: Self): readonly ResolvedRead[] {
+  const found = new Map<string, ResolvedRead>();
   for (const { name, type, refs } of reads) {
     for (const ref of refs(self)) {
       if ((ref.namespace === undefined) !== (type.scope === 'Cluster')) {
@@ -73,7 +73,7 @@ export function requestedReads<Self>(reads: readonly Read<Self>[], self: Self): 
 }
 
 /** What is wrong with a kind's reads. */
-export function readProblems(reads: readonly Read<never>[]): Problem[] {
+export function readDeclarationProblems(reads: readonly Read<never>[]): Problem[] {
   const problems: Problem[] = [];
   const names = new Set<string>();
   reads.forEach(({ name }, i) => {

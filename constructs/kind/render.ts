@@ -46,7 +46,7 @@ class ChildrenChart extends Chart {
  * @throws RenderError when the kind renders a child it must not
  */
 export function renderChildren(kind: AnyKind, object: KubeObject): readonly RenderedChild[] {
-  return renderTyped(kind, withDefaults(kind, object));
+  return renderDefaulted(kind, withDefaults(kind, object));
 }
 
 /**
@@ -59,8 +59,8 @@ export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): Ki
 }
 
 /** {@link renderChildren} of an object whose defaults are applied already. */
-export function renderTyped<K extends AnyKind>(kind: K, self: KindObject<K>): readonly RenderedChild[] {
-  const readable = withoutUnwrittenStatus(kind, self);
+export function renderDefaulted<K extends AnyKind>(kind: K, self: KindObject<K>): readonly RenderedChild[] {
+  const readable = guardStatusAccess(kind, self);
   const manifests = synthesize(self, kind.owns, (scope) => {
     kind.children(scope, readable);
   });
@@ -73,7 +73,7 @@ export function renderTyped<K extends AnyKind>(kind: K, self: KindObject<K>): re
  * @throws RenderError when a key is read from a status that only `observe` writes
  */
 export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
-  const readable = withoutUnwrittenStatus(kind, self);
+  const readable = guardStatusAccess(kind, self);
   return kind.shared.map((group) => ({ group, key: group.key(readable) }));
 }
 
@@ -83,7 +83,7 @@ export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): rea
  *
  * @returns the object, whose status throws when it is read
  */
-function withoutUnwrittenStatus<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
+function guardStatusAccess<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
   if (kind.effects.length > 0) return self;
   const readable: KubeObject = { ...(self as KubeObject) };
   // Not enumerable, so that a copy of the object is no reading of its status.
@@ -114,7 +114,7 @@ export function renderShared(
   return manifests.map((child) => ({ ...child, seeds: [] }));
 }
 
-interface Synthesized {
+interface SynthesizedChild {
   readonly type: ResourceType;
   readonly manifest: KubeObject;
 }
@@ -123,23 +123,23 @@ function synthesize(
   owner: KubeObject,
   owns: readonly ResourceType[],
   addChildren: (scope: Construct) => void,
-): readonly Synthesized[] {
+): readonly SynthesizedChild[] {
   const { namespace } = owner.metadata;
   const subject = describeObject(owner);
   const chart = new ChildrenChart(new App(), 'children', namespace === undefined ? {} : { namespace });
   const seen = new Set<string>();
-  return manifestsOf(subject, chart, addChildren).map((manifest) => {
-    const type = ownedType(subject, owns, manifest);
+  return synthManifests(subject, chart, addChildren).map((manifest) => {
+    const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
     return { type, manifest };
   });
 }
 
 /** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
-function manifestsOf(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
+function synthManifests(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
   try {
     addChildren(chart);
-    refuseDependencies(subject, chart);
+    assertNoDependencies(subject, chart);
     return chart.node
       .findAll()
       .filter((construct) => ApiObject.isApiObject(construct))
@@ -151,9 +151,9 @@ function manifestsOf(subject: string, chart: Chart, addChildren: (scope: Constru
 }
 
 /** `addDependency` orders what Pulumi and `cdk8s synth` write. The operator applies children in an order of its own, so it would mean nothing there. */
-function refuseDependencies(subject: string, chart: Chart): void {
+function assertNoDependencies(subject: string, chart: Chart): void {
   for (const construct of chart.node.findAll()) {
-    const target = construct.node.dependencies.find((dependency) => !isOwnService(construct, dependency));
+    const target = construct.node.dependencies.find((dependency) => !isStatefulSetService(construct, dependency));
     if (target === undefined) continue;
     const message =
       `it orders ${construct.node.path} after ${target.node.path} by addDependency(), which the operator does not follow; leave it out: ` +
@@ -163,12 +163,12 @@ function refuseDependencies(subject: string, chart: Chart): void {
 }
 
 /** The StatefulSet of cdk8s-plus adds this dependency itself. Kubernetes needs no such order: its pods wait for no Service. */
-function isOwnService(construct: IConstruct, dependency: IConstruct): boolean {
+function isStatefulSetService(construct: IConstruct, dependency: IConstruct): boolean {
   const set: (IConstruct & { readonly service?: unknown }) | undefined = construct.node.scope;
   return ApiObject.isApiObject(construct) && construct.kind === 'StatefulSet' && set?.service === dependency;
 }
 
-function ownedType(subject: string, owns: readonly ResourceType[], manifest: KubeObject): ResourceType {
+function requireOwnedType(subject: string, owns: readonly ResourceType[], manifest: KubeObject): ResourceType {
   const type = owns.find(({ apiVersion, kind }) => manifest.apiVersion === apiVersion && manifest.kind === kind);
   if (type !== undefined) return type;
   throw new RenderError(
@@ -195,7 +195,7 @@ function checkIdentity(
   seen.add(id);
 }
 
-function activeSeeds(kind: AnyKind, type: ResourceType, siblings: readonly Synthesized[]): readonly ActiveSeed[] {
+function activeSeeds(kind: AnyKind, type: ResourceType, siblings: readonly SynthesizedChild[]): readonly ActiveSeed[] {
   return kind.seeds
     .filter((seed) => isType(seed.of, type) && siblings.some((sibling) => isType(seed.writer, sibling.type)))
     .map(({ path, keep = () => true }) => ({ path, keep }));

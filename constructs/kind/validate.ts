@@ -3,7 +3,7 @@ import { InvalidObjectError, type Problem } from '../kube/errors';
 import type { KubeObject } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
 import type { AnyKind, KindObject } from './kind';
-import { rulesWithoutCheck } from './schema/cel';
+import { serverOnlyRules } from './schema/cel';
 import { unknownFields, type StructuralSchema } from './schema/structural-schema';
 
 /**
@@ -24,15 +24,15 @@ export function validateObject<K extends AnyKind>(kind: K, object: KubeObject): 
   const written = dropNulls(kind.schema.spec, object.spec ?? {});
   problems.push(...unknownFields(kind.schema.spec, written, 'spec'));
   const parsed = specSchema(kind).safeParse(written);
-  if (!parsed.success) problems.push(...specProblems(parsed.error, written));
-  else if (object.spec === undefined || object.spec === null) problems.push(...absentSpecProblems(kind));
+  if (!parsed.success) problems.push(...problemsFromZodError(parsed.error, written));
+  else if (object.spec === undefined || object.spec === null) problems.push(...missingSpecProblems(kind));
   if (problems.length > 0) throw new InvalidObjectError(describeObject(object), problems);
   return { ...object, spec: parsed.data } as KindObject<K>;
 }
 
 /** Why an object cannot do without a spec although nothing in it is required: the CRD demands it, so that no rule is passed by. */
-function absentSpecProblems(kind: AnyKind): Problem[] {
-  return rulesWithoutCheck(specSchema(kind)).map(({ message }) => ({
+function missingSpecProblems(kind: AnyKind): Problem[] {
+  return serverOnlyRules(specSchema(kind)).map(({ message }) => ({
     path: 'spec',
     message: `is required: the server checks the rule "${message}" only where there is a spec`,
   }));
@@ -48,7 +48,7 @@ export function parseSpec<K extends AnyKind>(kind: K, object: KubeObject): KindO
   const written = object.spec === undefined ? {} : object.spec;
   const parsed = specSchema(kind).safeParse(written);
   if (parsed.success) return parsed.data;
-  throw new InvalidObjectError(describeObject(object), specProblems(parsed.error, written));
+  throw new InvalidObjectError(describeObject(object), problemsFromZodError(parsed.error, written));
 }
 
 /** An object in an error message: `HelloApp default/web`. */
@@ -68,7 +68,7 @@ function specSchema(kind: AnyKind): z.ZodType {
 }
 
 /** What zod says of a spec, in the words of this project. */
-export function specProblems(error: z.ZodError, value: unknown): Problem[] {
+export function problemsFromZodError(error: z.ZodError, value: unknown): Problem[] {
   return error.issues.map(({ code, path, message }) => ({
     path: pathOf(path),
     message: code === 'invalid_type' && valueAt(value, path) === undefined ? 'is required' : message,

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { CelRule } from './schema/cel';
 import type { Problem } from '../kube/errors';
-import { pointerProblems, type PrinterColumn, type ScaleSubresource } from './columns-and-scale';
-import { structuralSchema, type StructuralSchema } from './schema/structural-schema';
+import { schemaPathProblems, type PrinterColumn, type ScaleSubresource } from './columns-and-scale';
+import { toStructuralSchema, type StructuralSchema } from './schema/structural-schema';
 
 /**
  * A version of a kind besides its own: older ones that clients still use, or a newer one that is not stored yet. Status is the same
@@ -54,7 +54,7 @@ export interface KindVersion<S extends z.ZodObject = z.ZodObject> extends OtherV
 }
 
 /** What a version of a Kubernetes API is called. */
-export const VERSION = /^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$/;
+export const VERSION_PATTERN = /^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$/;
 
 /** The server refuses longer warnings. Source: the validation of `apiextensions.k8s.io/v1`. */
 const MAX_WARNING_BYTES = 256;
@@ -66,18 +66,18 @@ interface Definition<S extends z.ZodObject> {
 }
 
 /** The other versions of a definition, frozen; what is wrong with them is added to `problems`. */
-export function otherVersions<S extends z.ZodObject>(
+export function defineOtherVersions<S extends z.ZodObject>(
   definition: Definition<S>,
   status: StructuralSchema,
   problems: Problem[],
 ): readonly KindVersion<S>[] {
   const versions = definition.versions ?? [];
-  problems.push(...nameProblems(definition.version, versions));
+  problems.push(...versionNameProblems(definition.version, versions));
   return Object.freeze(
     versions.map((version, i) => {
-      const found: Problem[] = warningProblems(version);
-      const schema = structuralSchema(version.spec, 'spec', found);
-      found.push(...pointerProblems(version, schema, status));
+      const found: Problem[] = deprecationProblems(version);
+      const schema = toStructuralSchema(version.spec, 'spec', found);
+      found.push(...schemaPathProblems(version, schema, status));
       problems.push(...found.map(({ path, message }) => ({ path: `versions[${String(i)}].${path}`, message })));
       return Object.freeze({
         ...version,
@@ -92,17 +92,18 @@ export function otherVersions<S extends z.ZodObject>(
   );
 }
 
-function nameProblems(own: string, versions: readonly { readonly version: string }[]): Problem[] {
+function versionNameProblems(own: string, versions: readonly { readonly version: string }[]): Problem[] {
   const problems: Problem[] = [];
   const names = versions.map(({ version }) => version);
   names.forEach((name, i) => {
     const path = `versions[${String(i)}].version`;
-    if (!VERSION.test(name)) problems.push({ path, message: `"${name}" must look like v1, v1beta1 or v2alpha3` });
+    if (!VERSION_PATTERN.test(name))
+      problems.push({ path, message: `"${name}" must look like v1, v1beta1 or v2alpha3` });
     if (name === own) problems.push({ path, message: `"${name}" is the kind's own version; list the others only` });
     else if (names.indexOf(name) < i) problems.push({ path, message: `"${name}" stands twice` });
   });
   if (problems.length > 0) return problems;
-  const sorted = [...names].sort(byPriority);
+  const sorted = [...names].sort(compareVersionPriority);
   if (sorted.some((name, i) => name !== names[i])) {
     problems.push({ path: 'versions', message: `must stand in the server's order of priority: ${sorted.join(', ')}` });
   }
@@ -113,12 +114,16 @@ function nameProblems(own: string, versions: readonly { readonly version: string
  * The order in which the server offers versions: stable before beta before alpha, higher numbers first.
  * Source: "Version priority" of the documentation of CRD versions.
  */
-export function byPriority(a: string, b: string): number {
-  const [x, y] = [priorityOf(a), priorityOf(b)];
+export function compareVersionPriority(a: string, b: string): number {
+  const [x, y] = [parseVersionPriority(a), parseVersionPriority(b)];
   return y.stage - x.stage || y.major - x.major || y.minor - x.minor;
 }
 
-function priorityOf(version: string): { readonly stage: number; readonly major: number; readonly minor: number } {
+function parseVersionPriority(version: string): {
+  readonly stage: number;
+  readonly major: number;
+  readonly minor: number;
+} {
   const [, major = '0', stage, minor = '0'] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? [];
   return { stage: stage === undefined ? 2 : stage === 'beta' ? 1 : 0, major: Number(major), minor: Number(minor) };
 }
@@ -128,7 +133,7 @@ interface Deprecation {
   readonly deprecationWarning?: string;
 }
 
-function warningProblems({ deprecated, deprecationWarning }: Deprecation): Problem[] {
+function deprecationProblems({ deprecated, deprecationWarning }: Deprecation): Problem[] {
   if (deprecationWarning === undefined) return [];
   const path = 'deprecationWarning';
   if (deprecated !== true) return [{ path, message: 'the version is not deprecated; set deprecated: true' }];

@@ -20,10 +20,10 @@ const SEGMENT = '[A-Za-z0-9_][A-Za-z0-9._-]*';
 /** The part of a label's key that names it, and a label's value. Source: Kubernetes, `IsQualifiedName` and `IsValidLabelValue`. */
 const NAME_PART = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
 /** In front of it. Kubernetes bounds it as a whole, and not each of its labels. Source: `IsDNS1123Subdomain`. */
-const PREFIX = domainOf('[a-z0-9]([-a-z0-9]*[a-z0-9])?');
-const MAX_PREFIX = 253;
+const LABEL_PREFIX = domainOf('[a-z0-9]([-a-z0-9]*[a-z0-9])?');
+const MAX_LABEL_PREFIX = 253;
 
-function text(pattern: string, maxLength: number, what: string): z.ZodString {
+function patternField(pattern: string, maxLength: number, what: string): z.ZodString {
   return z
     .string()
     .max(maxLength)
@@ -31,33 +31,34 @@ function text(pattern: string, maxLength: number, what: string): z.ZodString {
 }
 
 /** A host name in lower case or an IP address. */
-export const host = (): z.ZodString => text(`${DOMAIN}|${IPV6}`, 253, 'a host name in lower case or an IP address');
+export const host = (): z.ZodString =>
+  patternField(`${DOMAIN}|${IPV6}`, 253, 'a host name in lower case or an IP address');
 
 /** The name of a node, which it bears as a label as well. */
 export const nodeName = (): z.ZodString =>
   host().max(63, { error: 'must have at most 63 characters: it is the value of the label kubernetes.io/hostname too' });
 
 /** An IPv4 or IPv6 address. */
-export const ipAddress = (): z.ZodString => text(`${IPV4}|${IPV6}`, 39, 'an IPv4 or IPv6 address');
+export const ipAddress = (): z.ZodString => patternField(`${IPV4}|${IPV6}`, 39, 'an IPv4 or IPv6 address');
 
 /** A range of IPv4 or IPv6 addresses. */
 export const cidr = (): z.ZodString =>
-  text(
+  patternField(
     `${IPV4}/(3[0-2]|[12]?[0-9])|${IPV6}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`,
     43,
     'a range of addresses, such as 10.42.0.0/16',
   );
 
 /** A domain such as cluster.local. */
-export const domain = (): z.ZodString => text(DOMAIN, 253, 'a domain in lower case, such as cluster.local');
+export const domain = (): z.ZodString => patternField(DOMAIN, 253, 'a domain in lower case, such as cluster.local');
 
 /** Where a registry or an object store listens, without a scheme. */
 export const hostAndPort = (): z.ZodString =>
-  text(`${DOMAIN}(${PORT})?`, 259, 'a host with an optional port, such as registry.example.com:5000');
+  patternField(`${DOMAIN}(${PORT})?`, 259, 'a host with an optional port, such as registry.example.com:5000');
 
 /** A registry, with a path below it if need be. */
 export const registryPrefix = (): z.ZodString =>
-  text(
+  patternField(
     `${DOMAIN}(${PORT})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*`,
     512,
     'a registry, such as registry.example.com:5000/mirror',
@@ -65,21 +66,25 @@ export const registryPrefix = (): z.ZodString =>
 
 /** An address of a registry's mirror. */
 export const endpointUrl = (): z.ZodString =>
-  text(`https?://${DOMAIN}(${PORT})?(/${SEGMENT})*/?`, 512, 'a URL such as https://mirror.example.com:5000/v2');
+  patternField(`https?://${DOMAIN}(${PORT})?(/${SEGMENT})*/?`, 512, 'a URL such as https://mirror.example.com:5000/v2');
 
 /** A path to a file, relative or absolute, without hidden parts and without `..`. */
 export const filePath = (): z.ZodString =>
-  text(`/?${SEGMENT}(/${SEGMENT})*`, 1024, 'a path of letters, digits, "_", "-", "." and "/", without hidden parts');
+  patternField(
+    `/?${SEGMENT}(/${SEGMENT})*`,
+    1024,
+    'a path of letters, digits, "_", "-", "." and "/", without hidden parts',
+  );
 
 /** An absolute path of a folder on a machine. */
 export const absolutePath = (): z.ZodString =>
-  text(`(/${SEGMENT})+`, 512, 'an absolute path of letters, digits, "_", "-" and "."');
+  patternField(`(/${SEGMENT})+`, 512, 'an absolute path of letters, digits, "_", "-" and "."');
 
 /**
  * Folders in which a distribution must not have its data: all at the root of a machine, those of the system and what lies in them, and
  * those that hold folders of many owners.
  */
-const OTHERS_FOLDER = [
+const SYSTEM_DIRS = [
   '^/[^/]+$',
   '^/(bin|boot|dev|efi|etc|lib(32|64|x32)?|nix|ostree|proc|run|sbin|snap|sys|sysroot|usr)/',
   '^/home/[^/]+$',
@@ -87,77 +92,81 @@ const OTHERS_FOLDER = [
   '^/var/(backups|cache|lock|log|mail|run|spool|tmp)/',
   '^/var/lib/(apt|containerd|dbus|docker|dpkg|kindred|kubelet|rpm|snapd|systemd)(/|$)',
 ].join('|');
-const othersFolder = new RegExp(OTHERS_FOLDER);
+const systemDirs = new RegExp(SYSTEM_DIRS);
 
 /** The folder of a distribution's data on a machine. Whoever takes the distribution off deletes it as root, so it is nobody else's. */
-export const dataFolder = (): z.ZodString =>
+export const dataDirectory = (): z.ZodString =>
   withRule(
     absolutePath(),
     cel(
-      `!self.matches('${OTHERS_FOLDER}')`,
+      `!self.matches('${SYSTEM_DIRS}')`,
       "must be a folder of the distribution's own, not at the root and none of the system's, such as /var/lib/rancher/k3s or /data/k3s: " +
         'its contents are deleted when the machine leaves the cluster',
     ),
-    (path) => !othersFolder.test(path),
+    (path) => !systemDirs.test(path),
   );
 
 /** A path below the root of a bucket. */
-export const objectPrefix = (): z.ZodString => text(`${SEGMENT}(/${SEGMENT})*`, 512, 'a path such as backups/prod');
+export const objectPrefix = (): z.ZodString =>
+  patternField(`${SEGMENT}(/${SEGMENT})*`, 512, 'a path such as backups/prod');
 
 /** The name of a bucket. */
-export const bucketName = (): z.ZodString => text('[a-z0-9][a-z0-9.-]*[a-z0-9]', 63, "a bucket's name in lower case");
+export const bucketName = (): z.ZodString =>
+  patternField('[a-z0-9][a-z0-9.-]*[a-z0-9]', 63, "a bucket's name in lower case");
 
 /** A region of an object store. */
-export const region = (): z.ZodString => text('[a-z0-9]+(-[a-z0-9]+)*', 63, 'a region such as eu-central-1');
+export const region = (): z.ZodString => patternField('[a-z0-9]+(-[a-z0-9]+)*', 63, 'a region such as eu-central-1');
 
 /** A user of a Linux machine. */
 export const linuxUser = (): z.ZodString =>
-  text('[a-z_][a-z0-9_.-]*', 32, "a user's name: lower-case letters, digits, and _, . or -");
+  patternField('[a-z_][a-z0-9_.-]*', 32, "a user's name: lower-case letters, digits, and _, . or -");
 
 /** A public host key, as `ssh-keyscan` prints it behind the host. */
 export const hostKey = (): z.ZodString =>
-  text(
+  patternField(
     '(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+={0,2}',
     2048,
     'a public host key: its type, a space, and the key in base64',
   );
 
 /** The value of a label or a taint; it may be empty. */
-export const labelValue = (): z.ZodString => text(`(${NAME_PART})?`, 63, 'a valid value of a label');
+export const labelValue = (): z.ZodString => patternField(`(${NAME_PART})?`, 63, 'a valid value of a label');
 
 /** The key of a label or a taint. */
 export const labelKey = (): z.ZodString =>
   withRule(
-    text(LABEL_KEY, MAX_LABEL_KEY, LABEL_KEY_IN_WORDS),
-    cel(`self.indexOf('/') <= ${MAX_PREFIX}`, `must be ${LABEL_KEY_IN_WORDS}`),
-    isPrefixShort,
+    patternField(LABEL_KEY, MAX_LABEL_KEY, LABEL_KEY_DESCRIPTION),
+    cel(`self.indexOf('/') <= ${MAX_LABEL_PREFIX}`, `must be ${LABEL_KEY_DESCRIPTION}`),
+    hasShortPrefix,
   );
 
-const LABEL_KEY = `(${PREFIX}/)?${NAME_PART}`;
-const MAX_LABEL_KEY = MAX_PREFIX + 1 + 63;
-const LABEL_KEY_IN_WORDS = `a valid key of a label: a name of at most 63 characters, and in front of it, if need be, a domain of at most ${MAX_PREFIX} and "/"`;
+const LABEL_KEY = `(${LABEL_PREFIX}/)?${NAME_PART}`;
+const MAX_LABEL_KEY = MAX_LABEL_PREFIX + 1 + 63;
+const LABEL_KEY_DESCRIPTION = `a valid key of a label: a name of at most 63 characters, and in front of it, if need be, a domain of at most ${MAX_LABEL_PREFIX} and "/"`;
 
-function isPrefixShort(key: string): boolean {
-  return key.indexOf('/') <= MAX_PREFIX;
+function hasShortPrefix(key: string): boolean {
+  return key.indexOf('/') <= MAX_LABEL_PREFIX;
 }
 
 /** A node's labels. */
 export const nodeLabels = (): z.ZodRecord<z.ZodString, z.ZodString> =>
-  keysLike(
+  withKeyPattern(
     withRule(
       mapOf(labelValue(), { maxProperties: 32 }),
-      cel(`self.all(key, key.indexOf('/') <= ${MAX_PREFIX})`, `each key must be ${LABEL_KEY_IN_WORDS}`),
-      (labels) => Object.keys(labels).every(isPrefixShort),
+      cel(`self.all(key, key.indexOf('/') <= ${MAX_LABEL_PREFIX})`, `each key must be ${LABEL_KEY_DESCRIPTION}`),
+      (labels) => Object.keys(labels).every(hasShortPrefix),
     ),
     LABEL_KEY,
     MAX_LABEL_KEY,
-    `each key must be ${LABEL_KEY_IN_WORDS}`,
+    `each key must be ${LABEL_KEY_DESCRIPTION}`,
   );
 
 /** Further arguments of a component, by name without dashes. */
 export const extraArgs = (): z.ZodRecord<z.ZodString, z.ZodString> =>
-  keysLike(
-    mapOf(text('[A-Za-z0-9_.,:/=@%+-]*', 1024, 'letters, digits and _ . , : / = @ % + -'), { maxProperties: 64 }),
+  withKeyPattern(
+    mapOf(patternField('[A-Za-z0-9_.,:/=@%+-]*', 1024, 'letters, digits and _ . , : / = @ % + -'), {
+      maxProperties: 64,
+    }),
     '[a-z][a-z0-9-]*',
     128,
     'each key must be the name of an argument without dashes in front, such as max-pods',
@@ -165,7 +174,7 @@ export const extraArgs = (): z.ZodRecord<z.ZodString, z.ZodString> =>
 
 type StringMap = z.ZodRecord<z.ZodString, z.ZodString>;
 
-function keysLike(map: StringMap, pattern: string, maxLength: number, message: string): StringMap {
+function withKeyPattern(map: StringMap, pattern: string, maxLength: number, message: string): StringMap {
   const anchored = `^(${pattern})$`;
   const compiled = new RegExp(anchored);
   return withRule(
@@ -175,26 +184,26 @@ function keysLike(map: StringMap, pattern: string, maxLength: number, message: s
   );
 }
 
-const namespaceAndName = {
+const secretRefFields = {
   namespace: dnsLabel().describe('Namespace of the Secret. The provisioner must be configured to read it.'),
   name: dnsSubdomain().describe('Name of the Secret.'),
 };
 
 /** A whole Secret. */
-export const secretRef = z.object(namespaceAndName);
+export const secretRef = z.object(secretRefFields);
 
 /** One value of a Secret. */
 export const secretKeyRef = z.object({
-  ...namespaceAndName,
+  ...secretRefFields,
   key: secretKey().describe('Key within the Secret.'),
 });
 
 /** A private SSH key in a Secret; the default key is that of the type `kubernetes.io/ssh-auth`. */
 export const sshKeyRef = z.object({
-  ...namespaceAndName,
+  ...secretRefFields,
   key: secretKey().default('ssh-privatekey').describe('Key within the Secret.'),
 });
 
 function secretKey(): z.ZodString {
-  return text('[-._a-zA-Z0-9]+', 253, 'letters, digits, "-", "_" and "."').min(1);
+  return patternField('[-._a-zA-Z0-9]+', 253, 'letters, digits, "-", "_" and "."').min(1);
 }

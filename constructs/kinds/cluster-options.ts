@@ -6,7 +6,7 @@ import {
   absolutePath,
   bucketName,
   cidr,
-  dataFolder,
+  dataDirectory,
   domain,
   endpointUrl,
   extraArgs,
@@ -22,7 +22,7 @@ import {
 import { cronSchedule } from './common-fields';
 
 /** A range of addresses that a running cluster cannot change. */
-const fixedCidr = immutable(cidr(), 'cannot be changed: running pods and Services have addresses in it');
+const immutableCidr = immutable(cidr(), 'cannot be changed: running pods and Services have addresses in it');
 
 /** The ports of Services of type NodePort. */
 const nodePortRange = z
@@ -100,13 +100,15 @@ const componentArgs = z.object({
 });
 
 /** One range, or one of each address family. */
-const cidrs = () =>
+const immutableCidrs = () =>
   immutable(atomicList(cidr(), { maxItems: 2, minItems: 1 }), 'cannot be changed once the cluster stands');
 
 /** What the configuration files of RKE2 and K3s have in common. Sources: their server configuration references. */
-const serverOptions = {
-  clusterCidrs: cidrs().optional().describe('Addresses of pods, one range per address family. Default: 10.42.0.0/16.'),
-  serviceCidrs: cidrs()
+const rke2K3sOptions = {
+  clusterCidrs: immutableCidrs()
+    .optional()
+    .describe('Addresses of pods, one range per address family. Default: 10.42.0.0/16.'),
+  serviceCidrs: immutableCidrs()
     .optional()
     .describe('Addresses of Services, one range per address family. Default: 10.43.0.0/16.'),
   clusterDns: atomicList(ipAddress(), { maxItems: 2, minItems: 1 })
@@ -118,7 +120,7 @@ const serverOptions = {
     .optional()
     .describe('Name or address, in front of all servers, at which nodes join. Default: the first server.'),
   tlsSans: tlsSans.optional().describe("More names and addresses in the API server's certificate."),
-  dataDir: immutable(dataFolder())
+  dataDir: immutable(dataDirectory())
     .optional()
     .describe(
       "Folder of the distribution's data on each machine, and of nothing else: it is deleted with the cluster.",
@@ -187,8 +189,8 @@ const rkeRegistry = z.object({
 
 /** The options of the distribution `rke`. Source: the reference of RKE's cluster configuration. */
 export const rkeOptions = z.object({
-  clusterCidr: fixedCidr.optional().describe('Addresses of pods. Default: 10.42.0.0/16.'),
-  serviceCidr: fixedCidr.optional().describe('Addresses of Services. Default: 10.43.0.0/16.'),
+  clusterCidr: immutableCidr.optional().describe('Addresses of pods. Default: 10.42.0.0/16.'),
+  serviceCidr: immutableCidr.optional().describe('Addresses of Services. Default: 10.43.0.0/16.'),
   clusterDns: ipAddress()
     .optional()
     .describe("Address of the cluster's DNS, inside the addresses of Services. Default: 10.43.0.10."),
@@ -218,7 +220,7 @@ const packagedComponent = () =>
 
 /** The options of the distribution `rke2`. Source: the reference of RKE2's server configuration. */
 export const rke2Options = z.object({
-  ...serverOptions,
+  ...rke2K3sOptions,
   cni: immutable(z.enum(['canal', 'calico', 'cilium', 'flannel', 'none']))
     .default('canal')
     .describe('The network plugin. Cannot be changed.'),
@@ -257,7 +259,7 @@ const datastore = withRule(
 /** The options of the distribution `k3s`. Source: the reference of K3s' server configuration. */
 export const k3sOptions = withRule(
   z.object({
-    ...serverOptions,
+    ...rke2K3sOptions,
     datastore: datastore.optional().describe("Where the cluster's objects are kept. Default: embedded etcd."),
     flannelBackend: immutable(z.enum(['vxlan', 'host-gw', 'wireguard-native', 'none']))
       .default('vxlan')

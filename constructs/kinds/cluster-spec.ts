@@ -6,7 +6,8 @@ import { MAX_NODES, hostKeys, nodeRole, nodes } from './cluster-node';
 import { installer, k3sOptions, rke2Options, rkeOptions } from './cluster-options';
 
 /** Versions as the distributions name them: `v1.24.8-rancher1-1`, `v1.30.4+rke2r1`, `v1.30.4+k3s1`; the latter two also `-rc1`. */
-const VERSION = /^v1\.[0-9]{1,2}\.[0-9]{1,2}(-rancher[0-9]{1,2}-[0-9]{1,2}|(-rc[0-9]{1,2})?\+(rke2r|k3s)[0-9]{1,2})$/;
+const VERSION_PATTERN =
+  /^v1\.[0-9]{1,2}\.[0-9]{1,2}(-rancher[0-9]{1,2}-[0-9]{1,2}|(-rc[0-9]{1,2})?\+(rke2r|k3s)[0-9]{1,2})$/;
 
 const fields = z.object({
   configPath: filePath()
@@ -27,7 +28,7 @@ const fields = z.object({
   version: z
     .string()
     .max(32)
-    .regex(VERSION, { error: 'must look like v1.24.8-rancher1-1, v1.30.4+rke2r1 or v1.30.4+k3s1' })
+    .regex(VERSION_PATTERN, { error: 'must look like v1.24.8-rancher1-1, v1.30.4+rke2r1 or v1.30.4+k3s1' })
     .optional()
     .describe('Version to install, as the distribution names it.'),
   rke: rkeOptions.optional().describe('Options of the distribution rke.'),
@@ -62,24 +63,24 @@ interface Rule {
   readonly check: (spec: Fields) => boolean;
 }
 
-const some = ({ nodes }: Fields, role: Node['roles'][number]): boolean =>
+const someNodeHasRole = ({ nodes }: Fields, role: Node['roles'][number]): boolean =>
   nodes === undefined || nodes.some(({ roles }) => roles.includes(role));
 
-const datastore = ({ k3s }: Fields): string => k3s?.datastore?.type ?? 'etcd';
+const datastoreType = ({ k3s }: Fields): string => k3s?.datastore?.type ?? 'etcd';
 
-const optionsOf = (distribution: 'rke' | 'rke2' | 'k3s'): Rule => ({
+const optionsRule = (distribution: 'rke' | 'rke2' | 'k3s'): Rule => ({
   rule: `!has(self.${distribution}) || (has(self.distribution) && self.distribution == "${distribution}")`,
   message: `the options ${distribution} go with the distribution ${distribution}`,
   check: (spec) => spec[distribution] === undefined || spec.distribution === distribution,
 });
 
-const VERSION_MARKS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
+const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
 
-const versionOf = (distribution: keyof typeof VERSION_MARKS): Rule => ({
-  rule: `!has(self.version) || !has(self.distribution) || self.distribution != "${distribution}" || self.version.contains("${VERSION_MARKS[distribution]}")`,
-  message: `a version of ${distribution} has "${VERSION_MARKS[distribution]}" in it`,
+const versionRule = (distribution: keyof typeof VERSION_MARKERS): Rule => ({
+  rule: `!has(self.version) || !has(self.distribution) || self.distribution != "${distribution}" || self.version.contains("${VERSION_MARKERS[distribution]}")`,
+  message: `a version of ${distribution} has "${VERSION_MARKERS[distribution]}" in it`,
   check: ({ distribution: chosen, version }) =>
-    chosen !== distribution || version === undefined || version.includes(VERSION_MARKS[distribution]),
+    chosen !== distribution || version === undefined || version.includes(VERSION_MARKERS[distribution]),
 });
 
 /** What spans fields. What a machine must be like is the preflight's business. */
@@ -107,7 +108,10 @@ const rules: readonly Rule[] = [
     message: 'nodes need sshKeySecretRef',
     check: (spec) => spec.nodes === undefined || spec.sshKeySecretRef !== undefined,
   },
-  ...(['rke', 'rke2', 'k3s'] as const).flatMap((distribution) => [optionsOf(distribution), versionOf(distribution)]),
+  ...(['rke', 'rke2', 'k3s'] as const).flatMap((distribution) => [
+    optionsRule(distribution),
+    versionRule(distribution),
+  ]),
   {
     rule: '!has(self.installer) || (has(self.distribution) && self.distribution != "rke")',
     message: 'installer goes with the distributions rke2 and k3s',
@@ -117,21 +121,21 @@ const rules: readonly Rule[] = [
   {
     rule: '!has(self.nodes) || self.nodes.exists(node, "controlplane" in node.roles)',
     message: 'at least one node must have the role controlplane',
-    check: (spec) => some(spec, 'controlplane'),
+    check: (spec) => someNodeHasRole(spec, 'controlplane'),
   },
   {
     rule:
       '!has(self.nodes) || self.nodes.exists(node, "etcd" in node.roles) || ' +
       '(has(self.k3s) && has(self.k3s.datastore) && self.k3s.datastore.type != "etcd")',
     message: 'at least one node must have the role etcd, unless K3s has another datastore',
-    check: (spec) => some(spec, 'etcd') || datastore(spec) !== 'etcd',
+    check: (spec) => someNodeHasRole(spec, 'etcd') || datastoreType(spec) !== 'etcd',
   },
   {
     rule:
       '!has(self.nodes) || !has(self.distribution) || self.distribution != "rke" || ' +
       'self.nodes.exists(node, "worker" in node.roles)',
     message: 'with rke at least one node must have the role worker',
-    check: (spec) => spec.distribution !== 'rke' || some(spec, 'worker'),
+    check: (spec) => spec.distribution !== 'rke' || someNodeHasRole(spec, 'worker'),
   },
   {
     rule:
@@ -139,7 +143,7 @@ const rules: readonly Rule[] = [
       'self.nodes.exists_one(node, "controlplane" in node.roles)',
     message: 'with the datastore sqlite exactly one node has the role controlplane',
     check: (spec) =>
-      datastore(spec) !== 'sqlite' ||
+      datastoreType(spec) !== 'sqlite' ||
       spec.nodes === undefined ||
       spec.nodes.filter(({ roles }) => roles.includes('controlplane')).length === 1,
   },

@@ -14,7 +14,7 @@ type Spec = Self['spec'];
 const HOUR_SECONDS = 3600;
 
 /** Secrets with which machines are reached. A new key alone changes nothing on them, so no input has its digest. */
-function sshKeys({ sshKeySecretRef, nodes = [] }: Spec): readonly ObjectKeyRef[] {
+function sshKeyRefs({ sshKeySecretRef, nodes = [] }: Spec): readonly ObjectKeyRef[] {
   return [sshKeySecretRef, ...nodes.map(({ bastion }) => bastion?.sshKeySecretRef)].filter((ref) => ref !== undefined);
 }
 
@@ -25,7 +25,7 @@ const pair = (
 ): readonly (ObjectKeyRef | undefined)[] => (ref === undefined ? [] : [first, second].map((key) => ({ ...ref, key })));
 
 /** Secrets whose values end up in configuration files on the machines. */
-function credentials({ rke, rke2, k3s }: Spec): readonly ObjectKeyRef[] {
+function credentialRefs({ rke, rke2, k3s }: Spec): readonly ObjectKeyRef[] {
   const stores = [rke?.services?.etcd?.snapshots?.s3, rke2?.etcdSnapshots?.s3, k3s?.etcdSnapshots?.s3];
   const registries = [...(rke2?.registries ?? []), ...(k3s?.registries ?? [])];
   return [
@@ -45,8 +45,8 @@ const clusterReads: readonly Read<Self>[] = [
     type: owned.Secret,
     refs: ({ spec }) => (spec.configSecretRef === undefined ? [] : [spec.configSecretRef]),
   },
-  { name: 'ssh-key', type: owned.Secret, refs: ({ spec }) => sshKeys(spec) },
-  { name: 'credentials', type: owned.Secret, refs: ({ spec }) => credentials(spec) },
+  { name: 'ssh-key', type: owned.Secret, refs: ({ spec }) => sshKeyRefs(spec) },
+  { name: 'credentials', type: owned.Secret, refs: ({ spec }) => credentialRefs(spec) },
 ];
 
 /** Machines that a person says are gone for good. No field when there are none, so that inputs are as they were without it. */
@@ -56,13 +56,13 @@ function lostMachines({ metadata }: Self): { readonly lost?: readonly string[] }
 }
 
 /** A way to say what the cluster is, with the plans that serve it. */
-interface Source {
+interface ClusterSource {
   /** End of the effects' names. */
   readonly name: string;
   readonly plans: { readonly up: string; readonly remove: string };
-  readonly given: (spec: Spec) => boolean;
+  readonly matches: (spec: Spec) => boolean;
   /** What tells the plan which cluster it is. */
-  readonly what: (spec: Spec) => Readonly<Record<string, unknown>>;
+  readonly planInput: (spec: Spec) => Readonly<Record<string, unknown>>;
   /** What stands elsewhere and decides too. */
   readonly digests: (spec: Spec, read: InputReader) => Readonly<Record<string, unknown>>;
   readonly files?: (spec: Spec) => readonly string[];
@@ -70,28 +70,28 @@ interface Source {
 
 const RKE_PLANS = { up: 'rke.up', remove: 'rke.remove' };
 
-const configPath: Source = {
+const configPathSource: ClusterSource = {
   name: 'config-path',
   plans: RKE_PLANS,
-  given: (spec) => spec.configPath !== undefined,
-  what: (spec) => ({ file: spec.configPath, hostKeys: spec.hostKeys }),
+  matches: (spec) => spec.configPath !== undefined,
+  planInput: (spec) => ({ file: spec.configPath, hostKeys: spec.hostKeys }),
   digests: ({ configPath: path }, read) => (path === undefined ? {} : { config: read.fileDigest(path) }),
   files: ({ configPath: path }) => (path === undefined ? [] : [path]),
 };
 
-const configSecret: Source = {
+const configSecretSource: ClusterSource = {
   name: 'config-secret',
   plans: RKE_PLANS,
-  given: (spec) => spec.configSecretRef !== undefined,
-  what: (spec) => ({ secret: spec.configSecretRef, hostKeys: spec.hostKeys }),
+  matches: (spec) => spec.configSecretRef !== undefined,
+  planInput: (spec) => ({ secret: spec.configSecretRef, hostKeys: spec.hostKeys }),
   digests: ({ configSecretRef: ref }, read) => (ref === undefined ? {} : { config: read.digest(owned.Secret, ref) }),
 };
 
-const typed = (distribution: 'rke' | 'rke2' | 'k3s'): Source => ({
+const distributionSource = (distribution: 'rke' | 'rke2' | 'k3s'): ClusterSource => ({
   name: distribution,
   plans: { up: `${distribution}.up`, remove: `${distribution}.remove` },
-  given: (spec) => spec.distribution === distribution,
-  what: (spec) => ({
+  matches: (spec) => spec.distribution === distribution,
+  planInput: (spec) => ({
     nodes: spec.nodes,
     version: spec.version,
     options: spec[distribution] ?? {},
@@ -99,20 +99,26 @@ const typed = (distribution: 'rke' | 'rke2' | 'k3s'): Source => ({
   }),
   digests: (spec, read) =>
     Object.fromEntries(
-      credentials(spec).map((ref) => [[ref.namespace, ref.name, ref.key].join('/'), read.digest(owned.Secret, ref)]),
+      credentialRefs(spec).map((ref) => [[ref.namespace, ref.name, ref.key].join('/'), read.digest(owned.Secret, ref)]),
     ),
 });
 
-const sources = [configPath, configSecret, typed('rke'), typed('rke2'), typed('k3s')];
+const sources = [
+  configPathSource,
+  configSecretSource,
+  distributionSource('rke'),
+  distributionSource('rke2'),
+  distributionSource('k3s'),
+];
 
-const provision = (source: Source): Effect<Self> => ({
+const provisionEffect = (source: ClusterSource): Effect<Self> => ({
   name: `provision-${source.name}`,
   phase: 'apply',
   plan: source.plans.up,
-  when: ({ spec }) => source.given(spec),
+  when: ({ spec }) => source.matches(spec),
   input: (self, read) => ({
     cluster: self.metadata.name,
-    ...source.what(self.spec),
+    ...source.planInput(self.spec),
     sshKey: self.spec.sshKeySecretRef,
     digests: source.digests(self.spec, read),
     ...lostMachines(self),
@@ -124,14 +130,14 @@ const provision = (source: Source): Effect<Self> => ({
 });
 
 /** Nothing here asks for a file or a Secret: what was applied stands in the state Secret, and they may be gone. */
-const remove = (source: Source): Effect<Self> => ({
+const removeEffect = (source: ClusterSource): Effect<Self> => ({
   name: `remove-${source.name}`,
   phase: 'remove',
   plan: source.plans.remove,
-  when: ({ spec }) => source.given(spec) && spec.deletionPolicy === 'Delete',
+  when: ({ spec }) => source.matches(spec) && spec.deletionPolicy === 'Delete',
   input: (self) => ({
     cluster: self.metadata.name,
-    ...source.what(self.spec),
+    ...source.planInput(self.spec),
     sshKey: self.spec.sshKeySecretRef,
     ...lostMachines(self),
   }),
@@ -145,7 +151,7 @@ const remove = (source: Source): Effect<Self> => ({
  * The input tells the plan what is wanted. Which nodes a cluster had before, and so which must be cleaned when they leave the spec,
  * stands in the state Secret: status in an input would make each success look like a change.
  */
-const clusterEffects: readonly Effect<Self>[] = [...sources.map(provision), ...sources.map(remove)];
+const clusterEffects: readonly Effect<Self>[] = [...sources.map(provisionEffect), ...sources.map(removeEffect)];
 
 /**
  * A Kubernetes cluster that is made and taken down by RKE, or installed as RKE2 or K3s on machines over SSH.

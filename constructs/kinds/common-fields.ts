@@ -25,21 +25,21 @@ export function replicasField(): z.ZodInt32 {
 
 const STEP = '(/[1-9][0-9]{0,2})?';
 
-function field(value: string): string {
+function cronField(value: string): string {
   const item = `([*?]|${value}(-${value})?)${STEP}`;
   return `${item}(,${item})*`;
 }
 
-const MINUTE = field('[0-5]?[0-9]');
-const HOUR = field('([01]?[0-9]|2[0-3])');
-const DAY_OF_MONTH = field('(0?[1-9]|[12][0-9]|3[01])');
-const MONTHS = names('Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec');
-const MONTH = field(`(0?[1-9]|1[0-2]|${MONTHS.join('|')})`);
-const DAYS = names('Sun Mon Tue Wed Thu Fri Sat');
-const DAY_OF_WEEK = field(`(0?[0-6]|${DAYS.join('|')})`);
+const MINUTE = cronField('[0-5]?[0-9]');
+const HOUR = cronField('([01]?[0-9]|2[0-3])');
+const DAY_OF_MONTH = cronField('(0?[1-9]|[12][0-9]|3[01])');
+const MONTHS = caseInsensitivePatterns('Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec');
+const MONTH = cronField(`(0?[1-9]|1[0-2]|${MONTHS.join('|')})`);
+const DAYS = caseInsensitivePatterns('Sun Mon Tue Wed Thu Fri Sat');
+const DAY_OF_WEEK = cronField(`(0?[0-6]|${DAYS.join('|')})`);
 
 /** Patterns of names in upper, lower or mixed case; zod's patterns have no flags. */
-function names(words: string): readonly string[] {
+function caseInsensitivePatterns(words: string): readonly string[] {
   return words.split(' ').map((word) => word.replaceAll(/./g, (c) => `[${c.toUpperCase()}${c.toLowerCase()}]`));
 }
 
@@ -51,9 +51,9 @@ const CRON_SCHEDULE = `^(${[MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK].join
  * as `FRI-1`. One pattern and not a computation, because
  * splitting a string in CEL exceeds what the API server allows a rule to cost.
  */
-const BACKWARDS = `(^|[ ,])(${backwards().join('|')})([/ ,]|$)`;
+const REVERSED_RANGE = `(^|[ ,])(${reversedRangePatterns().join('|')})([/ ,]|$)`;
 
-function backwards(): readonly string[] {
+function reversedRangePatterns(): readonly string[] {
   const upTo = (last: number): readonly number[] => Array.from({ length: last + 1 }, (_, digit) => digit);
   const ones = (tens: string): readonly string[] =>
     upTo(8).map((b) => `${tens}[${String(b + 1)}-9]-${tens}${String(b)}`);
@@ -67,7 +67,7 @@ function backwards(): readonly string[] {
 }
 
 const schedulePattern = new RegExp(CRON_SCHEDULE);
-const backwardsRange = new RegExp(BACKWARDS);
+const reversedRange = new RegExp(REVERSED_RANGE);
 
 /**
  * A schedule.
@@ -86,7 +86,7 @@ export function cronSchedule(): z.ZodString {
   );
   return withRule(
     schedule,
-    cel(`!self.matches('${BACKWARDS}')`, 'a range must not run backwards: write 1-5, not 5-1'),
-    (text) => !backwardsRange.test(text),
+    cel(`!self.matches('${REVERSED_RANGE}')`, 'a range must not run backwards: write 1-5, not 5-1'),
+    (text) => !reversedRange.test(text),
   );
 }

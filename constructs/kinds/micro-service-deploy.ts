@@ -14,7 +14,7 @@ const amounts = () =>
     memory: quantity().optional().describe('Memory, in bytes: 512Mi.'),
   });
 
-const notAbove = (resource: 'cpu' | 'memory') =>
+const requestWithinLimitRule = (resource: 'cpu' | 'memory') =>
   cel(
     `!has(self.requests) || !has(self.limits) || !has(self.requests.${resource}) || !has(self.limits.${resource}) || ` +
       `quantity(string(self.requests.${resource})).compareTo(quantity(string(self.limits.${resource}))) <= 0`,
@@ -26,16 +26,16 @@ const requirements = z.object({
   limits: amounts().optional().describe('What each pod may use at most.'),
 });
 
-const within = (resource: 'cpu' | 'memory') => (value: z.output<typeof requirements>) => {
+const isRequestWithinLimit = (resource: 'cpu' | 'memory') => (value: z.output<typeof requirements>) => {
   const request = value.requests?.[resource];
   const limit = value.limits?.[resource];
   return request === undefined || limit === undefined || compareQuantities(request, limit) <= 0;
 };
 
 const resourceRequirements = withRule(
-  withRule(requirements, notAbove('cpu'), within('cpu')),
-  notAbove('memory'),
-  within('memory'),
+  withRule(requirements, requestWithinLimitRule('cpu'), isRequestWithinLimit('cpu')),
+  requestWithinLimitRule('memory'),
+  isRequestWithinLimit('memory'),
 );
 
 /** The spec of a MicroServiceDeploy. */
@@ -89,7 +89,7 @@ const PORT = 9898;
 
 type Self = TypedObject<typeof microServiceDeploySpec, z.ZodObject>;
 
-function service(scope: Construct, id: string, name: string, props: ServiceParts): void {
+function service(scope: Construct, id: string, name: string, props: ServiceProps): void {
   new k8s.KubeService(scope, id, {
     metadata: { name, labels: { ...MADE_BY, app: props.app }, annotations: props.annotations },
     spec: {
@@ -99,7 +99,7 @@ function service(scope: Construct, id: string, name: string, props: ServiceParts
   });
 }
 
-interface ServiceParts {
+interface ServiceProps {
   readonly app: string;
   readonly selector: Record<string, string>;
   readonly annotations?: Record<string, string>;

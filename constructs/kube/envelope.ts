@@ -1,7 +1,7 @@
 import type { KubeObject, OwnerReference } from './kube-object';
 
 /** The domain under which all of Kindred's own annotations stand. */
-export const PREFIX = 'kindred.dev/';
+export const ANNOTATION_PREFIX = 'kindred.dev/';
 
 /** The field manager of everything Kindred applies. */
 export const FIELD_MANAGER = 'kindred';
@@ -14,30 +14,30 @@ export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 export const MANAGED_BY = 'kindred';
 
 /** Annotations of children, written by the operator. */
-export const OWNER_UID_ANNOTATION = `${PREFIX}owner-uid`;
-export const HASH_ANNOTATION = `${PREFIX}hash`;
+export const OWNER_UID_ANNOTATION = `${ANNOTATION_PREFIX}owner-uid`;
+export const HASH_ANNOTATION = `${ANNOTATION_PREFIX}hash`;
 /** `<kind>.<group>/<shared group>/<key>` of a shared child. */
-export const SHARED_KEY_ANNOTATION = `${PREFIX}shared-key`;
+export const SHARED_KEY_ANNOTATION = `${ANNOTATION_PREFIX}shared-key`;
 
 /**
  * The finalizer of a Secret with the state of an object's effects: whatever deletes the Secret, it stands until what the effects did has been taken
  * away. The garbage collector, for one, deletes all that an object owns at once when the object is deleted in the foreground.
  */
-export const STATE_FINALIZER = `${PREFIX}state`;
+export const STATE_FINALIZER = `${ANNOTATION_PREFIX}state`;
 
 /** Annotations that people set on their objects. */
-export const PAUSED_ANNOTATION = `${PREFIX}paused`;
-export const RECONCILE_AT_ANNOTATION = `${PREFIX}reconcile-at`;
+export const PAUSED_ANNOTATION = `${ANNOTATION_PREFIX}paused`;
+export const RECONCILE_AT_ANNOTATION = `${ANNOTATION_PREFIX}reconcile-at`;
 /** On an object under a child's name: lets the operator take it over. It means nothing on the object whose child it would become. */
-export const ADOPT_ANNOTATION = `${PREFIX}adopt`;
+export const ADOPT_ANNOTATION = `${ANNOTATION_PREFIX}adopt`;
 /** Drops a kind's finalizer though what its effects did was not taken away. */
-export const FORCE_REMOVE_ANNOTATION = `${PREFIX}force-remove`;
+export const FORCE_REMOVE_ANNOTATION = `${ANNOTATION_PREFIX}force-remove`;
 
 /**
  * Addresses, separated by commas, of machines of a Cluster that are gone for good: what would have to be removed there is not.
  * They must not be in its spec any more.
  */
-export const LOST_MACHINES_ANNOTATION = `${PREFIX}lost-machines`;
+export const LOST_MACHINES_ANNOTATION = `${ANNOTATION_PREFIX}lost-machines`;
 
 /** What the operator adds to a rendered child, and nothing else. */
 export interface Envelope {
@@ -63,7 +63,7 @@ export function ownerReference(owner: KubeObject): OwnerReference {
 }
 
 /** A rendered child with its envelope, as it is sent to the server. The child itself is not changed. */
-export function enclose(child: KubeObject, envelope: Envelope): KubeObject {
+export function withEnvelope(child: KubeObject, envelope: Envelope): KubeObject {
   const annotations: Record<string, string> = { ...child.metadata.annotations, [HASH_ANNOTATION]: envelope.hash };
   if (envelope.ownerUid !== undefined) annotations[OWNER_UID_ANNOTATION] = envelope.ownerUid;
   if (envelope.sharedKey !== undefined) annotations[SHARED_KEY_ANNOTATION] = envelope.sharedKey;

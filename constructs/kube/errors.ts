@@ -6,7 +6,7 @@ export interface Problem {
   readonly message: string;
 }
 
-function lines(heading: string, problems: readonly Problem[]): string {
+function formatProblems(heading: string, problems: readonly Problem[]): string {
   return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
 }
 
@@ -18,7 +18,7 @@ export class KindDefinitionError extends Error {
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
-    super(lines(`kind ${kind} cannot be defined:`, problems), options);
+    super(formatProblems(`kind ${kind} cannot be defined:`, problems), options);
   }
 }
 
@@ -31,7 +31,7 @@ export class InvalidObjectError extends Error {
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
-    super(lines(`${object} is invalid:`, problems), options);
+    super(formatProblems(`${object} is invalid:`, problems), options);
   }
 }
 
@@ -46,7 +46,7 @@ export class ConversionError extends Error {
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
-    super(lines(`${object} cannot be converted to ${desiredApiVersion}:`, problems), options);
+    super(formatProblems(`${object} cannot be converted to ${desiredApiVersion}:`, problems), options);
   }
 }
 

@@ -1,11 +1,11 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { InvalidPropsError } from '../kube/errors';
-import { nodeOptions } from './heap';
+import { nodeOptions } from './node-options';
 import { METRICS_PORT_NAME, operatorLabels, operatorSelector } from './labels';
 import { OperatorMonitoring } from './monitoring';
 import { operatorDefaults, operatorProblems, webhookProblems, type OperatorDeploymentProps } from './operator-props';
-import { addWebhookService, servingOf, webhookArgs, webhookIngress, webhookPod } from './webhook';
+import { addWebhookService, resolveConversionServing, webhookArgs, webhookIngress, webhookPodParts } from './webhook';
 
 /**
  * An operator as it runs in a cluster: ServiceAccount, Deployment, PodDisruptionBudget, metrics Service, NetworkPolicy, and on
@@ -48,14 +48,14 @@ export class OperatorDeployment extends Construct {
       },
     });
     deployment.addDependency(account);
-    this.addAvailability(props, metadata);
-    this.addNetwork(props, metadata);
+    this.addPodDisruptionBudget(props, metadata);
+    this.addServicesAndNetworkPolicy(props, metadata);
     if (props.monitoring !== undefined) {
       new OperatorMonitoring(this, 'monitoring', { ...props.monitoring, name, namespace, leaseName: this.leaseName });
     }
   }
 
-  private addAvailability({ name }: OperatorDeploymentProps, metadata: k8s.ObjectMeta): void {
+  private addPodDisruptionBudget({ name }: OperatorDeploymentProps, metadata: k8s.ObjectMeta): void {
     new k8s.KubePodDisruptionBudget(this, 'disruption-budget', {
       metadata,
       spec: {
@@ -67,7 +67,7 @@ export class OperatorDeployment extends Construct {
     });
   }
 
-  private addNetwork(props: OperatorDeploymentProps, metadata: k8s.ObjectMeta): void {
+  private addServicesAndNetworkPolicy(props: OperatorDeploymentProps, metadata: k8s.ObjectMeta): void {
     const selector = operatorSelector(props.name);
     const port = k8s.IntOrString.fromString(METRICS_PORT_NAME);
     new k8s.KubeService(this, 'metrics-service', {
@@ -85,7 +85,7 @@ export class OperatorDeployment extends Construct {
         ],
       },
     });
-    const serves = servingOf(props) !== undefined;
+    const serves = resolveConversionServing(props) !== undefined;
     if (serves) addWebhookService(this, props.name, metadata);
     // Ingress only: the address of the API server is the cluster's secret, so egress cannot be closed here.
     new k8s.KubeNetworkPolicy(this, 'network-policy', {
@@ -143,7 +143,7 @@ function operatorPod(props: OperatorDeploymentProps): k8s.PodTemplateSpec {
 
 function volumesOf(props: OperatorDeploymentProps): readonly k8s.Volume[] {
   const { scratch, configDirectory } = props;
-  const { volumes } = webhookPod(props);
+  const { volumes } = webhookPodParts(props);
   const found: k8s.Volume[] = [];
   if (scratch !== undefined) {
     const sizeLimit = k8s.Quantity.fromString(`${scratch.sizeMiB}Mi`);
@@ -160,7 +160,7 @@ function volumesOf(props: OperatorDeploymentProps): readonly k8s.Volume[] {
 
 function operatorContainer(props: OperatorDeploymentProps): k8s.Container {
   const { scratch, configDirectory } = props;
-  const webhook = webhookPod(props);
+  const webhook = webhookPodParts(props);
   const volumeMounts = [
     ...(scratch === undefined ? [] : [{ name: 'scratch', mountPath: scratch.path }]),
     ...(configDirectory === undefined ? [] : [{ name: 'config', mountPath: configDirectory.path, readOnly: true }]),

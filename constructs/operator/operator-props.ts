@@ -3,9 +3,9 @@ import type { AnyKind } from '../kind/kind';
 import { isQuantity } from '../kind/quantity';
 import type { Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
-import { MIN_MEMORY_MIB } from './heap';
+import { MIN_MEMORY_MIB } from './node-options';
 import type { MonitoringProps } from './monitoring';
-import { DEFAULT_WEBHOOK_PORT, hasVersions, type ConversionServing, type WebhookProps } from './webhook';
+import { DEFAULT_WEBHOOK_PORT, hasMultipleVersions, type ConversionServing, type WebhookProps } from './webhook';
 
 /** How much the operator logs. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
@@ -107,8 +107,8 @@ const MAX_OPERATOR_NAME = 50;
 /** All that is wrong with the props of an operator, paths relative to them. */
 export function operatorProblems(props: OperatorDeploymentProps): readonly Problem[] {
   return [
-    ...named('name', props.name, { format: 'dns-1035-label', maxLength: MAX_OPERATOR_NAME }),
-    ...named('namespace', props.namespace, { format: 'dns-label' }),
+    ...nameProblems('name', props.name, { format: 'dns-1035-label', maxLength: MAX_OPERATOR_NAME }),
+    ...nameProblems('namespace', props.namespace, { format: 'dns-label' }),
     ...namespaceListProblems('watchNamespaces', props.watchNamespaces),
     ...settingsProblems(props),
   ];
@@ -118,14 +118,16 @@ export function operatorProblems(props: OperatorDeploymentProps): readonly Probl
 function settingsProblems(props: OperatorSettings): readonly Problem[] {
   const { image, kinds, replicas, metricsPort, leaseName, scratch, configDirectory } = props;
   return [
-    ...(isImage(image) ? [] : [problem('image', `"${image}" is no image: give one such as registry/name@sha256:...`)]),
+    ...(isImageReference(image)
+      ? []
+      : [problem('image', `"${image}" is no image: give one such as registry/name@sha256:...`)]),
     ...(kinds.length > 0 ? [] : [problem('kinds', 'it is empty: name the kinds that the operator runs')]),
     ...duplicates(kinds.map(({ crdName }) => crdName)).map((name) => problem('kinds', `${name} stands twice`)),
-    ...integer('replicas', replicas, 0, 10),
-    ...integer('metricsPort', metricsPort, 1024, 65535),
-    ...integer('terminationGracePeriodSeconds', props.terminationGracePeriodSeconds, 1, 86_400),
-    ...(leaseName === undefined ? [] : named('leaseName', leaseName, { format: 'dns-subdomain' })),
-    ...quantity('cpuRequest', props.cpuRequest),
+    ...integerProblems('replicas', replicas, 0, 10),
+    ...integerProblems('metricsPort', metricsPort, 1024, 65535),
+    ...integerProblems('terminationGracePeriodSeconds', props.terminationGracePeriodSeconds, 1, 86_400),
+    ...(leaseName === undefined ? [] : nameProblems('leaseName', leaseName, { format: 'dns-subdomain' })),
+    ...quantityProblems('cpuRequest', props.cpuRequest),
     ...memoryProblems(props),
     ...(scratch === undefined || scratch.path.startsWith('/')
       ? []
@@ -135,7 +137,7 @@ function settingsProblems(props: OperatorSettings): readonly Problem[] {
       : [problem('configDirectory.path', `"${configDirectory.path}" must be absolute`)]),
     ...(configDirectory === undefined
       ? []
-      : named('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
+      : nameProblems('configDirectory.secretName', configDirectory.secretName, { format: 'dns-subdomain' })),
     ...configFilesProblems('configDirectory.files', configDirectory?.files),
   ];
 }
@@ -157,7 +159,7 @@ function isLocalPath(path: string): boolean {
 }
 
 /** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */
-export function isImage(text: string): boolean {
+export function isImageReference(text: string): boolean {
   return /^\S+$/.test(text);
 }
 
@@ -166,7 +168,7 @@ export function namespaceListProblems(path: string, namespaces: readonly string[
   if (namespaces === undefined) return [];
   return [
     ...(namespaces.length > 0 ? [] : [problem(path, 'it is empty: name one or more, or leave it out for all')]),
-    ...namespaces.flatMap((name, i) => named(`${path}[${i}]`, name, { format: 'dns-label' })),
+    ...namespaces.flatMap((name, i) => nameProblems(`${path}[${i}]`, name, { format: 'dns-label' })),
     ...duplicates(namespaces).map((name) => problem(path, `"${name}" stands twice`)),
   ];
 }
@@ -174,9 +176,9 @@ export function namespaceListProblems(path: string, namespaces: readonly string[
 function memoryProblems(props: OperatorSettings): readonly Problem[] {
   const limit = props.memoryLimitMiB ?? operatorDefaults.memoryLimitMiB;
   const found = [
-    ...integer('memoryLimitMiB', props.memoryLimitMiB, MIN_MEMORY_MIB, 65_536),
-    ...integer('memoryRequestMiB', props.memoryRequestMiB, 1, 65_536),
-    ...integer('scratch.sizeMiB', props.scratch?.sizeMiB, 1, 65_536),
+    ...integerProblems('memoryLimitMiB', props.memoryLimitMiB, MIN_MEMORY_MIB, 65_536),
+    ...integerProblems('memoryRequestMiB', props.memoryRequestMiB, 1, 65_536),
+    ...integerProblems('scratch.sizeMiB', props.scratch?.sizeMiB, 1, 65_536),
   ];
   if ((props.memoryRequestMiB ?? operatorDefaults.memoryRequestMiB) > limit) {
     found.push(problem('memoryRequestMiB', `it exceeds memoryLimitMiB, which is ${limit}`));
@@ -189,17 +191,17 @@ function memoryProblems(props: OperatorSettings): readonly Problem[] {
   return found;
 }
 
-function named(path: string, value: string, rule: Parameters<typeof nameProblem>[1]): readonly Problem[] {
+function nameProblems(path: string, value: string, rule: Parameters<typeof nameProblem>[1]): readonly Problem[] {
   const message = nameProblem(value, rule);
   return message === undefined ? [] : [problem(path, message)];
 }
 
-function quantity(path: string, value: string | undefined): readonly Problem[] {
+function quantityProblems(path: string, value: string | undefined): readonly Problem[] {
   const ok: boolean = value === undefined || isQuantity(value);
   return ok ? [] : [problem(path, `"${value ?? ''}" is no quantity; write 50m or 1`)];
 }
 
-function integer(path: string, value: number | undefined, min: number, max: number): Problem[] {
+function integerProblems(path: string, value: number | undefined, min: number, max: number): Problem[] {
   if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return [];
   return [problem(path, `${value} must be an integer from ${min} to ${max}`)];
 }
@@ -215,7 +217,7 @@ function problem(path: string, message: string): Problem {
 /** All that is wrong with how an operator's kinds are to be converted. */
 export function webhookProblems(props: WebhookProps): readonly Problem[] {
   const { kinds, conversion } = props;
-  const names = kinds.filter(hasVersions).map(({ crdName }) => crdName);
+  const names = kinds.filter(hasMultipleVersions).map(({ crdName }) => crdName);
   if (names.length === 0) return [];
   if (conversion === undefined) {
     const message = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} several versions: say with which certificate the operator is to convert between them`;

@@ -34,13 +34,13 @@ export interface WebhookProps {
 }
 
 /** How an operator serves conversions; undefined when all its kinds have one version: then there is nothing to serve. */
-export function servingOf({ kinds, conversion }: WebhookProps): Required<ConversionServing> | undefined {
-  if (conversion === undefined || !kinds.some(hasVersions)) return undefined;
+export function resolveConversionServing({ kinds, conversion }: WebhookProps): Required<ConversionServing> | undefined {
+  if (conversion === undefined || !kinds.some(hasMultipleVersions)) return undefined;
   return { ...conversion, port: conversion.port ?? DEFAULT_WEBHOOK_PORT };
 }
 
 /** Whether somebody must convert a kind's objects. */
-export function hasVersions(kind: AnyKind): boolean {
+export function hasMultipleVersions(kind: AnyKind): boolean {
   return kind.versions.length > 0;
 }
 
@@ -51,12 +51,12 @@ export function webhookServiceName(name: string): string {
 
 /** The arguments of `kindred-operator` that serve conversions. */
 export function webhookArgs(props: WebhookProps): readonly string[] {
-  const serving = servingOf(props);
+  const serving = resolveConversionServing(props);
   return serving === undefined ? [] : [`--webhook-port=${serving.port}`, `--webhook-cert-dir=${CERT_DIR}`];
 }
 
 /** What a pod has besides, so that its container can serve conversions. */
-interface WebhookPod {
+interface WebhookPodParts {
   readonly ports: readonly k8s.ContainerPort[];
   readonly volumeMounts: readonly k8s.VolumeMount[];
   readonly volumes: readonly k8s.Volume[];
@@ -66,8 +66,8 @@ interface WebhookPod {
  * The container's port, and the Secret as a volume. As a whole and not by `subPath`, because that would never be updated; not optional,
  * so that no container starts without a certificate.
  */
-export function webhookPod(props: WebhookProps): WebhookPod {
-  const serving = servingOf(props);
+export function webhookPodParts(props: WebhookProps): WebhookPodParts {
+  const serving = resolveConversionServing(props);
   if (serving === undefined) return { ports: [], volumeMounts: [], volumes: [] };
   return {
     ports: [{ name: WEBHOOK_PORT_NAME, containerPort: serving.port, protocol: 'TCP' }],
@@ -146,7 +146,7 @@ export class WebhookCertificate extends Construct {
     const service = webhookServiceName(name);
     this.secretName = `${service}-tls`;
     this.injectCaFrom = `${namespace}/${service}`;
-    const issuerRef = props.issuerRef ?? this.addAuthority(props, service);
+    const issuerRef = props.issuerRef ?? this.addCaIssuer(props, service);
     new ApiObject(this, 'certificate', {
       apiVersion: API_VERSION,
       kind: 'Certificate',
@@ -161,7 +161,7 @@ export class WebhookCertificate extends Construct {
     });
   }
 
-  private addAuthority(props: WebhookCertificateProps, service: string): IssuerRef {
+  private addCaIssuer(props: WebhookCertificateProps, service: string): IssuerRef {
     const [selfSigned, authority] = [`${service}-self-signed`, `${service}-ca`];
     const issuer = (id: string, name: string, spec: object): void => {
       new ApiObject(this, id, { apiVersion: API_VERSION, kind: 'Issuer', metadata: metadataOf(props, name), spec });

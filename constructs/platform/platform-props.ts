@@ -3,7 +3,7 @@ import type { GuardrailNumbers } from '../guardrails/namespace-guardrails';
 import type { AnyKind } from '../kind/kind';
 import type { Problem } from '../kube/errors';
 import {
-  hasVersions,
+  hasMultipleVersions,
   webhookProblems,
   webhookServiceName,
   type ConversionServing,
@@ -59,12 +59,12 @@ export interface PlatformProps {
 export const DEFAULT_NAMESPACE = 'kindred-system';
 
 /** The name of an operator's objects. */
-export function objectNameOf(operator: Pick<PlatformOperator, 'name'>): string {
+export function operatorObjectName(operator: Pick<PlatformOperator, 'name'>): string {
   return `kindred-${operator.name}`;
 }
 
 /** A guarded namespace with its numbers, however it was written. */
-export function guardedNamespace(guarded: string | GuardedNamespace): GuardedNamespace {
+export function toGuardedNamespace(guarded: string | GuardedNamespace): GuardedNamespace {
   return typeof guarded === 'string' ? { name: guarded } : guarded;
 }
 
@@ -102,7 +102,7 @@ export function conversionProblems(
   operators: readonly PlatformOperator[],
   conversion: PlatformConversion | undefined,
 ): readonly Problem[] {
-  const kinds = operators.flatMap((operator) => operator.kinds).filter(hasVersions);
+  const kinds = operators.flatMap((operator) => operator.kinds).filter(hasMultipleVersions);
   if (kinds.length === 0) return [];
   if (conversion === undefined) {
     const names = [...new Set(kinds.map(({ crdName }) => crdName))].join(', ');
@@ -111,12 +111,12 @@ export function conversionProblems(
       'set { certManager: {} }, or { certSecretName, caBundle } for one of your own';
     return [{ path: 'conversion', message }];
   }
-  const serving = servingWith(conversion);
+  const serving = toConversionServing(conversion);
   const first = operators.map((operator) => webhookProblems({ ...operator, conversion: serving }));
-  return [...(first.find((problems) => problems.length > 0) ?? []), ...bundleProblems(conversion)];
+  return [...(first.find((problems) => problems.length > 0) ?? []), ...caBundleProblems(conversion)];
 }
 
-function bundleProblems(conversion: PlatformConversion): readonly Problem[] {
+function caBundleProblems(conversion: PlatformConversion): readonly Problem[] {
   if ('certManager' in conversion) return [];
   const { caBundle } = conversion;
   const path = 'conversion.caBundle';
@@ -127,20 +127,23 @@ function bundleProblems(conversion: PlatformConversion): readonly Problem[] {
 }
 
 /** What an operator's pods serve with; `managed` is the Secret that cert-manager fills for it. */
-export function servingWith(conversion: PlatformConversion, managed = 'kindred-webhook-tls'): ConversionServing {
+export function toConversionServing(
+  conversion: PlatformConversion,
+  managed = 'kindred-webhook-tls',
+): ConversionServing {
   const { port } = conversion;
   const certSecretName = 'certManager' in conversion ? managed : conversion.certSecretName;
   return { certSecretName, ...(port === undefined ? {} : { port }) };
 }
 
 /** What a kind's CRD says of its operator's webhook; undefined for a kind of one version. */
-export function webhookOf(
+export function conversionWebhookFor(
   kind: AnyKind,
   operatorName: string,
   namespace: string,
   conversion: PlatformConversion | undefined,
 ): ConversionWebhook | undefined {
-  if (!hasVersions(kind) || conversion === undefined) return undefined;
+  if (!hasMultipleVersions(kind) || conversion === undefined) return undefined;
   const caBundle = 'certManager' in conversion ? {} : { caBundle: conversion.caBundle.replace(/\s/g, '') };
   return { service: { name: webhookServiceName(operatorName), namespace }, ...caBundle };
 }

@@ -10,7 +10,7 @@ import {
   OperatorDeployment,
   PLATFORM_MANAGED_BY,
   WebhookCertificate,
-  hasVersions,
+  hasMultipleVersions,
   namespaceListProblems,
   operatorLabels,
   operatorProblems,
@@ -20,14 +20,14 @@ import {
   DEFAULT_NAMESPACE,
   INJECT_CA_FROM,
   conversionProblems,
-  guardedNamespace,
-  objectNameOf,
-  servingWith,
-  webhookOf,
+  toGuardedNamespace,
+  operatorObjectName,
+  toConversionServing,
+  conversionWebhookFor,
   type PlatformOperator,
   type PlatformProps,
 } from './platform-props';
-import { STATE_NAMESPACE_OPTION } from './provisioner';
+import { STATE_NAMESPACE_FLAG } from './provisioner';
 
 /** Labels of what belongs to the platform as a whole. */
 const platformLabels = {
@@ -91,7 +91,7 @@ export class Platform extends Chart {
     { operators, conversion }: PlatformProps,
     namespace: Construct | undefined,
   ): ReadonlyMap<PlatformOperator, WebhookCertificate> {
-    const converting = operators.filter((operator) => operator.kinds.some(hasVersions));
+    const converting = operators.filter((operator) => operator.kinds.some(hasMultipleVersions));
     if (conversion === undefined || !('certManager' in conversion) || converting.length === 0) return new Map();
     const group = new Construct(this, 'certificates');
     if (namespace !== undefined) group.node.addDependency(namespace);
@@ -99,7 +99,7 @@ export class Platform extends Chart {
     const certificate = (operator: PlatformOperator): WebhookCertificate =>
       new WebhookCertificate(group, operator.name, {
         ...certManager,
-        name: objectNameOf(operator),
+        name: operatorObjectName(operator),
         namespace: this.operatorNamespace,
       });
     return new Map(converting.map((operator) => [operator, certificate(operator)]));
@@ -112,12 +112,17 @@ export class Platform extends Chart {
     certificate: WebhookCertificate | undefined,
   ): readonly CustomResourceDefinition[] {
     return operator.kinds.map((kind) => {
-      const conversionWebhook = webhookOf(kind, objectNameOf(operator), this.operatorNamespace, conversion);
+      const conversionWebhook = conversionWebhookFor(
+        kind,
+        operatorObjectName(operator),
+        this.operatorNamespace,
+        conversion,
+      );
       const crd = new CustomResourceDefinition(scope, kind.crdName, {
         kind,
         ...(conversionWebhook === undefined ? {} : { conversionWebhook }),
       });
-      if (certificate !== undefined && hasVersions(kind)) {
+      if (certificate !== undefined && hasMultipleVersions(kind)) {
         crd.metadata.addAnnotation(INJECT_CA_FROM, certificate.injectCaFrom);
       }
       return crd;
@@ -138,7 +143,7 @@ export class Platform extends Chart {
   }
 
   private addPermissions(scope: Construct, operator: PlatformOperator, props: PlatformProps): void {
-    const name = objectNameOf(operator);
+    const name = operatorObjectName(operator);
     const namespace = this.operatorNamespace;
     const common = { serviceAccount: { name, namespace }, labels: operatorLabels(name) };
     const permissions = new Construct(scope, operator.name);
@@ -166,11 +171,11 @@ export class Platform extends Chart {
     const { conversion } = props;
     return new OperatorDeployment(scope, operator.name, {
       ...operator,
-      name: objectNameOf(operator),
+      name: operatorObjectName(operator),
       namespace: this.operatorNamespace,
       ...(props.watchNamespaces === undefined ? {} : { watchNamespaces: props.watchNamespaces }),
       ...(props.monitoring === undefined ? {} : { monitoring: props.monitoring }),
-      ...(conversion === undefined ? {} : { conversion: servingWith(conversion, certificate?.secretName) }),
+      ...(conversion === undefined ? {} : { conversion: toConversionServing(conversion, certificate?.secretName) }),
     });
   }
 
@@ -178,7 +183,7 @@ export class Platform extends Chart {
   private addGuardrails(props: PlatformProps, operatorNamespace: Construct | undefined): readonly Construct[] {
     const group = new Construct(this, 'guardrails');
     const created: Construct[] = [];
-    for (const { name, create, ...numbers } of (props.guardedNamespaces ?? []).map(guardedNamespace)) {
+    for (const { name, create, ...numbers } of (props.guardedNamespaces ?? []).map(toGuardedNamespace)) {
       const scope = new Construct(group, name);
       const settings = { ...numbers, namespace: name, labels: platformLabels };
       const guardrails = new NamespaceGuardrails(scope, 'guardrails', settings);
@@ -203,15 +208,15 @@ function platformProblems(props: PlatformProps): readonly Problem[] {
     ...(operators.length > 0
       ? []
       : [{ path: 'operators', message: 'it is empty: a platform needs an operator to run its kinds' }]),
-    ...operators.flatMap((operator, i) => oneOperatorProblems(operator, namespace, `operators[${i}]`)),
-    ...claimProblems(operators),
+    ...operators.flatMap((operator, i) => platformOperatorProblems(operator, namespace, `operators[${i}]`)),
+    ...conflictProblems(operators),
     ...conversionProblems(operators, props.conversion),
-    ...guardedProblems(props),
+    ...guardedNamespaceProblems(props),
     ...namespaceListProblems('watchNamespaces', props.watchNamespaces),
   ];
 }
 
-function oneOperatorProblems(operator: PlatformOperator, namespace: string, path: string): readonly Problem[] {
+function platformOperatorProblems(operator: PlatformOperator, namespace: string, path: string): readonly Problem[] {
   // Checked here under its own name, and below under a stand-in: the name of its objects is not what was written.
   const name = nameProblem(operator.name, { format: 'dns-label', maxLength: 42 });
   const settings = operatorProblems({ ...operator, name: 'kindred', namespace: DEFAULT_NAMESPACE });
@@ -219,16 +224,16 @@ function oneOperatorProblems(operator: PlatformOperator, namespace: string, path
     ...(name === undefined ? [] : [{ path: `${path}.name`, message: name }]),
     ...settings.map((problem) => ({ ...problem, path: `${path}.${problem.path}` })),
     ...extraRulesProblems(`${path}.extraRules`, operator.extraRules),
-    ...stateProblems(operator, namespace, `${path}.args`),
+    ...stateNamespaceProblems(operator, namespace, `${path}.args`),
   ];
 }
 
 /** State with keys belongs into the platform's own namespace, which is guarded, and stays where state is kept in it. */
-function stateProblems({ args = [] }: PlatformOperator, namespace: string, path: string): readonly Problem[] {
+function stateNamespaceProblems({ args = [] }: PlatformOperator, namespace: string, path: string): readonly Problem[] {
   // Of an option that stands twice, the operator takes the last.
-  const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE_OPTION)).at(-1);
-  if (last === undefined || last === `${STATE_NAMESPACE_OPTION}${namespace}`) return [];
-  const elsewhere = last.slice(STATE_NAMESPACE_OPTION.length);
+  const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE_FLAG)).at(-1);
+  if (last === undefined || last === `${STATE_NAMESPACE_FLAG}${namespace}`) return [];
+  const elsewhere = last.slice(STATE_NAMESPACE_FLAG.length);
   const message =
     `it keeps its state, with keys to machines, in "${elsewhere}", and the platform's namespace is "${namespace}": ` +
     `write provisioner({ namespace: '${namespace}', ... }), or give the platform the namespace "${elsewhere}"`;
@@ -236,7 +241,7 @@ function stateProblems({ args = [] }: PlatformOperator, namespace: string, path:
 }
 
 /** What two operators must not have in common: their name, their Lease, a kind. */
-function claimProblems(operators: readonly PlatformOperator[]): readonly Problem[] {
+function conflictProblems(operators: readonly PlatformOperator[]): readonly Problem[] {
   const problems: Problem[] = [];
   const claim = (claims: Map<string, number>, what: string, path: string, i: number, why: string): void => {
     const first = claims.get(what);
@@ -250,7 +255,7 @@ function claimProblems(operators: readonly PlatformOperator[]): readonly Problem
   };
   const [names, leases, kinds] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
   operators.forEach((operator, i) => {
-    const lease = operator.leaseName ?? objectNameOf(operator);
+    const lease = operator.leaseName ?? operatorObjectName(operator);
     const taken = names.has(operator.name);
     claim(names, operator.name, 'name', i, 'give each operator a name of its own');
     if (!taken) claim(leases, lease, 'leaseName', i, 'of two operators with one Lease, only one would ever work');
@@ -261,9 +266,9 @@ function claimProblems(operators: readonly PlatformOperator[]): readonly Problem
   return problems;
 }
 
-function guardedProblems(props: PlatformProps): readonly Problem[] {
+function guardedNamespaceProblems(props: PlatformProps): readonly Problem[] {
   const { namespace = DEFAULT_NAMESPACE, createNamespace = true } = props;
-  const guarded = (props.guardedNamespaces ?? []).map(guardedNamespace);
+  const guarded = (props.guardedNamespaces ?? []).map(toGuardedNamespace);
   return guarded.flatMap((entry, i) => {
     const path = `guardedNamespaces[${i}]`;
     const problems: Problem[] = [];

@@ -1,8 +1,6 @@
-import { InvalidPropsError } from '../operator';
-import type { OperatorSettings } from '../operator';
+import { InvalidPropsError, type OperatorSettings } from '../operator';
 import type { PolicyRule } from '../rbac';
-import { DEFAULT_NAMESPACE } from './platform-props';
-import type { PlatformOperator } from './platform-props';
+import { DEFAULT_NAMESPACE, type PlatformOperator } from './platform-props';
 
 /** What a provisioner is made of, besides what every operator is. */
 export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'configDirectory'> {
@@ -28,14 +26,14 @@ export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'co
 }
 
 /** Says in which namespace an operator keeps its state. */
-export const STATE_NAMESPACE_OPTION = '--state-namespace=';
+export const STATE_NAMESPACE_FLAG = '--state-namespace=';
 
 /** Where key files lie, in memory. */
 const KEY_DIRECTORY = '/run/kindred';
 /** Where the files lie that objects may name. */
 const CONFIG_DIRECTORY = '/etc/kindred/config';
 /** Seconds that an operator has to stop besides its steps. */
-const ORDERLY_STOP_SECONDS = 30;
+const SHUTDOWN_GRACE_SECONDS = 30;
 /** With what is needed besides, less than the day that a pod may take to stop at most. */
 const MAX_DRAIN_SECONDS = 86_340;
 
@@ -59,11 +57,11 @@ export function provisioner(props: ProvisionerProps): PlatformOperator {
   const others = [...new Set(secretNamespaces)].filter((other) => other !== namespace).sort();
   return {
     memoryLimitMiB: 512,
-    terminationGracePeriodSeconds: drainSeconds + ORDERLY_STOP_SECONDS,
+    terminationGracePeriodSeconds: drainSeconds + SHUTDOWN_GRACE_SECONDS,
     ...settings,
     name,
     args: [
-      `${STATE_NAMESPACE_OPTION}${namespace}`,
+      `${STATE_NAMESPACE_FLAG}${namespace}`,
       ...(others.length === 0 ? [] : [`--secret-namespaces=${others.join()}`]),
       ...(configSecretName === undefined ? [] : [`--config-dir=${CONFIG_DIRECTORY}`]),
       `--key-dir=${KEY_DIRECTORY}`,

@@ -44,7 +44,7 @@ export interface OperatorRoleProps {
 export class OperatorRole extends Construct {
   constructor(scope: Construct, id: string, props: OperatorRoleProps) {
     super(scope, id);
-    check(props);
+    assertValidProps(props);
     const { name, serviceAccount, labels = {} } = props;
     const clusterRules = operatorRules(props.kinds, props.namespaces === undefined ? {} : { scope: 'Cluster' });
     if (clusterRules.length > 0) new BoundRole(this, 'cluster', { name, serviceAccount, labels, rules: clusterRules });
@@ -70,7 +70,7 @@ function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, 
   return [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function check(props: OperatorRoleProps): void {
+function assertValidProps(props: OperatorRoleProps): void {
   if (props.kinds.length === 0) {
     throw new TypeError(`OperatorRole ${props.name}: \`kinds\` is empty; an operator without kinds needs no role`);
   }

@@ -1,4 +1,4 @@
-import { FIELD_MANAGER, HASH_ANNOTATION, enclose, type Envelope } from '../../constructs/kube/envelope';
+import { FIELD_MANAGER, HASH_ANNOTATION, withEnvelope, type Envelope } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { addressOf, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
@@ -60,7 +60,7 @@ export async function writeChild(write: ChildWrite): Promise<ChildOutcome> {
   const stands = (): boolean => cachedHash() === envelope.hash;
   if (write.shapes.remember(envelope.hash, applied) && stands()) cache.reproject(ref);
   try {
-    return await createOrWriteOver(write, enclose(child.manifest, envelope), enclose(applied, envelope));
+    return await createOrWriteOver(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
   } finally {
     // Refused, or not yet written: there may never be a child of this hash.
     if (!stands()) write.shapes.forget(envelope.hash);

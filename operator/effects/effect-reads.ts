@@ -5,7 +5,7 @@ import { resolve, sep } from 'node:path';
 import type { InputReader } from '../../constructs/kind/effects';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, typeKey, type ResourceType } from '../../constructs/kube/resource-type';
-import { requestedReads, type ObjectKeyRef, type Read } from '../../constructs/kind/reads';
+import { resolveReads, type ObjectKeyRef, type Read } from '../../constructs/kind/reads';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { PlanError } from './plan-runner';
@@ -66,7 +66,7 @@ export class EffectReads {
   ): Promise<SeenInput> {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
-    for (const { type, ref } of requestedReads(reads, self)) {
+    for (const { type, ref } of resolveReads(reads, self)) {
       const object = await this.objectAt(type, ref, self).catch((error: unknown) => {
         if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
           return undefined;

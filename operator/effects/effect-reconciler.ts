@@ -1,4 +1,10 @@
-import { effectRun, effectsOf, type Effect, type EffectPhase, type EffectRun } from '../../constructs/kind/effects';
+import {
+  buildEffectRun,
+  selectEffects,
+  type Effect,
+  type EffectPhase,
+  type EffectRun,
+} from '../../constructs/kind/effects';
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
@@ -48,7 +54,7 @@ export class EffectDesk implements Effects {
     }
     // Where nothing is to be taken away, a state that is lost is missed by nobody.
     const { kind } = this.options;
-    if (effectsOf(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
+    if (selectEffects(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
     // A Secret that is restored is to be read.
     this.memories.drop(object);
@@ -103,7 +109,7 @@ export class EffectDesk implements Effects {
 
   async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
     const memory = await this.memories.of(object);
-    const effects = effectsOf(this.options.kind.effects, self, phase);
+    const effects = selectEffects(this.options.kind.effects, self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
     const settled = memory.settled?.generation === generation ? memory.settled : undefined;
@@ -172,7 +178,7 @@ export class EffectDesk implements Effects {
       // A removal needs nothing that may be gone by now: what it needs stands in the state.
       const optional = effect.phase === 'remove';
       const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
-      run = effectRun(effect, self, reader);
+      run = buildEffectRun(effect, self, reader);
       seen = reader.seen;
     } catch (error) {
       if (!(error instanceof PlanError)) throw error;

@@ -1,6 +1,11 @@
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
-import { OWNER_UID_ANNOTATION, PREFIX, STATE_FINALIZER, ownerReference } from '../../constructs/kube/envelope';
+import {
+  OWNER_UID_ANNOTATION,
+  ANNOTATION_PREFIX,
+  STATE_FINALIZER,
+  ownerReference,
+} from '../../constructs/kube/envelope';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
 import type { EffectRecord, EffectState } from './effect-state';
 
@@ -8,10 +13,10 @@ import type { EffectRecord, EffectState } from './effect-state';
  * On a Secret that has no owner because its owner asks for that. One without this mark whose owner reference is missing has lost it to somebody
  * else: to the garbage collector, when its owner was deleted with `--cascade=orphan`.
  */
-export const RETAINED_ANNOTATION = `${PREFIX}retained`;
+export const RETAINED_ANNOTATION = `${ANNOTATION_PREFIX}retained`;
 
 /** On a Secret that stays while its owner goes with `--cascade=orphan`: it tells so until that is gone. */
-const ORPHANED_ANNOTATION = `${PREFIX}orphaned`;
+const ORPHANED_ANNOTATION = `${ANNOTATION_PREFIX}orphaned`;
 
 /** A Secret as the API has it. */
 export interface Secret extends KubeObject {

@@ -1,7 +1,7 @@
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
 import {
   renderShared,
-  renderTyped,
+  renderDefaulted,
   sharedKeys,
   withDefaults,
   type RenderedChild,
@@ -69,7 +69,7 @@ function render({ kind }: ReconcileContext, object: KubeObject): Rendered {
 }
 
 function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
-  return { self, children: renderTyped(kind, self), shared: sharedKeys(kind, self) };
+  return { self, children: renderDefaulted(kind, self), shared: sharedKeys(kind, self) };
 }
 
 async function bring(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<Next> {

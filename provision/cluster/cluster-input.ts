@@ -32,7 +32,7 @@ export interface InstallerSource {
   readonly artifacts?: string;
 }
 
-interface AnyCluster {
+interface CommonClusterInput {
   /** Name of the Cluster: a DNS subdomain of up to 63 characters. */
   readonly name: string;
   /** As the distribution names it: `v1.30.4+rke2r1`. */
@@ -45,19 +45,19 @@ interface AnyCluster {
 }
 
 /** A cluster of RKE. */
-export interface RkeInput extends AnyCluster {
+export interface RkeInput extends CommonClusterInput {
   readonly distribution: 'rke';
   readonly options: RkeOptions;
 }
 
 /** A cluster of RKE2. */
-export interface Rke2Input extends AnyCluster {
+export interface Rke2Input extends CommonClusterInput {
   readonly distribution: 'rke2';
   readonly options: Rke2Options;
 }
 
 /** A cluster of K3s. */
-export interface K3sInput extends AnyCluster {
+export interface K3sInput extends CommonClusterInput {
   readonly distribution: 'k3s';
   readonly options: K3sOptions;
 }
@@ -101,7 +101,7 @@ export function clusterInput(name: string, spec: TypedClusterSpec): ClusterInput
 }
 
 /** Options that a cluster has for life, by distribution, as paths below them. */
-const FIXED = {
+const IMMUTABLE_OPTIONS = {
   rke: ['clusterCidr', 'serviceCidr', 'clusterDomain', 'network.plugin'],
   rke2: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'cni'],
   k3s: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'flannelBackend', 'datastore.type'],
@@ -119,8 +119,8 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /** The options that cannot change once a cluster stands, by path below the distribution's; lists in one text, `''` = not set. */
-export function fixedOptions({ distribution, options }: ClusterInput): ReadonlyMap<string, string> {
-  return new Map(FIXED[distribution].map((path) => [path, valueAt(options, path)]));
+export function immutableOptions({ distribution, options }: ClusterInput): ReadonlyMap<string, string> {
+  return new Map(IMMUTABLE_OPTIONS[distribution].map((path) => [path, valueAt(options, path)]));
 }
 
 function valueAt(options: ClusterInput['options'], path: string): string {

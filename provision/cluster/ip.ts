@@ -27,13 +27,13 @@ function parseIpv6(text: string): Ip | undefined {
 }
 
 /** A range of addresses. */
-export interface Range {
+export interface Cidr {
   readonly ip: Ip;
   readonly prefix: number;
 }
 
 /** A range such as 10.42.0.0/16, or undefined when the text is none. */
-export function parseRange(text: string): Range | undefined {
+export function parseCidr(text: string): Cidr | undefined {
   const [address = '', prefix = ''] = text.split('/');
   const ip = parseIp(address);
   if (ip === undefined || !/^[0-9]{1,3}$/.test(prefix) || Number(prefix) > ip.length) return undefined;
@@ -41,13 +41,13 @@ export function parseRange(text: string): Range | undefined {
 }
 
 /** Whether two ranges have an address in common. */
-export function overlap(a: Range, b: Range): boolean {
+export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   if (a.ip.length !== b.ip.length) return false;
   const shift = BigInt(a.ip.length - Math.min(a.prefix, b.prefix));
   return a.ip.bits >> shift === b.ip.bits >> shift;
 }
 
 /** Whether an address is in a range. */
-export function contains(range: Range, ip: Ip): boolean {
-  return overlap(range, { ip, prefix: ip.length });
+export function cidrContains(range: Cidr, ip: Ip): boolean {
+  return cidrsOverlap(range, { ip, prefix: ip.length });
 }

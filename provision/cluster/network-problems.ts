@@ -1,6 +1,6 @@
 import type { Problem } from '../../constructs/kube/errors';
 import type { ClusterInput } from './cluster-input';
-import { contains, overlap, parseIp, parseRange, type Range } from './ip';
+import { cidrContains, cidrsOverlap, parseIp, parseCidr, type Cidr } from './ip';
 import { ipProblems } from './node-problems';
 
 interface Networks {
@@ -28,41 +28,41 @@ function networksOf(input: ClusterInput): Networks {
 export function networkProblems(input: ClusterInput): readonly Problem[] {
   const { pods, services, dns, paths } = networksOf(input);
   const problems = [
-    ...rangeProblems(pods, paths.pods),
-    ...rangeProblems(services, paths.services),
+    ...cidrProblems(pods, paths.pods),
+    ...cidrProblems(services, paths.services),
     ...dns.flatMap((text, i) => ipProblems(`${paths.dns}${dns.length > 1 ? `[${i}]` : ''}`, text)),
-    ...nameProblems(input),
+    ...serverAddressProblems(input),
     ...nodePortProblems(input),
   ];
   if (problems.length > 0) return problems;
-  const podRanges = ranges(pods.length === 0 ? ['10.42.0.0/16'] : pods);
-  const serviceRanges = ranges(services.length === 0 ? ['10.43.0.0/16'] : services);
+  const podRanges = parseCidrs(pods.length === 0 ? ['10.42.0.0/16'] : pods);
+  const serviceRanges = parseCidrs(services.length === 0 ? ['10.43.0.0/16'] : services);
   return [
-    ...familyProblems(podRanges, serviceRanges, paths.services),
+    ...addressFamilyProblems(podRanges, serviceRanges, paths.services),
     ...overlapProblems(podRanges, serviceRanges, input, paths),
     ...dns.flatMap((text) => {
       const ip = parseIp(text);
-      if (ip === undefined || serviceRanges.some((range) => contains(range, ip))) return [];
+      if (ip === undefined || serviceRanges.some((range) => cidrContains(range, ip))) return [];
       return [{ path: paths.dns, message: `${text} is not inside the addresses of Services; give one that is` }];
     }),
   ];
 }
 
-const ranges = (texts: readonly string[]): readonly Range[] =>
-  texts.map(parseRange).filter((range) => range !== undefined);
+const parseCidrs = (texts: readonly string[]): readonly Cidr[] =>
+  texts.map(parseCidr).filter((range) => range !== undefined);
 
-function rangeProblems(texts: readonly string[], path: string): Problem[] {
-  const bad = texts.filter((text) => parseRange(text) === undefined);
+function cidrProblems(texts: readonly string[], path: string): Problem[] {
+  const bad = texts.filter((text) => parseCidr(text) === undefined);
   const problems = bad.map((text) => ({ path, message: `"${text}" is no range of addresses, such as 10.42.0.0/16` }));
-  const [first, second] = ranges(texts);
+  const [first, second] = parseCidrs(texts);
   if (first !== undefined && second !== undefined && first.ip.length === second.ip.length) {
     problems.push({ path, message: 'two ranges must be one of IPv4 and one of IPv6' });
   }
   return problems;
 }
 
-function familyProblems(pods: readonly Range[], services: readonly Range[], path: string): Problem[] {
-  const families = (list: readonly Range[]): string =>
+function addressFamilyProblems(pods: readonly Cidr[], services: readonly Cidr[], path: string): Problem[] {
+  const families = (list: readonly Cidr[]): string =>
     list.map(({ ip }) => (ip.length === 32 ? 'IPv4' : 'IPv6')).join(', ');
   if (families(pods) === families(services)) return [];
   const message = `pods have ${families(pods)}, Services ${families(services)}: give both the same, in the same order`;
@@ -70,13 +70,13 @@ function familyProblems(pods: readonly Range[], services: readonly Range[], path
 }
 
 function overlapProblems(
-  pods: readonly Range[],
-  services: readonly Range[],
+  pods: readonly Cidr[],
+  services: readonly Cidr[],
   { nodes }: ClusterInput,
   paths: Networks['paths'],
 ): Problem[] {
   const problems: Problem[] = [];
-  if (pods.some((pod) => services.some((service) => overlap(pod, service)))) {
+  if (pods.some((pod) => services.some((service) => cidrsOverlap(pod, service)))) {
     problems.push({
       path: paths.services,
       message: 'overlaps with the addresses of pods; they must have none in common',
@@ -90,7 +90,7 @@ function overlapProblems(
       [pods, 'pods'],
       [services, 'Services'],
     ] as const) {
-      if (!list.some((range) => contains(range, ip))) continue;
+      if (!list.some((range) => cidrContains(range, ip))) continue;
       const message = `is inside the addresses of ${what}; machines need others, or set ${paths[list === pods ? 'pods' : 'services']}`;
       problems.push({ path: `nodes[${i}].${field}`, message });
     }
@@ -113,7 +113,7 @@ function nodePortProblems(input: ClusterInput): Problem[] {
   return [{ path: `${path}.serviceNodePortRange`, message }];
 }
 
-function nameProblems(input: ClusterInput): Problem[] {
+function serverAddressProblems(input: ClusterInput): Problem[] {
   const { distribution, options } = input;
   const registration = input.distribution === 'rke' ? undefined : input.options.registrationAddress;
   return [

@@ -6,25 +6,29 @@ import { parseIp } from './ip';
 export function nodeProblems(input: ClusterInput): readonly Problem[] {
   const { nodes } = input;
   return [
-    ...duplicates(nodes, 'address', ({ address }) => address),
-    ...duplicates(nodes, 'internalAddress', ({ internalAddress, address }) => internalAddress ?? address),
-    ...duplicates(nodes, 'hostnameOverride', ({ hostnameOverride }) => hostnameOverride),
-    ...nodes.flatMap(ownProblems),
+    ...duplicateProblems(nodes, 'address', ({ address }) => address),
+    ...duplicateProblems(nodes, 'internalAddress', ({ internalAddress, address }) => internalAddress ?? address),
+    ...duplicateProblems(nodes, 'hostnameOverride', ({ hostnameOverride }) => hostnameOverride),
+    ...nodes.flatMap(singleNodeProblems),
     ...roleProblems(input),
   ];
 }
 
 /** The same address has many notations when it is one of IPv6. */
-function same(text: string | undefined): string | undefined {
+function canonicalAddress(text: string | undefined): string | undefined {
   const ip = text === undefined ? undefined : parseIp(text);
   return ip === undefined ? text : `${ip.length}/${ip.bits}`;
 }
 
 type Field = 'address' | 'internalAddress' | 'hostnameOverride';
 
-function duplicates(nodes: readonly Node[], field: Field, valueOf: (node: Node) => string | undefined): Problem[] {
-  const values = nodes.map((node) => same(valueOf(node)));
-  const addresses = nodes.map(({ address }) => same(address));
+function duplicateProblems(
+  nodes: readonly Node[],
+  field: Field,
+  valueOf: (node: Node) => string | undefined,
+): Problem[] {
+  const values = nodes.map((node) => canonicalAddress(valueOf(node)));
+  const addresses = nodes.map(({ address }) => canonicalAddress(address));
   return nodes.flatMap((node, i) => {
     const first = values.indexOf(values[i]);
     const value = valueOf(node);
@@ -37,7 +41,7 @@ function duplicates(nodes: readonly Node[], field: Field, valueOf: (node: Node) 
 
 const problem = (path: string, message: string): Problem => ({ path, message });
 
-function ownProblems(node: Node, i: number): Problem[] {
+function singleNodeProblems(node: Node, i: number): Problem[] {
   const at = `nodes[${i}]`;
   const problems = [
     ['address', node.address],
@@ -60,7 +64,7 @@ export function ipProblems(path: string, text: string): Problem[] {
   return [problem(path, `"${text}" is not an IP address; write it in full, such as 192.0.2.10 or 2001:db8::10`)];
 }
 
-function datastoreOf(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
+function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
   return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
 }
 
@@ -74,8 +78,8 @@ function roleProblems(input: ClusterInput): Problem[] {
   if (distribution === 'rke' && count('worker') === 0) {
     problems.push(problem('nodes', 'no node has the role worker, which RKE needs; give it to at least one'));
   }
-  const datastore = datastoreOf(input);
-  if (datastore === 'etcd') return [...problems, ...memberProblems(count('etcd'))];
+  const datastore = datastoreType(input);
+  if (datastore === 'etcd') return [...problems, ...etcdMemberProblems(count('etcd'))];
   if (datastore === 'sqlite' && count('controlplane') > 1) {
     problems.push(
       problem('k3s.datastore.type', 'SQLite stands on one server only; choose etcd, or one controlplane node'),
@@ -86,7 +90,7 @@ function roleProblems(input: ClusterInput): Problem[] {
   return [...problems, ...unused.map((i) => problem(`nodes[${i}].roles`, message))];
 }
 
-function memberProblems(members: number): Problem[] {
+function etcdMemberProblems(members: number): Problem[] {
   if (members === 0) return [problem('nodes', 'no node has the role etcd; give it to one, three or five nodes')];
   if (members % 2 === 1) return [];
   const message =

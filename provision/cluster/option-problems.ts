@@ -45,8 +45,8 @@ function drainProblems({ distribution, options }: ClusterInput): Problem[] {
   return problems;
 }
 
-const PATH = /^(\/[A-Za-z0-9_][A-Za-z0-9._-]*)+$/;
-const URL = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?(\/[A-Za-z0-9._~/%+-]*)?$/;
+const PATH_PATTERN = /^(\/[A-Za-z0-9_][A-Za-z0-9._-]*)+$/;
+const URL_PATTERN = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?(\/[A-Za-z0-9._~/%+-]*)?$/;
 
 function installerProblems({ distribution, installer }: ClusterInput): Problem[] {
   if (installer === undefined) return [];
@@ -54,9 +54,9 @@ function installerProblems({ distribution, installer }: ClusterInput): Problem[]
     return [{ path: 'installer', message: 'is for RKE2 and K3s; RKE installs nothing on machines but containers' }];
   }
   const checks: readonly (readonly [keyof InstallerSource, RegExp, string])[] = [
-    ['url', URL, 'a URL such as https://mirror.example.com/install.sh'],
-    ['path', PATH, 'an absolute path of letters, digits, "_", "-" and "."'],
-    ['artifacts', PATH, 'an absolute path of letters, digits, "_", "-" and "."'],
+    ['url', URL_PATTERN, 'a URL such as https://mirror.example.com/install.sh'],
+    ['path', PATH_PATTERN, 'an absolute path of letters, digits, "_", "-" and "."'],
+    ['artifacts', PATH_PATTERN, 'an absolute path of letters, digits, "_", "-" and "."'],
     ['sha256', /^[0-9a-fA-F]{64}$/, 'a SHA-256 in hexadecimal: 64 digits'],
   ];
   const problems = checks.flatMap(([field, pattern, what]): Problem[] => {
@@ -84,11 +84,11 @@ interface Version {
 }
 
 /** Marks of the distributions' own versions of Kubernetes. */
-const MARKS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
+const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
 
 const PATTERN = /^v1[.]([0-9]+)[.]([0-9]+)(?:-rc([0-9]+))?(?:-rancher([0-9]+)-([0-9]+)|[+](?:rke2r|k3s)([0-9]+))$/;
 
-function parse(version: string): Version | undefined {
+function parseVersion(version: string): Version | undefined {
   const match = PATTERN.exec(version);
   if (match === null) return undefined;
   const [minor = 0, patch = 0, candidate = Infinity, ...revision] = match
@@ -97,7 +97,7 @@ function parse(version: string): Version | undefined {
   return { minor, order: [minor, patch, candidate, ...revision.map((number) => number ?? 0)] };
 }
 
-function compare(a: Version, b: Version): number {
+function compareVersions(a: Version, b: Version): number {
   const at = a.order.findIndex((number, i) => number !== b.order[i]);
   return at === -1 ? 0 : Math.sign((a.order[at] ?? 0) - (b.order[at] ?? 0));
 }
@@ -105,24 +105,24 @@ function compare(a: Version, b: Version): number {
 /** What is wrong with the version, by itself and as the next one after what is installed. */
 export function versionProblems(input: ClusterInput, previous?: ClusterInput): readonly Problem[] {
   const { distribution, version } = input;
-  const wanted = parse(version);
-  if (wanted === undefined || !version.includes(MARKS[distribution])) {
+  const wanted = parseVersion(version);
+  if (wanted === undefined || !version.includes(VERSION_MARKERS[distribution])) {
     return [
       {
         path: 'version',
-        message: `"${version}" is no version of ${distribution}, which have "${MARKS[distribution]}" in them`,
+        message: `"${version}" is no version of ${distribution}, which have "${VERSION_MARKERS[distribution]}" in them`,
       },
     ];
   }
-  const installed = previous === undefined ? undefined : parse(previous.version);
+  const installed = previous === undefined ? undefined : parseVersion(previous.version);
   if (previous === undefined || installed === undefined || previous.distribution !== distribution) return [];
-  const message = stepProblem(installed, wanted, previous.version);
+  const message = versionSkewProblem(installed, wanted, previous.version);
   return message === undefined ? [] : [{ path: 'version', message }];
 }
 
 /** Source: the version skew policy of Kubernetes: control planes are upgraded one minor version at a time, and never back. */
-function stepProblem(installed: Version, wanted: Version, name: string): string | undefined {
-  if (compare(wanted, installed) < 0) {
+function versionSkewProblem(installed: Version, wanted: Version, name: string): string | undefined {
+  if (compareVersions(wanted, installed) < 0) {
     return `is older than ${name}, which is installed: a cluster does not go back. Restore a snapshot of then instead`;
   }
   if (wanted.minor <= installed.minor + 1) return undefined;
@@ -136,12 +136,12 @@ export function schemaProblems(input: ClusterInput): readonly Problem[] {
   const name = nameProblem(input.name, { format: 'dns-subdomain', maxLength: 63 });
   return [
     ...(name === undefined ? [] : [{ path: 'name', message: name }]),
-    ...issues(nodes.safeParse(input.nodes), 'nodes'),
-    ...issues(OPTIONS[input.distribution].safeParse(input.options), input.distribution),
+    ...schemaIssues(nodes.safeParse(input.nodes), 'nodes'),
+    ...schemaIssues(OPTIONS[input.distribution].safeParse(input.options), input.distribution),
   ];
 }
 
-function issues(result: z.ZodSafeParseResult<unknown>, root: string): Problem[] {
+function schemaIssues(result: z.ZodSafeParseResult<unknown>, root: string): Problem[] {
   if (result.success) return [];
   return result.error.issues.map(({ path, message }) => ({
     path: path.reduce<string>((at, key) => (typeof key === 'number' ? `${at}[${key}]` : `${at}.${String(key)}`), root),

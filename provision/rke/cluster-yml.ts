@@ -1,8 +1,8 @@
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import { isObject } from '../../constructs/kube/kube-object';
 import type { Node, RkeInput, RkeOptions } from '../cluster/cluster-input';
-import type { Source } from '../task/task';
-import { Lookup, withoutLookups, yamlSource, type Document, type DocumentObject } from './yaml';
+import type { ValueSource } from '../task/task';
+import { Lookup, redactLookups, yamlSource, type YamlValue, type YamlObject } from './yaml';
 
 /** Time that a Job of an add-on may take, in seconds. RKE's own 45 are too few where images are yet to be pulled. */
 const ADDON_JOB_TIMEOUT_SECONDS = 180;
@@ -12,7 +12,7 @@ const ADDON_JOB_TIMEOUT_SECONDS = 180;
  *
  * Source: `RancherKubernetesEngineConfig` of RKE 1.6 (types/rke_types.go).
  */
-export function clusterYml({ name, version, nodes, options }: RkeInput): DocumentObject {
+export function clusterYml({ name, version, nodes, options }: RkeInput): YamlObject {
   const { tlsSans, ingressProvider, dnsProvider, metricsProvider } = options;
   return {
     cluster_name: name,
@@ -39,16 +39,16 @@ export function clusterYml({ name, version, nodes, options }: RkeInput): Documen
 }
 
 /** {@link clusterYml} as the text that RKE reads, its secrets to be looked up. */
-export function clusterYmlSource(input: RkeInput): Source {
+export function clusterYmlSource(input: RkeInput): ValueSource {
   return yamlSource(clusterYml(input));
 }
 
 /** {@link clusterYml} as people may read it: without its secrets. */
 export function redactedClusterYml(input: RkeInput): string {
-  return `${JSON.stringify(withoutLookups(clusterYml(input)), null, 2)}\n`;
+  return `${JSON.stringify(redactLookups(clusterYml(input)), null, 2)}\n`;
 }
 
-function nodeYml(node: Node): DocumentObject {
+function nodeYml(node: Node): YamlObject {
   return {
     address: node.address,
     port: String(node.port),
@@ -63,7 +63,7 @@ function nodeYml(node: Node): DocumentObject {
 }
 
 /** RKE has one bastion for all nodes. That they agree is checked before. */
-function bastionYml(nodes: readonly Node[]): DocumentObject | undefined {
+function bastionYml(nodes: readonly Node[]): YamlObject | undefined {
   const bastion = nodes[0]?.bastion;
   return (
     bastion && {
@@ -79,16 +79,16 @@ function bastionYml(nodes: readonly Node[]): DocumentObject | undefined {
 
 type Registry = NonNullable<RkeInput['options']['privateRegistries']>[number];
 
-function registryYml({ url, credentialsSecretRef: secret, isDefault }: Registry): DocumentObject {
+function registryYml({ url, credentialsSecretRef: secret, isDefault }: Registry): YamlObject {
   return {
     url,
-    user: secret && value({ ...secret, key: 'username' }),
-    password: secret && value({ ...secret, key: 'password' }),
+    user: secret && secretLookup({ ...secret, key: 'username' }),
+    password: secret && secretLookup({ ...secret, key: 'password' }),
     is_default: isDefault,
   };
 }
 
-function value(secret: ObjectKeyRef): Document {
+function secretLookup(secret: ObjectKeyRef): YamlValue {
   return new Lookup({ secret });
 }
 
@@ -103,7 +103,7 @@ function servicesYml({
   serviceCidr,
   clusterDns,
   clusterDomain,
-}: RkeOptions): DocumentObject | undefined {
+}: RkeOptions): YamlObject | undefined {
   const { etcd, kubeApi, kubeController, scheduler, kubelet, kubeproxy } = services;
   return unlessEmpty({
     etcd: unlessEmpty({
@@ -139,7 +139,7 @@ function servicesYml({
  * The field `upgrade_strategy`. The inputs of a drain are given all or none: RKE fills in defaults only while `drain` is off, and of inputs
  * given in part it forgets some. Source: setNodeUpgradeStrategy and parseNodeDrainInput of RKE 1.6 (cluster/defaults.go, cluster/cluster.go).
  */
-function upgradeStrategyYml({ controlPlaneConcurrency, workerConcurrency, drain }: Strategy): DocumentObject {
+function upgradeStrategyYml({ controlPlaneConcurrency, workerConcurrency, drain }: Strategy): YamlObject {
   return {
     max_unavailable_controlplane: String(controlPlaneConcurrency),
     max_unavailable_worker: String(workerConcurrency),
@@ -154,7 +154,7 @@ function upgradeStrategyYml({ controlPlaneConcurrency, workerConcurrency, drain 
   };
 }
 
-function snapshotsYml({ enabled, intervalHours, retention, s3 }: Snapshots): DocumentObject {
+function snapshotsYml({ enabled, intervalHours, retention, s3 }: Snapshots): YamlObject {
   const { credentialsSecretRef: credentials, caSecretRef: ca } = s3 ?? {};
   return {
     enabled,
@@ -173,21 +173,21 @@ function snapshotsYml({ enabled, intervalHours, retention, s3 }: Snapshots): Doc
   };
 }
 
-const toggle = (enabled: boolean | undefined): DocumentObject | undefined =>
+const toggle = (enabled: boolean | undefined): YamlObject | undefined =>
   enabled === undefined ? undefined : { enabled };
 
-function unlessEmpty(fields: DocumentObject): DocumentObject | undefined {
+function unlessEmpty(fields: YamlObject): YamlObject | undefined {
   return Object.values(fields).some((field) => field !== undefined) ? fields : undefined;
 }
 
 /**
- * Where things lie in the folder that a script makes for one run of RKE. RKE is started in {@link WORK_FOLDER}, and paths in cluster.yml are
+ * Where things lie in the folder that a script makes for one run of RKE. RKE is started in {@link WORK_DIR}, and paths in cluster.yml are
  * relative to that: they stand in RKE's state, from which a later run takes the keys of nodes that are to be removed, so they must be the same in
  * each run, which the folder's own name is not.
  */
 
 /** RKE's working directory, below the run's folder. It holds the files that cluster.yml names. */
-export const WORK_FOLDER = 'work';
+export const WORK_DIR = 'work';
 
 /** The cluster's SSH key. No path of a user's has a hidden part, so it collides with none. */
 export const CLUSTER_KEY_PATH = '.kindred/cluster-key';
@@ -196,18 +196,18 @@ export const CLUSTER_KEY_PATH = '.kindred/cluster-key';
 export const BASTION_KEY_PATH = '.kindred/bastion-key';
 
 /** A configuration with the one key for everything in place of those that it names, or as it is. */
-export function withKeyPaths(config: DocumentObject, sshKey: boolean): DocumentObject {
+export function withClusterKeyPath(config: YamlObject, sshKey: boolean): YamlObject {
   if (!sshKey) return config;
   const { nodes, bastion_host: bastion } = config;
   return {
-    ...without(config),
+    ...withoutSshKeys(config),
     ssh_key_path: CLUSTER_KEY_PATH,
-    ...(Array.isArray(nodes) ? { nodes: (nodes as readonly Document[]).map(without) } : {}),
-    ...(isObject(bastion) ? { bastion_host: without(bastion) } : {}),
+    ...(Array.isArray(nodes) ? { nodes: (nodes as readonly YamlValue[]).map(withoutSshKeys) } : {}),
+    ...(isObject(bastion) ? { bastion_host: withoutSshKeys(bastion) } : {}),
   };
 }
 
-function without<T extends Document>(entry: T): T {
+function withoutSshKeys<T extends YamlValue>(entry: T): T {
   if (!isObject(entry)) return entry;
   return Object.fromEntries(
     Object.entries(entry).filter(

@@ -2,12 +2,20 @@ export { clusterYml, clusterYmlSource, redactedClusterYml } from './cluster-yml'
 export { readClusterYml } from './read-cluster-yml';
 export type { ClusterYmlFile, FileBastion, FileNode, ReadOptions } from './read-cluster-yml';
 export type { FilePurpose, SecretKind } from './cluster-yml-fields';
-export type { FoundSecret, ReferencedFile } from './cluster-yml-walk';
+export type { FoundSecret, ReferencedFile } from './cluster-yml-walker';
 export { preflightScript } from './preflight';
 export type { PreflightProps } from './preflight';
-export { rkeProblems } from './problems';
-export { rkeRecordToRemove } from './tasks';
+export { rkeProblems } from './rke-problems';
+export { refreshRkeRemoval } from './tasks';
 export type { UnknownHosts } from './ssh-config';
-export { RKE_CONVERGED, RKE_HOST_KEYS, RKE_UP, rkeFileText, rkeKubeconfig, rkeTasks, rkeTasksOfFile } from './tasks';
+export {
+  RKE_RETRY,
+  RKE_HOST_KEYS,
+  RKE_UP,
+  rkeClusterYmlText,
+  rkeKubeconfig,
+  rkeTasks,
+  rkeTasksFromFile,
+} from './tasks';
 export type { RkeFileInput, RkeTaskOptions } from './tasks';
-export { LAST_FREE_VERSION, versionProblem } from './problems';
+export { LAST_FREE_VERSION, rkeVersionProblem } from './rke-problems';

@@ -1,8 +1,8 @@
 import { isObject } from '../../constructs/kube/kube-object';
-import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from '../shell/functions';
-import { sh } from '../shell/script';
+import { RESULT_FUNCTIONS, MASK_FUNCTION, RUN_FUNCTIONS, SETUP, EXIT_TRAP } from '../shell/functions';
+import { shellQuote } from '../shell/script';
 import type { Machine, Task } from '../task/task';
-import type { DocumentObject } from './yaml';
+import type { YamlObject } from './yaml';
 
 /** What of the configuration decides what a machine must be like. */
 export interface PreflightProps {
@@ -21,7 +21,7 @@ export interface PreflightProps {
 }
 
 /** Looks at one machine, as the user that RKE logs in as, and changes nothing. It says all that is wrong at once. */
-export function preflightTask(machine: Machine, config: DocumentObject, index: number): Task {
+export function preflightTask(machine: Machine, config: YamlObject, index: number): Task {
   return {
     id: `${machine.address}/preflight`,
     description: `look at ${machine.address}: user, Docker, SSH server, kernel`,
@@ -47,19 +47,19 @@ export function preflightScript(props: PreflightProps): string {
     `# preflight of ${props.where}`,
     SETUP,
     `doing='looking at the machine'`,
-    MASK,
-    ANSWER,
-    UNEXPECTED_EXIT,
-    RUN,
+    MASK_FUNCTION,
+    RESULT_FUNCTIONS,
+    EXIT_TRAP,
+    RUN_FUNCTIONS,
     // Messages of programs are none of ours, and there is no log on a machine that nothing was done to yet.
     'exec 2>/dev/null >/dev/null',
-    ...Object.entries(values).map(([name, value]) => `${name}=${sh(value)}`),
+    ...Object.entries(values).map(([name, value]) => `${name}=${shellQuote(value)}`),
     PREFLIGHT_CHECKS,
     '',
   ].join('\n');
 }
 
-function propsOf(config: DocumentObject, index: number): PreflightProps {
+function propsOf(config: YamlObject, index: number): PreflightProps {
   const kubelet = at(at(config, 'services'), 'kubelet');
   const args = at(kubelet, 'extra_args');
   const nodes: unknown = config['nodes'];

@@ -4,10 +4,10 @@ import { MAX_NODES, nodeRole } from '../../constructs/kinds/cluster-node';
 import type { Problem } from '../../constructs/kube/errors';
 import { isObject } from '../../constructs/kube/kube-object';
 import type { NodeRole } from '../cluster/cluster-input';
-import { clusterRules } from './cluster-yml-fields';
-import { Walk, type FoundSecret, type PathOptions, type ReferencedFile } from './cluster-yml-walk';
-import { versionProblem } from './problems';
-import type { Document, DocumentObject } from './yaml';
+import { clusterYmlRules } from './cluster-yml-fields';
+import { ClusterYmlWalker, type FoundSecret, type PathOptions, type ReferencedFile } from './cluster-yml-walker';
+import { rkeVersionProblem } from './rke-problems';
+import type { YamlValue, YamlObject } from './yaml';
 
 /** How a cluster.yml is read. */
 export interface ReadOptions extends PathOptions {
@@ -25,7 +25,7 @@ export interface ClusterYmlFile {
    * The file, with only what is taken, without private SSH keys, and with every path relative to the configured directory. **Other secrets
    * stand in it.**
    */
-  readonly config: DocumentObject;
+  readonly config: YamlObject;
   /** The same for people to read: no secret in it. */
   readonly redactedClusterYml: string;
   /** Files that RKE is to read. Each must be opened below the configured directory, with no link leading out of it. */
@@ -49,9 +49,9 @@ export interface ClusterYmlFile {
  */
 export function readClusterYml(value: unknown, options: ReadOptions = {}): ClusterYmlFile {
   const { sshKey = false } = options;
-  const walk = new Walk(options);
-  const taken = walk.fields(value, clusterRules, '');
-  const config = (taken?.value ?? {}) as DocumentObject;
+  const walk = new ClusterYmlWalker(options);
+  const taken = walk.readFields(value, clusterYmlRules, '');
+  const config = (taken?.value ?? {}) as YamlObject;
   const problems = [...walk.problems];
   const machines = machinesOf(config, problems);
   const keys = walk.secrets.filter(({ kind }) => kind === 'sshKey');
@@ -77,7 +77,7 @@ const KEY_IN_FILE =
   'holds a private key; put it into a Secret, name that as sshKeySecretRef, take the key out of the file, and replace it on the ' +
   'machines, since it has been read by whoever could read the file';
 
-const pretty = (document: Document): string => `${JSON.stringify(document, null, 2)}\n`;
+const pretty = (document: YamlValue): string => `${JSON.stringify(document, null, 2)}\n`;
 
 /** A machine that a cluster.yml names. */
 export interface FileNode {
@@ -176,7 +176,7 @@ type Config = Readonly<Record<string, unknown>>;
 /** What is wrong with a configuration beyond its single fields. */
 function configProblems(config: Config, nodes: readonly FileNode[], sshKey: boolean): Problem[] {
   const version = config['kubernetes_version'];
-  const problem = typeof version === 'string' && version !== '' ? versionProblem(version) : undefined;
+  const problem = typeof version === 'string' && version !== '' ? rkeVersionProblem(version) : undefined;
   return [
     ...(problem === undefined ? [] : [{ path: 'kubernetes_version', message: problem }]),
     ...duplicateProblems(nodes),

@@ -1,5 +1,5 @@
-import type { Source, StdinValue } from '../task/task';
-import { CLUSTER_KEY_PATH, WORK_FOLDER } from './cluster-yml';
+import type { ValueSource, StdinValue } from '../task/task';
+import { CLUSTER_KEY_PATH, WORK_DIR } from './cluster-yml';
 import type { ClusterYmlFile, FileBastion, FileNode } from './read-cluster-yml';
 
 /** A machine for the SSH client of the scripts. Its strings have passed the patterns of the kind Cluster. */
@@ -39,7 +39,7 @@ interface SshFiles {
 }
 
 /** The client's configuration for some machines, behind a bastion if there is one: known host keys, one key a machine, no agent, no questions. */
-function sshFiles({ controlPlane, others, bastion }: SshTargets, workFolder: string): SshFiles {
+function renderSshFiles({ controlPlane, others, bastion }: SshTargets, workFolder: string): SshFiles {
   const named = controlPlane.map((target, i) => ({ ...target, alias: `m${i}` }));
   const all = [
     ...(bastion === undefined ? [] : [{ ...bastion, alias: BASTION }]),
@@ -82,7 +82,7 @@ const COMMON = [
 ] as const;
 
 /** The machines by what the scripts do with them; `nodes` has all of them, in the order given. */
-export function targetsOf<T extends SshTarget & Pick<FileNode, 'roles'>>(
+export function groupTargets<T extends SshTarget & Pick<FileNode, 'roles'>>(
   nodes: readonly T[],
   bastion: SshTarget | undefined,
 ): SshTargets & { readonly nodes: readonly T[] } {
@@ -111,18 +111,18 @@ export function fileTargets(
     hostKey: hostKeys[login.address],
   });
   const entries = Array.isArray(config['nodes']) ? (config['nodes'] as readonly unknown[]) : [];
-  return targetsOf(
+  return groupTargets(
     nodes.map((node, i) => withKeys(node, entries[i])),
     bastion && withKeys(bastion, config['bastion_host']),
   );
 }
 
 /** What a script reads to connect to the machines. None of it is a reason to run again. */
-export function connectionValues(
+export function connectionStdin(
   targets: SshTargets,
-  { unknownHosts = 'refuse', hostKeys }: { readonly unknownHosts?: UnknownHosts; readonly hostKeys?: Source },
+  { unknownHosts = 'refuse', hostKeys }: { readonly unknownHosts?: UnknownHosts; readonly hostKeys?: ValueSource },
 ): readonly StdinValue[] {
-  const { config, knownHosts, machines } = sshFiles(targets, WORK_FOLDER);
+  const { config, knownHosts, machines } = renderSshFiles(targets, WORK_DIR);
   return [
     { name: 'ssh_config', from: { text: config }, volatile: true },
     { name: 'known_hosts', from: { text: knownHosts }, volatile: true },

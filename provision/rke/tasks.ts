@@ -1,27 +1,27 @@
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { Node, RkeInput } from '../cluster/cluster-input';
 import { renderSource } from '../task/script-io';
-import type { Machine, Source, StdinValue, Task } from '../task/task';
-import { BASTION_KEY_PATH, CLUSTER_KEY_PATH, clusterYml, withKeyPaths } from './cluster-yml';
+import type { Machine, ValueSource, StdinValue, Task } from '../task/task';
+import { BASTION_KEY_PATH, CLUSTER_KEY_PATH, clusterYml, withClusterKeyPath } from './cluster-yml';
 import { preflightTask } from './preflight';
 import { machinesOf, type ClusterYmlFile, type FileNode } from './read-cluster-yml';
-import { meetScript, removeScript, upScript } from './scripts/run-rke';
+import { hostKeyScanScript, removeScript, upScript } from './scripts/run-rke';
 import {
-  connectionValues,
+  connectionStdin,
   fileTargets,
-  targetsOf,
+  groupTargets,
   type SshTarget,
   type SshTargets,
   type UnknownHosts,
 } from './ssh-config';
-import { lookupsOf, yamlSource, type DocumentObject } from './yaml';
+import { lookupSources, yamlSource, type YamlObject } from './yaml';
 
 /** Id of the task that meets machines whose host keys nobody gave, where that is allowed. */
 export const RKE_HOST_KEYS = 'rke/host-keys';
 /** Id of the task that makes and changes the cluster. */
 export const RKE_UP = 'rke/up';
 /** Id of the task that tries once more, where there is one. */
-export const RKE_CONVERGED = 'rke/converged';
+export const RKE_RETRY = 'rke/converged';
 
 /** How the tasks of RKE are to be carried out. */
 export interface RkeTaskOptions {
@@ -45,12 +45,12 @@ export interface RkeTaskOptions {
    * output is stored before anything is sent to them.
    * @default those of the plan alone
    */
-  readonly hostKeys?: Source;
+  readonly hostKeys?: ValueSource;
 }
 
 /** Which task and output is the kubeconfig. */
 export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): { task: string; name: string } {
-  return { task: keepFailedRuns ? RKE_CONVERGED : RKE_UP, name: 'kubeconfig' };
+  return { task: keepFailedRuns ? RKE_RETRY : RKE_UP, name: 'kubeconfig' };
 }
 
 /**
@@ -62,19 +62,19 @@ export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): 
 export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonly Task[] {
   const { name, nodes, sshKey } = input;
   const bastion = nodes[0]?.bastion;
-  const keys: Key[] = [{ path: CLUSTER_KEY_PATH, from: { secret: sshKey } }];
+  const keys: KeyFile[] = [{ path: CLUSTER_KEY_PATH, from: { secret: sshKey } }];
   if (bastion?.sshKeySecretRef !== undefined) {
     keys.push({ path: BASTION_KEY_PATH, from: { secret: bastion.sshKeySecretRef } });
   }
   const config = clusterYml(input);
-  return tasksOf(
+  return buildTasks(
     {
       name,
       config,
       clusterYml: yamlSource(config),
-      masks: linesOf(lookupsOf(config)),
+      masks: linesOf(lookupSources(config)),
       keys,
-      targets: targetsOf(
+      targets: groupTargets(
         nodes.map((node) => ({ ...node, keyPath: CLUSTER_KEY_PATH })),
         bastion && {
           ...bastion,
@@ -92,10 +92,10 @@ export interface RkeFileInput {
   /** Name of the Cluster. */
   readonly name: string;
   readonly file: ClusterYmlFile;
-  /** Where the carrier has the text of `rkeFileText(file)`, which holds secrets. It must not take the user's own file. */
-  readonly clusterYml: Source;
+  /** Where the carrier has the text of `rkeClusterYmlText(file)`, which holds secrets. It must not take the user's own file. */
+  readonly clusterYml: ValueSource;
   /** Where the carrier has `file.secretTexts`, as JSON strings, one a line. */
-  readonly masks: Source;
+  readonly masks: ValueSource;
   /** Takes the place of all SSH keys that the file names. @default the files that it names */
   readonly sshKey?: ObjectKeyRef;
   /** Public host keys by address. @default none is known */
@@ -103,8 +103,8 @@ export interface RkeFileInput {
 }
 
 /** The text that RKE is to be given for a user's cluster.yml: only what was taken from it. **It holds secrets.** */
-export function rkeFileText(file: ClusterYmlFile, sshKey: boolean): string {
-  const source = yamlSource(withKeyPaths(file.config, sshKey));
+export function rkeClusterYmlText(file: ClusterYmlFile, sshKey: boolean): string {
+  const source = yamlSource(withClusterKeyPath(file.config, sshKey));
   return 'text' in source ? source.text : '';
 }
 
@@ -113,18 +113,18 @@ export function rkeFileText(file: ClusterYmlFile, sshKey: boolean): string {
  *
  * @throws TypeError when the file has problems
  */
-export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}): readonly Task[] {
+export function rkeTasksFromFile(input: RkeFileInput, options: RkeTaskOptions = {}): readonly Task[] {
   const { name, file, sshKey } = input;
   if (file.problems.length > 0) throw new TypeError(`${name}: its cluster.yml has problems; show them instead`);
-  const config = withKeyPaths(file.config, sshKey !== undefined);
+  const config = withClusterKeyPath(file.config, sshKey !== undefined);
   const paths = [...new Set(file.files.map(({ path }) => path))];
-  const keys: Key[] = paths
+  const keys: KeyFile[] = paths
     .filter((path) => sshKey === undefined || file.files.some((one) => one.path === path && one.purpose === 'addon'))
     .map((path) => ({ path, from: { file: path } }));
   if (sshKey !== undefined) keys.push({ path: CLUSTER_KEY_PATH, from: { secret: sshKey } });
   const targets = fileTargets(file, config, input.hostKeys);
   const { bastion } = targets;
-  return tasksOf(
+  return buildTasks(
     {
       name,
       config,
@@ -138,31 +138,31 @@ export function rkeTasksOfFile(input: RkeFileInput, options: RkeTaskOptions = {}
   );
 }
 
-interface Key {
+interface KeyFile {
   /** Relative to RKE's working directory. */
   readonly path: string;
-  readonly from: Source;
+  readonly from: ValueSource;
 }
 
-interface Parts {
+interface RkeTaskInput {
   readonly name: string;
-  readonly config: DocumentObject;
-  readonly clusterYml: Source;
-  readonly masks: Source;
-  readonly keys: readonly Key[];
+  readonly config: YamlObject;
+  readonly clusterYml: ValueSource;
+  readonly masks: ValueSource;
+  readonly keys: readonly KeyFile[];
   readonly targets: SshTargets;
   readonly machines: readonly Machine[];
 }
 
-function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
+function buildTasks(parts: RkeTaskInput, options: RkeTaskOptions): readonly Task[] {
   const { name: cluster, config, machines } = parts;
   const { keepFailedRuns = false } = options;
   const preflights = machines.map((machine, i) => preflightTask(machine, config, i));
-  const meeting = meetingTask(parts, options, preflights);
+  const meeting = hostKeyScanTask(parts, options, preflights);
   const before = [...preflights, ...meeting];
   const stdin = stdinOf(parts, options, meeting.length > 0);
   const outputs = ['state', 'serial', 'kubeconfig'];
-  const common = { timeoutSeconds: 1800 + 180 * entriesOf(config) };
+  const common = { timeoutSeconds: 1800 + 180 * nodeCount(config) };
   const up: Task = {
     ...common,
     id: RKE_UP,
@@ -170,7 +170,7 @@ function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
     after: before.map(({ id }) => id),
     apply: upScript({ cluster, id: RKE_UP, keepFailedRuns }),
     remove: removeScript(cluster, RKE_UP),
-    stdin: [...stdin, ...(options.stateFrom === 'stdin' ? previous(['state', 'serial']) : [])],
+    stdin: [...stdin, ...(options.stateFrom === 'stdin' ? previousOutputs(['state', 'serial']) : [])],
     outputs: keepFailedRuns ? [...outputs, 'outcome'] : outputs,
   };
   if (!keepFailedRuns) return [...before, up];
@@ -179,18 +179,18 @@ function tasksOf(parts: Parts, options: RkeTaskOptions): readonly Task[] {
     up,
     {
       ...common,
-      id: RKE_CONVERGED,
+      id: RKE_RETRY,
       description: `rke up of the cluster ${cluster} once more, if it failed`,
       after: [RKE_UP],
-      apply: upScript({ cluster, id: RKE_CONVERGED, afterRun: true }),
-      stdin: [...stdin, ...previous([...outputs, 'outcome'])],
+      apply: upScript({ cluster, id: RKE_RETRY, afterRun: true }),
+      stdin: [...stdin, ...previousOutputs([...outputs, 'outcome'])],
       outputs,
     },
   ];
 }
 
 /** Only for a carrier that keeps what it gives, and only where a key is missing. */
-function meetingTask(parts: Parts, options: RkeTaskOptions, after: readonly Task[]): readonly Task[] {
+function hostKeyScanTask(parts: RkeTaskInput, options: RkeTaskOptions, after: readonly Task[]): readonly Task[] {
   const { controlPlane, others, bastion } = parts.targets;
   const isGiven = ({ hostKey }: SshTarget): boolean => hostKey !== undefined;
   if (options.hostKeys === undefined || options.unknownHosts !== 'accept') return [];
@@ -200,22 +200,22 @@ function meetingTask(parts: Parts, options: RkeTaskOptions, after: readonly Task
       id: RKE_HOST_KEYS,
       description: `host keys of the machines of the cluster ${parts.name}`,
       after: after.map(({ id }) => id),
-      apply: meetScript(parts.name, RKE_HOST_KEYS),
-      stdin: [...stdinOf(parts, options, false), MET_KEYS],
+      apply: hostKeyScanScript(parts.name, RKE_HOST_KEYS),
+      stdin: [...stdinOf(parts, options, false), SCANNED_KEYS],
       outputs: ['host_keys'],
-      timeoutSeconds: 120 + 20 * entriesOf(parts.config),
+      timeoutSeconds: 120 + 20 * nodeCount(parts.config),
     },
   ];
 }
 
-const MET_KEYS: StdinValue = {
+const SCANNED_KEYS: StdinValue = {
   name: 'met_keys',
   from: { output: { task: RKE_HOST_KEYS, name: 'host_keys' } },
   volatile: true,
 };
 
 /** @param met - machines are met in a task of their own, so that here there are none that nobody knows */
-function stdinOf({ keys, config, ...parts }: Parts, options: RkeTaskOptions, met: boolean): StdinValue[] {
+function stdinOf({ keys, config, ...parts }: RkeTaskInput, options: RkeTaskOptions, met: boolean): StdinValue[] {
   const named = keys.map((key, i) => ({ ...key, name: `key_${i}` }));
   return [
     { name: 'cluster_yml', from: parts.clusterYml },
@@ -223,21 +223,21 @@ function stdinOf({ keys, config, ...parts }: Parts, options: RkeTaskOptions, met
     { name: 'layout', from: { text: named.map(({ name, path }) => `${name} ${path}\n`).join('') }, volatile: true },
     ...named.map(({ name, from }): StdinValue => ({ name, from, volatile: true })),
     { name: 'masks', from: parts.masks, volatile: true },
-    ...connectionValues(parts.targets, met ? { ...options, unknownHosts: 'refuse' } : options),
-    ...(met ? [MET_KEYS] : []),
+    ...connectionStdin(parts.targets, met ? { ...options, unknownHosts: 'refuse' } : options),
+    ...(met ? [SCANNED_KEYS] : []),
   ];
 }
 
-const previous = (names: readonly string[]): StdinValue[] =>
+const previousOutputs = (names: readonly string[]): StdinValue[] =>
   names.map((name) => ({ name, from: { output: { task: RKE_UP, name } }, volatile: true }));
 
 /** RKE overrides this field of the file by its flag, whether that is given or not. Source: setOptionsFromCLI of RKE 1.6 (cmd/common.go). */
-const flagsOf = (config: DocumentObject): string =>
+const flagsOf = (config: YamlObject): string =>
   config['ignore_docker_version'] === true ? '--ignore-docker-version' : '';
 
-const entriesOf = (config: DocumentObject): number => (Array.isArray(config['nodes']) ? config['nodes'].length : 0);
+const nodeCount = (config: YamlObject): number => (Array.isArray(config['nodes']) ? config['nodes'].length : 0);
 
-function linesOf(sources: readonly Source[]): Source {
+function linesOf(sources: readonly ValueSource[]): ValueSource {
   return sources.length === 0 ? { text: '' } : { template: sources.flatMap((source) => [source, '\n']) };
 }
 
@@ -263,7 +263,7 @@ function login({ address, port, user, hostKey }: Omit<SshTarget, 'keyPath'>): Om
  *
  * @param textOf - the text of a file that the task reads, or undefined where there is none
  */
-export function rkeRecordToRemove<T extends Omit<Task, 'apply'>>(
+export function refreshRkeRemoval<T extends Omit<Task, 'apply'>>(
   task: T,
   cluster: string,
   options: Pick<RkeTaskOptions, 'hostKeys' | 'unknownHosts'>,
@@ -275,7 +275,7 @@ export function rkeRecordToRemove<T extends Omit<Task, 'apply'>>(
   // Written by yamlSource, and so JSON. A secret's value says nothing about a machine.
   const text = renderSource(yml, (leaf) => ('file' in leaf ? (textOf(leaf.file) ?? '{}') : ''));
   const config = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  const values = connectionValues(fileTargets(machinesOf(config, []), config), options)
+  const values = connectionStdin(fileTargets(machinesOf(config, []), config), options)
     // Those that the plan was made with, by the same names, stay.
     .filter(({ name }) => name !== 'known_hosts');
   const names = new Set(values.map(({ name }) => name));

@@ -1,16 +1,16 @@
-import type { Source } from '../task/task';
+import type { ValueSource } from '../task/task';
 
 /** A value of a document that stands elsewhere, such as a password in a Secret. */
 export class Lookup {
-  constructor(readonly source: Source) {}
+  constructor(readonly source: ValueSource) {}
 }
 
 /** A JSON value in which some leaves are {@link Lookup}s. */
-export type Document = string | number | boolean | null | Lookup | readonly Document[] | DocumentObject;
+export type YamlValue = string | number | boolean | null | Lookup | readonly YamlValue[] | YamlObject;
 
-/** An object of a {@link Document}. */
-export interface DocumentObject {
-  readonly [key: string]: Document | undefined;
+/** An object of a {@link YamlValue}. */
+export interface YamlObject {
+  readonly [key: string]: YamlValue | undefined;
 }
 
 /** What JSON writes as it is, but YAML reads as a line break or not at all. Source: YAML 1.1, 5.1 and 5.4. */
@@ -20,61 +20,61 @@ const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
  * A document as YAML, which reads JSON: one line, keys in the order in which they stand. Its lookups are left to whoever writes it to a script's
  * stdin, so the text as it stands here holds no secret.
  */
-export function yamlSource(document: Document): Source {
-  const parts: (string | Source)[] = [''];
-  const write = (piece: string | Source): void => {
+export function yamlSource(document: YamlValue): ValueSource {
+  const parts: (string | ValueSource)[] = [''];
+  const write = (piece: string | ValueSource): void => {
     const last = parts.at(-1);
     if (typeof piece === 'string' && typeof last === 'string') parts[parts.length - 1] = last + piece;
     else parts.push(piece);
   };
-  writeDocument(document, write);
+  writeValue(document, write);
   write('\n');
   const [only] = parts;
   return parts.length === 1 && typeof only === 'string' ? { text: only } : { template: parts };
 }
 
 /** A document without lookups as YAML. */
-export function yamlText(document: Document): string {
+export function yamlText(document: YamlValue): string {
   const source = yamlSource(document);
   if (!('text' in source)) throw new TypeError('the document has values that stand elsewhere: use yamlSource');
   return source.text;
 }
 
 /** A document with each lookup replaced by a word, for people to read. */
-export function withoutLookups(document: Document): Document {
+export function redactLookups(document: YamlValue): YamlValue {
   if (document instanceof Lookup) return REDACTED;
-  if (Array.isArray(document)) return (document as readonly Document[]).map(withoutLookups);
+  if (Array.isArray(document)) return (document as readonly YamlValue[]).map(redactLookups);
   if (typeof document !== 'object' || document === null) return document;
   return Object.fromEntries(
-    Object.entries(document).map(([key, value]) => [key, value === undefined ? undefined : withoutLookups(value)]),
+    Object.entries(document).map(([key, value]) => [key, value === undefined ? undefined : redactLookups(value)]),
   );
 }
 
 /** Where the values of a document that stand elsewhere are. */
-export function lookupsOf(document: Document): readonly Source[] {
+export function lookupSources(document: YamlValue): readonly ValueSource[] {
   if (document instanceof Lookup) return [document.source];
   if (typeof document !== 'object' || document === null) return [];
-  return Object.values(document as Readonly<Record<string, Document | undefined>>).flatMap((value) =>
-    value === undefined ? [] : lookupsOf(value),
+  return Object.values(document as Readonly<Record<string, YamlValue | undefined>>).flatMap((value) =>
+    value === undefined ? [] : lookupSources(value),
   );
 }
 
 /** What stands in place of a secret where people read. */
 export const REDACTED = '<redacted>';
 
-function writeDocument(document: Document, write: (piece: string | Source) => void): void {
+function writeValue(document: YamlValue, write: (piece: string | ValueSource) => void): void {
   if (document instanceof Lookup) {
     write(document.source);
   } else if (Array.isArray(document)) {
-    writeAll('[', document as readonly Document[], ']', write);
+    writeAll('[', document as readonly YamlValue[], ']', write);
   } else if (typeof document === 'object' && document !== null) {
-    const fields = Object.entries(document).filter((field): field is [string, Document] => field[1] !== undefined);
+    const fields = Object.entries(document).filter((field): field is [string, YamlValue] => field[1] !== undefined);
     writeAll('{', fields, '}', write, ([key, value]) => {
-      write(`${escaped(key)}: `);
-      writeDocument(value, write);
+      write(`${quoteYaml(key)}: `);
+      writeValue(value, write);
     });
   } else {
-    write(typeof document === 'string' ? escaped(document) : JSON.stringify(document));
+    write(typeof document === 'string' ? quoteYaml(document) : JSON.stringify(document));
   }
 }
 
@@ -82,8 +82,8 @@ function writeAll<T>(
   open: string,
   items: readonly T[],
   close: string,
-  write: (piece: string | Source) => void,
-  one: (item: T) => void = (item) => writeDocument(item as Document, write),
+  write: (piece: string | ValueSource) => void,
+  one: (item: T) => void = (item) => writeValue(item as YamlValue, write),
 ): void {
   write(open);
   items.forEach((item, i) => {
@@ -93,7 +93,7 @@ function writeAll<T>(
   write(close);
 }
 
-function escaped(text: string): string {
+function quoteYaml(text: string): string {
   return JSON.stringify(text).replace(
     UNSAFE_IN_YAML,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,15 +1,15 @@
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { Node } from '../cluster/cluster-input';
-import type { Source, StdinValue } from '../task/task';
-import { factsOf, type ServerInput } from './distribution';
-import { datastoreOf, internalAddress, isServer, layoutOf, urlHost } from './layout';
+import type { ValueSource, StdinValue } from '../task/task';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
+import { datastoreType, internalAddress, isServer, layoutOf, urlHost } from './layout';
 import { sha256 } from './sha256';
 
 /** Prefix of our labels and annotations. */
-const PREFIX = 'kindred.dev/';
+const LABEL_PREFIX = 'kindred.dev/';
 
 /** Label by which a node is found again, whatever its name is. */
-export const NODE_LABEL = `${PREFIX}node`;
+export const NODE_LABEL = `${LABEL_PREFIX}node`;
 
 /** The value of {@link NODE_LABEL}: the address, or a hash of one that is no value of a label. */
 export function nodeLabelValue({ address }: Node): string {
@@ -41,55 +41,60 @@ type Value = string | boolean | number | readonly string[];
 type Config = Readonly<Record<string, Value | undefined>>;
 
 /** The part of `config.yaml` that is no secret: one line a key, each value as JSON, which YAML reads. */
-export function configText(input: ServerInput, node: Node): string {
-  return lines({ ...joining(input, node), ...registered(node), ...lasting(input, node) });
+export function renderConfig(input: Rke2K3sInput, node: Node): string {
+  return toYamlLines({ ...joinConfig(input, node), ...registrationConfig(node), ...runtimeConfig(input, node) });
 }
 
 /**
  * What a node is made to be, as a hash: when it changes, the node's service is restarted, so the node is cordoned first. Where it joined and what
  * it registered with are left out: they matter once, and labels and taints are changed through the API.
  */
-export function nodeGeneration(input: ServerInput, node: Node): string {
+export function nodeConfigHash(input: Rke2K3sInput, node: Node): string {
   const role = isServer(node) ? 'server' : 'agent';
-  return sha256([input.distribution, input.version, role, lines(lasting(input, node))].join('\n')).slice(0, 16);
+  return sha256([input.distribution, input.version, role, toYamlLines(runtimeConfig(input, node))].join('\n')).slice(
+    0,
+    16,
+  );
 }
 
-function lines(config: Config): string {
+function toYamlLines(config: Config): string {
   return Object.entries(config)
     .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0))
     .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
     .join('');
 }
 
-function joining(input: ServerInput, node: Node): Config {
+function joinConfig(input: Rke2K3sInput, node: Node): Config {
   const { first, registration } = layoutOf(input);
-  if (node !== first) return { server: `https://${urlHost(registration)}:${factsOf(input).registrationPort}` };
-  return input.distribution === 'k3s' && datastoreOf(input) === 'etcd' ? { 'cluster-init': true } : {};
+  if (node !== first) return { server: `https://${urlHost(registration)}:${distributionInfo(input).registrationPort}` };
+  return input.distribution === 'k3s' && datastoreType(input) === 'etcd' ? { 'cluster-init': true } : {};
 }
 
 /** A kubelet may not give itself most labels of these domains; they are set through the API. Source: NodeRestriction. */
-const RESTRICTED = /^([^/=]+[.])?(kubernetes|k8s)[.]io[/]/;
+const RESTRICTED_LABEL = /^([^/=]+[.])?(kubernetes|k8s)[.]io[/]/;
 
-const registered = (node: Node): Config => ({
+const registrationConfig = (node: Node): Config => ({
   'node-name': node.hostnameOverride,
-  'node-label': nodeLabels(node).filter((label) => !RESTRICTED.test(label)),
+  'node-label': nodeLabels(node).filter((label) => !RESTRICTED_LABEL.test(label)),
   'node-taint': nodeTaints(node),
 });
 
-function lasting(input: ServerInput, node: Node): Config {
-  const common: Config = { ...addresses(node), ...everywhere(input) };
-  return isServer(node) ? { ...common, ...ofServers(input), ...sans(input, node), ...parts(input, node) } : common;
+function runtimeConfig(input: Rke2K3sInput, node: Node): Config {
+  const common: Config = { ...addressConfig(node), ...commonConfig(input) };
+  return isServer(node)
+    ? { ...common, ...serverConfig(input), ...tlsSanConfig(input, node), ...disabledComponents(input, node) }
+    : common;
 }
 
 const isIp = (host: string): boolean => host.includes(':') || /^[0-9.]+$/.test(host);
 
-function addresses(node: Node): Config {
+function addressConfig(node: Node): Config {
   if (node.internalAddress === undefined) return { 'node-ip': isIp(node.address) ? node.address : undefined };
   const external = isIp(node.address) && node.address !== node.internalAddress ? node.address : undefined;
   return { 'node-ip': node.internalAddress, 'node-external-ip': external };
 }
 
-function everywhere(input: ServerInput): Config {
+function commonConfig(input: Rke2K3sInput): Config {
   const { options } = input;
   return {
     'data-dir': options.dataDir,
@@ -103,7 +108,7 @@ function everywhere(input: ServerInput): Config {
   };
 }
 
-function ofServers(input: ServerInput): Config {
+function serverConfig(input: Rke2K3sInput): Config {
   const { options } = input;
   return {
     'write-kubeconfig-mode': '0600',
@@ -116,23 +121,23 @@ function ofServers(input: ServerInput): Config {
     'kube-controller-manager-arg': args(options.extraArgs?.kubeControllerManager),
     'kube-scheduler-arg': args(options.extraArgs?.kubeScheduler),
     'etcd-arg': args(options.extraArgs?.etcd),
-    ...snapshots(options.etcdSnapshots, factsOf(input).configFolder),
+    ...snapshotConfig(options.etcdSnapshots, distributionInfo(input).configFolder),
     disable: options.disable,
     'disable-kube-proxy': options.disableKubeProxy,
     'disable-cloud-controller': options.disableCloudController,
-    ...(input.distribution === 'rke2' ? rke2Only(input.options) : k3sOnly(input.options)),
+    ...(input.distribution === 'rke2' ? rke2Config(input.options) : k3sConfig(input.options)),
   };
 }
 
-function rke2Only({
+function rke2Config({
   cni,
   multus,
   ingressController,
-}: Extract<ServerInput, { distribution: 'rke2' }>['options']): Config {
+}: Extract<Rke2K3sInput, { distribution: 'rke2' }>['options']): Config {
   return { cni: multus === true ? ['multus', cni] : cni, 'ingress-controller': ingressController };
 }
 
-const k3sOnly = (options: Extract<ServerInput, { distribution: 'k3s' }>['options']): Config => ({
+const k3sConfig = (options: Extract<Rke2K3sInput, { distribution: 'k3s' }>['options']): Config => ({
   'flannel-backend': options.flannelBackend,
   'disable-network-policy': options.disableNetworkPolicy,
   'disable-helm-controller': options.disableHelmController,
@@ -143,7 +148,7 @@ const k3sOnly = (options: Extract<ServerInput, { distribution: 'k3s' }>['options
 /** File on the machine with the certificates that an object store is checked with. */
 const s3CaFile = (configFolder: string): string => `${configFolder}/kindred-s3-ca.pem`;
 
-function snapshots(given: ServerInput['options']['etcdSnapshots'], folder: string): Config {
+function snapshotConfig(given: Rke2K3sInput['options']['etcdSnapshots'], folder: string): Config {
   if (given === undefined) return {};
   const { enabled, schedule, retention, compress, s3 } = given;
   const common = {
@@ -165,16 +170,16 @@ function snapshots(given: ServerInput['options']['etcdSnapshots'], folder: strin
 }
 
 /** What the server's certificate must be good for: whatever clients and nodes call it. */
-function sans(input: ServerInput, node: Node): Config {
+function tlsSanConfig(input: Rke2K3sInput, node: Node): Config {
   const { registration } = layoutOf(input);
   const given = input.options.tlsSans ?? [];
   return { 'tls-san': [...new Set([registration, node.address, internalAddress(node), ...given])] };
 }
 
 /** Which parts of a server a node with only one of the roles does without. */
-function parts(input: ServerInput, { roles }: Node): Config {
+function disabledComponents(input: Rke2K3sInput, { roles }: Node): Config {
   const api = roles.includes('controlplane') ? undefined : true;
-  const noEtcd = datastoreOf(input) === 'etcd' && !roles.includes('etcd') ? true : undefined;
+  const noEtcd = datastoreType(input) === 'etcd' && !roles.includes('etcd') ? true : undefined;
   return {
     'disable-apiserver': api,
     'disable-controller-manager': api,
@@ -190,7 +195,7 @@ const args = (given: Readonly<Record<string, string>> | undefined): readonly str
         .sort()
         .map((name) => `${name}=${given[name] ?? ''}`);
 
-type Parts = readonly (string | Source)[];
+type Parts = readonly (string | ValueSource)[];
 
 /** A file with secrets that a node's installation writes. */
 interface SecretFile {
@@ -200,19 +205,19 @@ interface SecretFile {
 }
 
 /** The join token: made on the first server. */
-export function tokenValue(input: ServerInput): StdinValue {
+export function joinTokenValue(input: Rke2K3sInput): StdinValue {
   return { name: 'token', from: { output: { task: `${layoutOf(input).first.address}/token`, name: 'token' } } };
 }
 
 /** The files with secrets of a node. Their text comes in on stdin, whole. */
-export function secretFiles(input: ServerInput, node: Node): readonly SecretFile[] {
-  const { configFolder } = factsOf(input);
+export function secretFiles(input: Rke2K3sInput, node: Node): readonly SecretFile[] {
+  const { configFolder } = distributionInfo(input);
   const { registries = [], etcdSnapshots } = input.options;
-  const file = (path: string, name: string, from: Source): SecretFile => ({ path, value: { name, from } });
+  const file = (path: string, name: string, from: ValueSource): SecretFile => ({ path, value: { name, from } });
   const files = [file(`${configFolder}/config.yaml.d/50-kindred.yaml`, 'secret_config', secretConfig(input, node))];
   const s3Ca = etcdSnapshots?.s3?.caSecretRef;
   if (isServer(node) && s3Ca !== undefined) files.push(file(s3CaFile(configFolder), 's3_ca', { secret: s3Ca }));
-  const template = registriesParts(input);
+  const template = registriesTemplate(input);
   if (template.length > 0) files.push(file(`${configFolder}/registries.yaml`, 'registries', { template }));
   registries.forEach(({ caSecretRef }, i) => {
     if (caSecretRef === undefined) return;
@@ -223,18 +228,18 @@ export function secretFiles(input: ServerInput, node: Node): readonly SecretFile
 
 const registryCaFile = (folder: string, i: number): string => `${folder}/kindred-registry-ca-${i}.pem`;
 
-const keyOf = (ref: { readonly namespace: string; readonly name: string }, key: string): Source => {
+const secretKeySource = (ref: { readonly namespace: string; readonly name: string }, key: string): ValueSource => {
   const secret: ObjectKeyRef = { ...ref, key };
   return { secret };
 };
 
 /** What RKE2 and K3s read besides config.yaml: the same format, only secrets. */
-function secretConfig(input: ServerInput, node: Node): Source {
-  const parts: (string | Source)[] = ['token: ', tokenValue(input).from, '\n'];
+function secretConfig(input: Rke2K3sInput, node: Node): ValueSource {
+  const parts: (string | ValueSource)[] = ['token: ', joinTokenValue(input).from, '\n'];
   const credentials = input.options.etcdSnapshots?.s3?.credentialsSecretRef;
   if (isServer(node) && credentials !== undefined) {
-    parts.push('etcd-s3-access-key: ', keyOf(credentials, 'accessKey'), '\n');
-    parts.push('etcd-s3-secret-key: ', keyOf(credentials, 'secretKey'), '\n');
+    parts.push('etcd-s3-access-key: ', secretKeySource(credentials, 'accessKey'), '\n');
+    parts.push('etcd-s3-secret-key: ', secretKeySource(credentials, 'secretKey'), '\n');
   }
   const endpoint = input.distribution === 'k3s' ? input.options.datastore?.endpointSecretRef : undefined;
   if (isServer(node) && endpoint !== undefined) parts.push('datastore-endpoint: ', { secret: endpoint }, '\n');
@@ -242,8 +247,8 @@ function secretConfig(input: ServerInput, node: Node): Source {
 }
 
 /** containerd's registries as RKE2 and K3s read them: mirrors, and credentials and certificates, by host. */
-function registriesParts(input: ServerInput): Parts {
-  const { configFolder } = factsOf(input);
+function registriesTemplate(input: Rke2K3sInput): Parts {
+  const { configFolder } = distributionInfo(input);
   const registries = input.options.registries ?? [];
   const mirrors = registries.filter(({ endpoints = [] }) => endpoints.length > 0);
   const configs = registries.flatMap(({ host, credentialsSecretRef: credentials, caSecretRef }, i): Parts[] => {
@@ -252,8 +257,8 @@ function registriesParts(input: ServerInput): Parts {
       credentials === undefined
         ? []
         : [
-            ...['    auth:\n      username: ', keyOf(credentials, 'username')],
-            ...['\n      password: ', keyOf(credentials, 'password'), '\n'],
+            ...['    auth:\n      username: ', secretKeySource(credentials, 'username')],
+            ...['\n      password: ', secretKeySource(credentials, 'password'), '\n'],
           ];
     const ca = JSON.stringify(registryCaFile(configFolder, i));
     return [

@@ -1,18 +1,18 @@
-import { BROKEN, WAIT } from '../shell/functions';
-import { script, sh } from '../shell/script';
+import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
+import { buildScript, shellQuote } from '../shell/script';
 import type { Task } from '../task/task';
-import { factsOf, type ServerInput } from './distribution';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { MACHINE_LOCK_SECONDS } from './install';
-import { kubectl } from './kubectl';
+import { kubectlFunctions } from './kubectl';
 import { internalAddress, layoutOf, machineOf, urlHost } from './layout';
 
 /**
  * `<first>/token`: the token with which nodes join. Made on the first server from the kernel's random numbers, once. It is never made where a
  * cluster already runs elsewhere: the first server would begin a second one.
  */
-export function tokenTask(input: ServerInput, after: readonly string[]): Task {
+export function tokenTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { first, servers } = layoutOf(input);
-  const { registrationPort, configFolder, dataFolder } = factsOf(input);
+  const { registrationPort, configFolder, dataFolder } = distributionInfo(input);
   const id = `${first.address}/token`;
   const props = {
     cluster: input.name,
@@ -27,14 +27,14 @@ export function tokenTask(input: ServerInput, after: readonly string[]): Task {
 if [ ! -s "$state/token" ] && [ -s "$secret_config" ]; then
   awk '$1 == "token:" { gsub(/"/, "", $2); printf "%s", $2 }' "$secret_config" | put "$state/token" 600
 fi
-if [ ! -s "$state/token" ] && [ -s ${sh(`${dataFolder}/server/token`)} ] && [ -f "$state/installation" ]; then
-  tr -d '\\n' <${sh(`${dataFolder}/server/token`)} | put "$state/token" 600
+if [ ! -s "$state/token" ] && [ -s ${shellQuote(`${dataFolder}/server/token`)} ] && [ -f "$state/installation" ]; then
+  tr -d '\\n' <${shellQuote(`${dataFolder}/server/token`)} | put "$state/token" 600
 fi
 if [ ! -s "$state/token" ]; then
-  for url in ${urls.length === 0 ? "''" : urls.map(sh).join(' ')}; do
+  for url in ${urls.length === 0 ? "''" : urls.map(shellQuote).join(' ')}; do
     if [ -z "$url" ] || ! have curl; then continue; fi
     if [ "$(curl -sk --max-time 5 "$url" </dev/null 2>>"$log" 3>&- | tr -d '[:space:]')" = pong ]; then
-      die ClusterExists "$url "${sh(refusal)}
+      die ClusterExists "$url "${shellQuote(refusal)}
     fi
   done
   changed=true
@@ -53,7 +53,7 @@ finish`;
     description: `Makes the token with which nodes join ${input.name}`,
     machine: machineOf(input, first),
     after,
-    apply: script(props, [BROKEN, body]),
+    apply: buildScript(props, [FAIL_FUNCTION, body]),
     outputs: ['token'],
     timeoutSeconds: 2 * MACHINE_LOCK_SECONDS,
   };
@@ -63,19 +63,19 @@ finish`;
  * `kubeconfig`: the administrator's, at the address that stays, with cluster, user and context named after the cluster. Read anew with each
  * version, since a restart renews its certificate.
  */
-export function kubeconfigTask(input: ServerInput, after: readonly string[]): Task {
+export function kubeconfigTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
-  const { kubeconfig } = factsOf(input);
+  const { kubeconfig } = distributionInfo(input);
   const host = input.options.registrationAddress ?? admin.address;
   const server = `https://${urlHost(host)}:6443`;
   const body = `# ${input.version}
 if ! wait_for 300 api_answers; then broken NoApi "the API on this machine does not answer"; fi
-text=$(awk -v server=${sh(server)} -v name=${sh(input.name)} '
+text=$(awk -v server=${shellQuote(server)} -v name=${shellQuote(input.name)} '
   /^ *server: / { sub(/server: .*/, "server: " server); servers++ }
   /^ *(- )?(name|cluster|user|current-context): default$/ { sub(/default$/, name); names++ }
   { print }
-  END { exit !(servers == 1 && names == 6) }' ${sh(kubeconfig)}) ||
-  die Failed ${sh(`${kubeconfig} is not as the distribution writes it: one server, and default as the name of cluster, user and context`)}
+  END { exit !(servers == 1 && names == 6) }' ${shellQuote(kubeconfig)}) ||
+  die Failed ${shellQuote(`${kubeconfig} is not as the distribution writes it: one server, and default as the name of cluster, user and context`)}
 give kubeconfig "$text
 "
 finish`;
@@ -84,10 +84,10 @@ finish`;
     description: `Reads the kubeconfig of ${input.name}`,
     machine: machineOf(input, admin),
     after,
-    apply: script({ cluster: input.name, id: 'kubeconfig', doing: 'reading the kubeconfig' }, [
-      BROKEN,
-      WAIT,
-      kubectl(input),
+    apply: buildScript({ cluster: input.name, id: 'kubeconfig', doing: 'reading the kubeconfig' }, [
+      FAIL_FUNCTION,
+      WAIT_FUNCTION,
+      kubectlFunctions(input),
       body,
     ]),
     outputs: ['kubeconfig'],

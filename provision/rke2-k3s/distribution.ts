@@ -1,10 +1,10 @@
 import type { K3sInput, Rke2Input } from '../cluster/cluster-input';
 
 /** A cluster of RKE2 or K3s: both are installed on machines by a script, and run as a service there. */
-export type ServerInput = Rke2Input | K3sInput;
+export type Rke2K3sInput = Rke2Input | K3sInput;
 
 /** What differs between RKE2 and K3s on a machine. Sources: their documentation of the installer, the configuration file and the commands. */
-export interface Facts {
+export interface DistributionInfo {
   readonly label: string;
   /** The executable. */
   readonly program: string;
@@ -25,7 +25,7 @@ export interface Facts {
   readonly dataVariable: string;
 }
 
-const RKE2: Facts = {
+const RKE2: DistributionInfo = {
   label: 'RKE2',
   program: 'rke2',
   service: { server: 'rke2-server', agent: 'rke2-agent' },
@@ -38,7 +38,7 @@ const RKE2: Facts = {
   dataVariable: 'RKE2_DATA_DIR',
 };
 
-const K3S: Facts = {
+const K3S: DistributionInfo = {
   label: 'K3s',
   program: 'k3s',
   service: { server: 'k3s', agent: 'k3s-agent' },
@@ -55,7 +55,7 @@ const K3S: Facts = {
 };
 
 /** What is true of the distribution of a cluster. */
-export function factsOf({ distribution, options }: ServerInput): Facts {
+export function distributionInfo({ distribution, options }: Rke2K3sInput): DistributionInfo {
   const facts = distribution === 'rke2' ? RKE2 : K3S;
   return options.dataDir === undefined ? facts : { ...facts, dataFolder: options.dataDir };
 }

@@ -1,51 +1,52 @@
 import type { Node } from '../cluster/cluster-input';
-import { command, script } from '../shell/script';
-import { BROKEN, WAIT } from '../shell/functions';
+import { shellCommand, buildScript } from '../shell/script';
+import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import type { StdinValue, Task } from '../task/task';
-import { nodeGeneration } from './config';
-import type { ServerInput } from './distribution';
-import { findNode, kubectl } from './kubectl';
+import { nodeConfigHash } from './config';
+import type { Rke2K3sInput } from './distribution';
+import { findNodeFunctions, kubectlFunctions } from './kubectl';
 import { layoutOf, machineOf } from './layout';
-import { preflightId, turnOfOthers } from './change-token';
+import { preflightId, changeTokenTrigger } from './change-token';
 
-type Drain = NonNullable<NonNullable<ServerInput['options']['upgradeStrategy']>['drain']>;
+type DrainOptions = NonNullable<NonNullable<Rke2K3sInput['options']['upgradeStrategy']>['drain']>;
 
 /** What a draining takes at most beyond its own time, in seconds. */
-const AROUND_SECONDS = 180;
+const DRAIN_MARGIN_SECONDS = 180;
 
 /** How long draining may take, in seconds. */
-export const drainSeconds = (input: ServerInput): number => input.options.upgradeStrategy?.drain?.timeoutSeconds ?? 120;
+export const drainSeconds = (input: Rke2K3sInput): number =>
+  input.options.upgradeStrategy?.drain?.timeoutSeconds ?? 120;
 
 /** The annotation that says what a node was last made to be. */
-export const APPLIED = 'kindred.dev/applied';
+export const APPLIED_ANNOTATION = 'kindred.dev/applied';
 /** The annotation on a node that we cordoned, and may uncordon. */
-export const CORDONED = 'kindred.dev/cordoned';
+export const CORDONED_ANNOTATION = 'kindred.dev/cordoned';
 
 /**
  * What draining says about the node: `yes` or `no`, and `unknown` where there is no cluster yet or no answer. A service that runs on a machine
  * whose node was deleted registers it only when it is started again.
  */
-const NODE_KNOWN = 'node';
+const NODE_EXISTS = 'node';
 
 /** What installing reads of it. It is no reason to run again. */
-export const nodeKnown = ({ address }: Node): StdinValue => ({
-  name: NODE_KNOWN,
-  from: { output: { task: `${address}/drain`, name: NODE_KNOWN } },
+export const nodeExistsValue = ({ address }: Node): StdinValue => ({
+  name: NODE_EXISTS,
+  from: { output: { task: `${address}/drain`, name: NODE_EXISTS } },
   volatile: true,
 });
 
 /** Uncordons a node that we cordoned, and no other. */
-export const UNCORDON = `ours=$(annotation cordoned)
+export const UNCORDON_NODE = `ours=$(annotation cordoned)
 if [ -n "$ours" ]; then
   changed=true
   kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
-  annotate ${CORDONED}-
+  annotate ${CORDONED_ANNOTATION}-
 fi`;
 
 /** `<address>/drain`: a node that stands and is about to change is cordoned, and drained if that is wanted. */
-export function drainTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+export function drainTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
-  const seconds = drainSeconds(input) + AROUND_SECONDS;
+  const seconds = drainSeconds(input) + DRAIN_MARGIN_SECONDS;
   return {
     id: `${node.address}/drain`,
     description: `Cordons ${node.address} before it changes`,
@@ -53,13 +54,13 @@ export function drainTask(input: ServerInput, node: Node, after: readonly string
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, admin, seconds),
     // So that it runs whenever installing does, which reads what it gives.
-    stdin: [turnOfOthers(node)],
-    outputs: [NODE_KNOWN],
+    stdin: [changeTokenTrigger(node)],
+    outputs: [NODE_EXISTS],
     timeoutSeconds: 2 * seconds,
   };
 }
 
-function applyScript(input: ServerInput, node: Node, admin: Node, lockSeconds: number): string {
+function applyScript(input: Rke2K3sInput, node: Node, admin: Node, lockSeconds: number): string {
   const props = {
     cluster: input.name,
     id: `${node.address}/drain`,
@@ -72,12 +73,12 @@ function applyScript(input: ServerInput, node: Node, admin: Node, lockSeconds: n
       ? 'note "the API does not answer, so this server was not cordoned"\n  give node unknown\n  finish'
       : `die NoApi ${JSON.stringify(`the API on ${admin.address} does not answer, so ${node.address} is left alone. Bring that server back first`)}`;
   const drain = input.options.upgradeStrategy?.drain;
-  return script(props, [
-    BROKEN,
-    WAIT,
-    kubectl(input),
-    findNode(node),
-    `wanted=${nodeGeneration(input, node)}
+  return buildScript(props, [
+    FAIL_FUNCTION,
+    WAIT_FUNCTION,
+    kubectlFunctions(input),
+    findNodeFunctions(node),
+    `wanted=${nodeConfigHash(input, node)}
 if ! has_cluster; then
   note "there is no cluster yet"
   give node unknown
@@ -97,13 +98,13 @@ applied=$(annotation applied)
 if [ -z "$applied" ]; then finish; fi
 if [ "$applied" = "$wanted" ]; then
   # It is as it should be. If we cordoned it, that was for a change that failed and was taken back.
-  ${UNCORDON.replaceAll('\n', '\n  ')}
+  ${UNCORDON_NODE.replaceAll('\n', '\n  ')}
   finish
 fi
 cordoned=$(kube get node "$node" -o 'jsonpath={.spec.unschedulable}')
 if [ -z "$cordoned" ]; then
   changed=true
-  annotate "${CORDONED}=$wanted"
+  annotate "${CORDONED_ANNOTATION}=$wanted"
   kube cordon "$node" >>"$log" || broken DrainFailed "the node $node cannot be cordoned"
 fi`,
     ...(drain?.enabled === true ? [drainCommand(drain)] : []),
@@ -111,16 +112,16 @@ fi`,
   ]);
 }
 
-function drainCommand(drain: Drain): string {
+function drainCommand(drain: DrainOptions): string {
   return `changed=true
 kube_limit=${drain.timeoutSeconds + 30}
-if ! kube drain "$node" ${command(...drainOptions(drain))} >>"$log" 2>&1; then
+if ! kube drain "$node" ${shellCommand(...drainOptions(drain))} >>"$log" 2>&1; then
   broken DrainFailed "the node $node cannot be drained; it stays cordoned and is not changed"
 fi`;
 }
 
 /** Options of `kubectl drain`. */
-export function drainOptions(drain: Omit<Drain, 'enabled'>): readonly string[] {
+export function drainOptions(drain: Omit<DrainOptions, 'enabled'>): readonly string[] {
   return [
     ...(drain.force ? ['--force'] : []),
     ...(drain.ignoreDaemonSets ? ['--ignore-daemonsets'] : []),

@@ -1,6 +1,6 @@
-import { fixedOptions, type Node } from '../cluster/cluster-input';
-import { sh } from '../shell/script';
-import { factsOf, type ServerInput } from './distribution';
+import { immutableOptions, type Node } from '../cluster/cluster-input';
+import { shellQuote } from '../shell/script';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { isServer } from './layout';
 
 /**
@@ -8,10 +8,10 @@ import { isServer } from './layout';
  * its value. So a change that cannot be is refused by the machine itself, before anything is touched, whether whoever carries the plan out
  * still knows the cluster of before or not.
  */
-function unchangeable(input: ServerInput, node: Node): ReadonlyMap<string, string> {
+function immutableSettings(input: Rke2K3sInput, node: Node): ReadonlyMap<string, string> {
   const parts = (['controlplane', 'etcd'] as const).filter((role) => node.roles.includes(role));
   return new Map([
-    ...(isServer(node) ? fixedOptions(input) : []),
+    ...(isServer(node) ? immutableOptions(input) : []),
     // A worker's role is labels and taints; the other two are what runs there.
     ['roles', parts.join(',')],
     ['internalAddress', node.internalAddress ?? node.address],
@@ -23,15 +23,15 @@ const linesOf = (values: ReadonlyMap<string, string>): string =>
   [...values].map(([name, value]) => `${name}=${value}`).join('\n');
 
 /** Notes it on the machine: when data begins to be made there, not before, and never again. */
-export function noteUnchangeable(input: ServerInput, node: Node): string {
+export function recordImmutableSettings(input: Rke2K3sInput, node: Node): string {
   return `if [ ! -s "$state/unchangeable" ]; then
-  printf '%s\\n' ${sh(linesOf(unchangeable(input, node)))} | put "$state/unchangeable" 600
+  printf '%s\\n' ${shellQuote(linesOf(immutableSettings(input, node)))} | put "$state/unchangeable" 600
 fi`;
 }
 
 /** For a preflight: compares, and calls `problem` for each thing that would change. A name that was not noted then is passed over. */
-export function unchangedPreflight(input: ServerInput, node: Node): string {
-  const { program } = factsOf(input);
+export function checkImmutableSettings(input: Rke2K3sInput, node: Node): string {
+  const { program } = distributionInfo(input);
   const ofNode = 'Put it back, or remove the machine from the cluster and then add it again';
   const ofCluster = 'A cluster has it for life: put it back, or make a new cluster and move over';
   return `if [ -s "$state/installation" ]; then
@@ -48,7 +48,7 @@ export function unchangedPreflight(input: ServerInput, node: Node): string {
       esac
       problem "$name" "is to change from \${was:-nothing} to \${now:-nothing}. $advice"
     done <<'UNCHANGEABLE'
-${linesOf(unchangeable(input, node))}
+${linesOf(immutableSettings(input, node))}
 UNCHANGEABLE
   fi
 fi`;
@@ -58,11 +58,11 @@ fi`;
  * For a preflight: refuses to go back, and to skip a minor version. Versions that are not written as the distributions write them are passed over.
  * Source: the version skew policy of Kubernetes: control planes are upgraded one minor version at a time, and never back.
  */
-export function versionStepPreflight(input: ServerInput): string {
-  const { program, label } = factsOf(input);
+export function checkVersionSkew(input: Rke2K3sInput): string {
+  const { program, label } = distributionInfo(input);
   return `if [ -s "$state/installation" ] && have ${program}; then
   installed=$(${program} --version </dev/null 2>>"$log" 3>&- | awk 'NR == 1 { print $3 }') || installed=''
-  step=$(printf '%s\\n' "$installed" ${sh(input.version)} | awk -v mark='[+](rke2r|k3s)' '
+  step=$(printf '%s\\n' "$installed" ${shellQuote(input.version)} | awk -v mark='[+](rke2r|k3s)' '
     # v1.33.4-rc1+k3s2: 33, 4, 1, 2; a final version comes after its candidates.
     NF == 1 && $1 ~ "^v1[.][0-9]+[.][0-9]+(-rc[0-9]+)?" mark "[0-9]+$" {
       n++

@@ -1,15 +1,15 @@
 import type { Node } from '../cluster/cluster-input';
-import { BROKEN, SERVICE, WAIT } from '../shell/functions';
-import { command, requireStdin, script, sh } from '../shell/script';
+import { FAIL_FUNCTION, SERVICE_FUNCTIONS, WAIT_FUNCTION } from '../shell/functions';
+import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import type { StdinValue, Task } from '../task/task';
-import { preflightId, turnValue } from './change-token';
-import { configText, nodeGeneration, secretFiles, tokenValue } from './config';
-import { factsOf, type ServerInput } from './distribution';
-import { nodeKnown } from './drain';
-import { noteUnchangeable } from './immutable';
-import { kubectl } from './kubectl';
+import { preflightId, changeTokenValue } from './change-token';
+import { renderConfig, nodeConfigHash, secretFiles, joinTokenValue } from './config';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
+import { nodeExistsValue } from './drain';
+import { recordImmutableSettings } from './immutable';
+import { kubectlFunctions } from './kubectl';
 import { isServer, machineOf } from './layout';
-import { joinAnew, leaveFirst, removalFacts } from './members';
+import { rejoinAsNewMember, leaveBeforeUninstall, removalFactValues } from './membership';
 
 /** How long the installer may take, and then the service, in seconds. */
 const INSTALLER_SECONDS = 900;
@@ -18,48 +18,48 @@ const START_SECONDS = 600;
 export const MACHINE_LOCK_SECONDS = INSTALLER_SECONDS + START_SECONDS + 60;
 
 /** `<address>/install`: configuration, installer, service. */
-export function installTask(input: ServerInput, node: Node, after: readonly string[]): Task {
-  const { label } = factsOf(input);
-  const stdin = [tokenValue(input), ...secretFiles(input, node).map(({ value }) => value)];
+export function installTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
+  const { label } = distributionInfo(input);
+  const stdin = [joinTokenValue(input), ...secretFiles(input, node).map(({ value }) => value)];
   return {
     id: `${node.address}/install`,
     description: `Installs ${label} ${input.version} on ${node.address} as ${isServer(node) ? 'a server' : 'an agent'}`,
     machine: machineOf(input, node),
     // The removal reads the turn too, so it must come before what the preflight gave is forgotten.
     after: [...after, preflightId(node)],
-    apply: applyScript(input, node, [...stdin, nodeKnown(node)]),
+    apply: applyScript(input, node, [...stdin, nodeExistsValue(node)]),
     remove: uninstallScript(input, node),
-    stdin: [...stdin, nodeKnown(node), turnValue(node)],
+    stdin: [...stdin, nodeExistsValue(node), changeTokenValue(node)],
     removeReadsStdin: false,
     timeoutSeconds: 2 * MACHINE_LOCK_SECONDS,
   };
 }
 
-function applyScript(input: ServerInput, node: Node, stdin: readonly StdinValue[]): string {
-  const facts = factsOf(input);
+function applyScript(input: Rke2K3sInput, node: Node, stdin: readonly StdinValue[]): string {
+  const facts = distributionInfo(input);
   const kind = isServer(node) ? 'server' : 'agent';
   const props = {
     cluster: input.name,
     id: `${node.address}/install`,
     doing: `installing ${facts.label} ${input.version} on ${node.address}`,
     stdin,
-    generation: nodeGeneration(input, node),
+    generation: nodeConfigHash(input, node),
     lockSeconds: MACHINE_LOCK_SECONDS,
     disks: [facts.dataFolder, '/usr/local', '/etc', '/tmp'],
   };
-  return script(props, [
+  return buildScript(props, [
     requireStdin(stdin),
-    BROKEN,
-    WAIT,
-    SERVICE,
-    kubectl(input),
+    FAIL_FUNCTION,
+    WAIT_FUNCTION,
+    SERVICE_FUNCTIONS,
+    kubectlFunctions(input),
     variables(input, node),
-    IN_PLACE,
-    isUp(input, node),
+    INSTALLED_FUNCTIONS,
+    isUpFunction(input, node),
     `if [ -f "$state/installation" ] && [ "$(cat "$state/installation")" != "$program $kind" ]; then
   die RoleChanged "this machine runs $(cat "$state/installation"), and is to run $program $kind. Remove the node from the cluster, then add it again"
 fi
-${joinAnew(input, node)}
+${rejoinAsNewMember(input, node)}
 if [ "$node" != no ] && marked && in_place && is_up; then finish; fi
 changed=true
 printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
@@ -68,7 +68,7 @@ printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
     // If this fails, and is taken back, what the marker says of before does not hold any more.
     'rm -f "$marker"',
     writeConfiguration(input, node),
-    noteUnchangeable(input, node),
+    recordImmutableSettings(input, node),
     `doing="starting $unit"
 restart
 if ! wait_for ${START_SECONDS} is_up; then
@@ -81,17 +81,17 @@ finish`,
   ]);
 }
 
-function variables(input: ServerInput, node: Node): string {
-  const { program, service, configFolder } = factsOf(input);
+function variables(input: Rke2K3sInput, node: Node): string {
+  const { program, service, configFolder } = distributionInfo(input);
   const kind = isServer(node) ? 'server' : 'agent';
   return `program=${program}
 kind=${kind}
 unit=${service[kind]}
-version=${sh(input.version)}
+version=${shellQuote(input.version)}
 config=${configFolder}`;
 }
 
-const IN_PLACE = `installed_version() {
+const INSTALLED_FUNCTIONS = `installed_version() {
   if have "$program"; then "$program" --version </dev/null 2>>"$log" 3>&- | awk 'NR == 1 { print $3 }'; fi
 }
 in_place() {
@@ -99,12 +99,12 @@ in_place() {
 }`;
 
 /** When a node counts as up, as far as it can tell itself. */
-function isUp(input: ServerInput, node: Node): string {
+function isUpFunction(input: Rke2K3sInput, node: Node): string {
   if (!isServer(node)) return 'is_up() { active; }';
   if (node.roles.includes('controlplane')) return 'is_up() { active && api_answers; }';
   // Without an API of its own; etcd says whether it is healthy, which takes a leader. The service may still count as starting.
-  const tls = `${factsOf(input).dataFolder}/server/tls/etcd`;
-  const asked = command(
+  const tls = `${distributionInfo(input).dataFolder}/server/tls/etcd`;
+  const asked = shellCommand(
     ...['curl', '-sf', '--max-time', '5', '--cacert', `${tls}/server-ca.crt`, '--cert', `${tls}/server-client.crt`],
     ...['--key', `${tls}/server-client.key`, 'https://127.0.0.1:2379/health'],
   );
@@ -112,22 +112,22 @@ function isUp(input: ServerInput, node: Node): string {
 }
 
 /** Gets the installer if need be, and runs it unless the version is there already. It gets no secret. */
-function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
+function runInstaller(input: Rke2K3sInput, kind: 'server' | 'agent'): string {
   const { installer = {} } = input;
-  const file = installer.path === undefined ? '"$state/installer"' : sh(installer.path);
+  const file = installer.path === undefined ? '"$state/installer"' : shellQuote(installer.path);
   const artifacts = input.distribution === 'k3s' ? installer.artifacts : undefined;
   return [
     // An installer that died in the middle may have left the executable of the right version, and nothing to start it with.
     'if [ "$(installed_version)" != "$version" ] || [ -e "$state/installing" ]; then',
     `  printf '%s\\n' "$version" | put "$state/installing" 600`,
     ...(installer.path === undefined
-      ? [download(installer.url ?? factsOf(input).installerUrl, installer.sha256 !== undefined)]
+      ? [downloadInstaller(installer.url ?? distributionInfo(input).installerUrl, installer.sha256 !== undefined)]
       : []),
     `  if [ ! -s ${file} ]; then die InstallerFailed "there is no installer at "${file}" on this machine"; fi`,
-    ...(installer.sha256 === undefined ? [] : [checkSum(file, installer.sha256)]),
-    ...(artifacts === undefined ? [] : [copyK3s(artifacts)]),
+    ...(installer.sha256 === undefined ? [] : [verifyChecksum(file, installer.sha256)]),
+    ...(artifacts === undefined ? [] : [copyK3sBinary(artifacts)]),
     '  doing="running the installer of $program $version"',
-    `  if ! (umask 022; run timeout ${INSTALLER_SECONDS} env ${command(...environment(input, kind))} sh ${file}); then`,
+    `  if ! (umask 022; run timeout ${INSTALLER_SECONDS} env ${shellCommand(...environment(input, kind))} sh ${file}); then`,
     '    broken InstallerFailed "the installer of $program $version failed on this machine"',
     '  fi',
     '  if [ "$(installed_version)" != "$version" ]; then',
@@ -138,20 +138,20 @@ function runInstaller(input: ServerInput, kind: 'server' | 'agent'): string {
   ].join('\n');
 }
 
-function checkSum(file: string, sha256: string): string {
-  return `  if [ "$(sha256sum <${file} | cut -d ' ' -f 1)" != ${sh(sha256.toLowerCase())} ]; then
+function verifyChecksum(file: string, sha256: string): string {
+  return `  if [ "$(sha256sum <${file} | cut -d ' ' -f 1)" != ${shellQuote(sha256.toLowerCase())} ]; then
     die InstallerFailed "the installer does not have the SHA-256 that it should have: it changed, or something else answered"
   fi`;
 }
 
-function copyK3s(folder: string): string {
-  const from = sh(`${folder}/k3s`);
-  return `  cp ${from} /usr/local/bin/k3s.kindred-new || broken InstallerFailed ${sh(`${folder}/k3s cannot be copied`)}
+function copyK3sBinary(folder: string): string {
+  const from = shellQuote(`${folder}/k3s`);
+  return `  cp ${from} /usr/local/bin/k3s.kindred-new || broken InstallerFailed ${shellQuote(`${folder}/k3s cannot be copied`)}
   chmod 755 /usr/local/bin/k3s.kindred-new
   mv -f /usr/local/bin/k3s.kindred-new /usr/local/bin/k3s`;
 }
 
-function environment(input: ServerInput, kind: 'server' | 'agent'): readonly string[] {
+function environment(input: Rke2K3sInput, kind: 'server' | 'agent'): readonly string[] {
   const { version, installer = {} } = input;
   if (input.distribution === 'rke2') {
     return [
@@ -171,14 +171,14 @@ function environment(input: ServerInput, kind: 'server' | 'agent'): readonly str
   ];
 }
 
-function writeConfiguration(input: ServerInput, node: Node): string {
-  const text = configText(input, node);
+function writeConfiguration(input: Rke2K3sInput, node: Node): string {
+  const text = renderConfig(input, node);
   const files = secretFiles(input, node);
   const stale = files.some(({ path }) => path.endsWith('/registries.yaml')) ? [] : ['rm -f "$config/registries.yaml"'];
   return [
     'doing="writing the configuration"',
-    `printf '%s' ${sh(text)} | put "$config/config.yaml" 600`,
-    ...files.map(({ path, value }) => `printf '%s' "$${value.name}" | put ${sh(path)} 600`),
+    `printf '%s' ${shellQuote(text)} | put "$config/config.yaml" 600`,
+    ...files.map(({ path, value }) => `printf '%s' "$${value.name}" | put ${shellQuote(path)} 600`),
     ...stale,
   ].join('\n');
 }
@@ -192,19 +192,19 @@ function writeConfiguration(input: ServerInput, node: Node): string {
  * @param url - http or https
  * @param isPinned - the installer's SHA-256 is known, and is checked afterwards
  */
-export function download(url: string, isPinned: boolean): string {
+export function downloadInstaller(url: string, isPinned: boolean): string {
   const isSecure = url.startsWith('https://');
   const curl = `curl -sSfL${isSecure ? ' --proto =https --proto-redir =https' : ''}`;
   const wget = `wget -q${isSecure && !isPinned ? ' --max-redirect=0' : ''}`;
-  const failed = (help: string): string => `broken DownloadFailed ${sh(`${url} cannot be downloaded${help}`)}`;
+  const failed = (help: string): string => `broken DownloadFailed ${shellQuote(`${url} cannot be downloaded${help}`)}`;
   const noCurl =
     isSecure && !isPinned ? ' by this wget without following a redirect. Install curl, or give installer.sha256' : '';
   return `  doing="downloading the installer"
   rm -f "$state/installer"
   if have curl; then
-    run ${curl} --retry 3 --connect-timeout 15 --max-time 300 -o "$state/installer" ${sh(url)} || ${failed('')}
+    run ${curl} --retry 3 --connect-timeout 15 --max-time 300 -o "$state/installer" ${shellQuote(url)} || ${failed('')}
   else
-    run ${wget} -T 60 -O "$state/installer" ${sh(url)} || ${failed(noCurl)}
+    run ${wget} -T 60 -O "$state/installer" ${shellQuote(url)} || ${failed(noCurl)}
   fi`;
 }
 
@@ -215,20 +215,20 @@ const UNINSTALL_SECONDS = 600;
  * Takes the distribution off a machine, and what we know of it. What is half gone is taken the rest of the way; a machine that has nothing
  * of ours is left alone.
  */
-function uninstallScript(input: ServerInput, node: Node): string {
-  const { label, program, service, configFolder, dataFolder, uninstallers, dataVariable } = factsOf(input);
+function uninstallScript(input: Rke2K3sInput, node: Node): string {
+  const { label, program, service, configFolder, dataFolder, uninstallers, dataVariable } = distributionInfo(input);
   const kind = isServer(node) ? 'server' : 'agent';
   const props = {
     cluster: input.name,
     id: `${node.address}/install`,
     doing: `removing ${label} from ${node.address}`,
-    stdin: removalFacts,
+    stdin: removalFactValues,
     lockSeconds: UNINSTALL_SECONDS + 60,
   };
-  return script(props, [
-    BROKEN,
-    SERVICE,
-    kubectl(input),
+  return buildScript(props, [
+    FAIL_FUNCTION,
+    SERVICE_FUNCTIONS,
+    kubectlFunctions(input),
     `program=${program}
 unit=${service[kind]}
 if [ ! -f "$state/installation" ]; then
@@ -237,18 +237,18 @@ if [ ! -f "$state/installation" ]; then
   finish
 fi
 changed=true`,
-    leaveFirst(input, node),
+    leaveBeforeUninstall(input, node),
     `for uninstaller in ${uninstallers[kind].join(' ')}; do
   if have "$uninstaller"; then
     # It may end with an error because half of what it takes away is gone already; what counts is what is left.
-    run timeout ${UNINSTALL_SECONDS} env ${dataVariable}=${sh(dataFolder)} "$uninstaller" || note "$uninstaller ended with an error"
+    run timeout ${UNINSTALL_SECONDS} env ${dataVariable}=${shellQuote(dataFolder)} "$uninstaller" || note "$uninstaller ended with an error"
     break
   fi
 done
 if active || starting; then detached systemctl stop "$unit" || broken UninstallFailed "systemctl stop $unit fails"; fi
 run systemctl disable "$unit" || :
 if active || starting; then broken UninstallFailed "$unit still runs on this machine"; fi`,
-    `for left in ${configFolder} ${['server', 'agent', 'bin', 'data', 'storage'].map((name) => sh(`${dataFolder}/${name}`)).join(' ')}; do
+    `for left in ${configFolder} ${['server', 'agent', 'bin', 'data', 'storage'].map((name) => shellQuote(`${dataFolder}/${name}`)).join(' ')}; do
   run rm -rf "$left" || broken UninstallFailed "$left cannot be deleted"
 done
 for left in ${['/usr/local/bin', '/usr/bin', '/opt/rke2/bin'].map((folder) => `${folder}/${program}`).join(' ')}; do run rm -f "$left"; done

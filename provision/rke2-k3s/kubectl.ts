@@ -1,5 +1,5 @@
-import { sh } from '../shell/script';
-import { factsOf, type ServerInput } from './distribution';
+import { shellQuote } from '../shell/script';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { NODE_LABEL, nodeLabelValue } from './config';
 import type { Node } from '../cluster/cluster-input';
 
@@ -7,12 +7,12 @@ import type { Node } from '../cluster/cluster-input';
  * kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. What it says goes into a variable first: in the words of a test or a
  * case the shell passes over its failure, and an API that does not answer would count as one that says no.
  */
-export function kubectl(input: ServerInput): string {
-  const { dataFolder, kubeconfig, program } = factsOf(input);
+export function kubectlFunctions(input: Rke2K3sInput): string {
+  const { dataFolder, kubeconfig, program } = distributionInfo(input);
   const executable = input.distribution === 'rke2' ? `${dataFolder}/bin/kubectl` : program;
   const words = input.distribution === 'rke2' ? '"$kubectl"' : '"$kubectl" kubectl';
-  return `kubectl=${sh(executable)}
-kubeconfig=${sh(kubeconfig)}
+  return `kubectl=${shellQuote(executable)}
+kubeconfig=${shellQuote(kubeconfig)}
 kube_limit=60
 has_cluster() { have "$kubectl" && [ -s "$kubeconfig" ]; }
 kube() { timeout "$kube_limit" ${words} --kubeconfig "$kubeconfig" "$@" </dev/null 2>>"$log" 3>&- 9>&-; }
@@ -20,8 +20,8 @@ api_answers() { has_cluster && kube get --raw=/readyz >>"$log"; }`;
 }
 
 /** Looks for a node: `find_node` sets `node`, to nothing when there is none, and fails when the API does not answer. */
-export function findNode(node: Node): string {
-  const selector = sh(`${NODE_LABEL}=${nodeLabelValue(node)}`);
+export function findNodeFunctions(node: Node): string {
+  const selector = shellQuote(`${NODE_LABEL}=${nodeLabelValue(node)}`);
   return `find_node() {
   node=$(kube get nodes -l ${selector} -o 'jsonpath={.items[*].metadata.name}') || return 1
   case $node in *' '*) die Failed "several nodes have the label ${NODE_LABEL}=${nodeLabelValue(node)}: $node. Delete those that are no more" ;; esac

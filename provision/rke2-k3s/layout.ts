@@ -1,9 +1,9 @@
 import type { Node } from '../cluster/cluster-input';
 import type { Machine } from '../task/task';
-import type { ServerInput } from './distribution';
+import type { Rke2K3sInput } from './distribution';
 
 /** Who does what in a cluster of RKE2 or K3s. */
-export interface Layout {
+export interface ClusterLayout {
   /** The server that begins the cluster: it has etcd, and the API if any such node has. */
   readonly first: Node;
   /** The server on which kubectl is run. */
@@ -22,15 +22,15 @@ export const isServer = ({ roles }: Node): boolean => roles.includes('controlpla
 export const internalAddress = (node: Node): string => node.internalAddress ?? node.address;
 
 /** Where a cluster's objects are kept. */
-export function datastoreOf(input: ServerInput): 'etcd' | 'sqlite' | 'external' {
+export function datastoreType(input: Rke2K3sInput): 'etcd' | 'sqlite' | 'external' {
   return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
 }
 
 /** @throws TypeError when no node can begin the cluster, which `clusterProblems` reports */
-export function layoutOf(input: ServerInput): Layout {
+export function layoutOf(input: Rke2K3sInput): ClusterLayout {
   const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
   const servers = input.nodes.filter(isServer);
-  const beginners = datastoreOf(input) === 'etcd' ? servers.filter(has('etcd')) : servers.filter(has('controlplane'));
+  const beginners = datastoreType(input) === 'etcd' ? servers.filter(has('etcd')) : servers.filter(has('controlplane'));
   const first = beginners.find(has('controlplane')) ?? beginners[0];
   const admin = first !== undefined && has('controlplane')(first) ? first : servers.find(has('controlplane'));
   if (first === undefined || admin === undefined) {
@@ -50,7 +50,7 @@ export function layoutOf(input: ServerInput): Layout {
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** How a node's machine is reached. */
-export function machineOf(input: ServerInput, { address, port, user, hostKey, bastion }: Node): Machine {
+export function machineOf(input: Rke2K3sInput, { address, port, user, hostKey, bastion }: Node): Machine {
   const pinned = hostKey === undefined ? {} : { hostKey };
   const sshKey = input.sshKey;
   if (bastion === undefined) return { address, port, user, ...pinned, sshKey };

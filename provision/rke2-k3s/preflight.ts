@@ -1,30 +1,30 @@
 import type { Node } from '../cluster/cluster-input';
 import {
-  BRIDGE_MODULE,
-  CLOCK,
-  NEEDS_DOWNLOADER,
-  NETWORK_SERVICES,
-  SELINUX,
-  SYSTEMD,
-  architecture,
-  foreignInstallation,
-  freeDisk,
-  freePorts,
-  hostName,
-  needsPrograms,
-  noSwap,
-  preflightStart,
-  unlessOurs,
+  CHECK_BRIDGE_MODULE,
+  CHECK_CLOCK,
+  REQUIRE_DOWNLOADER,
+  CHECK_NETWORK_SERVICES,
+  CHECK_SELINUX,
+  CHECK_SYSTEMD,
+  checkArchitecture,
+  checkForeignInstallation,
+  checkFreeDisk,
+  checkFreePorts,
+  checkHostName,
+  requirePrograms,
+  checkSwap,
+  preflightFunctions,
+  unlessInstalled,
 } from '../shell/preflight';
-import { STATE_FOLDER, script } from '../shell/script';
+import { STATE_DIR, buildScript } from '../shell/script';
 import type { StdinValue, Task } from '../task/task';
-import { factsOf, type ServerInput } from './distribution';
-import { datastoreOf, isServer, layoutOf, machineOf } from './layout';
-import { GIVE_TURN, TURN, preflightId } from './change-token';
-import { unchangedPreflight, versionStepPreflight } from './immutable';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
+import { datastoreType, isServer, layoutOf, machineOf } from './layout';
+import { ISSUE_CHANGE_TOKEN, CHANGE_TOKEN, preflightId } from './change-token';
+import { checkImmutableSettings, checkVersionSkew } from './immutable';
 
 /** What each script runs besides what a shell has built in. */
-const PROGRAMS = [
+const REQUIRED_PROGRAMS = [
   'awk',
   'base64',
   'cmp',
@@ -41,7 +41,7 @@ const PROGRAMS = [
 ];
 
 /** What an installation needs on the disk of its data, in MiB: the images of a server and room for etcd. */
-const DISK_MEBIBYTES = 2048;
+const MIN_DISK_MIB = 2048;
 
 /**
  * `<address>/preflight`: looks at a machine before anything is touched, and names all that must be changed. Gives the machine's name, and a turn to
@@ -49,31 +49,33 @@ const DISK_MEBIBYTES = 2048;
  *
  * @param change - `changeValue` of the node
  */
-export function preflightTask(input: ServerInput, node: Node, change: StdinValue): Task {
+export function preflightTask(input: Rke2K3sInput, node: Node, change: StdinValue): Task {
   const id = preflightId(node);
-  const { program, configFolder, dataFolder, label } = factsOf(input);
+  const { program, configFolder, dataFolder, label } = distributionInfo(input);
   const pieces = [
-    preflightStart(node.address),
+    preflightFunctions(node.address),
     // A member of etcd without an API is asked for its health with curl.
-    needsPrograms(isServer(node) && !node.roles.includes('controlplane') ? [...PROGRAMS, 'curl'] : PROGRAMS),
-    SYSTEMD,
-    ...(input.installer?.path === undefined ? [NEEDS_DOWNLOADER] : []),
-    architecture(input.distribution === 'k3s' ? ['x86_64', 'aarch64', 'armv7l', 's390x'] : ['x86_64', 'aarch64']),
-    hostName(node.hostnameOverride),
-    foreignInstallation({
-      stateFolder: STATE_FOLDER,
-      programs: programs(program),
+    requirePrograms(
+      isServer(node) && !node.roles.includes('controlplane') ? [...REQUIRED_PROGRAMS, 'curl'] : REQUIRED_PROGRAMS,
+    ),
+    CHECK_SYSTEMD,
+    ...(input.installer?.path === undefined ? [REQUIRE_DOWNLOADER] : []),
+    checkArchitecture(input.distribution === 'k3s' ? ['x86_64', 'aarch64', 'armv7l', 's390x'] : ['x86_64', 'aarch64']),
+    checkHostName(node.hostnameOverride),
+    checkForeignInstallation({
+      stateFolder: STATE_DIR,
+      programs: conflictingPrograms(program),
       folders: [`${configFolder}/config.yaml`, `${dataFolder}/server`, `${dataFolder}/agent`],
     }),
-    unchangedPreflight(input, node),
-    versionStepPreflight(input),
-    unlessOurs([freeDisk(dataFolder, DISK_MEBIBYTES), freePorts(portsOf(input, node))]),
-    noSwap('warning'),
-    BRIDGE_MODULE,
-    CLOCK,
-    NETWORK_SERVICES,
-    ...(input.options.selinux === true ? [] : [SELINUX]),
-    GIVE_TURN,
+    checkImmutableSettings(input, node),
+    checkVersionSkew(input),
+    unlessInstalled([checkFreeDisk(dataFolder, MIN_DISK_MIB), checkFreePorts(requiredPorts(input, node))]),
+    checkSwap('warning'),
+    CHECK_BRIDGE_MODULE,
+    CHECK_CLOCK,
+    CHECK_NETWORK_SERVICES,
+    ...(input.options.selinux === true ? [] : [CHECK_SELINUX]),
+    ISSUE_CHANGE_TOKEN,
     'report',
   ];
   return {
@@ -81,30 +83,30 @@ export function preflightTask(input: ServerInput, node: Node, change: StdinValue
     description: `Looks whether ${node.address} can run ${label}`,
     machine: machineOf(input, node),
     after: [],
-    apply: script({ cluster: input.name, id, doing: `looking at ${node.address}`, stdin: [change] }, pieces),
+    apply: buildScript({ cluster: input.name, id, doing: `looking at ${node.address}`, stdin: [change] }, pieces),
     stdin: [change],
-    outputs: ['hostname', TURN],
+    outputs: ['hostname', CHANGE_TOKEN],
     timeoutSeconds: 120,
   };
 }
 
 /** Those that an air-gapped site puts there beforehand do not count. */
-function programs(program: string): readonly string[] {
+function conflictingPrograms(program: string): readonly string[] {
   return program === 'k3s' ? ['rke2', 'k3s-uninstall.sh', 'k3s-agent-uninstall.sh'] : ['rke2', 'k3s'];
 }
 
 /** Sources: the networking requirements of RKE2 and K3s. */
-function portsOf(input: ServerInput, node: Node): readonly number[] {
+function requiredPorts(input: Rke2K3sInput, node: Node): readonly number[] {
   const kubelet = [10250];
   if (!isServer(node)) return kubelet;
-  const { registrationPort } = factsOf(input);
+  const { registrationPort } = distributionInfo(input);
   const api = node.roles.includes('controlplane') ? [6443] : [];
-  const etcd = datastoreOf(input) === 'etcd' && node.roles.includes('etcd') ? [2379, 2380] : [];
+  const etcd = datastoreType(input) === 'etcd' && node.roles.includes('etcd') ? [2379, 2380] : [];
   return [...new Set([registrationPort, ...api, ...etcd, ...kubelet])];
 }
 
 /** `hostnames`: no two machines may have one name, or the second takes the first one's place in the cluster. */
-export function hostnamesTask(input: ServerInput, after: readonly string[]): Task {
+export function hostnamesTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = 'hostnames';
   const stdin = input.nodes.map((node, i): StdinValue & { readonly address: string } => ({
@@ -127,7 +129,7 @@ finish`;
     description: 'Looks whether all machines have names of their own',
     machine: machineOf(input, admin),
     after,
-    apply: script({ cluster: input.name, id, doing: 'comparing host names', stdin: values }, [body]),
+    apply: buildScript({ cluster: input.name, id, doing: 'comparing host names', stdin: values }, [body]),
     stdin: values,
     timeoutSeconds: 120,
   };

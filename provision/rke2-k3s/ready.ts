@@ -1,19 +1,19 @@
 import type { Node } from '../cluster/cluster-input';
-import { BROKEN, WAIT } from '../shell/functions';
-import { command, script, sh } from '../shell/script';
+import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
+import { shellCommand, buildScript, shellQuote } from '../shell/script';
 import type { Task } from '../task/task';
-import { preflightId, turnValue } from './change-token';
-import { nodeGeneration, nodeLabels, nodeTaints } from './config';
-import { factsOf, type ServerInput } from './distribution';
-import { APPLIED, UNCORDON, drainOptions, drainSeconds } from './drain';
-import { findNode, kubectl } from './kubectl';
-import { datastoreOf, isServer, layoutOf, machineOf } from './layout';
+import { preflightId, changeTokenValue } from './change-token';
+import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
+import { APPLIED_ANNOTATION, UNCORDON_NODE, drainOptions, drainSeconds } from './drain';
+import { findNodeFunctions, kubectlFunctions } from './kubectl';
+import { datastoreType, isServer, layoutOf, machineOf } from './layout';
 
 /** How long a node may take until it is ready, in seconds. */
 const READY_SECONDS = 900;
 
 /** `<address>/ready`: waits for the node, gives it its labels and taints, and uncordons it. Its removal takes the node out of the cluster. */
-export function readyTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+export function readyTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = `${node.address}/ready`;
   return {
@@ -23,10 +23,10 @@ export function readyTask(input: ServerInput, node: Node, after: readonly string
     // As with `install`.
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, id),
-    remove: leaveScript(input, node, id),
-    stdin: [turnValue(node)],
+    remove: removeNodeScript(input, node, id),
+    stdin: [changeTokenValue(node)],
     removeReadsStdin: false,
-    timeoutSeconds: Math.max(2 * (READY_SECONDS + 120), 2 * leaveSeconds(input)),
+    timeoutSeconds: Math.max(2 * (READY_SECONDS + 120), 2 * removeNodeSeconds(input)),
   };
 }
 
@@ -36,13 +36,13 @@ export function readyTask(input: ServerInput, node: Node, after: readonly string
  * Its removal does nothing. It is there because the removal of that name, in plans of earlier versions, took the machine out of the
  * cluster from another server: for a machine that stays, this one replaces it before anything is removed.
  */
-export function memberTask(input: ServerInput, node: Node, after: readonly string[]): Task {
+export function verifyMembershipTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = `${node.address}/member`;
   const props = { cluster: input.name, id, doing: `looking for ${admin.address} in the cluster` };
   const body = `if ! wait_for 120 api_answers; then broken NoApi "the API on this machine does not answer"; fi
 find_node
-if [ -z "$node" ]; then die Failed ${sh(`${admin.address} is not a node of the cluster that ${node.address} is in, though it is ready in its own`)}; fi
+if [ -z "$node" ]; then die Failed ${shellQuote(`${admin.address} is not a node of the cluster that ${node.address} is in, though it is ready in its own`)}; fi
 : >"$state/joined"
 finish`;
   return {
@@ -50,13 +50,13 @@ finish`;
     description: `Looks from ${node.address} that ${admin.address} is in the same cluster`,
     machine: machineOf(input, node),
     after,
-    apply: script(props, [BROKEN, WAIT, kubectl(input), findNode(admin), body]),
-    remove: script(props, ['finish']),
+    apply: buildScript(props, [FAIL_FUNCTION, WAIT_FUNCTION, kubectlFunctions(input), findNodeFunctions(admin), body]),
+    remove: buildScript(props, ['finish']),
     timeoutSeconds: 300,
   };
 }
 
-function applyScript(input: ServerInput, node: Node, id: string): string {
+function applyScript(input: Rke2K3sInput, node: Node, id: string): string {
   const props = {
     cluster: input.name,
     id,
@@ -64,13 +64,13 @@ function applyScript(input: ServerInput, node: Node, id: string): string {
     lockSeconds: READY_SECONDS + 60,
     lock: `lock-${node.address}`,
   };
-  return script(props, [
-    BROKEN,
-    WAIT,
-    kubectl(input),
-    findNode(node),
-    `wanted=${nodeGeneration(input, node)}
-version=${sh(input.version)}
+  return buildScript(props, [
+    FAIL_FUNCTION,
+    WAIT_FUNCTION,
+    kubectlFunctions(input),
+    findNodeFunctions(node),
+    `wanted=${nodeConfigHash(input, node)}
+version=${shellQuote(input.version)}
 node=''
 seen='no node of it is there yet'
 is_ready() {
@@ -82,22 +82,22 @@ is_ready() {
   [ "$kubelet" = "$version" ]
 }
 if ! wait_for ${READY_SECONDS} is_ready; then
-  broken NotReady ${sh(`${node.address} is not ready in the cluster with ${input.version} after ${READY_SECONDS} s`)}" ($seen)"
+  broken NotReady ${shellQuote(`${node.address} is not ready in the cluster with ${input.version} after ${READY_SECONDS} s`)}" ($seen)"
 fi`,
-    setKeys('label', nodeLabels(node)),
-    setKeys('taint', nodeTaints(node)),
-    UNCORDON,
+    setLabelsOrTaints('label', nodeLabels(node)),
+    setLabelsOrTaints('taint', nodeTaints(node)),
+    UNCORDON_NODE,
     `applied=$(annotation applied)
 if [ "$applied" != "$wanted" ]; then
   changed=true
-  annotate "${APPLIED}=$wanted"
+  annotate "${APPLIED_ANNOTATION}=$wanted"
 fi
 finish`,
   ]);
 }
 
 /** Sets labels or taints, and takes away those that we set before and are no longer wanted. Others are not ours. */
-function setKeys(what: 'label' | 'taint', wanted: readonly string[]): string {
+function setLabelsOrTaints(what: 'label' | 'taint', wanted: readonly string[]): string {
   // A label goes by its key; a taint by its key and its effect.
   const keys = wanted.map((text) => (what === 'label' ? text.replace(/=.*$/, '') : text.replace(/=.*:/, ':')));
   const listed = keys.join(',');
@@ -106,39 +106,41 @@ function setKeys(what: 'label' | 'taint', wanted: readonly string[]): string {
     what === 'label'
       ? [':']
       : [
-          `present=$(kube get node "$node" -o ${sh(`jsonpath=${present}`)})`,
+          `present=$(kube get node "$node" -o ${shellQuote(`jsonpath=${present}`)})`,
           'case " $present" in *" $key "*) ;; *) continue ;; esac',
         ];
-  const set = wanted.length === 0 ? [] : [`kube ${what} node "$node" --overwrite ${wanted.map(sh).join(' ')} >>"$log"`];
+  const set =
+    wanted.length === 0 ? [] : [`kube ${what} node "$node" --overwrite ${wanted.map(shellQuote).join(' ')} >>"$log"`];
   return [
     `before=$(annotation node-${what}s)`,
     `for key in $(printf '%s' "$before" | tr , ' '); do`,
-    `  case ${sh(`,${listed},`)} in *",$key,"*) continue ;; esac`,
+    `  case ${shellQuote(`,${listed},`)} in *",$key,"*) continue ;; esac`,
     ...isThere.map((line) => `  ${line}`),
     `  kube ${what} node "$node" "$key-" >>"$log"`,
     'done',
     ...set,
-    `if [ "$before" != ${sh(listed)} ]; then`,
+    `if [ "$before" != ${shellQuote(listed)} ]; then`,
     '  changed=true',
-    `  annotate kindred.dev/node-${what}s=${sh(listed)}`,
+    `  annotate kindred.dev/node-${what}s=${shellQuote(listed)}`,
     'fi',
   ].join('\n');
 }
 
 /** How long the API may take to answer, and a node to be gone, in seconds. */
-const API_SECONDS = 60;
-const GONE_SECONDS = 180;
+const API_WAIT_SECONDS = 60;
+const NODE_DELETE_SECONDS = 180;
 
 /** How long leaving may take, in seconds. */
-const leaveSeconds = (input: ServerInput): number => drainSeconds(input) + API_SECONDS + GONE_SECONDS + 120;
+const removeNodeSeconds = (input: Rke2K3sInput): number =>
+  drainSeconds(input) + API_WAIT_SECONDS + NODE_DELETE_SECONDS + 120;
 
 /**
  * Takes a node out of its cluster, on a server: drains it for a bounded time, then deletes it, which is how RKE2 and K3s make an etcd member
  * leave. Where there is no cluster any more, or the node is its last, there is nothing to do: what is left is uninstalled.
  */
-function leaveScript(input: ServerInput, node: Node, id: string): string {
-  const { service } = factsOf(input);
-  const member = isServer(node) && datastoreOf(input) === 'etcd' && node.roles.includes('etcd');
+function removeNodeScript(input: Rke2K3sInput, node: Node, id: string): string {
+  const { service } = distributionInfo(input);
+  const member = isServer(node) && datastoreType(input) === 'etcd' && node.roles.includes('etcd');
   const seconds = drainSeconds(input);
   const options = drainOptions({
     ...{ force: true, ignoreDaemonSets: true, deleteEmptyDirData: true },
@@ -149,19 +151,19 @@ function leaveScript(input: ServerInput, node: Node, id: string): string {
     cluster: input.name,
     id,
     doing: `taking ${node.address} out of the cluster`,
-    lockSeconds: leaveSeconds(input),
+    lockSeconds: removeNodeSeconds(input),
     lock: `lock-${node.address}`,
   };
-  return script(props, [
-    BROKEN,
-    WAIT,
-    kubectl(input),
-    findNode(node),
+  return buildScript(props, [
+    FAIL_FUNCTION,
+    WAIT_FUNCTION,
+    kubectlFunctions(input),
+    findNodeFunctions(node),
     `if ! has_cluster || ! detached systemctl is-active --quiet ${service.server}; then
   note "there is no cluster on this machine any more"
   finish
 fi
-if ! wait_for ${API_SECONDS} api_answers; then
+if ! wait_for ${API_WAIT_SECONDS} api_answers; then
   note "the API on this machine does not answer, so nothing was taken out of the cluster"
   finish
 fi
@@ -174,19 +176,19 @@ if [ "$nodes" = "$node" ]; then
 fi
 changed=true
 kube_limit=${seconds + 30}
-if ! kube drain "$node" ${command(...options)} >>"$log" 2>&1; then
+if ! kube drain "$node" ${shellCommand(...options)} >>"$log" 2>&1; then
   note "not everything left $node within ${seconds} s; it was taken out all the same"
 fi
-kube_limit=${GONE_SECONDS + 30}
-if ! kube delete node "$node" --ignore-not-found --timeout=${GONE_SECONDS}s >>"$log" 2>&1; then
-  ${stillThere(member, node)}
+kube_limit=${NODE_DELETE_SECONDS + 30}
+if ! kube delete node "$node" --ignore-not-found --timeout=${NODE_DELETE_SECONDS}s >>"$log" 2>&1; then
+  ${nodeNotDeleted(member, node)}
 fi
 finish`,
   ]);
 }
 
-function stillThere(member: boolean, node: Node): string {
+function nodeNotDeleted(member: boolean, node: Node): string {
   if (!member) return 'note "the node object $node is still there; delete it with kubectl"';
   const help = `${node.address} did not leave etcd, so it must not be uninstalled yet: look at the log of the servers, delete the node with kubectl, and run again`;
-  return `broken LeaveFailed ${sh(help)}`;
+  return `broken LeaveFailed ${shellQuote(help)}`;
 }

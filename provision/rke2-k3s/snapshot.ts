@@ -1,33 +1,33 @@
 import { sha256 } from './sha256';
-import { script } from '../shell/script';
-import { BROKEN, SERVICE, STARTING_SECONDS, WAIT } from '../shell/functions';
+import { buildScript } from '../shell/script';
+import { FAIL_FUNCTION, SERVICE_FUNCTIONS, SERVICE_START_SECONDS, WAIT_FUNCTION } from '../shell/functions';
 import type { Task } from '../task/task';
-import { nodeGeneration, nodeLabels, nodeTaints } from './config';
-import { factsOf, type ServerInput } from './distribution';
+import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
+import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { layoutOf, machineOf } from './layout';
 
 /** How long a snapshot may take, in seconds. */
 const SNAPSHOT_SECONDS = 600;
 /** How many of ours are kept. */
-const KEPT = 5;
+const SNAPSHOT_RETENTION = 5;
 
 /** What the cluster is made to be as a whole. */
-function planGeneration(input: ServerInput): string {
+function planConfigHash(input: Rke2K3sInput): string {
   const nodes = input.nodes.map((node) =>
-    [node.address, nodeGeneration(input, node), ...nodeLabels(node), ...nodeTaints(node)].join(' '),
+    [node.address, nodeConfigHash(input, node), ...nodeLabels(node), ...nodeTaints(node)].join(' '),
   );
   return sha256(nodes.sort().join('\n')).slice(0, 16);
 }
 
 /** `snapshot`: a snapshot of etcd before each change of a cluster that stands. Its marker is the plan, so a change that is tried twice has one. */
-export function snapshotTask(input: ServerInput, after: readonly string[]): Task {
+export function snapshotTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { first } = layoutOf(input);
-  const { program, service, dataFolder } = factsOf(input);
+  const { program, service, dataFolder } = distributionInfo(input);
   const props = {
     cluster: input.name,
     id: 'snapshot',
     doing: 'taking a snapshot of etcd',
-    generation: planGeneration(input),
+    generation: planConfigHash(input),
     lockSeconds: SNAPSHOT_SECONDS,
     disks: [dataFolder],
   };
@@ -38,7 +38,7 @@ if [ ! -f "$state/installation" ]; then
   mark
   finish
 fi
-wait_for ${STARTING_SECONDS} settled || :
+wait_for ${SERVICE_START_SECONDS} settled || :
 if ! active; then
   note "$unit does not run on this machine, so no snapshot was taken; what it needs may be this very change"
   finish
@@ -47,7 +47,7 @@ changed=true
 if ! run timeout ${SNAPSHOT_SECONDS} ${program} etcd-snapshot save --name kindred; then
   broken SnapshotFailed "no snapshot of etcd could be taken, so nothing was changed"
 fi
-if ! run timeout 120 ${program} etcd-snapshot prune --name kindred --snapshot-retention ${KEPT}; then
+if ! run timeout 120 ${program} etcd-snapshot prune --name kindred --snapshot-retention ${SNAPSHOT_RETENTION}; then
   note "old snapshots of ours could not be deleted; see $log"
 fi
 mark
@@ -57,7 +57,7 @@ finish`;
     description: 'Takes a snapshot of etcd before the cluster changes',
     machine: machineOf(input, first),
     after,
-    apply: script(props, [BROKEN, WAIT, SERVICE, body]),
-    timeoutSeconds: 2 * SNAPSHOT_SECONDS + STARTING_SECONDS + 180,
+    apply: buildScript(props, [FAIL_FUNCTION, WAIT_FUNCTION, SERVICE_FUNCTIONS, body]),
+    timeoutSeconds: 2 * SNAPSHOT_SECONDS + SERVICE_START_SECONDS + 180,
   };
 }

@@ -1,27 +1,27 @@
 import type { Node } from '../cluster/cluster-input';
 import type { Task } from '../task/task';
 import { drainTask } from './drain';
-import type { ServerInput } from './distribution';
+import type { Rke2K3sInput } from './distribution';
 import { installTask } from './install';
 import { kubeconfigTask, tokenTask } from './credentials';
-import { datastoreOf, layoutOf, type Layout } from './layout';
+import { datastoreType, layoutOf, type ClusterLayout } from './layout';
 import { hostnamesTask, preflightTask } from './preflight';
-import { membersTask, type MembersOptions } from './members';
-import { memberTask, readyTask } from './ready';
+import { removeNodesTask, type RemoveNodesOptions } from './membership';
+import { verifyMembershipTask, readyTask } from './ready';
 import { snapshotTask } from './snapshot';
-import { changeValue, preflightId } from './change-token';
+import { changeHashValue, preflightId } from './change-token';
 
 /**
  * The plan of a cluster of RKE2 or K3s: all machines are looked at; then servers one at a time, then agents, each cordoned, installed, and
  * waited for.
  */
-export function serverBasedTasks(input: ServerInput, options: MembersOptions = {}): readonly Task[] {
+export function rke2K3sTasks(input: Rke2K3sInput, options: RemoveNodesOptions = {}): readonly Task[] {
   const layout = layoutOf(input);
   const { admin, agents } = layout;
   const looks = input.nodes.map(preflightId);
   const hostnames = input.nodes.length > 1 ? [hostnamesTask(input, looks)] : [];
   const token = tokenTask(input, hostnames.length > 0 ? idsOf(hostnames) : looks);
-  const snapshot = datastoreOf(input) === 'etcd' ? [snapshotTask(input, [token.id])] : [];
+  const snapshot = datastoreType(input) === 'etcd' ? [snapshotTask(input, [token.id])] : [];
   const start = snapshot.length > 0 ? ['snapshot'] : [token.id];
 
   const brought = bringUpServers(input, layout, start);
@@ -31,9 +31,11 @@ export function serverBasedTasks(input: ServerInput, options: MembersOptions = {
     const before = agents[i - window];
     return nodeTasks(input, node, before === undefined ? settled : [`${before.address}/ready`], []);
   });
-  const preflights = input.nodes.map((node) => preflightTask(input, node, changeValue(node, [...brought, ...joined])));
+  const preflights = input.nodes.map((node) =>
+    preflightTask(input, node, changeHashValue(node, [...brought, ...joined])),
+  );
   const kubeconfig = kubeconfigTask(input, [`${admin.address}/ready`]);
-  const members = membersTask(
+  const members = removeNodesTask(
     input,
     idsOf([...brought, ...joined]).filter((id) => id.endsWith('/ready') || id.endsWith('/member')),
     options,
@@ -44,7 +46,7 @@ export function serverBasedTasks(input: ServerInput, options: MembersOptions = {
 const idsOf = (tasks: readonly Task[]): readonly string[] => tasks.map(({ id }) => id);
 
 /** What is done for one node, in order. */
-function nodeTasks(input: ServerInput, node: Node, after: readonly string[], beforeReady: readonly string[]): Task[] {
+function nodeTasks(input: Rke2K3sInput, node: Node, after: readonly string[], beforeReady: readonly string[]): Task[] {
   const drain = drainTask(input, node, after);
   const install = installTask(input, node, [drain.id]);
   return [drain, install, readyTask(input, node, [install.id, ...beforeReady])];
@@ -54,25 +56,34 @@ function nodeTasks(input: ServerInput, node: Node, after: readonly string[], bef
  * Servers, one at a time; those without etcd, behind the first of them, up to `controlPlaneConcurrency` at once. A node can only be asked after
  * once there is an API, so members of etcd that come before it go by what they say of themselves.
  */
-function bringUpServers(input: ServerInput, { admin, servers }: Layout, start: readonly string[]): readonly Task[] {
+function bringUpServers(
+  input: Rke2K3sInput,
+  { admin, servers }: ClusterLayout,
+  start: readonly string[],
+): readonly Task[] {
   const adminAt = servers.indexOf(admin);
   const tasks: Task[] = [];
   const waiting: Task[] = [];
   servers.forEach((node, i) => {
-    const drain = drainTask(input, node, i === 0 ? start : turn(input, servers, i, adminAt));
+    const drain = drainTask(input, node, i === 0 ? start : serverDependencies(input, servers, i, adminAt));
     const install = installTask(input, node, [drain.id]);
     const ready = readyTask(input, node, i < adminAt ? [install.id, `${admin.address}/install`] : [install.id]);
     tasks.push(drain, install);
     if (i < adminAt) waiting.push(ready);
     else tasks.push(...(i === adminAt ? waiting : []), ready);
     if (node.roles.includes('controlplane'))
-      tasks.push(memberTask(input, node, [...new Set([`${admin.address}/ready`, ready.id])]));
+      tasks.push(verifyMembershipTask(input, node, [...new Set([`${admin.address}/ready`, ready.id])]));
   });
   return tasks;
 }
 
 /** What a server that is not the first waits for: the one before it; without etcd, the one that makes room among those at once. */
-function turn(input: ServerInput, servers: readonly Node[], i: number, adminAt: number): readonly string[] {
+function serverDependencies(
+  input: Rke2K3sInput,
+  servers: readonly Node[],
+  i: number,
+  adminAt: number,
+): readonly string[] {
   const lastMember = servers.findLastIndex(({ roles }) => roles.includes('etcd'));
   const concurrency = input.options.upgradeStrategy?.controlPlaneConcurrency ?? 1;
   // Nothing goes at once before all of etcd and the first API are there.

@@ -23,7 +23,7 @@ log=/dev/null
 disks=''`;
 
 /** Text on stdin, without the secrets that the script has read: whole lines of them, and what stands in double quotes in these. */
-export const MASK = String.raw`mask() {
+export const MASK_FUNCTION = String.raw`mask() {
   { printf '%s\n' "$secrets"; printf '\001\n'; cat; } | awk '
     function hide(text,   i) {
       if (length(text) < 4) return
@@ -55,7 +55,7 @@ export const MASK = String.raw`mask() {
 }`;
 
 /** The answer: {@link Answer} as one line of JSON. Text in it is ASCII; other bytes show as question marks. */
-export const ANSWER = String.raw`json() {
+export const RESULT_FUNCTIONS = String.raw`json() {
   tr '\t\r' '  ' | tr -d '\001-\010\013\014\016-\037\177' | tr '\200-\377' '?' |
     sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' | awk '{ printf "%s%s", newline, $0; newline = "\\n" }'
 }
@@ -81,7 +81,7 @@ $2"
 outputs_end=''`;
 
 /** What happens when a script ends where it should not: an answer with the reason. */
-export const UNEXPECTED_EXIT = String.raw`# Cut only once nothing secret is in it: half a secret would not be known for one.
+export const EXIT_TRAP = String.raw`# Cut only once nothing secret is in it: half a secret would not be known for one.
 last_lines() { tail -n 12 "$1" 2>/dev/null | mask | cut -c1-300; }
 full_disk() {
   for folder in $disks; do
@@ -117,7 +117,7 @@ trap unexpected EXIT
 trap 'doing="$doing (it was told to stop)"; exit 143' TERM INT`;
 
 /** Running programs. Their output goes to the log; what stays behind as a service must hold neither the lock nor the connection. */
-export const RUN = String.raw`have() { command -v "$1" >/dev/null 2>&1; }
+export const RUN_FUNCTIONS = String.raw`have() { command -v "$1" >/dev/null 2>&1; }
 run() { "$@" </dev/null >>"$log" 2>&1 3>&-; }
 detached() { "$@" </dev/null >>"$log" 2>&1 3>&- 9>&-; }
 put() {
@@ -128,7 +128,7 @@ put() {
 }`;
 
 /** Waiting for something, for a bounded time: `wait_for SECONDS COMMAND...`. */
-export const WAIT = `wait_for() {
+export const WAIT_FUNCTION = `wait_for() {
   end=$(($(date +%s) + $1))
   shift
   until "$@"; do
@@ -138,7 +138,7 @@ export const WAIT = `wait_for() {
 }`;
 
 /** Ends a script whose program failed: \`broken REASON MESSAGE\`, with the last lines of the log, or that a disk is full. */
-export const BROKEN = `broken() {
+export const FAIL_FUNCTION = `broken() {
   if folder=$(full_disk); then
     die DiskFull "$2. The disk of $folder on this machine is full: make room on it (df -h shows how much) and run again"
   fi
@@ -147,10 +147,10 @@ $(last_lines "$log")"
 }`;
 
 /** How long a service may take to come up after a reboot, in seconds. */
-export const STARTING_SECONDS = 180;
+export const SERVICE_START_SECONDS = 180;
 
 /** A service of systemd: `unit`. One that is starting, as after a reboot or between two attempts, is neither active nor gone. */
-export const SERVICE = `active() { detached systemctl is-active --quiet "$unit"; }
+export const SERVICE_FUNCTIONS = `active() { detached systemctl is-active --quiet "$unit"; }
 starting() {
   case $(systemctl is-active "$unit" </dev/null 2>>"$log" 3>&- 9>&-) in activating | reloading) ;; *) return 1 ;; esac
 }

@@ -2,10 +2,10 @@
  * Pieces of a preflight: each looks at one thing of the machine, and calls `problem WHERE WHAT` (must be changed) or `warn TEXT`. None changes
  * anything. `WHERE` is the field of the node that says otherwise, or the file or setting of the machine.
  */
-import { sh } from './script';
+import { shellQuote } from './script';
 
 /** What the pieces call, and `report`, which comes last: all problems of a machine at once. */
-export function preflightStart(address: string): string {
+export function preflightFunctions(address: string): string {
   return `problems=''
 count=0
 problem() {
@@ -23,17 +23,17 @@ report() {
 }
 
 /** The programs that scripts run. */
-export function needsPrograms(programs: readonly string[]): string {
-  return `for needed in ${programs.map(sh).join(' ')}; do
+export function requirePrograms(programs: readonly string[]): string {
+  return `for needed in ${programs.map(shellQuote).join(' ')}; do
   have "$needed" || problem "the program $needed" 'is missing; install it'
 done`;
 }
 
 /** Something to download with. */
-export const NEEDS_DOWNLOADER = `have curl || have wget || problem 'the program curl' 'is missing, and wget too; install one of them'`;
+export const REQUIRE_DOWNLOADER = `have curl || have wget || problem 'the program curl' 'is missing, and wget too; install one of them'`;
 
 /** The kernel's name of the processor. */
-export function architecture(names: readonly string[]): string {
+export function checkArchitecture(names: readonly string[]): string {
   const list = names.join(', ');
   return `case $(uname -m) in
   ${names.join(' | ')}) ;;
@@ -45,9 +45,10 @@ esac`;
 const MAX_NODE_NAME = 63;
 
 /** The machine's own name, or the one that the node is to have. Gives the output `hostname`, if a node can be called that. */
-export function hostName(override: string | undefined): string {
-  const name = override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : sh(override);
-  const where = sh(override === undefined ? "the machine's host name" : 'hostnameOverride');
+export function checkHostName(override: string | undefined): string {
+  const name =
+    override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : shellQuote(override);
+  const where = shellQuote(override === undefined ? "the machine's host name" : 'hostnameOverride');
   return `name=${name}
 # As RKE2 and K3s make it the node's name.
 name=$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')
@@ -68,8 +69,8 @@ esac`;
 }
 
 /** Room on the disk that a folder is or will be on. */
-export function freeDisk(folder: string, mebibytes: number): string {
-  return `folder=${sh(folder)}
+export function checkFreeDisk(folder: string, mebibytes: number): string {
+  return `folder=${shellQuote(folder)}
 while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
 free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
 if [ "\${free:-0}" -lt ${mebibytes} ]; then
@@ -78,7 +79,7 @@ fi`;
 }
 
 /** TCP ports that nothing may listen on. */
-export function freePorts(ports: readonly number[]): string {
+export function checkFreePorts(ports: readonly number[]): string {
   const hex = ports.map((port) => port.toString(16).toUpperCase().padStart(4, '0')).join(' ');
   return `for port in ${hex}; do
   if cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$port" '$4 == "0A" && $2 ~ ":" port "$" { found = 1 } END { exit !found }'; then
@@ -89,7 +90,7 @@ done`;
 }
 
 /** Swap: refused or, where the distribution bears it, only mentioned. */
-export function noSwap(severity: 'problem' | 'warning'): string {
+export function checkSwap(severity: 'problem' | 'warning'): string {
   const act =
     severity === 'problem'
       ? `problem 'swap' 'is on; turn it off (swapoff -a) and take it out of /etc/fstab'`
@@ -98,19 +99,19 @@ export function noSwap(severity: 'problem' | 'warning'): string {
 }
 
 /** That the kernel can filter what crosses bridges. */
-export const BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
+export const CHECK_BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
   problem 'the kernel module br_netfilter' 'is neither loaded nor can it be; install the modules of the running kernel, or reboot into one that has them'
 fi`;
 
 /** A clock that is far off makes certificates invalid. */
-export const CLOCK = `if [ "$(date +%Y)" -lt 2024 ]; then
+export const CHECK_CLOCK = `if [ "$(date +%Y)" -lt 2024 ]; then
   problem 'the clock' "says $(date -u +%Y-%m-%d); set it, and let chrony or systemd-timesyncd keep it"
 elif have timedatectl && [ "$(timedatectl show -p NTPSynchronized --value 2>/dev/null </dev/null)" = no ]; then
   warn 'the clock is not kept by NTP: certificates fail when it is off'
 fi`;
 
 /** Firewalls and network managers that are known to cut pods off. */
-export const NETWORK_SERVICES = `if have systemctl; then
+export const CHECK_NETWORK_SERVICES = `if have systemctl; then
   if detached systemctl is-active --quiet firewalld; then
     warn 'firewalld runs: open the ports of the distribution and the networks of pods and Services, or stop it'
   fi
@@ -123,14 +124,14 @@ if [ -d /etc/NetworkManager/conf.d ] && ! grep -qs 'unmanaged-devices.*cali' /et
 fi`;
 
 /** SELinux that enforces, without the option that makes use of it. */
-export const SELINUX = `if have getenforce && [ "$(getenforce 2>/dev/null)" = Enforcing ]; then
+export const CHECK_SELINUX = `if have getenforce && [ "$(getenforce 2>/dev/null)" = Enforcing ]; then
   warn 'SELinux enforces, but the option selinux is not set: containers may be refused what they need'
 fi`;
 
 /** A service manager. */
-export const SYSTEMD = `have systemctl || problem 'systemd' 'is missing; RKE2 and K3s run as its services'`;
+export const CHECK_SYSTEMD = `have systemctl || problem 'systemd' 'is missing; RKE2 and K3s run as its services'`;
 
-interface ForeignProps {
+interface ForeignInstallationProps {
   /** Folder of all clusters' state. */
   readonly stateFolder: string;
   /** Executables, which show that something is installed. */
@@ -142,27 +143,27 @@ interface ForeignProps {
 /**
  * What is installed and is not ours. Sets `ours` to 1 when this cluster is installed here already, to nothing otherwise.
  */
-export function foreignInstallation({ stateFolder, programs, folders }: ForeignProps): string {
+export function checkForeignInstallation({ stateFolder, programs, folders }: ForeignInstallationProps): string {
   return `ours=''
 if [ -f "$state/installation" ]; then ours=1; fi
-for other in ${sh(stateFolder)}/*/installation; do
+for other in ${shellQuote(stateFolder)}/*/installation; do
   if [ -f "$other" ] && [ "$other" != "$state/installation" ]; then
     problem 'the machine' "belongs to the cluster $(basename "$(dirname "$other")"); take it out of that first"
     ours=1
   fi
 done
 if [ -z "$ours" ]; then
-  for program in ${programs.map(sh).join(' ')}; do
+  for program in ${programs.map(shellQuote).join(' ')}; do
     if have "$program"; then problem "$(command -v "$program")" 'is on the machine and was not put there by this cluster; uninstall it first'; fi
   done
-  for folder in ${folders.map(sh).join(' ')}; do
+  for folder in ${folders.map(shellQuote).join(' ')}; do
     if [ -e "$folder" ]; then problem "$folder" 'is left of another installation; move it away'; fi
   done
 fi`;
 }
 
 /** Pieces that only count before the installation. */
-export function unlessOurs(pieces: readonly string[]): string {
+export function unlessInstalled(pieces: readonly string[]): string {
   return ['if [ -z "$ours" ]; then', ...pieces, 'fi'].join('\n');
 }
 

@@ -1,8 +1,8 @@
 import type { StdinValue } from '../task/task';
-import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from './functions';
+import { RESULT_FUNCTIONS, MASK_FUNCTION, RUN_FUNCTIONS, SETUP, EXIT_TRAP } from './functions';
 
 /** Where the scripts keep what they know of a machine, a folder a cluster. */
-export const STATE_FOLDER = '/var/lib/kindred';
+export const STATE_DIR = '/var/lib/kindred';
 
 /** What a script needs to know besides what it does. */
 export interface ScriptProps {
@@ -25,7 +25,7 @@ export interface ScriptProps {
   readonly lock?: string;
   /** Further folders to look at when a disk may be full. @default that of the state */
   readonly disks?: readonly string[];
-  /** @default {@link STATE_FOLDER} */
+  /** @default {@link STATE_DIR} */
   readonly stateFolder?: string;
 }
 
@@ -36,23 +36,23 @@ export interface ScriptProps {
  * For the body: `$state` (folder of the cluster), `$log`, `changed`, `note TEXT` (a warning), `give NAME VALUE` (an output), `run` and `detached`
  * (programs), `put PATH MODE` (a file, whole or not at all, from stdin), and with a generation `marked` and `mark`.
  */
-export function script(props: ScriptProps, body: readonly string[]): string {
-  const state = `${props.stateFolder ?? STATE_FOLDER}/${props.cluster}`;
+export function buildScript(props: ScriptProps, body: readonly string[]): string {
+  const state = `${props.stateFolder ?? STATE_DIR}/${props.cluster}`;
   return [
     `# ${props.id} of the cluster ${props.cluster}`,
     SETUP,
-    `task=${sh(props.id)}`,
-    `doing=${sh(props.doing)}`,
-    `state=${sh(state)}`,
-    `disks=${sh([state, ...(props.disks ?? [])].join(' '))}`,
-    MASK,
-    ANSWER,
-    UNEXPECTED_EXIT,
-    RUN,
+    `task=${shellQuote(props.id)}`,
+    `doing=${shellQuote(props.doing)}`,
+    `state=${shellQuote(state)}`,
+    `disks=${shellQuote([state, ...(props.disks ?? [])].join(' '))}`,
+    MASK_FUNCTION,
+    RESULT_FUNCTIONS,
+    EXIT_TRAP,
+    RUN_FUNCTIONS,
     ...readStdin(props.stdin ?? []),
     OPEN_LOG,
     ...(props.lockSeconds === undefined ? [] : [takeLock(props.lock ?? 'lock', props.lockSeconds)]),
-    ...(props.generation === undefined ? [] : [marker(props.generation, props.stdin ?? [])]),
+    ...(props.generation === undefined ? [] : [markerFunctions(props.generation, props.stdin ?? [])]),
     ...body,
     '',
   ].join('\n');
@@ -115,11 +115,11 @@ printf 'process %s, task %s\\n' "$$" "$task" >"$state/${name}.holder"`;
 }
 
 /** What was done last by this task on this machine, as a hash that holds no secret one could read. */
-function marker(generation: string, values: readonly StdinValue[]): string {
+function markerFunctions(generation: string, values: readonly StdinValue[]): string {
   const kept = values.filter(({ volatile = false }) => !volatile);
   const parts = kept.map(({ name }) => ` '${name}' "$${name}_base64"`).join('');
   return `marker="$state/marker/${FILE_NAME}"
-fingerprint=$(printf '%s\\n' ${sh(generation)}${parts} | sha256sum | cut -d ' ' -f 1)
+fingerprint=$(printf '%s\\n' ${shellQuote(generation)}${parts} | sha256sum | cut -d ' ' -f 1)
 marked() { [ "$(cat "$marker" 2>/dev/null || :)" = "$fingerprint" ]; }
 mark() {
   printf '%s\\n' "$fingerprint" >"$marker.new"
@@ -128,11 +128,11 @@ mark() {
 }
 
 /** A text as one word of a POSIX shell, whatever it holds. */
-export function sh(text: string): string {
+export function shellQuote(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Words of a command, each quoted. */
-export function command(...words: readonly string[]): string {
-  return words.map(sh).join(' ');
+export function shellCommand(...words: readonly string[]): string {
+  return words.map(shellQuote).join(' ');
 }

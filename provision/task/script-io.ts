@@ -1,4 +1,4 @@
-import type { Answer, Source } from './task';
+import type { ScriptResult, ValueSource } from './task';
 
 /** A value with its name, as it goes to a script. */
 export interface NamedValue {
@@ -13,7 +13,7 @@ const NAME = /^[a-z][a-z0-9_]*$/;
  *
  * @throws TypeError for a name that is no shell variable, or stands twice
  */
-export function stdinText(values: readonly NamedValue[]): string {
+export function encodeStdin(values: readonly NamedValue[]): string {
   const names = values.map(({ name }) => name);
   const wrong = names.find((name, i) => !NAME.test(name) || names.indexOf(name) !== i);
   if (wrong !== undefined) throw new TypeError(`stdin value "${wrong}": names match ${NAME.source} and are unique`);
@@ -30,20 +30,22 @@ export function base64(text: string): string {
 }
 
 /** A source whose value stands elsewhere. */
-export type LeafSource = Extract<Source, { secret: unknown } | { output: unknown } | { file: unknown }>;
+export type ExternalSource = Extract<ValueSource, { secret: unknown } | { output: unknown } | { file: unknown }>;
 
 /** What must be looked up before a source can be rendered, in the order in which {@link renderSource} asks for it. */
-export function leavesOf(source: Source): readonly LeafSource[] {
+export function externalSources(source: ValueSource): readonly ExternalSource[] {
   if ('text' in source) return [];
   if (!('template' in source)) return [source];
-  return source.template.flatMap((part) => (typeof part === 'string' ? [] : leavesOf(part)));
+  return source.template.flatMap((part) => (typeof part === 'string' ? [] : externalSources(part)));
 }
 
 /** The text that a source stands for. `lookup` gives the values of what stands elsewhere; what it throws, this throws. */
-export function renderSource(source: Source, lookup: (leaf: LeafSource) => string): string {
+export function renderSource(source: ValueSource, lookup: (leaf: ExternalSource) => string): string {
   if ('text' in source) return source.text;
   if (!('template' in source)) return lookup(source);
-  return source.template.map((part) => (typeof part === 'string' ? part : quoted(renderSource(part, lookup)))).join('');
+  return source.template
+    .map((part) => (typeof part === 'string' ? part : quoteYaml(renderSource(part, lookup))))
+    .join('');
 }
 
 /**
@@ -53,7 +55,7 @@ export function renderSource(source: Source, lookup: (leaf: LeafSource) => strin
 const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** A text as a JSON string that YAML reads as the same text. */
-function quoted(text: string): string {
+function quoteYaml(text: string): string {
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(text).replace(UNSAFE_IN_YAML, escape);
 }
@@ -78,8 +80,8 @@ const MAX_LENGTH = 128 * 1024 - 1024;
  *
  * @throws RangeError when the script is longer than Linux takes
  */
-export function commandLine(script: string, { user, asUser = false }: LoginOptions): string {
-  const started = asUser || user === 'root' ? script : asRoot(script, user);
+export function sshCommand(script: string, { user, asUser = false }: LoginOptions): string {
+  const started = asUser || user === 'root' ? script : withSudo(script, user);
   const line = `sh -c 'eval "$(printf %s ${base64(started)} | base64 -d)"'`;
   if (line.length > MAX_LENGTH) {
     throw new RangeError(`the script has ${script.length} characters, too many for one command line; split the task`);
@@ -88,12 +90,12 @@ export function commandLine(script: string, { user, asUser = false }: LoginOptio
 }
 
 /** `sh` of a script in single quotes, as POSIX has them. */
-function singleQuoted(text: string): string {
+function singleQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A script that runs another as root, or answers that it must not. */
-function asRoot(script: string, user: string): string {
+function withSudo(script: string, user: string): string {
   const name = user.replace(/[^A-Za-z0-9_.-]/g, '?');
   const refusal = {
     ok: false,
@@ -104,10 +106,10 @@ function asRoot(script: string, user: string): string {
       'in a file of /etc/sudoers.d), or log in as root',
   };
   return [
-    `script=${singleQuoted(script)}`,
+    `script=${singleQuote(script)}`,
     'if [ "$(id -u)" -eq 0 ]; then exec sh -c "$script"; fi',
     'if sudo -n true </dev/null >/dev/null 2>&1; then exec sudo -n sh -c "$script"; fi',
-    `printf '%s\\n' ${singleQuoted(JSON.stringify(refusal))}`,
+    `printf '%s\\n' ${singleQuote(JSON.stringify(refusal))}`,
     'exit 1',
     '',
   ].join('\n');
@@ -137,16 +139,16 @@ const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
  *
  * @throws NoAnswerError when that line is none
  */
-export function parseAnswer(stdout: string): Answer {
+export function parseScriptResult(stdout: string): ScriptResult {
   const line = stdout.split(/\r?\n/).findLast((text) => text.trim() !== '');
   if (line === undefined) throw new NoAnswerError('its stdout is empty');
   const value = parsed(line);
-  const problem = answerProblem(value);
+  const problem = resultProblem(value);
   if (problem !== undefined) throw new NoAnswerError(`the last line of its stdout ${problem}`);
-  return readable(value as Answer);
+  return sanitizeResult(value as ScriptResult);
 }
 
-function readable({ ok, changed, reason, message, outputs }: Answer): Answer {
+function sanitizeResult({ ok, changed, reason, message, outputs }: ScriptResult): ScriptResult {
   return {
     ...{ ok, changed },
     ...(reason !== undefined && REASON.test(reason) && { reason }),
@@ -169,7 +171,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-function answerProblem(value: unknown): string | undefined {
+function resultProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'is not an object';
   const { ok, changed, reason, message, outputs } = value;
   if (typeof ok !== 'boolean' || typeof changed !== 'boolean') return 'has no "ok" and "changed"';
@@ -182,7 +184,7 @@ function answerProblem(value: unknown): string | undefined {
 }
 
 /** An output of an answer in plain text, or undefined when it has none of that name. It is a secret. */
-export function outputText(answer: Answer, name: string): string | undefined {
+export function decodeOutput(answer: ScriptResult, name: string): string | undefined {
   const encoded = answer.outputs?.[name];
   if (encoded === undefined) return undefined;
   return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)));

@@ -4,7 +4,7 @@ import type { ObjectKeyRef } from '../../constructs/kind/reads';
  * Where a value comes from that a script reads from its stdin. Data only: no value of a secret ever stands in a plan. Whoever carries a
  * task out (the provisioner, a Pulumi component) looks the values up and writes them to the stdin of the script, nowhere else.
  */
-export type Source =
+export type ValueSource =
   | {
       /** One value of a Secret. In Pulumi: of the component's `secrets`. */
       readonly secret: ObjectKeyRef;
@@ -26,7 +26,7 @@ export type Source =
        * A text put together of texts that stand in it as they are, and values that stand in it as JSON strings, quotes included. Since
        * YAML reads JSON, this is how a password gets into a configuration file whatever characters it has.
        */
-      readonly template: readonly (string | Source)[];
+      readonly template: readonly (string | ValueSource)[];
     };
 
 /** An output of a task. */
@@ -41,7 +41,7 @@ export interface OutputRef {
 export interface StdinValue {
   /** Name of the shell variable that the script gets it in: `[a-z][a-z0-9_]*`. */
   readonly name: string;
-  readonly from: Source;
+  readonly from: ValueSource;
   /**
    * A value whose change alone is no reason to run again, such as an SSH key. It is not part of the marker.
    * @default false
@@ -76,7 +76,7 @@ export interface Machine {
  *
  * Guarantees: `apply` and `remove` are self-contained POSIX shell without secrets, and can be repeated: they look first, and what is done
  * they find done. Their stdin is one line a value: the name, a space, the value in base64. The last line of their stdout is an
- * {@link Answer}. They exit with 0 exactly when the answer's `ok` is true.
+ * {@link ScriptResult}. They exit with 0 exactly when the answer's `ok` is true.
  */
 export interface Task {
   /** Unique within the plan, and stable: `<address>/<what>`, or `<what>` where no machine is meant. Part of the marker's name. */
@@ -104,7 +104,7 @@ export interface Task {
 }
 
 /** The last line of a script's stdout, as JSON. It holds no secret but in `outputs`, which nobody logs. */
-export interface Answer {
+export interface ScriptResult {
   readonly ok: boolean;
   /** Whether anything was done on the machine. */
   readonly changed: boolean;

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient } from '../../operator/client/api-client';
 import { PlanError, RunInterrupted, type PlanEnd, type PlanRun } from '../../operator/effects/plan-runner';
 import { beginningOf } from '../../operator/process/truncate';
-import { apiServers, stillMembers, type ClusterInput, type Node, type RemovalFacts } from '../../provision';
+import { apiServers, remainingMembers, type ClusterInput, type Node, type RemovalFacts } from '../../provision';
 import { SshTransport } from '../ssh/ssh-transport';
 import { carryOut, type CarriedOut, type TaskEvent } from '../tasks/execute-plan';
 import { LocalTransport } from '../tasks/local-transport';
@@ -84,7 +84,7 @@ export async function clusterRemove(run: PlanRun, options: ClusterPlanOptions): 
 /** What was applied last, with the machines that are surely members of it still. */
 function standing({ applied, records }: ClusterState): ClusterInput | undefined {
   const members = records.find(({ task }) => task.id === 'members')?.task;
-  return applied === undefined ? undefined : { ...applied, nodes: stillMembers(applied.nodes, members) };
+  return applied === undefined ? undefined : { ...applied, nodes: remainingMembers(applied.nodes, members) };
 }
 
 const factsOf = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { PlanRun, RunValues } from '../../operator/effects/plan-runner';
 import type { ClusterInput } from '../../provision';
-import { RKE_UP, rkeRecordToRemove } from '../../provision/rke';
+import { RKE_UP, refreshRkeRemoval } from '../../provision/rke';
 import type { Endpoint, HostKeyStore } from '../ssh/ssh-transport';
 import { recordable, type TaskRecord } from '../tasks/task-record';
 import { HOST_KEYS, rkeOptions, type WantedCluster } from './desired-cluster';
@@ -168,7 +168,7 @@ export function recordsOf(
   const { name } = object.metadata;
   return records.map((record) => {
     if (plan.some(({ id }) => id === record.task.id)) return record;
-    const task = rkeRecordToRemove(record.task, name, rkeOptions(trustOnFirstUse), (file) => texts[file]);
+    const task = refreshRkeRemoval(record.task, name, rkeOptions(trustOnFirstUse), (file) => texts[file]);
     return task === record.task ? record : { ...record, task };
   });
 }

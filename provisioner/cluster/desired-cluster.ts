@@ -8,7 +8,7 @@ import {
   clusterInput,
   clusterProblems,
   clusterTasks,
-  kubeconfigOf,
+  kubeconfigOutput,
   type ClusterInput,
   type Node,
   type OutputRef,
@@ -16,9 +16,9 @@ import {
 } from '../../provision';
 import {
   readClusterYml,
-  rkeFileText,
+  rkeClusterYmlText,
   rkeKubeconfig,
-  rkeTasksOfFile,
+  rkeTasksFromFile,
   type ClusterYmlFile,
   type FileNode,
   type RkeTaskOptions,
@@ -84,7 +84,7 @@ export async function wantedCluster(
   });
   const problems = [...file.problems, ...fileHostKeyProblems(file, hostKeys, trustOnFirstUse)];
   if (problems.length > 0) throw invalid(`the cluster.yml in ${source}`, problems);
-  const plan = rkeTasksOfFile(
+  const plan = rkeTasksFromFile(
     {
       name,
       file,
@@ -102,7 +102,7 @@ export async function wantedCluster(
     nodes: file.nodes.map(nodeOfFile),
     ...(file.kubernetesVersion === undefined ? {} : { version: file.kubernetesVersion }),
     appliedConfig: { text: file.redactedClusterYml, sha256: sha256(text) },
-    texts: { [CLUSTER_YML]: rkeFileText(file, sshKeySecretRef !== undefined), [MASKS]: masks },
+    texts: { [CLUSTER_YML]: rkeClusterYmlText(file, sshKeySecretRef !== undefined), [MASKS]: masks },
   };
 }
 
@@ -117,7 +117,7 @@ function typedCluster(
   const text = `${JSON.stringify({ distribution, version, nodes, [distribution]: options }, null, 2)}\n`;
   return {
     plan: clusterTasks(input, { rke }),
-    kubeconfig: kubeconfigOf(input, { rke }),
+    kubeconfig: kubeconfigOutput(input, { rke }),
     nodes,
     version,
     appliedConfig: { text, sha256: sha256(text) },

@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandLine } from '../../provision/task/script-io';
+import { sshCommand } from '../../provision/task/script-io';
 import type { Machine } from '../../provision/task/task';
 import { runProgram, type ProgramEnd } from '../tasks/local-transport';
 import { MachineError, type Transport, type TransportRequest, type TransportResult } from '../tasks/transport';
@@ -42,7 +42,7 @@ export class SshTransport implements Transport {
     const started = performance.now();
     const bastion = machine.bastion && (await this.#known(machine.bastion, undefined, timeoutSeconds, signal));
     const target = await this.#known(machine, bastion, timeoutSeconds, signal);
-    const command = commandLine(script, { user: machine.user ?? 'root', asUser: machine.asUser ?? false });
+    const command = sshCommand(script, { user: machine.user ?? 'root', asUser: machine.asUser ?? false });
     const left = timeoutSeconds - (performance.now() - started) / 1000;
     const end = await this.#connect({ target, bastion, command, stdin, timeoutSeconds: left, signal });
     return { exitCode: end.exitCode, stdout: end.stdout, stderr: end.stderr };

@@ -1,5 +1,5 @@
-import { outputText, parseAnswer, stdinText, type NamedValue } from '../../provision/task/script-io';
-import type { Answer, Machine, OutputRef, Task } from '../../provision/task/task';
+import { decodeOutput, parseScriptResult, encodeStdin, type NamedValue } from '../../provision/task/script-io';
+import type { ScriptResult, Machine, OutputRef, Task } from '../../provision/task/task';
 import {
   TaskError,
   TaskRecords,
@@ -196,8 +196,8 @@ async function reported(
   task: Omit<Task, 'apply'>,
   action: TaskEvent['action'],
   { onEvent, ran, changed }: CarryOutContext,
-  run: () => Promise<Answer>,
-): Promise<Answer> {
+  run: () => Promise<ScriptResult>,
+): Promise<ScriptResult> {
   const tell = (phase: TaskEvent['phase'], more: Partial<TaskEvent> = {}): void =>
     onEvent?.({ task: { id: task.id, description: task.description }, action, phase, ...more });
   tell('started');
@@ -216,7 +216,7 @@ async function reported(
 }
 
 /** What a machine gives besides is nobody's, and would only fill the state. */
-function declared({ outputs = [] }: Task, answer: Answer): Readonly<Record<string, string>> {
+function declared({ outputs = [] }: Task, answer: ScriptResult): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(answer.outputs ?? {}).filter(([name]) => outputs.includes(name)));
 }
 
@@ -226,7 +226,7 @@ function hasAll({ outputs = [] }: Task, given: Readonly<Record<string, string>>)
 
 function outputOf(known: TaskRecords, { task, name }: OutputRef): string {
   const record = known.get(task);
-  const text = record && outputText({ ok: true, changed: false, outputs: record.outputs }, name);
+  const text = record && decodeOutput({ ok: true, changed: false, outputs: record.outputs }, name);
   if (text === undefined) throw new RangeError(`the task ${task} has not given its output ${name} yet`);
   return text;
 }
@@ -242,7 +242,7 @@ async function removeTask({ task }: TaskRecord, context: CarryOutContext): Promi
   } else if (remove !== undefined) {
     const reads = task.removeReadsStdin === false ? { id: task.id } : { id: task.id, stdin: task.stdin ?? [] };
     const { stdin } = await inputOf(reads, remove, context);
-    const all = `${stdin}${stdinText(removalValues)}`;
+    const all = `${stdin}${encodeStdin(removalValues)}`;
     const answer = await reported(task, 'remove', context, () =>
       runTask({ task, script: remove, stdin: all, transport }),
     );
@@ -265,11 +265,11 @@ interface TaskRun {
  *
  * @throws TaskError when there is none; none of its text comes from what the script wrote
  */
-async function runTask({ task, script, stdin, transport }: TaskRun): Promise<Answer> {
+async function runTask({ task, script, stdin, transport }: TaskRun): Promise<ScriptResult> {
   const { id, machine, timeoutSeconds } = task;
   try {
     const { stdout } = await transport.run({ machine, script, stdin, timeoutSeconds });
-    return parseAnswer(stdout);
+    return parseScriptResult(stdout);
   } catch (cause) {
     const reason = cause instanceof MachineError ? cause.reason : 'NoAnswer';
     throw new TaskError(id, reason, cause instanceof Error ? cause.message : String(cause), { cause });
@@ -277,7 +277,10 @@ async function runTask({ task, script, stdin, transport }: TaskRun): Promise<Ans
 }
 
 /** The error that an answer is which says no. */
-function refusalOf(id: string, { reason = 'Failed', message = 'it failed and does not say why' }: Answer): TaskError {
+function refusalOf(
+  id: string,
+  { reason = 'Failed', message = 'it failed and does not say why' }: ScriptResult,
+): TaskError {
   return new TaskError(id, reason, message);
 }
 

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
-import { leavesOf, renderSource, stdinText, type LeafSource, type NamedValue } from '../../provision/task/script-io';
+import {
+  externalSources,
+  renderSource,
+  encodeStdin,
+  type ExternalSource,
+  type NamedValue,
+} from '../../provision/task/script-io';
 import type { OutputRef, StdinValue, Task } from '../../provision/task/task';
 import type { MachineFailure } from './transport';
 
@@ -76,8 +82,8 @@ export async function taskInput(
 ): Promise<TaskInput> {
   const rendered: (NamedValue & Pick<StdinValue, 'volatile'>)[] = [];
   for (const { name, from, volatile } of values) {
-    const found = new Map<LeafSource, string>();
-    for (const leaf of leavesOf(from)) found.set(leaf, await leafValue(leaf, lookup, output));
+    const found = new Map<ExternalSource, string>();
+    for (const leaf of externalSources(from)) found.set(leaf, await leafValue(leaf, lookup, output));
     const value = renderSource(from, (leaf) => found.get(leaf) ?? '');
     rendered.push({ name, value, ...(volatile !== undefined && { volatile }) });
   }
@@ -85,10 +91,14 @@ export async function taskInput(
   const hash = createHash('sha256')
     .update(JSON.stringify([script, lasting.map(({ name, value }) => [name, value])]))
     .digest('hex');
-  return { stdin: stdinText(rendered), hash };
+  return { stdin: encodeStdin(rendered), hash };
 }
 
-async function leafValue(leaf: LeafSource, lookup: ValueLookup, output: (ref: OutputRef) => string): Promise<string> {
+async function leafValue(
+  leaf: ExternalSource,
+  lookup: ValueLookup,
+  output: (ref: OutputRef) => string,
+): Promise<string> {
   if ('secret' in leaf) return lookup.secret(leaf.secret);
   if ('file' in leaf) return lookup.file(leaf.file);
   return output(leaf.output);

@@ -1,7 +1,7 @@
 import type * as pulumi from '@pulumi/pulumi';
 import { ApiObject, type ApiObjectMetadata } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { keepNulls } from '../../constructs/crd/custom-resource';
+import { restoreNulls } from '../../constructs/crd/custom-resource';
 import type { AnyKind, KindSpec } from '../../constructs/kind/kind';
 import {
   renderChildren,
@@ -64,7 +64,7 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     const json = super.toJson() as Manifest;
     const object: Manifest = {
       ...(this.definition.scope === 'Cluster' ? withMetadata(json, { namespace: undefined }) : json),
-      ...(json['spec'] === undefined ? {} : { spec: keepNulls(json['spec'], this.written) }),
+      ...(json['spec'] === undefined ? {} : { spec: restoreNulls(json['spec'], this.written) }),
     };
     const open = openPaths(object, '');
     const problems = problemsOf(this.definition, withoutOpen(object) as KubeObject).filter(

@@ -4,13 +4,13 @@ import * as pulumi from '@pulumi/pulumi';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import {
   base64,
-  commandLine,
-  leavesOf,
-  outputText,
-  parseAnswer,
+  sshCommand,
+  externalSources,
+  decodeOutput,
+  parseScriptResult,
   renderSource,
-  stdinText,
-  type LeafSource,
+  encodeStdin,
+  type ExternalSource,
   type LoginOptions,
   type Machine,
   type NamedValue,
@@ -18,7 +18,7 @@ import {
   type StdinValue,
   type Task,
 } from '../../provision';
-import { CHANGE, TURN, isStepOf } from '../../provision/rke2-k3s/change-token';
+import { CHANGE_HASH, CHANGE_TOKEN, readsChangeToken } from '../../provision/rke2-k3s/change-token';
 import { removalStdin, removalsTogether, type PlannedTask } from './plan';
 
 /** How the tasks are carried out. */
@@ -97,7 +97,7 @@ export class TaskCommands {
     const source = this.applied.get(task);
     if (source === undefined)
       throw new TypeError(`${task} was not carried out, so its output "${name}" is not to be had`);
-    return pulumi.secret(source.stdout.apply((stdout) => outputText(parseAnswer(stdout), name)));
+    return pulumi.secret(source.stdout.apply((stdout) => decodeOutput(parseScriptResult(stdout), name)));
   }
 
   private register(planned: PlannedTask): void {
@@ -184,14 +184,14 @@ export class TaskCommands {
     const inputs = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
     const next = pulumi.all(steps.map((step) => pulumi.output(step.actual)));
     const text = pulumi.all([pulumi.output(actual), pulumi.all(inputs), next]).apply(([known, found, knownSteps]) => {
-      const lookup = (leaf: LeafSource): string => {
+      const lookup = (leaf: ExternalSource): string => {
         const value = found[keyOf(leaf)];
         if (value === undefined) throw new TypeError(`${task.id} reads ${keyOf(leaf)}, which was not looked up`);
         return value;
       };
       const change = () => digest([knownSteps.map(({ apply }) => apply), secrets.map(lookup)]);
       const stdin = values(known).map(({ name, from }) => {
-        return { name, value: name === CHANGE ? change() : renderSource(from, lookup) };
+        return { name, value: name === CHANGE_HASH ? change() : renderSource(from, lookup) };
       });
       const { user = 'root', asUser = false } = known.machine ?? {};
       return launcherStdin(script(known), { user, asUser }, stdin);
@@ -204,11 +204,11 @@ export class TaskCommands {
    * its script: a secret that is taken back changes nothing else.
    */
   private stepsAfter({ id, outputs = [] }: Task): readonly PlannedTask[] {
-    if (!outputs.includes(TURN)) return [];
-    return [...this.planned.values()].filter(({ task }) => isStepOf(task, id));
+    if (!outputs.includes(CHANGE_TOKEN)) return [];
+    return [...this.planned.values()].filter(({ task }) => readsChangeToken(task, id));
   }
 
-  private valueOf(leaf: LeafSource): pulumi.Input<string> {
+  private valueOf(leaf: ExternalSource): pulumi.Input<string> {
     if ('secret' in leaf) return this.options.secret(leaf.secret);
     // A script says itself what it cannot do without; of a run of RKE that failed there is no kubeconfig.
     if ('output' in leaf) return this.found(leaf.output).apply((text) => text ?? '');
@@ -245,14 +245,14 @@ function endpoint({ address, port = 22, user = 'root', hostKey }: Omit<Machine, 
   return { host: address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
 }
 
-const leavesIn = (values: readonly StdinValue[] = []): readonly LeafSource[] =>
-  values.flatMap(({ from }) => leavesOf(from));
+const leavesIn = (values: readonly StdinValue[] = []): readonly ExternalSource[] =>
+  values.flatMap(({ from }) => externalSources(from));
 
 /** In place of secrets, for a script that needs to know no more than whether they are others. */
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /** What tells values apart while they are looked up. */
-function keyOf(leaf: LeafSource): string {
+function keyOf(leaf: ExternalSource): string {
   if ('secret' in leaf) return `secret ${leaf.secret.namespace ?? ''}/${leaf.secret.name} ${leaf.secret.key}`;
   if ('output' in leaf) return `output ${leaf.output.task} ${leaf.output.name}`;
   return `file ${leaf.file}`;
@@ -293,7 +293,7 @@ function guarded(line: string): string {
 
 /** What goes to the launcher's stdin: the script, then the values that it reads. */
 export function launcherStdin(script: string, login: LoginOptions, values: readonly NamedValue[]): string {
-  return `${base64(guarded(commandLine(script, login)))}\n${stdinText(values)}`;
+  return `${base64(guarded(sshCommand(script, login)))}\n${encodeStdin(values)}`;
 }
 
 const NAME = '@pulumi/command';

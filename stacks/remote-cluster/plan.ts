@@ -3,16 +3,16 @@ import type { Problem } from '../../constructs';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import {
   clusterTasks,
-  kubeconfigOf,
-  leavesOf,
+  kubeconfigOutput,
+  externalSources,
   type ClusterInput,
   type OutputRef,
   type PlanOptions,
-  type Source,
+  type ValueSource,
   type StdinValue,
   type Task,
 } from '../../provision';
-import { TURN } from '../../provision/rke2-k3s/change-token';
+import { CHANGE_TOKEN } from '../../provision/rke2-k3s/change-token';
 import { propertyPath } from '../bridge/manifest';
 import {
   SSH_KEY,
@@ -56,7 +56,7 @@ export function outlined(name: string, args: RemoteClusterArgs, standIns: StandI
   const labels = labelsOf(args, input);
   const tasks = clusterTasks(input, planOptions(args)).map((task) => withLabels(task, labels));
   // No machine's label stands in its id: it is the same in every plan of the cluster.
-  const kubeconfig = kubeconfigOf(input, planOptions(args));
+  const kubeconfig = kubeconfigOutput(input, planOptions(args));
   return { outline: { tasks, kubeconfig, labels } };
 }
 
@@ -152,7 +152,7 @@ export function lookupProblems(
 
 function secretsOf({ id, stdin = [] }: Task): readonly ObjectKeyRef[] {
   return stdin
-    .flatMap(({ from }) => leavesOf(from))
+    .flatMap(({ from }) => externalSources(from))
     .flatMap((leaf) => {
       if ('file' in leaf) throw new TypeError(`${id} asks for the file ${leaf.file}, which no component has`);
       return 'secret' in leaf ? [leaf.secret] : [];
@@ -206,7 +206,7 @@ function withLabels(task: Task, labels: Labels): Task {
   };
 }
 
-function sourceWithLabels(source: Source, labels: Labels): Source {
+function sourceWithLabels(source: ValueSource, labels: Labels): ValueSource {
   if ('output' in source) return { output: { ...source.output, task: labelled(source.output.task, labels) } };
   if (!('template' in source)) return source;
   return {
@@ -216,7 +216,7 @@ function sourceWithLabels(source: Source, labels: Labels): Source {
 
 /** What a removal reads. Nothing of what is taken away depends on how often it was changed before. */
 export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): readonly StdinValue[] {
-  return removeReadsStdin ? stdin.filter(({ name }) => name !== TURN) : [];
+  return removeReadsStdin ? stdin.filter(({ name }) => name !== CHANGE_TOKEN) : [];
 }
 
 /**
@@ -266,7 +266,7 @@ function ancestors(tasks: readonly Task[]): ReadonlyMap<string, ReadonlySet<stri
   return found;
 }
 
-function tasksRead(source: Source): readonly string[] {
+function tasksRead(source: ValueSource): readonly string[] {
   if ('output' in source) return [source.output.task];
   if (!('template' in source)) return [];
   return source.template.flatMap((part) => (typeof part === 'string' ? [] : tasksRead(part)));

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { parse } from 'yaml';
-import { clusterProblems } from '../../provision/problems';
-import { clusterTasks, kubeconfigOf } from '../../provision/plan';
-import { leavesOf, renderSource } from '../../provision/task/script-io';
+import { clusterProblems } from '../../provision/cluster-problems';
+import { clusterTasks, kubeconfigOutput } from '../../provision/plan';
+import { externalSources, renderSource } from '../../provision/task/script-io';
 import type { ClusterInput } from '../../provision/cluster/cluster-input';
 import type { Task } from '../../provision/task/task';
 import { HA_NODES, inputOf, node, type GivenInput } from './inputs';
@@ -85,7 +85,7 @@ describe.each(distributions)('%s', (distribution) => {
     expect(new Set(ids).size).toBe(ids.length);
     tasks.forEach(({ after }, i) => after.forEach((id) => expect(ids.slice(0, i)).toContain(id)));
     for (const task of tasks) {
-      const leaves = (task.stdin ?? []).flatMap(({ from }) => leavesOf(from));
+      const leaves = (task.stdin ?? []).flatMap(({ from }) => externalSources(from));
       const needed = leaves.flatMap((leaf) => ('output' in leaf ? [leaf.output] : []));
       for (const { task: id, name } of needed) {
         expect(before(tasks, task.id)).toContain(id);
@@ -168,7 +168,7 @@ describe.each(distributions)('%s', (distribution) => {
 
   test('the kubeconfig is at the fixed address', () => {
     const input = inputOf({ distribution });
-    const ref = kubeconfigOf(input);
+    const ref = kubeconfigOutput(input);
     expect(ref).toEqual({ task: 'kubeconfig', name: 'kubeconfig' });
     expect(byId(clusterTasks(input), ref.task).apply).toContain('https://api.example.com:6443');
     const alone = inputOf({ distribution, nodes: [node('2001:db8::1', { internalAddress: 'fd00::1' })], options: v6 });
@@ -322,10 +322,10 @@ test('the installer can come from elsewhere', () => {
 
 test('RKE has its own plan', () => {
   const input = inputOf({ distribution: 'rke' });
-  const ref = kubeconfigOf(input);
+  const ref = kubeconfigOutput(input);
   expect(byId(clusterTasks(input), ref.task).outputs).toContain(ref.name);
   const options = { rke: { keepFailedRuns: true } };
-  const other = kubeconfigOf(input, options);
+  const other = kubeconfigOutput(input, options);
   expect(other.task).not.toBe(ref.task);
   expect(byId(clusterTasks(input, options), other.task).outputs).toContain(other.name);
 });

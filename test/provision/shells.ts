@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { SpawnSyncReturns } from 'node:child_process';
-import { parseAnswer, stdinText, type NamedValue } from '../../provision/task/script-io';
-import type { Answer } from '../../provision/task/task';
+import { parseScriptResult, encodeStdin, type NamedValue } from '../../provision/task/script-io';
+import type { ScriptResult } from '../../provision/task/task';
 
 /** The shells that scripts must run under. Those that are not installed are named in the output of the tests that use them. */
 const candidates: readonly (readonly [name: string, command: readonly string[]])[] = [
@@ -20,7 +20,7 @@ export const missingShells = candidates.filter((shell) => !shells.includes(shell
 
 /** What came of a script. */
 export interface Run {
-  readonly answer: Answer;
+  readonly answer: ScriptResult;
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -40,12 +40,17 @@ export function runScript(
 ): Run {
   const [program = 'sh', ...args] = shell;
   const result: SpawnSyncReturns<string> = spawnSync(program, [...args, '-c', script], {
-    input: stdinText(values),
+    input: encodeStdin(values),
     encoding: 'utf8',
     env: withoutLocale(env),
     timeout: 60_000,
   });
-  return { answer: parseAnswer(result.stdout), code: result.status, stdout: result.stdout, stderr: result.stderr };
+  return {
+    answer: parseScriptResult(result.stdout),
+    code: result.status,
+    stdout: result.stdout,
+    stderr: result.stderr,
+  };
 }
 
 /** Starts a script, for tests that do something to it meanwhile. */

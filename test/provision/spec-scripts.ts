@@ -7,7 +7,7 @@ import { crdManifest } from '../../constructs/crd';
 import type { Json, JsonObject } from '../../constructs/kube/kube-object';
 import type { StructuralSchema } from '../../constructs/kind/schema/structural-schema';
 import { clusterInput } from '../../provision/cluster/cluster-input';
-import { clusterProblems } from '../../provision/problems';
+import { clusterProblems } from '../../provision/cluster-problems';
 import { clusterTasks } from '../../provision/plan';
 import { specOf } from '../support/spec-arbitrary';
 import { temporaryFolder } from '../support/temporary-folder';

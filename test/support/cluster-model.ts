@@ -1,4 +1,4 @@
-import type { Answer } from '../../provision';
+import type { ScriptResult } from '../../provision';
 import type { WhatStands } from './cluster-specs';
 
 /** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */
@@ -100,7 +100,7 @@ export class ClusterModel {
     return this.clusters.filter(({ members }) => [...members].some((address) => this.machine(address).installed));
   }
 
-  run(run: ModelRun): Answer {
+  run(run: ModelRun): ScriptResult {
     const before = new Map(this.clusters.map((cluster) => [cluster, this.#hasQuorum(cluster)]));
     const end = this.#end(run);
     for (const [cluster, had] of before) {
@@ -113,7 +113,7 @@ export class ClusterModel {
     return end;
   }
 
-  #end(run: ModelRun): Answer {
+  #end(run: ModelRun): ScriptResult {
     try {
       const outputs = this.#do(run);
       const coded = Object.entries(outputs).map(

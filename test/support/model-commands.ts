@@ -1,4 +1,4 @@
-import type { Answer } from '../../provision';
+import type { ScriptResult } from '../../provision';
 import type { ClusterModel } from './cluster-model';
 import { valuesIn } from './cluster-specs';
 import { commandProvider, plain, type ProviderPackage, type Values } from './pulumi-engine';
@@ -41,7 +41,7 @@ function run({ model, name, inputs, line }: Line, { onFailure, kubeconfig }: Mod
   if (inputs[line] === undefined) return nothing;
   const [script = '', ...values] = (plain(inputs['stdin']!) as string).split('\n');
   const { host = '' } = plain(inputs['connection'] ?? {}) as { host?: string };
-  const answer: Answer = model.dead.has(host)
+  const answer: ScriptResult = model.dead.has(host)
     ? { ok: false, changed: false, reason: 'Unreachable' }
     : model.run({
         id: name.replace(/^prod\//, '').replace(/\/removal$/, ''),

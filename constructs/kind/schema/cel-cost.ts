@@ -1,7 +1,7 @@
-import { ruleReferences, type CelRule, type References } from './cel';
+import { ruleReferences, type CelRule, type RuleReferences } from './cel';
 import type { Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
-import { children, walk, type Schema, type Visited } from './nodes';
+import { childNodes, walkSchema, type SchemaNode, type VisitedNode } from './schema-nodes';
 
 /** What one rule may cost, over all places where it is evaluated. Source: KEP-2876, `StaticEstimatedCostLimit`. */
 const COST_LIMIT = 10_000_000;
@@ -13,30 +13,30 @@ const COST_LIMIT = 10_000_000;
  * `maxLength`, `maxItems` or `maxProperties`, and so do the lists and maps around a rule, which multiply its cost. The server's estimate
  * knows more; this check finds what is sure to fail and names the field.
  */
-export function celProblems(root: Schema, path: string): Problem[] {
+export function celProblems(root: SchemaNode, path: string): Problem[] {
   const problems = new Map<string, Problem>();
-  walk(root, path, (visited) => {
-    for (const problem of nodeProblems(visited)) problems.set(`${problem.path}: ${problem.message}`, problem);
+  walkSchema(root, path, (visited) => {
+    for (const problem of nodeRuleProblems(visited)) problems.set(`${problem.path}: ${problem.message}`, problem);
   });
   return [...problems.values()];
 }
 
 /** The same for the rules of one node alone. */
-export function nodeProblems(visited: Visited): Problem[] {
+export function nodeRuleProblems(visited: VisitedNode): Problem[] {
   const rules = (visited.node['x-kubernetes-validations'] ?? []) as readonly CelRule[];
   return rules.flatMap((rule) => {
-    const form = formProblems(visited, rule);
-    return form.length > 0 ? form : [...aroundProblems(visited, rule), ...reachProblems(visited, rule)];
+    const form = ruleSyntaxProblems(visited, rule);
+    return form.length > 0 ? form : [...enclosingListProblems(visited, rule), ...unboundedReadProblems(visited, rule)];
   });
 }
 
-function formProblems({ node, path }: Visited, { rule, message, fieldPath }: CelRule): Problem[] {
+function ruleSyntaxProblems({ node, path }: VisitedNode, { rule, message, fieldPath }: CelRule): Problem[] {
   const problems: Problem[] = [];
   if (rule.trim() === '') problems.push({ path, message: 'a CEL rule is empty' });
   if (message.trim() === '' || /[\n\r]/.test(message) || message.length > 2048) {
     problems.push({ path, message: `the message of the rule ${rule} must be one line of at most 2048 characters` });
   }
-  if (fieldPath !== undefined && !leadsToField(node, fieldPath)) {
+  if (fieldPath !== undefined && !fieldExists(node, fieldPath)) {
     problems.push({
       path,
       message: `the fieldPath "${fieldPath}" of the rule ${rule} names no field; write it as ".field"`,
@@ -45,7 +45,7 @@ function formProblems({ node, path }: Visited, { rule, message, fieldPath }: Cel
   return problems;
 }
 
-function leadsToField(node: Schema, fieldPath: string): boolean {
+function fieldExists(node: SchemaNode, fieldPath: string): boolean {
   if (!/^([.][A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])+$/.test(fieldPath)) return false;
   const keys = [...fieldPath.matchAll(/[.]([A-Za-z0-9_-]+)|\['([^']+)'\]/g)].map(
     ([, dotted, quoted]) => dotted ?? quoted,
@@ -59,7 +59,7 @@ function leadsToField(node: Schema, fieldPath: string): boolean {
 }
 
 /** What stands around a rule multiplies its cost, and decides whether the value before can be told. */
-function aroundProblems({ above, path, node }: Visited, { rule }: CelRule): Problem[] {
+function enclosingListProblems({ above, path, node }: VisitedNode, { rule }: CelRule): Problem[] {
   const problems: Problem[] = [];
   let times = 1;
   const line = [...above.map((visited) => visited.node), node];
@@ -68,8 +68,8 @@ function aroundProblems({ above, path, node }: Visited, { rule }: CelRule): Prob
     const next = line[i + 1];
     const steps = next === outer.node.items || next === outer.node.additionalProperties;
     if (!steps || size === undefined) return;
-    times *= size.most ?? 1;
-    if (size.most === undefined) {
+    times *= size.max ?? 1;
+    if (size.max === undefined) {
       problems.push({
         path: outer.path,
         message: `${size.advice}: a CEL rule stands on ${path}, and would run without limit`,
@@ -91,55 +91,60 @@ function aroundProblems({ above, path, node }: Visited, { rule }: CelRule): Prob
   return problems;
 }
 
-function reachProblems({ node, path }: Visited, { rule }: CelRule): Problem[] {
+function unboundedReadProblems({ node, path }: VisitedNode, { rule }: CelRule): Problem[] {
   const references = ruleReferences(rule);
-  return unbounded(node, path, references, references.whole).map(({ path: at, advice }) => ({
+  return findUnboundedNodes(node, path, references, references.whole).map(({ path: at, advice }) => ({
     path: at,
     message: `${advice}: the rule ${rule} on ${path} reaches it, and would be too expensive without a bound`,
   }));
 }
 
-interface Unbounded {
+interface UnboundedNode {
   readonly path: string;
   readonly advice: string;
 }
 
 /** What a rule reaches from a node that has no bound. `whole`: the rule uses the node itself, with all that is in it. */
-function unbounded(node: Schema, path: string, references: References, whole: boolean): Unbounded[] {
+function findUnboundedNodes(
+  node: SchemaNode,
+  path: string,
+  references: RuleReferences,
+  whole: boolean,
+): UnboundedNode[] {
   const size = collectionSize(node);
-  const own = size !== undefined && size.most === undefined ? [{ path, advice: size.advice }] : [];
-  const below = children(node).flatMap(([key, child]) => {
+  const own = size !== undefined && size.max === undefined ? [{ path, advice: size.advice }] : [];
+  const below = childNodes(node).flatMap(([key, child]) => {
     const isField = key.startsWith('.') && key !== '.*';
     if (isField && !whole && !references.names.has(key.slice(1))) return [];
     const childWhole =
       whole || (isField && references.wholeNames.has(key.slice(1))) || (!isField && references.wholeItems);
-    return unbounded(child, `${path}${key}`, references, childWhole);
+    return findUnboundedNodes(child, `${path}${key}`, references, childWhole);
   });
   return [...own, ...below];
 }
 
-interface Size {
-  readonly most: number | undefined;
+interface CollectionSize {
+  readonly max: number | undefined;
   readonly advice: string;
 }
 
 /** How large a value of a node can be, where that has a limit at all. */
-function collectionSize(node: Schema): Size | undefined {
+function collectionSize(node: SchemaNode): CollectionSize | undefined {
   const bound = (keyword: string): number | undefined => {
     const value = node[keyword];
     return typeof value === 'number' ? value : undefined;
   };
-  if (node.type === 'array') return { most: bound('maxItems'), advice: 'give the list a maximum with .max()' };
-  if (node.type === 'string' && node.enum === undefined && !isShortFormat(node.format)) {
-    return { most: bound('maxLength'), advice: 'give the string a maximum with .max()' };
+  if (node.type === 'array') return { max: bound('maxItems'), advice: 'give the list a maximum with .max()' };
+  if (node.type === 'string' && node.enum === undefined && !hasBoundedLength(node.format)) {
+    return { max: bound('maxLength'), advice: 'give the string a maximum with .max()' };
   }
   if (isObject(node.additionalProperties)) {
-    return { most: bound('maxProperties'), advice: 'give the map a maximum with mapOf() or stringMap()' };
+    return { max: bound('maxProperties'), advice: 'give the map a maximum with mapOf() or stringMap()' };
   }
   return undefined;
 }
 
 /** Formats to which the server's estimate gives a length of its own. */
-function isShortFormat(format: unknown): boolean {
+function hasBoundedLength(format: unknown): boolean {
   return format === 'date' || format === 'date-time' || format === 'duration';
 }

@@ -38,8 +38,8 @@ const VALIDATIONS = 'x-kubernetes-validations';
  * whether an empty spec keeps it, so the CRD requires the spec
  */
 export function withRule<S extends z.ZodType>(schema: S, rule: CelRule, check?: (value: z.output<S>) => boolean): S {
-  const checked = check === undefined ? schema : refined(schema, rule, check);
-  return withMeta(checked, { [VALIDATIONS]: [...rulesOf(schema), rule] });
+  const checked = check === undefined ? schema : addRefinement(schema, rule, check);
+  return withMeta(checked, { [VALIDATIONS]: [...celRulesOf(schema), rule] });
 }
 
 /**
@@ -58,15 +58,15 @@ export function withMeta<S extends z.ZodType>(schema: S, meta: Readonly<Record<s
 }
 
 /** Refinements that a keyword or a rule of the schema repeats for the server; that rule, or undefined for a keyword. */
-const mirrored = new WeakMap<object, CelRule | undefined>();
+const serverEnforcedChecks = new WeakMap<object, CelRule | undefined>();
 
 /** Whether the API server enforces a refinement too. */
-export function isMirrored(check: object): boolean {
-  return mirrored.has(check);
+export function isServerEnforced(check: object): boolean {
+  return serverEnforcedChecks.has(check);
 }
 
 /** A refinement that the server enforces by other means, which the caller sees to. */
-export function mirroredRefinement<S extends z.ZodType>(
+export function serverEnforcedRefinement<S extends z.ZodType>(
   schema: S,
   check: (value: z.output<S>) => boolean,
   { rule, ...params }: { readonly message: string; readonly path?: string[]; readonly rule?: CelRule },
@@ -75,13 +75,13 @@ export function mirroredRefinement<S extends z.ZodType>(
   const when = ({ issues }: z.core.ParsePayload): boolean => issues.length === 0;
   const refinedSchema = schema.refine<(value: z.output<S>) => boolean>(check, { ...params, when });
   const added = refinedSchema.def.checks?.at(-1);
-  if (added !== undefined) mirrored.set(added, rule);
+  if (added !== undefined) serverEnforcedChecks.set(added, rule);
   return refinedSchema;
 }
 
-function refined<S extends z.ZodType>(schema: S, rule: CelRule, check: (value: z.output<S>) => boolean): S {
+function addRefinement<S extends z.ZodType>(schema: S, rule: CelRule, check: (value: z.output<S>) => boolean): S {
   const path = rule.fieldPath?.split('.').filter((part) => part !== '');
-  return mirroredRefinement(schema, (value) => value === undefined || value === null || check(value), {
+  return serverEnforcedRefinement(schema, (value) => value === undefined || value === null || check(value), {
     message: rule.message,
     rule,
     ...(path === undefined ? {} : { path }),
@@ -89,24 +89,24 @@ function refined<S extends z.ZodType>(schema: S, rule: CelRule, check: (value: z
 }
 
 /** The rules that a schema carries, on itself or on what it wraps. */
-function rulesOf(schema: z.ZodType): readonly CelRule[] {
+function celRulesOf(schema: z.ZodType): readonly CelRule[] {
   const own = schema.meta()?.[VALIDATIONS];
   if (Array.isArray(own)) return own as readonly CelRule[];
   const { innerType } = schema.def as { innerType?: z.ZodType };
-  return innerType === undefined ? [] : rulesOf(innerType);
+  return innerType === undefined ? [] : celRulesOf(innerType);
 }
 
 /**
  * The rules on a schema itself that only the server can evaluate: no check repeats them in TypeScript. Transition rules, which say nothing of
  * a new object, are not among them.
  */
-export function rulesWithoutCheck(schema: z.ZodType): readonly CelRule[] {
-  const repeated = new Set(checksOf(schema).map((check) => mirrored.get(check)));
-  return rulesOf(schema).filter((rule) => !repeated.has(rule) && !isTransition(rule));
+export function serverOnlyRules(schema: z.ZodType): readonly CelRule[] {
+  const repeated = new Set(checksOf(schema).map((check) => serverEnforcedChecks.get(check)));
+  return celRulesOf(schema).filter((rule) => !repeated.has(rule) && !isTransitionRule(rule));
 }
 
-function isTransition({ rule, optionalOldSelf }: CelRule): boolean {
-  return optionalOldSelf !== true && /\boldSelf\b/.test(withoutTexts(rule));
+function isTransitionRule({ rule, optionalOldSelf }: CelRule): boolean {
+  return optionalOldSelf !== true && /\boldSelf\b/.test(stripStringLiterals(rule));
 }
 
 /** The refinements of a schema, those of what it wraps included. */
@@ -116,7 +116,7 @@ function checksOf(schema: z.ZodType): readonly object[] {
 }
 
 /** What of the value under `self` a CEL rule reads. */
-export interface References {
+export interface RuleReferences {
   /** The rule uses `self` or `oldSelf` as a whole, for example `self == oldSelf`. */
   readonly whole: boolean;
   /** Every name in the rule; a field that is not among them is not read, unless with its parent as a whole. */
@@ -135,14 +135,14 @@ const MACROS =
  *
  * Assumptions: a field is read by its name (a typed object has no other access), and `has(...)` of a plain path reads nothing.
  */
-export function ruleReferences(rule: string): References {
-  const text = withoutTexts(rule).replaceAll(/\bhas\([^()]*\)/g, 'true');
+export function ruleReferences(rule: string): RuleReferences {
+  const text = stripStringLiterals(rule).replaceAll(/\bhas\([^()]*\)/g, 'true');
   const variables = new Set([...text.matchAll(MACROS)].flatMap(([, first, second]) => [first, second]));
   const body = text.replaceAll(MACROS, (macro) => macro.replaceAll(/[A-Za-z_]\w*\s*,/g, ''));
   const names = new Set<string>();
   const wholeNames = new Set<string>();
   for (const match of body.matchAll(/([A-Za-z_]\w*)\s*([.[(]?)/g)) {
-    const name = unescaped(match[1] ?? '');
+    const name = unescapeCelName(match[1] ?? '');
     names.add(name);
     if (match[2] === '') wholeNames.add(name);
   }
@@ -156,12 +156,12 @@ export function ruleReferences(rule: string): References {
 }
 
 /** A rule with its texts emptied: what stands in them names nothing. */
-export function withoutTexts(rule: string): string {
+export function stripStringLiterals(rule: string): string {
   return rule.replaceAll(/'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/g, "''");
 }
 
 /** A name as the schema has it. CEL escapes what it cannot spell. Source: KEP-2876, "Field path escaping". */
-function unescaped(name: string): string {
+function unescapeCelName(name: string): string {
   return name
     .replaceAll('__dot__', '.')
     .replaceAll('__dash__', '-')

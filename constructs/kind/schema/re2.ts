@@ -12,15 +12,15 @@ const MAX_REPEAT = 1000;
  * Source: the syntax of Go's `regexp` package (RE2).
  */
 export function patternProblem(pattern: string): string | undefined {
-  return repeatProblem(pattern) ?? scan(pattern);
+  return repeatProblem(pattern) ?? syntaxProblem(pattern);
 }
 
 /** A pattern without the escapes of `/` that `RegExp.source` adds. */
-export function plainPattern(source: string): string {
+export function unescapeSlashes(source: string): string {
   return source.replaceAll(/\\(.)/gs, (escape, character: string) => (character === '/' ? '/' : escape));
 }
 
-function groupProblem(rest: string): string | undefined {
+function lookaroundProblem(rest: string): string | undefined {
   if (/^\(\?[=!]/.test(rest)) return 'look-ahead is not in RE2; say it with a CEL rule (withRule)';
   if (/^\(\?<[=!]/.test(rest)) return 'look-behind is not in RE2; say it with a CEL rule (withRule)';
   return undefined;
@@ -68,7 +68,7 @@ function classEnd(pattern: string, start: number): number {
   return pattern.length;
 }
 
-function scan(pattern: string): string | undefined {
+function syntaxProblem(pattern: string): string | undefined {
   let inClass = false;
   for (let i = 0; i < pattern.length; i++) {
     const character = pattern.charAt(i);
@@ -83,7 +83,7 @@ function scan(pattern: string): string | undefined {
       if (/^\[\^?\]/.test(pattern.slice(i))) return 'an empty character class is not in RE2';
       inClass = true;
     } else if (character === '(') {
-      const problem = groupProblem(pattern.slice(i));
+      const problem = lookaroundProblem(pattern.slice(i));
       if (problem !== undefined) return problem;
     }
   }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
 import { celProblems } from './cel-cost';
-import { structuralNode, walk, type Node, type Schema } from './nodes';
-import { zodProblems } from './zod-checks';
+import { toStructuralNode, walkSchema, type MutableSchemaNode, type SchemaNode } from './schema-nodes';
+import { zodProblems } from './zod-problems';
 
 /** A node of a structural schema (`apiextensions.k8s.io/v1` JSONSchemaProps). */
 export interface StructuralSchema {
@@ -17,11 +17,11 @@ export interface StructuralSchema {
  * patterns are RE2; what CEL rules reach is bounded. The result is deeply frozen, and its order is that of the fields in zod.
  * Source: KEP-95 (structural schemas) and the validation of `apiextensions.k8s.io/v1`.
  */
-export function structuralSchema(schema: z.ZodType, path: string, problems: Problem[]): StructuralSchema {
+export function toStructuralSchema(schema: z.ZodType, path: string, problems: Problem[]): StructuralSchema {
   const fromZod = zodProblems(schema, path);
   problems.push(...fromZod);
   const found: Problem[] = [];
-  const node = convert(schema, path, found);
+  const node = convertSchema(schema, path, found);
   if (node !== undefined) {
     found.push(...listProblems(node, path), ...celProblems(node, path), ...defaultProblems(node, path));
   }
@@ -42,7 +42,7 @@ class MetadataWithoutIds extends z.core.$ZodRegistry<z.core.GlobalMeta> {
 
 const withoutIds = new MetadataWithoutIds();
 
-function convert(schema: z.ZodType, path: string, problems: Problem[]): Node | undefined {
+function convertSchema(schema: z.ZodType, path: string, problems: Problem[]): MutableSchemaNode | undefined {
   try {
     const json = z.toJSONSchema(schema, {
       io: 'input',
@@ -52,7 +52,7 @@ function convert(schema: z.ZodType, path: string, problems: Problem[]): Node | u
       reused: 'inline',
       metadata: withoutIds,
     });
-    return structuralNode(plain(json), path, problems);
+    return toStructuralNode(toPlainJson(json), path, problems);
   } catch (error) {
     problems.push({
       path,
@@ -63,8 +63,8 @@ function convert(schema: z.ZodType, path: string, problems: Problem[]): Node | u
 }
 
 /** JSON only: zod attaches a hidden property to what it returns, and shares metadata with the registry. */
-function plain(json: object): Node {
-  return JSON.parse(JSON.stringify(json)) as Node;
+function toPlainJson(json: object): MutableSchemaNode {
+  return JSON.parse(JSON.stringify(json)) as MutableSchemaNode;
 }
 
 function isBelow(path: string, parent: string): boolean {
@@ -108,9 +108,9 @@ function hint(known: readonly string[]): string {
 }
 
 /** Defaults that the server would refuse because they hold fields that it prunes. Whether a default fits is zod's to say. */
-function defaultProblems(root: Schema, path: string): Problem[] {
+function defaultProblems(root: SchemaNode, path: string): Problem[] {
   const problems: Problem[] = [];
-  walk(root, path, ({ node, path: at }) => {
+  walkSchema(root, path, ({ node, path: at }) => {
     if (node.default === undefined) return;
     for (const unknown of unknownFields(node, node.default, '')) {
       problems.push({
@@ -125,29 +125,29 @@ function defaultProblems(root: Schema, path: string): Problem[] {
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
 /** What is wrong with the list types of a schema. Source: KEP-555 and the validation of `apiextensions.k8s.io/v1`. */
-function listProblems(root: Schema, path: string): Problem[] {
+function listProblems(root: SchemaNode, path: string): Problem[] {
   const problems: Problem[] = [];
-  walk(root, path, ({ node, path: at }) => {
+  walkSchema(root, path, ({ node, path: at }) => {
     const report = (message: string): void => void problems.push({ path: at, message });
     const type = node['x-kubernetes-list-type'];
     const keys = node['x-kubernetes-list-map-keys'];
     if (type === undefined && keys === undefined) return;
     if (node.type !== 'array') report('a list type can only stand on a list');
-    else if (type === 'map') mapProblems(node, keys, report);
+    else if (type === 'map') listMapProblems(node, keys, report);
     else if (keys !== undefined) report('list map keys need the list type "map"; use listMap()');
-    else if (type === 'set') setProblems(node, report);
+    else if (type === 'set') listSetProblems(node, report);
     else if (type !== 'atomic') report(`"${String(type)}" is no list type; use listMap(), listSet() or atomicList()`);
   });
   return problems;
 }
 
-function mapProblems(node: Schema, keys: unknown, report: (message: string) => void): void {
+function listMapProblems(node: SchemaNode, keys: unknown, report: (message: string) => void): void {
   const names = Array.isArray(keys) ? (keys as string[]) : [];
-  const items = (node.items ?? {}) as Schema;
+  const items = (node.items ?? {}) as SchemaNode;
   if (names.length === 0) report('a list map needs at least one key');
   if (new Set(names).size < names.length) report('a list map key stands twice; name each once');
   if (items.type !== 'object') report('the items of a list map must be objects');
-  const fields = (items.properties ?? {}) as Readonly<Record<string, Schema>>;
+  const fields = (items.properties ?? {}) as Readonly<Record<string, SchemaNode>>;
   const required = (items.required ?? []) as readonly string[];
   for (const name of new Set(names)) {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
@@ -160,8 +160,8 @@ function mapProblems(node: Schema, keys: unknown, report: (message: string) => v
   }
 }
 
-function setProblems(node: Schema, report: (message: string) => void): void {
-  const items = (node.items ?? {}) as Schema;
+function listSetProblems(node: SchemaNode, report: (message: string) => void): void {
+  const items = (node.items ?? {}) as SchemaNode;
   const atomic = items['x-kubernetes-map-type'] === 'atomic' || items['x-kubernetes-list-type'] === 'atomic';
   if (!SCALARS.has(items.type) && !atomic) report('the items of a list set must be scalars; use listMap()');
   if (items.nullable === true) report('the items of a list set must not be nullable');

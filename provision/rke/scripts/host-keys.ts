@@ -9,7 +9,7 @@
  *
  * Caveat: machines that do not answer are passed over, since RKE does so too, and says so.
  */
-export const HOST_KEYS = String.raw`known_hosts() {
+export const HOST_KEY_CHECKS = String.raw`known_hosts() {
   {
     cat "$dir/in/host_keys" "$dir/in/met_keys" 2>/dev/null | sed 's/^/carrier /'
     sed 's/^/plan /' "$dir/in/known_hosts" 2>/dev/null || :

@@ -1,27 +1,27 @@
-import { ANSWER, MASK, RUN, SETUP, UNEXPECTED_EXIT } from '../../shell/functions';
-import { sh } from '../../shell/script';
-import { HOST_KEYS } from './host-keys';
+import { RESULT_FUNCTIONS, MASK_FUNCTION, RUN_FUNCTIONS, SETUP, EXIT_TRAP } from '../../shell/functions';
+import { shellQuote } from '../../shell/script';
+import { HOST_KEY_CHECKS } from './host-keys';
 import { CLUSTER_LOCK } from './lock';
-import { STATE_COPIES } from './state';
+import { STATE_COPIES } from './state-copies';
 
 /** A script that works on a whole cluster from where the plan is carried out, with `rke` and `ssh`. */
-export function localScript(cluster: string, id: string, body: string): string {
+export function buildRkeScript(cluster: string, id: string, body: string): string {
   return [
     `# ${id} of the cluster ${cluster}`,
     SETUP,
     // What programs say goes to the log of the run, and nowhere else.
     'TEMPORARY=${TMPDIR:-/tmp}',
-    `cluster=${sh(cluster)}`,
+    `cluster=${shellQuote(cluster)}`,
     `doing='making a folder for the run'`,
-    MASK,
-    ANSWER,
-    UNEXPECTED_EXIT,
-    RUN,
-    RUN_FOLDER,
+    MASK_FUNCTION,
+    RESULT_FUNCTIONS,
+    EXIT_TRAP,
+    RUN_FUNCTIONS,
+    RUN_DIR,
     'exec >>"$log" 2>&1',
     READ_INPUT,
     RUN_RKE,
-    HOST_KEYS,
+    HOST_KEY_CHECKS,
     CLUSTER_LOCK,
     STATE_COPIES,
     body,
@@ -33,7 +33,7 @@ export function localScript(cluster: string, id: string, body: string): string {
  * The private folder of one run: in memory where that can be had, of mode 0700, one a cluster and user, so that it is the lock as well. What a
  * killed run left in it is cleared by the next, but for the state that RKE wrote last, and which copy of it the run went on from.
  */
-const RUN_FOLDER = String.raw`base=$TEMPORARY
+const RUN_DIR = String.raw`base=$TEMPORARY
 if [ -d /dev/shm ] && [ -w /dev/shm ]; then base=/dev/shm; fi
 dir="$base/kindred-rke-$(id -u)-$cluster"
 disks=$dir

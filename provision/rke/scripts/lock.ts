@@ -1,5 +1,5 @@
-import { commandLine } from '../../task/script-io';
-import { sh } from '../../shell/script';
+import { sshCommand } from '../../task/script-io';
+import { shellQuote } from '../../shell/script';
 
 /**
  * Keeps the lock of a cluster on one machine, as the SSH user, for as long as whoever holds it says every second that it lives. Its first line of stdin is
@@ -9,7 +9,7 @@ import { sh } from '../../shell/script';
  * closed, as the kernel does when its processes are killed, and it does not come back within 20 s. It stays when nothing is heard of the holder: that
  * may be a network that is cut, behind which RKE is at work.
  */
-const KEEPER = String.raw`trap "" HUP PIPE TERM INT
+const LOCK_HOLDER = String.raw`trap "" HUP PIPE TERM INT
 umask 077
 read -r token over record
 read -r cluster
@@ -53,7 +53,7 @@ exit 5`;
  * script and `rke` have ended, whichever lives longer. Any two runs whose control planes have a machine in common exclude each other. A lock that another
  * holds is waited for 45 s, as long as one stays of which the holder was just killed; one that a run of this folder left behind is taken over.
  */
-export const CLUSTER_LOCK = String.raw`keeper=${sh(commandLine(KEEPER, { user: 'root', asUser: true }))}
+export const CLUSTER_LOCK = String.raw`keeper=${shellQuote(sshCommand(LOCK_HOLDER, { user: 'root', asUser: true }))}
 locked=0
 unwritten=''
 run="$$-$(date +%s)-$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')"

@@ -1,4 +1,4 @@
-import { localScript } from './local-script';
+import { buildRkeScript } from './local-script';
 
 /** What to do when `rke up` fails. */
 interface UpScriptProps {
@@ -21,21 +21,21 @@ interface UpScriptProps {
  * the state is kept again, whatever came of it.
  */
 export function upScript({ cluster, id, keepFailedRuns = false, afterRun = false }: UpScriptProps): string {
-  return localScript(
+  return buildRkeScript(
     cluster,
     id,
-    [...(afterRun ? [PASS_ON] : []), MAKE_STATE, keepFailedRuns ? KEEP_FAILED : FAIL, UP].join('\n'),
+    [...(afterRun ? [FORWARD_OUTPUTS] : []), INIT_STATE, keepFailedRuns ? FAIL_KEEPING_OUTPUTS : FAIL, UP].join('\n'),
   );
 }
 
-const PASS_ON = String.raw`if [ "$(cat "$dir/in/outcome" 2>/dev/null)" = ok ]; then
+const FORWARD_OUTPUTS = String.raw`if [ "$(cat "$dir/in/outcome" 2>/dev/null)" = ok ]; then
   for name in state serial kubeconfig; do
     if [ -s "$dir/in/$name" ]; then give_file "$name" "$dir/in/$name"; fi
   done
   finish
 fi`;
 
-const MAKE_STATE = String.raw`check_hosts
+const INIT_STATE = String.raw`check_hosts
 lock_cluster "$dir/in/machines"
 require_lock
 find_state
@@ -55,7 +55,7 @@ changed=true`;
 const FAIL = String.raw`failed() { die "$1" "$2"; }
 outcome() { :; }`;
 
-const KEEP_FAILED = String.raw`outcome() {
+const FAIL_KEEPING_OUTPUTS = String.raw`outcome() {
   printf '%s' "$1" >"$dir/outcome"
   give_file outcome "$dir/outcome"
 }
@@ -86,7 +86,7 @@ finish`;
 
 /** `rke remove`, and the copies of the state after it. Machines that are gone do not stand in its way, as long as one etcd machine answers. */
 export function removeScript(cluster: string, id: string): string {
-  return localScript(cluster, id, REMOVE);
+  return buildRkeScript(cluster, id, REMOVE);
 }
 
 const REMOVE = String.raw`check_hosts
@@ -112,11 +112,11 @@ forget_state
 finish`;
 
 /** Meets each machine whose host key nobody knows, and answers with the keys of all: nothing else is sent to them before these are stored. */
-export function meetScript(cluster: string, id: string): string {
-  return localScript(cluster, id, MEET);
+export function hostKeyScanScript(cluster: string, id: string): string {
+  return buildRkeScript(cluster, id, SCAN_HOST_KEYS);
 }
 
-const MEET = String.raw`check_hosts
+const SCAN_HOST_KEYS = String.raw`check_hosts
 unmet=''
 while read -r alias address port; do
   if is_known "$alias"; then

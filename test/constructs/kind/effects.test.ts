@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { effectRun, effectsOf, type Effect, type InputReader } from '../../../constructs/kind/effects';
+import { buildEffectRun, selectEffects, type Effect, type InputReader } from '../../../constructs/kind/effects';
 import { defineKind, type ConditionType } from '../../../constructs/kind/kind';
 import { crdManifest } from '../../../constructs/crd';
 
@@ -34,7 +34,7 @@ describe('effectsOf', () => {
 
   it('are those of the phase that concern the object, in order', () => {
     const names = (size: number, phase: 'apply' | 'remove') =>
-      effectsOf(effects, { size }, phase).map(({ name }) => name);
+      selectEffects(effects, { size }, phase).map(({ name }) => name);
     expect(names(1, 'apply')).toEqual(['make']);
     expect(names(9, 'apply')).toEqual(['make', 'large']);
     expect(names(9, 'remove')).toEqual(['unmake']);
@@ -43,7 +43,7 @@ describe('effectsOf', () => {
 
 describe('effectRun', () => {
   it('is plain data', () => {
-    const run = effectRun(
+    const run = buildEffectRun(
       {
         ...effect,
         input: ({ size }, read) => ({ size, absent: undefined, list: [{ a: null }], file: read.fileDigest('f') }),
@@ -59,7 +59,7 @@ describe('effectRun', () => {
       timeoutSeconds: 60,
       maxAttempts: 3,
     });
-    expect(effectRun({ ...effect, everySeconds: 30 }, { size: 1 }, nothing).everySeconds).toBe(30);
+    expect(buildEffectRun({ ...effect, everySeconds: 30 }, { size: 1 }, nothing).everySeconds).toBe(30);
   });
 
   it.each([
@@ -69,12 +69,12 @@ describe('effectRun', () => {
     ['a map', new Map()],
   ])('refuses %s in the input, and says where', (_, value) => {
     const bad = { ...effect, input: () => ({ deep: [value] }) };
-    expect(() => effectRun(bad, { size: 1 }, nothing)).toThrow('the input of the effect "make".deep.0 is no JSON');
+    expect(() => buildEffectRun(bad, { size: 1 }, nothing)).toThrow('the input of the effect "make".deep.0 is no JSON');
   });
 
   it('refuses a number of attempts that is none', () => {
-    expect(() => effectRun(effect, { size: 0 }, nothing)).toThrow('may be attempted 0 times');
-    expect(() => effectRun(effect, { size: 1.5 }, nothing)).toThrow('may be attempted 1.5 times');
+    expect(() => buildEffectRun(effect, { size: 0 }, nothing)).toThrow('may be attempted 0 times');
+    expect(() => buildEffectRun(effect, { size: 1.5 }, nothing)).toThrow('may be attempted 1.5 times');
   });
 
   it('lets through what the reader throws', () => {
@@ -82,7 +82,7 @@ describe('effectRun', () => {
       ...effect,
       input: (_, read) => ({ a: read.digest(undefined as never, undefined as never) }),
     };
-    expect(() => effectRun(reading, { size: 1 }, nothing)).toThrow('no Secret is read');
+    expect(() => buildEffectRun(reading, { size: 1 }, nothing)).toThrow('no Secret is read');
   });
 });
 

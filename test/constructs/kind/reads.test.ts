@@ -3,7 +3,7 @@ import type { Effect } from '../../../constructs/kind/effects';
 import { KindDefinitionError } from '../../../constructs/kube/errors';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
-import { requestedReads, type Read } from '../../../constructs/kind/reads';
+import { resolveReads, type Read } from '../../../constructs/kind/reads';
 
 const Node: ResourceType = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' };
 const secret = (namespace: string, name: string) => ({ namespace, name });
@@ -20,7 +20,7 @@ describe('requestedReads', () => {
       read('node', Node, { name: 'x' }),
       read('map', owned.ConfigMap, secret('n', 'x')),
     ];
-    expect(requestedReads(reads, {})).toEqual([
+    expect(resolveReads(reads, {})).toEqual([
       { name: 'b', type: owned.Secret, ref: secret('n', 'x') },
       { name: 'b', type: owned.Secret, ref: secret('m', 'x') },
       { name: 'a', type: owned.Secret, ref: secret('n', 'y') },
@@ -30,8 +30,8 @@ describe('requestedReads', () => {
   });
 
   it('refuses a reference whose namespace does not go with its type', () => {
-    expect(() => requestedReads([read('a', owned.Secret, { name: 'x' })], {})).toThrow('which has no namespace');
-    expect(() => requestedReads([read('a', Node, secret('n', 'x'))], {})).toThrow('which has a namespace');
+    expect(() => resolveReads([read('a', owned.Secret, { name: 'x' })], {})).toThrow('which has no namespace');
+    expect(() => resolveReads([read('a', Node, secret('n', 'x'))], {})).toThrow('which has a namespace');
   });
 });
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { children, walk, type Schema } from '../../../constructs/kind/schema/nodes';
+import { childNodes, walkSchema, type SchemaNode } from '../../../constructs/kind/schema/schema-nodes';
 import { provisionerKinds } from '../../../constructs/kinds';
 
 /**
@@ -21,29 +21,29 @@ interface Text {
   readonly maxLength: number | undefined;
 }
 
-function textOf(node: Schema, path: string): Text | undefined {
+function textOf(node: SchemaNode, path: string): Text | undefined {
   if (node.type !== 'string' || node.enum !== undefined) return undefined;
   return { path, pattern: patternOf(node), maxLength: node.maxLength as number | undefined };
 }
 
 /** Its pattern; or that of a rule, where the message had to be for people. */
-function patternOf(node: Schema): string | undefined {
+function patternOf(node: SchemaNode): string | undefined {
   if (node.pattern !== undefined) return node.pattern as string;
   const rules = (node['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
   return rules.flatMap(({ rule }) => /^self[.]matches\('(.*)'\)$/.exec(rule)?.[1] ?? [])[0];
 }
 
 /** The keys of a map have no schema; a rule on the map stands for it. */
-function keysOf(node: Schema, path: string): Text | undefined {
+function keysOf(node: SchemaNode, path: string): Text | undefined {
   if (node.additionalProperties === undefined) return undefined;
   const rules = (node['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
   const match = /size\(key\) <= ([0-9]+) && key[.]matches\('(.*)'\)/.exec(rules.map(({ rule }) => rule).join());
   return { path: `${path} (keys)`, pattern: match?.[2], maxLength: match === null ? undefined : Number(match[1]) };
 }
 
-function textsOf(root: Schema, path: string): readonly Text[] {
+function textsOf(root: SchemaNode, path: string): readonly Text[] {
   const found: Text[] = [];
-  walk(root, path, ({ node, path: at }) => {
+  walkSchema(root, path, ({ node, path: at }) => {
     for (const text of [textOf(node, at), keysOf(node, at)]) if (text !== undefined) found.push(text);
   });
   return found;
@@ -57,7 +57,7 @@ test('the walk finds them', () => {
   expect(paths).toContain('Cluster.nodes[].labels (keys)');
   expect(paths).toContain('Cluster.rke.services.kubelet.extraArgs.*');
   expect(paths).toContain('Kubeconfig.configPath');
-  expect(children(provisionerKinds[0]!.schema.spec).length).toBeGreaterThan(5);
+  expect(childNodes(provisionerKinds[0]!.schema.spec).length).toBeGreaterThan(5);
 });
 
 describe.each(texts.map((text) => [text.path, text] as const))('%s', (_, { path, pattern, maxLength }) => {

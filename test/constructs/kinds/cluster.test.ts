@@ -1,6 +1,6 @@
-import { effectRun, effectsOf, type EffectRun, type InputReader } from '../../../constructs/kind/effects';
+import { buildEffectRun, selectEffects, type EffectRun, type InputReader } from '../../../constructs/kind/effects';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { requestedReads } from '../../../constructs/kind/reads';
+import { resolveReads } from '../../../constructs/kind/reads';
 import { withDefaults } from '../../../constructs/kind/render';
 import { validateObject } from '../../../constructs/kind/validate';
 import { crdManifest } from '../../../constructs/crd';
@@ -69,7 +69,7 @@ spec:
 
 describe('what a Cluster looks at', () => {
   const reads = (spec: object): readonly string[] =>
-    requestedReads(Cluster.reads, withDefaults(Cluster, cluster(spec))).map(
+    resolveReads(Cluster.reads, withDefaults(Cluster, cluster(spec))).map(
       ({ name, type, ref }) => `${name}: ${type.kind} ${String(ref.namespace)}/${ref.name}`,
     );
 
@@ -99,7 +99,7 @@ describe('the effects of a Cluster', () => {
   };
   const runs = (spec: object, phase: 'apply' | 'remove', read = reader): readonly EffectRun[] => {
     const self = withDefaults(Cluster, cluster(spec));
-    return effectsOf(Cluster.effects, self, phase).map((effect) => effectRun(effect, self, read));
+    return selectEffects(Cluster.effects, self, phase).map((effect) => buildEffectRun(effect, self, read));
   };
 
   test.each([

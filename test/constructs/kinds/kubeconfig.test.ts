@@ -1,6 +1,6 @@
-import { effectRun } from '../../../constructs/kind/effects';
+import { buildEffectRun } from '../../../constructs/kind/effects';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { requestedReads } from '../../../constructs/kind/reads';
+import { resolveReads } from '../../../constructs/kind/reads';
 import { withDefaults } from '../../../constructs/kind/render';
 import { validateObject } from '../../../constructs/kind/validate';
 import { Kubeconfig } from '../../../constructs/kinds';
@@ -26,7 +26,7 @@ test('it has no children', () => {
 });
 
 test('it looks at its Secret', () => {
-  const reads = (spec: object) => requestedReads(Kubeconfig.reads, withDefaults(Kubeconfig, kubeconfig(spec)));
+  const reads = (spec: object) => resolveReads(Kubeconfig.reads, withDefaults(Kubeconfig, kubeconfig(spec)));
   expect(reads(path)).toEqual([]);
   expect(reads(secret)).toMatchObject([{ name: 'kubeconfig', ref: { namespace: 'clusters', name: 'aws-kubeconfig' } }]);
 });
@@ -35,7 +35,7 @@ test('its probe runs again and again, and at once when the kubeconfig changed', 
   const probe = (spec: object) => {
     const self = withDefaults(Kubeconfig, kubeconfig(spec));
     const reader = { digest: () => 'of the Secret', fileDigest: () => 'of the file' };
-    return Kubeconfig.effects.map((effect) => effectRun(effect, self, reader));
+    return Kubeconfig.effects.map((effect) => buildEffectRun(effect, self, reader));
   };
   const common = { name: 'probe', phase: 'apply', plan: 'kubeconfig.probe', timeoutSeconds: 30, maxAttempts: 3 };
   expect(probe(path)).toEqual([

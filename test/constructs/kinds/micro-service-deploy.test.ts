@@ -1,6 +1,6 @@
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { renderTyped, sharedKeys, withDefaults } from '../../../constructs/kind/render';
+import { renderDefaulted, sharedKeys, withDefaults } from '../../../constructs/kind/render';
 import { childOf, childrenOf, objectOf, observed, titlesOf, wrongPaths } from './support';
 
 const base = { msName: 'shop', fullName: 'shop-v1', version: '1.2', path: 'v1', image: 'img' };
@@ -202,7 +202,7 @@ describe('the Deployment', () => {
     [{ autoscaling: true }, true],
     [{ autoscaling: true, idle: true }, false],
   ])('%j leaves replicas to the autoscaler: %p', (further, left) => {
-    const rendered = renderTyped(MicroServiceDeploy, withDefaults(MicroServiceDeploy, self(further)));
+    const rendered = renderDefaulted(MicroServiceDeploy, withDefaults(MicroServiceDeploy, self(further)));
     const seeds = rendered.find(({ type }) => type.kind === 'Deployment')?.seeds ?? [];
     expect(seeds.map(({ path }) => path.join('.'))).toEqual(left ? ['spec.replicas'] : []);
     expect(seeds.map(({ keep }) => [keep(0), keep(1), keep(undefined)])).toEqual(left ? [[false, true, false]] : []);

@@ -3,7 +3,7 @@ import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import {
   renderShared,
-  renderTyped,
+  renderDefaulted,
   sharedKeys,
   withDefaults,
   type RenderedChild,
@@ -27,7 +27,7 @@ export function objectOf(kind: AnyKind, name: string, spec?: object, metadata: P
 export function childrenOf(kind: AnyKind, object: KubeObject): readonly RenderedChild[] {
   const self = withDefaults(kind, object);
   const shared = sharedKeys(kind, self).flatMap(({ group, key }) => renderShared(kind, group, key, NAMESPACE));
-  return [...renderTyped(kind, self), ...shared];
+  return [...renderDefaulted(kind, self), ...shared];
 }
 
 /** The children of an object of this spec as `<kind> <name>`. */

@@ -1,4 +1,9 @@
-import { controllerReference, enclose, ownerReference, PREFIX } from '../../../constructs/kube/envelope';
+import {
+  controllerReference,
+  withEnvelope,
+  ownerReference,
+  ANNOTATION_PREFIX,
+} from '../../../constructs/kube/envelope';
 import * as envelope from '../../../constructs/kube/envelope';
 
 const owner = {
@@ -20,7 +25,7 @@ const child = Object.freeze({
 
 describe('the envelope', () => {
   it('of an owned child: owner reference, owner uid, hash, managed-by, and nothing else', () => {
-    const enclosed = enclose(child, { ownerReferences: [controllerReference(owner)], ownerUid: 'u-1', hash: 'h' });
+    const enclosed = withEnvelope(child, { ownerReferences: [controllerReference(owner)], ownerUid: 'u-1', hash: 'h' });
     expect(enclosed).toEqual({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -45,7 +50,11 @@ describe('the envelope', () => {
   });
 
   it('of a shared child: every owner, none of them controlling, and the shared key', () => {
-    const { metadata } = enclose(child, { ownerReferences: [ownerReference(owner)], sharedKey: 'k/g/x', hash: 'h' });
+    const { metadata } = withEnvelope(child, {
+      ownerReferences: [ownerReference(owner)],
+      sharedKey: 'k/g/x',
+      hash: 'h',
+    });
     expect(metadata.ownerReferences).toEqual([
       { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'u-1' },
     ]);
@@ -65,9 +74,9 @@ describe('the envelope', () => {
       .filter(([name]) => name.endsWith('_ANNOTATION'));
     expect(annotations.map(([, value]) => value)).toEqual(
       ['adopt', 'force-remove', 'hash', 'lost-machines', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map(
-        (name) => `${PREFIX}${name}`,
+        (name) => `${ANNOTATION_PREFIX}${name}`,
       ),
     );
-    expect(PREFIX).toBe('kindred.dev/');
+    expect(ANNOTATION_PREFIX).toBe('kindred.dev/');
   });
 });

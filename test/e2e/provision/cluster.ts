@@ -8,7 +8,7 @@ import {
   apiServers,
   clusterInput,
   clusterTasks,
-  kubeconfigOf,
+  kubeconfigOutput,
   type ClusterInput,
   type NamedValue,
   type Task,
@@ -108,7 +108,7 @@ export class TestCluster {
 
   /** Writes the kubeconfig that came back into a file. @returns its path */
   kubeconfig(wanted: Wanted): string {
-    const { task } = kubeconfigOf(this.input(wanted));
+    const { task } = kubeconfigOutput(this.input(wanted));
     const record = this.records.find((each) => each.task.id === task);
     const file = join(this.folder, `${this.name}.kubeconfig`);
     writeFileSync(file, Buffer.from(record?.outputs[KUBECONFIG_OUTPUT] ?? '', 'base64'), { mode: 0o600 });

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as elapsed } from 'node:timers/promises';
-import { parseAnswer, renderSource, stdinText, type Answer, type Task } from '../../../provision';
+import { parseScriptResult, renderSource, encodeStdin, type ScriptResult, type Task } from '../../../provision';
 import { RKE_UP, rkeTasks } from '../../../provision/rke';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { untilPidIn } from '../../support/processes';
@@ -45,7 +45,7 @@ describeOnHosts('the lock of a cluster of RKE', () => {
   }
 
   /** Starts `rke up` as another computer would: none of these is the one that a lock was left behind by. */
-  function start(): { readonly child: ChildProcess; readonly answer: Promise<Answer> } {
+  function start(): { readonly child: ChildProcess; readonly answer: Promise<ScriptResult> } {
     const script = 'mount -t tmpfs none /dev/shm && exec sh -c "$1"';
     const env = { PATH: `${rke.bin}:${process.env['PATH'] ?? ''}` };
     const apply = task.apply.replace('here="', `here="computer-${String((computers += 1))}-`);
@@ -53,11 +53,11 @@ describeOnHosts('the lock of a cluster of RKE', () => {
     running.push(child);
     const lookup = (leaf: object): string => ('secret' in leaf ? host.privateKey : '');
     child.stdin.end(
-      stdinText((task.stdin ?? []).map((value) => ({ name: value.name, value: renderSource(value.from, lookup) }))),
+      encodeStdin((task.stdin ?? []).map((value) => ({ name: value.name, value: renderSource(value.from, lookup) }))),
     );
     let stdout = '';
     child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
-    const answer = new Promise<string>((resolve) => child.on('close', () => resolve(stdout))).then(parseAnswer);
+    const answer = new Promise<string>((resolve) => child.on('close', () => resolve(stdout))).then(parseScriptResult);
     answer.catch(() => undefined); // one that is killed has none
     return { child, answer };
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
-import { outputText, parseAnswer } from '../../../provision';
+import { decodeOutput, parseScriptResult } from '../../../provision';
 import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { DeploymentError, Engine, Secret, commandProvider } from '../../support/pulumi-engine';
@@ -121,7 +121,7 @@ describeOnHosts('RemoteCluster of RKE', () => {
     const kept = engine.state.resources.find(({ name }) => name === 'old/rke/up')?.outputs['stdout'];
     if (!(kept instanceof Secret && typeof kept.value === 'string'))
       throw new Error('the state of RKE is not kept as a secret');
-    expect(outputText(parseAnswer(kept.value), 'state')).toContain(before);
+    expect(decodeOutput(parseScriptResult(kept.value), 'state')).toContain(before);
     await expectNoSecrets(failure.message + failure.result.plainText());
 
     rke.control({});

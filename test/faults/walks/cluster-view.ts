@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
-import { MANAGED_BY, MANAGED_BY_LABEL, PREFIX } from '../../../constructs/kube/envelope';
+import { MANAGED_BY, MANAGED_BY_LABEL, ANNOTATION_PREFIX } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { groupOf, typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../../../operator/client/api-client';
@@ -48,7 +48,7 @@ export class ClusterView {
   ours(): readonly Found[] {
     return this.objects.filter(({ object: { metadata } }) => {
       const { labels = {}, annotations = {}, ownerReferences = [] } = metadata;
-      const annotated = Object.keys(annotations).some((name) => name.startsWith(PREFIX));
+      const annotated = Object.keys(annotations).some((name) => name.startsWith(ANNOTATION_PREFIX));
       const owned = ownerReferences.some((reference) =>
         operatorKinds.some((kind) => kind.kind === reference.kind && kind.group === groupOf(reference)),
       );

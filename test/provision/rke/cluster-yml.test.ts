@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { renderSource } from '../../../provision';
 import { clusterYml, clusterYmlSource, redactedClusterYml } from '../../../provision/rke/cluster-yml';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
-import { LAST_FREE_VERSION, rkeProblems, versionProblem } from '../../../provision/rke/problems';
+import { LAST_FREE_VERSION, rkeProblems, rkeVersionProblem } from '../../../provision/rke/rke-problems';
 import { node, rkeInput } from './fixtures';
 
 const PASSWORD = 'p"ss\\w\u2028rd\n\u0085:- x';
@@ -127,8 +127,8 @@ describe('what only RKE minds', () => {
     ['v2.0.0-rancher1-1', LAST_FREE_VERSION],
     ['1.30.4', 'as RKE names it'],
   ])('the version %s', (version, said) => {
-    if (said === undefined) expect(versionProblem(version)).toBeUndefined();
-    else expect(versionProblem(version)).toContain(said);
+    if (said === undefined) expect(rkeVersionProblem(version)).toBeUndefined();
+    else expect(rkeVersionProblem(version)).toContain(said);
   });
 
   test('all problems at once, with paths', () => {

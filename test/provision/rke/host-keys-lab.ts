@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Answer, RkeInput, Task } from '../../../provision';
+import type { ScriptResult, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { node } from './fixtures';
@@ -42,7 +42,7 @@ export const commands = (): readonly string[] => lab.rke.calls().map(({ argv }) 
 export const runs = (): readonly string[] => commands().filter((line) => /^(up|remove) (?!--init)/.test(line));
 export const taskOf = (of: RkeInput, id: string, options?: RkeTaskOptions): Task =>
   rkeTasks(of, options).find((task) => task.id === id)!;
-export const remove = (of: RkeInput, options?: RkeTaskOptions): Promise<Answer> => {
+export const remove = (of: RkeInput, options?: RkeTaskOptions): Promise<ScriptResult> => {
   const task = taskOf(of, RKE_UP, options);
   return lab.carry({ ...task, apply: task.remove! });
 };

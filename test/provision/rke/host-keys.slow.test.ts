@@ -1,8 +1,8 @@
 // The gate keeps the refusals before anything is begun: host-keys.test.ts.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Answer, RkeInput, StdinValue, Task } from '../../../provision';
-import { rkeRecordToRemove } from '../../../provision/rke';
+import type { ScriptResult, RkeInput, StdinValue, Task } from '../../../provision';
+import { refreshRkeRemoval } from '../../../provision/rke';
 import { RKE_HOST_KEYS, RKE_UP } from '../../../provision/rke/tasks';
 import {
   CARRIER,
@@ -101,8 +101,11 @@ describe('a record of a version that accepted every key', () => {
     });
     return { ...task, remove: 'exit 99', stdin };
   }
-  const removed = (options: Parameters<typeof rkeRecordToRemove>[2], of = recorded(input(2))): Promise<Answer> => {
-    const task = rkeRecordToRemove(of, input(2).name, options, () => undefined);
+  const removed = (
+    options: Parameters<typeof refreshRkeRemoval>[2],
+    of = recorded(input(2)),
+  ): Promise<ScriptResult> => {
+    const task = refreshRkeRemoval(of, input(2).name, options, () => undefined);
     return lab.carry({ ...task, apply: task.remove! });
   };
 
@@ -127,9 +130,9 @@ describe('a record of a version that accepted every key', () => {
     const text = JSON.stringify({
       nodes: [{ address: '10.0.0.9', user: 'rke', port: '2222', role: ['controlplane'] }],
     });
-    const made = rkeRecordToRemove(of, 'prod', CARRIER, (file) => (file === 'yml' ? text : undefined));
+    const made = refreshRkeRemoval(of, 'prod', CARRIER, (file) => (file === 'yml' ? text : undefined));
     expect(made.stdin).toContainEqual({ name: 'machines', from: { text: 'm0 10.0.0.9\n' }, volatile: true });
     const other = { ...task, id: '10.0.0.9/preflight' };
-    expect(rkeRecordToRemove(other, 'prod', CARRIER, () => undefined)).toBe(other);
+    expect(refreshRkeRemoval(other, 'prod', CARRIER, () => undefined)).toBe(other);
   });
 });

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Answer, RkeInput, Task } from '../../../provision';
+import type { ScriptResult, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
 import { untilPidIn } from '../../support/processes';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -60,11 +60,11 @@ export function endProcess(pid: number): void {
   }
 }
 
-export const second = (of: RkeInput, options?: RkeTaskOptions): Promise<Answer> => {
+export const second = (of: RkeInput, options?: RkeTaskOptions): Promise<ScriptResult> => {
   const task = taskOf(of, options);
   return lab.carry({ ...task, apply: elsewhere(task.apply) });
 };
-export const removal = (of: RkeInput): Promise<Answer> => {
+export const removal = (of: RkeInput): Promise<ScriptResult> => {
   const task = taskOf(of);
   return lab.carry({ ...task, apply: elsewhere(task.remove!) });
 };

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseAnswer, type Answer } from '../../../provision';
+import { parseScriptResult, type ScriptResult } from '../../../provision';
 import { preflightScript, type PreflightProps } from '../../../provision/rke/preflight';
 import { rkeTasks } from '../../../provision/rke/tasks';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -25,7 +25,7 @@ const good: Readonly<Record<string, string>> = {
   '/proc/sys/net/bridge/bridge-nf-call-iptables': '1\n',
 };
 
-function preflight(machine: MachineFiles, props: Partial<PreflightProps> = {}): Answer {
+function preflight(machine: MachineFiles, props: Partial<PreflightProps> = {}): ScriptResult {
   const root = temporaryFolder('kindred-preflight-');
   const program = (name: string, text: string): void => {
     mkdirSync(join(root, 'bin'), { recursive: true });
@@ -50,10 +50,10 @@ function preflight(machine: MachineFiles, props: Partial<PreflightProps> = {}): 
     env: { PATH: `${join(root, 'bin')}:${process.env['PATH'] ?? ''}` },
   });
   expect(stderr).toBe('');
-  return parseAnswer(stdout);
+  return parseScriptResult(stdout);
 }
 
-const findings = (answer: Answer): string[] => answer.message?.split('\n') ?? [];
+const findings = (answer: ScriptResult): string[] => answer.message?.split('\n') ?? [];
 
 describe('the preflight of a machine for RKE', () => {
   test('nothing is wrong', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { renderSource } from '../../../provision';
 import { clusterYmlSource } from '../../../provision/rke/cluster-yml';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
-import { RKE_UP, rkeFileText } from '../../../provision/rke/tasks';
+import { RKE_UP, rkeClusterYmlText } from '../../../provision/rke/tasks';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { node, rkeInput } from './fixtures';
 import { startLab } from './run';
@@ -151,7 +151,7 @@ describe(`the real rke (${where})`, () => {
       },
       { sshKey: true },
     );
-    const { config, said } = initialised(rkeFileText(file, true));
+    const { config, said } = initialised(rkeClusterYmlText(file, true));
     expect(said).not.toContain('level=fatal');
     expect(config).toMatchObject({ services: { kubelet: { extraArgs: { 'fail-swap-on': 'false' } } } });
   });

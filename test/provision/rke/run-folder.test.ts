@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { localScript } from '../../../provision/rke/scripts/local-script';
+import { buildRkeScript } from '../../../provision/rke/scripts/local-script';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { runScript, shells } from '../shells';
 
@@ -9,7 +9,7 @@ const folder = temporaryFolder('run-folder-');
 
 /** A script that finds the folder of a run, with that number of a process in it. It ends at once where it takes the folder over. */
 const after = (name: string, file: 'pid' | 'rke.pid', holder: string): string =>
-  localScript(name, 'rke/up', 'finish')
+  buildRkeScript(name, 'rke/up', 'finish')
     .replace('base=/dev/shm', () => `base='${folder}'`)
     .replace('# What has ended', () => `mkdir -p "$dir"; printf '%s\\n' "${holder}" >"$dir/${file}"\n# What has ended`);
 

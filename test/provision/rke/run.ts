@@ -2,12 +2,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  outputText,
-  parseAnswer,
+  decodeOutput,
+  parseScriptResult,
   renderSource,
-  stdinText,
-  type Answer,
-  type LeafSource,
+  encodeStdin,
+  type ScriptResult,
+  type ExternalSource,
   type RkeInput,
   type Task,
 } from '../../../provision';
@@ -30,10 +30,10 @@ export interface Lab {
   /** @param shell - @default `sh` */
   start(task: Task, script: string, shell?: readonly [string, ...string[]]): Running;
   /** Runs a task to its end and keeps its outputs, as a carrier does. */
-  carry(task: Task, shell?: readonly [string, ...string[]]): Promise<Answer>;
+  carry(task: Task, shell?: readonly [string, ...string[]]): Promise<ScriptResult>;
   /** The same for a task of an input's plan. */
-  apply(input: RkeInput, id: string, options?: RkeTaskOptions): Promise<Answer>;
-  remove(input: RkeInput): Promise<Answer>;
+  apply(input: RkeInput, id: string, options?: RkeTaskOptions): Promise<ScriptResult>;
+  remove(input: RkeInput): Promise<ScriptResult>;
   /** Looks at all processes of this machine during each run from now on. That takes half of a core. */
   watchProcesses(): void;
   /** All that was seen of any process' command line and environment since `watchProcesses`. */
@@ -70,7 +70,7 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     .slice(-12)
     .toLowerCase()}`;
 
-  const lookup = (leaf: LeafSource): string => {
+  const lookup = (leaf: ExternalSource): string => {
     if ('secret' in leaf) return secrets.get(`${leaf.secret.name}/${leaf.secret.key}`) ?? '';
     if ('output' in leaf) return outputs.get(`${leaf.output.task}/${leaf.output.name}`) ?? '';
     return readFileSync(join(folder, leaf.file), 'utf8');
@@ -82,7 +82,7 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     const watch = isWatched ? setInterval(() => lookAtProcesses(seen), 20) : undefined;
     child.stdin.on('error', () => undefined); // it was killed
     child.stdin.end(
-      stdinText((task.stdin ?? []).map((value) => ({ name: value.name, value: renderSource(value.from, lookup) }))),
+      encodeStdin((task.stdin ?? []).map((value) => ({ name: value.name, value: renderSource(value.from, lookup) }))),
     );
     let stdout = '';
     let stderr = '';
@@ -96,13 +96,13 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     );
     return { pid: child.pid!, done };
   };
-  const finish = async (task: Task, running: Running): Promise<Answer> => {
+  const finish = async (task: Task, running: Running): Promise<ScriptResult> => {
     const { code, stdout, stderr } = await running.done;
-    const answer = parseAnswer(stdout);
+    const answer = parseScriptResult(stdout);
     expect(stderr).toBe('');
     expect({ code, ok: answer.ok }).toEqual({ code: answer.ok ? 0 : 1, ok: answer.ok });
     for (const output of Object.keys(answer.outputs ?? {})) {
-      outputs.set(`${task.id}/${output}`, outputText(answer, output)!);
+      outputs.set(`${task.id}/${output}`, decodeOutput(answer, output)!);
     }
     return answer;
   };

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Task } from '../../../provision';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
-import { RKE_UP, rkeFileText, rkeTasksOfFile, type RkeTaskOptions } from '../../../provision/rke/tasks';
+import { RKE_UP, rkeClusterYmlText, rkeTasksFromFile, type RkeTaskOptions } from '../../../provision/rke/tasks';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { startLab, type Lab } from './run';
 
@@ -38,10 +38,10 @@ function tasks(sshKey: boolean, fields: object = {}, options: RkeTaskOptions = {
   };
   const file = readClusterYml(config, { sshKey });
   expect(file.problems).toEqual([]);
-  lab.outputs.set('carrier/cluster_yml', rkeFileText(file, sshKey));
+  lab.outputs.set('carrier/cluster_yml', rkeClusterYmlText(file, sshKey));
   lab.outputs.set('carrier/masks', file.secretTexts.map((text) => `${JSON.stringify(text)}\n`).join(''));
   const hostKeys = Object.fromEntries(lab.homes.map(({ address, hostKey }) => [address, hostKey]));
-  return rkeTasksOfFile(
+  return rkeTasksFromFile(
     {
       name: `file-${process.pid}-${count}`,
       file,
@@ -94,5 +94,5 @@ test('a secret of the file that RKE says in an error is not in the message', asy
 test('a file with problems makes no plan, and says none of its values', () => {
   const file = readClusterYml(JSON.parse(readFileSync(join(__dirname, '../../../package.json'), 'utf8')));
   const input = { name: 'x', file, clusterYml: { output: CARRIER }, masks: { output: MASKS } };
-  expect(() => rkeTasksOfFile(input)).toThrow('has problems');
+  expect(() => rkeTasksFromFile(input)).toThrow('has problems');
 });

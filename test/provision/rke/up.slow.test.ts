@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { RKE_CONVERGED, RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
+import { RKE_RETRY, RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
 import { untilPidIn } from '../../support/processes';
 import type { Running } from './run';
 import { copyOf, lab, runFolders, upCalls } from './up-lab';
@@ -141,9 +141,9 @@ describe('for a carrier that forgets the outputs of what failed', () => {
   test('all is well: the second task passes on what the first gave', async () => {
     const input = lab.input(1);
     await expect(lab.apply(input, RKE_UP, options)).resolves.toMatchObject({ ok: true, changed: true });
-    await expect(lab.apply(input, RKE_CONVERGED, options)).resolves.toMatchObject({ ok: true, changed: false });
+    await expect(lab.apply(input, RKE_RETRY, options)).resolves.toMatchObject({ ok: true, changed: false });
     for (const name of ['state', 'serial', 'kubeconfig']) {
-      expect(lab.outputs.get(`${RKE_CONVERGED}/${name}`)).toBe(lab.outputs.get(`${RKE_UP}/${name}`));
+      expect(lab.outputs.get(`${RKE_RETRY}/${name}`)).toBe(lab.outputs.get(`${RKE_UP}/${name}`));
     }
     expect(upCalls()).toHaveLength(2);
   });
@@ -155,15 +155,15 @@ describe('for a carrier that forgets the outputs of what failed', () => {
     expect(first).toMatchObject({ ok: true, message: expect.stringContaining('etcd cluster is unhealthy') as unknown });
     expect(lab.outputs.get('rke/up/outcome')).toBe('failed');
     expect(lab.outputs.get('rke/up/state')).toContain('kube-ca');
-    await expect(lab.apply(input, RKE_CONVERGED, options)).resolves.toMatchObject({ ok: true, changed: true });
-    expect(lab.outputs.get(`${RKE_CONVERGED}/kubeconfig`)).toContain('127.0.0.11');
+    await expect(lab.apply(input, RKE_RETRY, options)).resolves.toMatchObject({ ok: true, changed: true });
+    expect(lab.outputs.get(`${RKE_RETRY}/kubeconfig`)).toContain('127.0.0.11');
   });
 
   test('it fails twice: the second task fails; with no state there is nothing to keep', async () => {
     const input = lab.input(1);
     lab.rke.control({ fail: 'after-state', always: true });
     await lab.apply(input, RKE_UP, options);
-    await expect(lab.apply(input, RKE_CONVERGED, options)).resolves.toMatchObject({ ok: false, reason: 'RkeFailed' });
+    await expect(lab.apply(input, RKE_RETRY, options)).resolves.toMatchObject({ ok: false, reason: 'RkeFailed' });
     lab.rke.control({ fail: 'before-state' });
     await expect(lab.apply(input, RKE_UP, options)).resolves.toMatchObject({
       ok: false,

@@ -1,4 +1,4 @@
-import { nodeGeneration } from '../../../provision/rke2-k3s/config';
+import { nodeConfigHash } from '../../../provision/rke2-k3s/config';
 import { missingShells, shells } from '../shells';
 import { StandInServer, input } from './stand-in-server';
 
@@ -12,7 +12,7 @@ const FAILED = { ok: false, reason: 'Failed' };
 describe.each(shells)('%s', (_, shell) => {
   test("drain does not take somebody else's cordon for none", () => {
     const machine = new StandInServer(shell);
-    machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
+    machine.set('applied', nodeConfigHash(OLD, OLD.nodes[0]!));
     machine.set('unschedulable', 'true');
     machine.set('fails', 'unschedulable');
     expect(machine.run(NEW, 'drain').answer).toMatchObject(FAILED);
@@ -21,7 +21,7 @@ describe.each(shells)('%s', (_, shell) => {
 
   test.each(['drain', 'ready'] as const)('%s does not leave a node cordoned by us and say that all is well', (step) => {
     const machine = new StandInServer(shell);
-    machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
+    machine.set('applied', nodeConfigHash(OLD, OLD.nodes[0]!));
     machine.set('unschedulable', 'true');
     machine.set('cordoned', 'x');
     machine.set('fails', 'kindred\\.dev/cordoned');

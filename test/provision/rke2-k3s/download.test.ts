@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { CertificateAuthority } from '../../../local/certificates';
-import { download } from '../../../provision/rke2-k3s/install';
+import { downloadInstaller } from '../../../provision/rke2-k3s/install';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const HOST = '127.0.0.1';
@@ -63,7 +63,7 @@ async function get(program: string, url: string, isPinned = false): Promise<{ in
 run() { "$@"; }
 broken() { echo "$1 $2"; exit 1; }
 state='${state}'
-${download(url, isPinned)}`;
+${downloadInstaller(url, isPinned)}`;
   const rc = join(folder, 'wgetrc');
   writeFileSync(rc, `ca_certificate = ${ca}\ntries = 1\n`);
   const env = { PATH: bin, CURL_CA_BUNDLE: ca, SSL_CERT_FILE: ca, WGETRC: rc };

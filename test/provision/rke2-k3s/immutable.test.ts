@@ -1,9 +1,13 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { K3sInput, Rke2Input } from '../../../provision';
-import { noteUnchangeable, unchangedPreflight, versionStepPreflight } from '../../../provision/rke2-k3s/immutable';
-import { preflightStart } from '../../../provision/shell/preflight';
-import { script } from '../../../provision/shell/script';
+import {
+  recordImmutableSettings,
+  checkImmutableSettings,
+  checkVersionSkew,
+} from '../../../provision/rke2-k3s/immutable';
+import { preflightFunctions } from '../../../provision/shell/preflight';
+import { buildScript } from '../../../provision/shell/script';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { inputOf, node, type GivenInput } from '../inputs';
 import { missingShells, runScript, shells } from '../shells';
@@ -32,17 +36,17 @@ describe.each(shells)('%s', (_, shell) => {
       chmodSync(join(bin, program), 0o755);
     }
     const env = { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
-    const noted = runScript(shell, script(props, [noteUnchangeable(before, was), 'finish']), [], env);
+    const noted = runScript(shell, buildScript(props, [recordImmutableSettings(before, was), 'finish']), [], env);
     expect(noted.answer).toEqual({ ok: true, changed: false });
     writeFileSync(join(stateFolder, 'prod', 'installation'), `${before.distribution} server\n`);
     const looks = [
-      preflightStart(now.address),
-      unchangedPreflight(after, now),
-      versionStepPreflight(after),
+      preflightFunctions(now.address),
+      checkImmutableSettings(after, now),
+      checkVersionSkew(after),
       `[ "$count" -gt 0 ] || finish`,
       'report',
     ];
-    const { answer, stderr } = runScript(shell, script(props, looks), [], env);
+    const { answer, stderr } = runScript(shell, buildScript(props, looks), [], env);
     expect([stderr, answer.changed]).toEqual(['', false]);
     return answer.ok ? [] : (answer.message ?? '').split('\n').slice(1);
   }
@@ -119,7 +123,7 @@ describe.each(shells)('%s', (_, shell) => {
     const props = { cluster: 'prod', id: 'a', doing: 'noting', stateFolder };
     for (const clusterDomain of ['one.example', 'two.example']) {
       const given = input({ nodes: ALONE, options: { clusterDomain } });
-      runScript(shell, script(props, [noteUnchangeable(given, given.nodes[0]!), 'finish']));
+      runScript(shell, buildScript(props, [recordImmutableSettings(given, given.nodes[0]!), 'finish']));
     }
     expect(readFileSync(join(stateFolder, 'prod', 'unchangeable'), 'utf8')).toContain('clusterDomain=one.example\n');
   });

@@ -1,10 +1,10 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { base64, outputText } from '../../../provision';
-import { nodeGeneration } from '../../../provision/rke2-k3s/config';
-import { GIVE_TURN } from '../../../provision/rke2-k3s/change-token';
-import { preflightStart } from '../../../provision/shell/preflight';
-import { script } from '../../../provision/shell/script';
+import { base64, decodeOutput } from '../../../provision';
+import { nodeConfigHash } from '../../../provision/rke2-k3s/config';
+import { ISSUE_CHANGE_TOKEN } from '../../../provision/rke2-k3s/change-token';
+import { preflightFunctions } from '../../../provision/shell/preflight';
+import { buildScript } from '../../../provision/shell/script';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { missingShells, runScript, shells } from '../shells';
 import { ADDRESS, StandInServer, input } from './stand-in-server';
@@ -23,7 +23,7 @@ const GIVEN = { node: 'yes', token: 't'.repeat(64), secret_config: 'token: "t"\n
 describe.each(shells)('%s', (_, shell) => {
   test('drain takes back a cordon of ours', () => {
     const machine = new StandInServer(shell);
-    machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
+    machine.set('applied', nodeConfigHash(OLD, OLD.nodes[0]!));
     expect(machine.run(NEW, 'drain').answer).toEqual(known(true));
     expect([machine.get('unschedulable'), machine.get('cordoned')]).toEqual([
       'true',
@@ -40,7 +40,7 @@ describe.each(shells)('%s', (_, shell) => {
 
   test("drain leaves somebody else's cordon alone", () => {
     const machine = new StandInServer(shell);
-    machine.set('applied', nodeGeneration(OLD, OLD.nodes[0]!));
+    machine.set('applied', nodeConfigHash(OLD, OLD.nodes[0]!));
     machine.set('unschedulable', 'true');
     for (const wanted of [NEW, OLD]) {
       expect(machine.run(wanted, 'drain').answer).toEqual(known(false));
@@ -67,8 +67,8 @@ describe.each(shells)('%s', (_, shell) => {
     const look = (change: string, refuse = ':'): string | undefined => {
       const value = { name: 'change', from: { text: '' } };
       const props = { cluster: 'prod', id: `${ADDRESS}/preflight`, doing: 'looking', stdin: [value], stateFolder };
-      const text = script(props, [preflightStart(ADDRESS), refuse, GIVE_TURN, 'report']);
-      return outputText(runScript(shell, text, [{ name: 'change', value: change }]).answer, 'turn');
+      const text = buildScript(props, [preflightFunctions(ADDRESS), refuse, ISSUE_CHANGE_TOKEN, 'report']);
+      return decodeOutput(runScript(shell, text, [{ name: 'change', value: change }]).answer, 'turn');
     };
     const first = look('aa');
     expect(first).toMatch(/^[0-9a-f]{16}$/);

@@ -2,28 +2,28 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { delimiter } from 'node:path';
-import { outputText } from '../../../provision/task/script-io';
+import { decodeOutput } from '../../../provision/task/script-io';
 import {
-  BRIDGE_MODULE,
-  CLOCK,
+  CHECK_BRIDGE_MODULE,
+  CHECK_CLOCK,
   DOCKER_GROUP,
   MOUNT_FLAGS,
-  NEEDS_DOWNLOADER,
-  NETWORK_SERVICES,
+  REQUIRE_DOWNLOADER,
+  CHECK_NETWORK_SERVICES,
   SSH_TUNNELS,
   SSH_VERSION,
-  architecture,
+  checkArchitecture,
   cgroupDriver,
-  foreignInstallation,
-  freeDisk,
-  freePorts,
-  hostName,
-  needsPrograms,
-  noSwap,
-  preflightStart,
-  unlessOurs,
+  checkForeignInstallation,
+  checkFreeDisk,
+  checkFreePorts,
+  checkHostName,
+  requirePrograms,
+  checkSwap,
+  preflightFunctions,
+  unlessInstalled,
 } from '../../../provision/shell/preflight';
-import { script } from '../../../provision/shell/script';
+import { buildScript } from '../../../provision/shell/script';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { runScript, shells, type Run } from '../shells';
 
@@ -44,8 +44,8 @@ function machine(programs: Readonly<Record<string, string>>): NodeJS.ProcessEnv 
 describe.each(shells)('%s', (_, shell) => {
   function look(pieces: readonly string[], programs: Readonly<Record<string, string>> = {}): Run {
     const stateFolder = temporaryFolder('preflight-');
-    const text = script({ cluster: 'one', id: 'a/preflight', doing: 'looking', stateFolder }, [
-      preflightStart('10.0.0.1'),
+    const text = buildScript({ cluster: 'one', id: 'a/preflight', doing: 'looking', stateFolder }, [
+      preflightFunctions('10.0.0.1'),
       ...standIns(programs),
       ...pieces,
       'report',
@@ -59,10 +59,10 @@ describe.each(shells)('%s', (_, shell) => {
 
   test('all problems of a machine at once, and where', () => {
     const pieces = [
-      needsPrograms(['awk', 'no-such-program']),
-      architecture(['riscv64', 'sparc']),
-      freeDisk('/no/such/folder', 2 ** 40),
-      noSwap('warning'),
+      requirePrograms(['awk', 'no-such-program']),
+      checkArchitecture(['riscv64', 'sparc']),
+      checkFreeDisk('/no/such/folder', 2 ** 40),
+      checkSwap('warning'),
     ];
     const { answer, code } = look(pieces);
     expect([answer.ok, answer.changed, answer.reason, code]).toEqual([false, false, 'PreflightFailed', 1]);
@@ -75,10 +75,10 @@ describe.each(shells)('%s', (_, shell) => {
 
   test('a sound machine passes', () => {
     const pieces = [
-      needsPrograms(['awk', 'sed']),
-      architecture(['x86_64', 'aarch64']),
-      freeDisk('/tmp', 1),
-      hostName('one'),
+      requirePrograms(['awk', 'sed']),
+      checkArchitecture(['x86_64', 'aarch64']),
+      checkFreeDisk('/tmp', 1),
+      checkHostName('one'),
     ];
     expect(look(pieces).answer).toMatchObject({ ok: true, changed: false });
   });
@@ -86,7 +86,7 @@ describe.each(shells)('%s', (_, shell) => {
   test.each(['localhost', '', 'a_b', '-a', 'a.', 'a..b', 'a-.b', 'a.-b', 'a b', 'My_Host'])(
     'the host name %j is none, and shows',
     (name) => {
-      expect(found([hostName(undefined)], { hostname: `echo '${name}'` })).toEqual([
+      expect(found([checkHostName(undefined)], { hostname: `echo '${name}'` })).toEqual([
         `  - the machine's host name: is "${name.toLowerCase()}", which no node can be called; give it one of letters, digits and - ` +
           '(hostnamectl hostname NAME), or set hostnameOverride',
       ]);
@@ -94,55 +94,59 @@ describe.each(shells)('%s', (_, shell) => {
   );
 
   test('a host name shows where something else has that name', () => {
-    expect(found([hostName('kubelet'), "problem 'port 10250' 'is in use by kubelet'"])).toEqual([
+    expect(found([checkHostName('kubelet'), "problem 'port 10250' 'is in use by kubelet'"])).toEqual([
       '  - port 10250: is in use by kubelet',
     ]);
   });
 
   test('a host name that is too long for a label', () => {
     const longest = `${'a'.repeat(31)}.${'b'.repeat(31)}`;
-    expect(outputText(look([hostName(longest)]).answer, 'hostname')).toBe(longest);
-    expect(found([hostName(`${longest}c`)])).toEqual([
+    expect(decodeOutput(look([checkHostName(longest)]).answer, 'hostname')).toBe(longest);
+    expect(found([checkHostName(`${longest}c`)])).toEqual([
       `  - hostnameOverride: is "${longest}c", of 64 characters; a node's name has at most 63: give it a shorter one ` +
         '(hostnamectl hostname NAME), or set hostnameOverride',
     ]);
   });
 
   test('the host name is given, as the node will have it', () => {
-    expect(outputText(look([hostName(undefined)], { hostname: 'echo Node-1.Example.com' }).answer, 'hostname')).toBe(
-      'node-1.example.com',
+    expect(
+      decodeOutput(look([checkHostName(undefined)], { hostname: 'echo Node-1.Example.com' }).answer, 'hostname'),
+    ).toBe('node-1.example.com');
+    expect(decodeOutput(look([checkHostName('given')], { hostname: 'echo localhost' }).answer, 'hostname')).toBe(
+      'given',
     );
-    expect(outputText(look([hostName('given')], { hostname: 'echo localhost' }).answer, 'hostname')).toBe('given');
   });
 
   test('a port that is in use', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '::', resolve));
     const { port } = server.address() as AddressInfo;
-    expect(found([freePorts([1, port])])).toEqual([
+    expect(found([checkFreePorts([1, port])])).toEqual([
       `  - port ${port}: is in use on the machine (ss -ltnp says by what); stop that`,
     ]);
     await new Promise((resolve) => server.close(resolve));
-    expect(found([freePorts([1, port])])).toEqual([]);
+    expect(found([checkFreePorts([1, port])])).toEqual([]);
   });
 
   test('the kernel module, the clock, the downloader', () => {
     // Where the module is loaded there is nothing to find.
-    const module = found([BRIDGE_MODULE.replaceAll('/proc/sys/net/bridge', '/no/such')], { modprobe: 'exit 1' });
+    const module = found([CHECK_BRIDGE_MODULE.replaceAll('/proc/sys/net/bridge', '/no/such')], { modprobe: 'exit 1' });
     expect(module).toEqual([expect.stringContaining('the kernel module br_netfilter: is neither loaded')]);
-    expect(found([BRIDGE_MODULE.replaceAll('/proc/sys/net/bridge', '/no/such')], { modprobe: 'exit 0' })).toEqual([]);
-    expect(found([CLOCK], { date: 'echo 1970' })).toEqual([
+    expect(found([CHECK_BRIDGE_MODULE.replaceAll('/proc/sys/net/bridge', '/no/such')], { modprobe: 'exit 0' })).toEqual(
+      [],
+    );
+    expect(found([CHECK_CLOCK], { date: 'echo 1970' })).toEqual([
       '  - the clock: says 1970; set it, and let chrony or systemd-timesyncd keep it',
     ]);
-    expect(found([CLOCK], { timedatectl: 'echo no' })).toEqual([]);
-    expect(look([CLOCK], { timedatectl: 'echo no' }).answer.message).toContain(
+    expect(found([CHECK_CLOCK], { timedatectl: 'echo no' })).toEqual([]);
+    expect(look([CHECK_CLOCK], { timedatectl: 'echo no' }).answer.message).toContain(
       'node 10.0.0.1: the clock is not kept by NTP',
     );
-    expect(found([NEEDS_DOWNLOADER], { curl: 'exit 0' })).toEqual([]);
+    expect(found([REQUIRE_DOWNLOADER], { curl: 'exit 0' })).toEqual([]);
   });
 
   test('firewalls are a warning', () => {
-    const { answer } = look([NETWORK_SERVICES], { systemctl: 'exit 0' });
+    const { answer } = look([CHECK_NETWORK_SERVICES], { systemctl: 'exit 0' });
     expect([answer.ok, answer.message?.split('\n')[0]]).toEqual([
       true,
       'node 10.0.0.1: firewalld runs: open the ports of the distribution and the networks of pods and Services, or stop it',
@@ -156,11 +160,15 @@ describe.each(shells)('%s', (_, shell) => {
       programs: ['foreign-program', 'no-such-program'],
       folders: [stateFolder, '/no/such'],
     };
-    const pieces = [foreignInstallation(foreign), unlessOurs([`problem 'the rest' 'was looked at'`])];
+    const pieces = [checkForeignInstallation(foreign), unlessInstalled([`problem 'the rest' 'was looked at'`])];
     const run = (cluster: string): Run['answer'] =>
       runScript(
         shell,
-        script({ cluster, id: 'a', doing: 'looking', stateFolder }, [preflightStart('10.0.0.1'), ...pieces, 'report']),
+        buildScript({ cluster, id: 'a', doing: 'looking', stateFolder }, [
+          preflightFunctions('10.0.0.1'),
+          ...pieces,
+          'report',
+        ]),
         [],
         machine({ 'foreign-program': 'exit 0' }),
       ).answer;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { script, type ScriptProps } from '../../../provision/shell/script';
+import { buildScript, type ScriptProps } from '../../../provision/shell/script';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { runScript, startScript } from '../shells';
 
@@ -19,7 +19,7 @@ export const props = (stateFolder: string, more: Partial<ScriptProps> = {}): Scr
 export async function holder(shell: readonly string[], state: string): Promise<ReturnType<typeof startScript>> {
   const child = startScript(
     shell,
-    script(props(state, { lockSeconds: 5 }), [`: >"$state/held"`, 'sleep 30', 'finish']),
+    buildScript(props(state, { lockSeconds: 5 }), [`: >"$state/held"`, 'sleep 30', 'finish']),
   );
   await untilThere(state, 'held');
   return child;
@@ -37,7 +37,7 @@ export function testWaits(shell: readonly string[]): void {
     test('waits for a time, then says who has it; a dead holder has nothing', async () => {
       const state = fresh();
       const child = await holder(shell, state);
-      const next = script(props(state, { id: 'snapshot', lockSeconds: 1 }), ['finish']);
+      const next = buildScript(props(state, { id: 'snapshot', lockSeconds: 1 }), ['finish']);
       const { answer } = runScript(shell, next);
       expect(answer).toMatchObject({ ok: false, changed: false, reason: 'Locked' });
       expect(answer.message).toMatch(
@@ -54,7 +54,7 @@ export function testWaits(shell: readonly string[]): void {
     const state = fresh();
     const child = startScript(
       shell,
-      script(props(state, { generation: 'g', lockSeconds: 5 }), [
+      buildScript(props(state, { generation: 'g', lockSeconds: 5 }), [
         `: >"$state/begun"`,
         'sleep 1',
         'changed=true',
@@ -66,7 +66,7 @@ export function testWaits(shell: readonly string[]): void {
     child.stdout?.destroy();
     child.stderr?.destroy();
     process.kill(-child.pid!, 'SIGHUP');
-    const next = script(props(state, { generation: 'g', lockSeconds: 20 }), [
+    const next = buildScript(props(state, { generation: 'g', lockSeconds: 20 }), [
       'if marked; then finish; fi',
       'die Failed "it was not finished"',
     ]);
@@ -76,7 +76,7 @@ export function testWaits(shell: readonly string[]): void {
 
   test('told to stop, it says so', async () => {
     const state = fresh();
-    const child = startScript(shell, script(props(state), [`: >"$state/begun"`, 'sleep 1', 'sleep 30', 'finish']));
+    const child = startScript(shell, buildScript(props(state), [`: >"$state/begun"`, 'sleep 1', 'sleep 30', 'finish']));
     let stdout = '';
     child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
     await untilThere(state, 'begun');

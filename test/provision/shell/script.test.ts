@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { outputText } from '../../../provision/task/script-io';
-import { script } from '../../../provision/shell/script';
-import { BROKEN } from '../../../provision/shell/functions';
+import { decodeOutput } from '../../../provision/task/script-io';
+import { buildScript } from '../../../provision/shell/script';
+import { FAIL_FUNCTION } from '../../../provision/shell/functions';
 import type { StdinValue } from '../../../provision/task/task';
 import { untilPidIn } from '../../support/processes';
 import { missingShells, runScript, shells } from '../shells';
@@ -24,7 +24,7 @@ describe.each(shells)('%s', (name, shell) => {
   test('answers, with outputs, and with nothing else on stdout or stderr', () => {
     const { answer, stdout, stderr, code } = runScript(
       shell,
-      script(props(fresh()), [
+      buildScript(props(fresh()), [
         'echo noise',
         'echo noise >&2',
         'run echo noise',
@@ -52,14 +52,14 @@ describe.each(shells)('%s', (name, shell) => {
       { name: 'token', value: odd },
       { name: 'empty', value: '' },
     ];
-    const text = script(props(fresh(), { stdin: [value('token'), value('empty')] }), [
+    const text = buildScript(props(fresh(), { stdin: [value('token'), value('empty')] }), [
       'give back "$token"',
       'give none "$empty"',
       'finish',
     ]);
     const { answer } = runScript(shell, text, values);
-    expect(outputText(answer, 'back')).toBe(odd);
-    expect(outputText(answer, 'none')).toBe('');
+    expect(decodeOutput(answer, 'back')).toBe(odd);
+    expect(decodeOutput(answer, 'none')).toBe('');
   });
 
   test('hides what it was given in messages', () => {
@@ -68,7 +68,7 @@ describe.each(shells)('%s', (name, shell) => {
       { name: 'config', value: 'first: "canary-quoted"\ncanary-line\n' },
       { name: 'longer', value: 'canary-token-longer' },
     ];
-    const text = script(props(fresh(), { stdin: values.map(({ name }) => value(name)) }), [
+    const text = buildScript(props(fresh(), { stdin: values.map(({ name }) => value(name)) }), [
       'printf "%s\\n" "got $token, canary-quoted" >>"$log"',
       'give made canary-made',
       'die Failed "saw $token and $longer, [canary-line] and canary-made: $(last_lines "$log")"',
@@ -77,12 +77,12 @@ describe.each(shells)('%s', (name, shell) => {
     expect(code).toBe(1);
     expect(answer.message).toBe('saw *** and ***, [***] and ***: got ***, ***');
     expect(answer.reason).toBe('Failed');
-    expect(outputText(answer, 'made')).toBe('canary-made');
+    expect(decodeOutput(answer, 'made')).toBe('canary-made');
   });
 
   test('hides what it was given where a long line is cut off in the middle of it', () => {
     const secret = `canary-${'x'.repeat(60)}`;
-    const text = script(props(fresh(), { stdin: [value('token')] }), [
+    const text = buildScript(props(fresh(), { stdin: [value('token')] }), [
       `printf '%290s%s tail\\n' '' "$token" >>"$log"`,
       'die Failed "$(last_lines "$log")"',
     ]);
@@ -92,7 +92,7 @@ describe.each(shells)('%s', (name, shell) => {
   });
 
   test('an unexpected end is answered, with what was going on', () => {
-    const text = script(props(fresh()), ['changed=true', 'run sh -c "echo last words; exit 3"', 'finish']);
+    const text = buildScript(props(fresh()), ['changed=true', 'run sh -c "echo last words; exit 3"', 'finish']);
     const { answer, code } = runScript(shell, text);
     expect({ ...answer, code }).toEqual({
       ok: false,
@@ -105,15 +105,15 @@ describe.each(shells)('%s', (name, shell) => {
 
   test('an unset variable, and an end without an answer, are answered too', () => {
     for (const body of ['echo "$nothing"', 'exit 0']) {
-      const { answer, code } = runScript(shell, script(props(fresh()), [body]));
+      const { answer, code } = runScript(shell, buildScript(props(fresh()), [body]));
       expect([answer.ok, answer.reason, code]).toEqual([false, 'Failed', 1]);
     }
   });
 
   test('a full disk is called so', () => {
     for (const body of ['run sh -c "echo no space left on device; exit 1"', 'broken Other "it failed"']) {
-      const text = script(props(fresh(), { doing: 'writing' }), [
-        BROKEN,
+      const text = buildScript(props(fresh(), { doing: 'writing' }), [
+        FAIL_FUNCTION,
         'echo "write /data: No space left on device" >>"$log"',
         body,
       ]);
@@ -128,7 +128,7 @@ describe.each(shells)('%s', (name, shell) => {
       [':', true],
       [`dd if=/dev/zero of=${state}/fill bs=1k 2>/dev/null || :`, false],
     ] as const) {
-      const text = script(props(state, { lockSeconds: 1, generation: 'g' }), body);
+      const text = buildScript(props(state, { lockSeconds: 1, generation: 'g' }), body);
       const own = 'mount -t tmpfs -o size=128k tmpfs "$1"; eval "$2"; shift 2; exec "$@"';
       const { answer } = runScript(['unshare', '-m', 'sh', '-c', own, 'sh', state, fill, ...shell], text);
       expect(answer).toMatchObject({ ok: false, changed, reason: 'DiskFull' });
@@ -137,7 +137,7 @@ describe.each(shells)('%s', (name, shell) => {
 
   test('files are there whole, and for root alone', () => {
     const state = fresh();
-    const text = script(props(state), [
+    const text = buildScript(props(state), [
       `printf '%s' "it's" | put ${state}/a/b/file 600`,
       `printf 'second\\n' | put ${state}/a/b/file 640`,
       'finish',
@@ -154,7 +154,7 @@ describe.each(shells)('%s', (name, shell) => {
     const steps = ['if marked; then finish; fi', 'changed=true', 'mark', 'finish'];
     const stdin = [value('token'), value('key', true)];
     const run = (stateFolder: string, generation: string, token: string, key: string): boolean =>
-      runScript(shell, script(props(stateFolder, { generation, stdin }), steps), [
+      runScript(shell, buildScript(props(stateFolder, { generation, stdin }), steps), [
         { name: 'token', value: token },
         { name: 'key', value: key },
       ]).answer.changed;
@@ -172,9 +172,9 @@ describe.each(shells)('%s', (name, shell) => {
 
     test('what was not finished is not marked', () => {
       const state = fresh();
-      const broken = script(props(state, { generation: 'g' }), ['marked || :', 'run false', 'mark', 'finish']);
+      const broken = buildScript(props(state, { generation: 'g' }), ['marked || :', 'run false', 'mark', 'finish']);
       expect(runScript(shell, broken).answer.ok).toBe(false);
-      expect(runScript(shell, script(props(state, { generation: 'g' }), steps)).answer.changed).toBe(true);
+      expect(runScript(shell, buildScript(props(state, { generation: 'g' }), steps)).answer.changed).toBe(true);
     });
   });
 
@@ -182,19 +182,19 @@ describe.each(shells)('%s', (name, shell) => {
     test('other locks of the cluster are free meanwhile', async () => {
       const state = fresh();
       const child = await holder(shell, state);
-      const other = script(props(state, { lockSeconds: 0, lock: 'lock-10.0.0.2' }), ['finish']);
+      const other = buildScript(props(state, { lockSeconds: 0, lock: 'lock-10.0.0.2' }), ['finish']);
       expect(runScript(shell, other).answer.ok).toBe(true);
       process.kill(-child.pid!, 'SIGKILL');
     });
 
     test('a service that is left behind holds neither lock nor connection', async () => {
       const state = fresh();
-      const begins = script(props(state, { lockSeconds: 0 }), [
+      const begins = buildScript(props(state, { lockSeconds: 0 }), [
         `detached sh -c 'sleep 50 & echo $! >"$0"' "$state/pid"`,
         'finish',
       ]);
       expect(runScript(shell, begins).answer.ok).toBe(true);
-      expect(runScript(shell, script(props(state, { lockSeconds: 0 }), ['finish'])).answer.ok).toBe(true);
+      expect(runScript(shell, buildScript(props(state, { lockSeconds: 0 }), ['finish'])).answer.ok).toBe(true);
       // Neither has waited for its end: there it still is.
       expect(process.kill(await untilPidIn(`${state}/one/pid`), 'SIGKILL')).toBe(true);
     });
@@ -206,7 +206,7 @@ describe.each(shells)('%s', (name, shell) => {
 test('the log is begun anew by each run', () => {
   const state = fresh();
   const [, shell] = shells[0]!;
-  const text = script(props(state), ['echo once', 'finish']);
+  const text = buildScript(props(state), ['echo once', 'finish']);
   mkdirSync(`${state}/one/log`, { recursive: true });
   writeFileSync(`${state}/one/log/10.0.0.1_install`, 'x'.repeat(1000));
   runScript(shell, text);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { apiServers, clusterProblems, clusterTasks, stillMembers, type ClusterInput } from '../../../provision';
+import { apiServers, clusterProblems, clusterTasks, remainingMembers, type ClusterInput } from '../../../provision';
 import { MachineError } from '../../../provisioner/tasks/transport';
 import { carryOut, type CarriedOut } from '../../../provisioner/tasks/execute-plan';
 import type { TaskError, TaskRecord } from '../../../provisioner/tasks/task-record';
@@ -34,7 +34,7 @@ export class Provisioner {
   ): Promise<CarriedOut | undefined> {
     const input = inputFrom(spec);
     const members = this.records.find(({ task }) => task.id === 'members')?.task;
-    const previous = this.applied && { ...this.applied, nodes: stillMembers(this.applied.nodes, members) };
+    const previous = this.applied && { ...this.applied, nodes: remainingMembers(this.applied.nodes, members) };
     if (clusterProblems(input, previous).length > 0 || input.distribution === 'rke') return undefined;
     this.model.wanted = new Set(spec.map(([number]) => addressOf(number)));
     const done = await this.#carryOut(clusterTasks(input), { servers: apiServers(input).join(' ') }, cut, lost);

@@ -12,11 +12,11 @@ import {
   stringMap,
   withRule,
 } from '../../../../constructs/kind/fields';
-import { structuralSchema } from '../../../../constructs/kind/schema/structural-schema';
+import { toStructuralSchema } from '../../../../constructs/kind/schema/structural-schema';
 
 function nodeOf(field: z.ZodType): Record<string, unknown> {
   const problems: Problem[] = [];
-  const schema = structuralSchema(z.object({ field: field.describe('A field.') }), 'spec', problems);
+  const schema = toStructuralSchema(z.object({ field: field.describe('A field.') }), 'spec', problems);
   expect(problems).toEqual([]);
   const { description, ...node } = (schema.properties as { field: Record<string, unknown> }).field;
   expect(description).toBe('A field.');
@@ -159,7 +159,7 @@ describe('rules and metadata', () => {
 
 test('the result is deeply frozen and its order is stable', () => {
   const make = (): unknown =>
-    structuralSchema(
+    toStructuralSchema(
       z.object({ b: quantity().optional().describe('B.'), a: z.array(z.string()).default(['x']).describe('A.') }),
       'spec',
       [],

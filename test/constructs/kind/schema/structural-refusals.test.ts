@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { cel } from '../../../../constructs/kind/schema/cel';
 import type { Problem } from '../../../../constructs/kube/errors';
 import { anyValue, atomicList, immutable, listMap, mapOf, withRule } from '../../../../constructs/kind/fields';
-import { structuralSchema } from '../../../../constructs/kind/schema/structural-schema';
+import { toStructuralSchema } from '../../../../constructs/kind/schema/structural-schema';
 
 /** The problems of a field named `field`, one line each. */
 function problemsOf(field: z.ZodType, describe = true): string[] {
   const problems: Problem[] = [];
-  structuralSchema(z.object({ field: describe ? field.describe('A field.') : field }), 'spec', problems);
+  toStructuralSchema(z.object({ field: describe ? field.describe('A field.') : field }), 'spec', problems);
   return problems.map(({ path, message }) => `${path}: ${message}`);
 }
 

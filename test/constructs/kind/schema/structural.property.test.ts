@@ -13,7 +13,7 @@ import {
   stringMap,
   withRule,
 } from '../../../../constructs/kind/fields';
-import { structuralSchema, unknownFields } from '../../../../constructs/kind/schema/structural-schema';
+import { toStructuralSchema, unknownFields } from '../../../../constructs/kind/schema/structural-schema';
 
 const scalar = fc.oneof(
   fc.nat(20).map((max) => z.string().max(max + 1)),
@@ -107,7 +107,7 @@ test('what is supported becomes structural: a type at each node, no forbidden ke
         Object.entries(fields).map(([key, field]) => [key, field.describe('A field.')]),
       );
       const problems: Problem[] = [];
-      const schema = structuralSchema(z.object(described), 'spec', problems);
+      const schema = toStructuralSchema(z.object(described), 'spec', problems);
       // A transition rule below a list without keys is refused, and rightly.
       expect(problems.filter(({ message }) => !message.includes('has no keys'))).toEqual([]);
       check(schema);

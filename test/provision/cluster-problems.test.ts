@@ -1,4 +1,4 @@
-import { clusterProblems } from '../../provision/problems';
+import { clusterProblems } from '../../provision/cluster-problems';
 import type { ClusterInput } from '../../provision/cluster/cluster-input';
 import { HA_NODES, inputOf, node, type GivenInput } from './inputs';
 

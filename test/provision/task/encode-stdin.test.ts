@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { parse } from 'yaml';
-import { leavesOf, renderSource, stdinText } from '../../../provision/task/script-io';
+import { externalSources, renderSource, encodeStdin } from '../../../provision/task/script-io';
 
 test('one line a value: name, space, base64 of its UTF-8', () => {
   expect(
-    stdinText([
+    encodeStdin([
       { name: 'token', value: 'sécret\n' },
       { name: 'a_1', value: '' },
     ]),
@@ -12,7 +12,7 @@ test('one line a value: name, space, base64 of its UTF-8', () => {
 });
 
 test.each([['Token'], ['1a'], ['a b'], ['a\n'], ['a-b'], ['']])('refuses the name %j', (name) => {
-  expect(() => stdinText([{ name, value: 'x' }])).toThrow('names match');
+  expect(() => encodeStdin([{ name, value: 'x' }])).toThrow('names match');
 });
 
 test('refuses a name that stands twice, without telling the value', () => {
@@ -20,7 +20,7 @@ test('refuses a name that stands twice, without telling the value', () => {
     { name: 'token', value: 'canary-1' },
     { name: 'token', value: 'canary-2' },
   ];
-  expect(() => stdinText(twice)).toThrow(/^stdin value "token": names match \S+ and are unique$/);
+  expect(() => encodeStdin(twice)).toThrow(/^stdin value "token": names match \S+ and are unique$/);
 });
 
 const password = { secret: { namespace: 'ns', name: 'registry', key: 'password' } };
@@ -30,7 +30,7 @@ test('a template has texts as they are and values as JSON', () => {
   const source = {
     template: ['password: ', password, '\nuser: ', { text: 'it\'s "me"' }, '\nall: ', { template: ['x', token] }],
   };
-  expect(leavesOf(source)).toEqual([password, token]);
+  expect(externalSources(source)).toEqual([password, token]);
   const looked: unknown[] = [];
   const text = renderSource(source, (leaf) => {
     looked.push(leaf);
@@ -43,7 +43,7 @@ test('a template has texts as they are and values as JSON', () => {
 test('plain sources are their values', () => {
   expect(renderSource(password, () => 'p')).toBe('p');
   expect(renderSource({ text: 't' }, () => 'never')).toBe('t');
-  expect(leavesOf({ file: 'rke/cluster.yml' })).toEqual([{ file: 'rke/cluster.yml' }]);
+  expect(externalSources({ file: 'rke/cluster.yml' })).toEqual([{ file: 'rke/cluster.yml' }]);
 });
 
 test('whatever a value is, YAML and JSON read it back', () => {

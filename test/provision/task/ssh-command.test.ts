@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
-import { commandLine, parseAnswer } from '../../../provision/task/script-io';
+import { sshCommand, parseScriptResult } from '../../../provision/task/script-io';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 /** Login shells that people have. Those that are not installed here are named below. */
@@ -24,12 +24,12 @@ const login = (shell: string, line: string, path = process.env.PATH): ReturnType
 
 describe.each(installed)('login shell %s', (shell) => {
   test('root runs the script as it stands, with stdin', () => {
-    const { stdout, status } = login(shell, commandLine(script, { user: 'root' }));
+    const { stdout, status } = login(shell, sshCommand(script, { user: 'root' }));
     expect([String(stdout).startsWith(said), status]).toEqual([true, 0]);
   });
 
   test('the exit code is that of the script', () => {
-    expect(login(shell, commandLine('exit 7', { user: 'root' })).status).toBe(7);
+    expect(login(shell, sshCommand('exit 7', { user: 'root' })).status).toBe(7);
   });
 });
 
@@ -46,15 +46,15 @@ describe('another user', () => {
 
   test('becomes root by sudo -n, with stdin', () => {
     const path = machine({ sudo: '[ "$1" = -n ] || exit 9\nshift\nexec env BY_SUDO=1 "$@"' });
-    const line = commandLine(`${script}\necho "$BY_SUDO"`, { user: 'core' });
+    const line = sshCommand(`${script}\necho "$BY_SUDO"`, { user: 'core' });
     const { stdout, status } = login('sh', line, path);
     expect([String(stdout).startsWith(said), String(stdout).endsWith('\n1\n'), status]).toEqual([true, true, 0]);
   });
 
   test('who may not is told what to do', () => {
     for (const sudo of ['echo "sudo: a password is required" >&2; exit 1', 'exit 127']) {
-      const { stdout, status } = login('sh', commandLine(script, { user: 'core' }), machine({ sudo }));
-      expect(parseAnswer(String(stdout))).toEqual({
+      const { stdout, status } = login('sh', sshCommand(script, { user: 'core' }), machine({ sudo }));
+      expect(parseScriptResult(String(stdout))).toEqual({
         ok: false,
         changed: false,
         reason: 'PreflightFailed',
@@ -65,16 +65,16 @@ describe('another user', () => {
   });
 
   test('stays itself where that is wanted', () => {
-    const line = commandLine('id', { user: 'core', asUser: true });
+    const line = sshCommand('id', { user: 'core', asUser: true });
     expect(login('sh', line, machine({ sudo: 'exit 1' })).stdout).toBe('1000\n');
   });
 });
 
 test('no character that a login shell could read stands between the quotes', () => {
-  const line = commandLine(script, { user: 'core' });
+  const line = sshCommand(script, { user: 'core' });
   expect(line).toMatch(/^sh -c 'eval "\$\(printf %s [A-Za-z0-9+/=]+ \| base64 -d\)"'$/);
 });
 
 test('what is too long for Linux is refused', () => {
-  expect(() => commandLine('x'.repeat(100_000), { user: 'root' })).toThrow(/the script has 100000 characters/);
+  expect(() => sshCommand('x'.repeat(100_000), { user: 'root' })).toThrow(/the script has 100000 characters/);
 });

@@ -1,17 +1,17 @@
-import { NoAnswerError, outputText, parseAnswer } from '../../../provision/task/script-io';
+import { NoAnswerError, decodeOutput, parseScriptResult } from '../../../provision/task/script-io';
 
 test('the last line counts, whatever stands before it', () => {
   const stdout = 'Welcome!\n{"ok":false}\n{"ok":true,"changed":true,"outputs":{"token":"w6k="}}\r\n\n';
-  const answer = parseAnswer(stdout);
+  const answer = parseScriptResult(stdout);
   expect(answer).toEqual({ ok: true, changed: true, outputs: { token: 'w6k=' } });
-  expect(outputText(answer, 'token')).toBe('é');
-  expect(outputText(answer, 'other')).toBeUndefined();
+  expect(decodeOutput(answer, 'token')).toBe('é');
+  expect(decodeOutput(answer, 'other')).toBeUndefined();
 });
 
 test('outputs are bytes of UTF-8', () => {
   const text = 'a\n"é😀';
   const outputs = { config: Buffer.from(text).toString('base64') };
-  expect(outputText({ ok: true, changed: false, outputs }, 'config')).toBe(text);
+  expect(decodeOutput({ ok: true, changed: false, outputs }, 'config')).toBe(text);
 });
 
 test('its text is cut to what can be read, and nothing else of it counts', () => {
@@ -22,14 +22,17 @@ test('its text is cut to what can be read, and nothing else of it counts', () =>
     message: `\u001b[1mno\u0000w${'x'.repeat(9000)}`,
     more: 1,
   };
-  const answer = parseAnswer(JSON.stringify(line));
+  const answer = parseScriptResult(JSON.stringify(line));
   expect(answer).toEqual({ ok: false, changed: false, reason: 'ServiceFailed', message: expect.any(String) as string });
   expect(answer.message).toMatch(/^no wx+\.\.\.$/);
   expect(answer.message).toHaveLength(4096);
 });
 
 test.each(['', 'two words', 'a'.repeat(65), 'A\n', '\u001b[1mA'])('%j is no reason', (reason) => {
-  expect(parseAnswer(JSON.stringify({ ok: false, changed: false, reason }))).toEqual({ ok: false, changed: false });
+  expect(parseScriptResult(JSON.stringify({ ok: false, changed: false, reason }))).toEqual({
+    ok: false,
+    changed: false,
+  });
 });
 
 test.each([
@@ -47,7 +50,7 @@ test.each([
 ])('%j is no answer', (stdout, why) => {
   let thrown: unknown;
   try {
-    parseAnswer(stdout);
+    parseScriptResult(stdout);
   } catch (error) {
     thrown = error;
   }

@@ -1,10 +1,10 @@
 import type { Problem } from '../constructs/kube/errors';
-import { fixedOptions, type ClusterInput, type Node } from './cluster/cluster-input';
+import { immutableOptions, type ClusterInput, type Node } from './cluster/cluster-input';
 import { networkProblems } from './cluster/network-problems';
 import { nodeProblems } from './cluster/node-problems';
 import { optionProblems, schemaProblems, versionProblems } from './cluster/option-problems';
 import { rkeProblems } from './rke';
-import { datastoreOf, layoutOf } from './rke2-k3s/layout';
+import { datastoreType, layoutOf } from './rke2-k3s/layout';
 
 /**
  * What is wrong with a cluster before any machine is asked, all of it at once, with paths into the spec of a Cluster: `nodes[2].address`,
@@ -36,12 +36,16 @@ function changeProblems(input: ClusterInput, previous: ClusterInput): readonly P
     const message = `cannot be changed from ${previous.distribution}: make a new cluster and move over`;
     return [{ path: 'distribution', message }];
   }
-  return [...fixedProblems(input, previous), ...nodeChanges(input, previous), ...serverChanges(input, previous)];
+  return [
+    ...immutableOptionProblems(input, previous),
+    ...nodeChangeProblems(input, previous),
+    ...firstServerProblems(input, previous),
+  ];
 }
 
-function fixedProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
-  const were = fixedOptions(previous);
-  return [...fixedOptions(input)].flatMap(([path, now]) => {
+function immutableOptionProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
+  const were = immutableOptions(previous);
+  return [...immutableOptions(input)].flatMap(([path, now]) => {
     const before = were.get(path) ?? '';
     if (before === now) return [];
     const message = `cannot be changed once the cluster stands: it was ${before === '' ? 'not set' : before}`;
@@ -49,7 +53,7 @@ function fixedProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
   });
 }
 
-function nodeChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
+function nodeChangeProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
   if (input.distribution === 'rke') return [];
   return input.nodes.flatMap((node, i) => {
     const before = previous.nodes.find(({ address }) => address === node.address);
@@ -57,7 +61,7 @@ function nodeChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
     const at = `nodes[${i}]`;
     const problems: Problem[] = [];
     // A worker's role is labels and taints; the other two are what runs there.
-    if (partsOf(before) !== partsOf(node)) {
+    if (serverRolesOf(before) !== serverRolesOf(node)) {
       const message = `were ${before.roles.join(', ')}: a node cannot change whether it has controlplane and etcd. Remove the node, then add it again`;
       problems.push({ path: `${at}.roles`, message });
     }
@@ -70,16 +74,16 @@ function nodeChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
   });
 }
 
-const partsOf = ({ roles }: Node): string =>
+const serverRolesOf = ({ roles }: Node): string =>
   (['controlplane', 'etcd'] as const).filter((role) => roles.includes(role)).join();
 
-function serverChanges(input: ClusterInput, previous: ClusterInput): Problem[] {
+function firstServerProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
   const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
   if (input.distribution === 'rke' || previous.distribution === 'rke') return [];
   // Without these roles there is no plan; that is reported elsewhere.
-  const begins = datastoreOf(input) !== 'etcd' || input.nodes.some(has('etcd'));
+  const begins = datastoreType(input) !== 'etcd' || input.nodes.some(has('etcd'));
   if (!begins || !input.nodes.some(has('controlplane'))) return [];
-  const stood = new Set(previous.nodes.filter((node) => partsOf(node) !== '').map(({ address }) => address));
+  const stood = new Set(previous.nodes.filter((node) => serverRolesOf(node) !== '').map(({ address }) => address));
   const { first } = layoutOf(input);
   if (stood.has(first.address)) return [];
   const keeps = input.nodes.some(({ address }) => stood.has(address));

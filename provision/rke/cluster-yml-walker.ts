@@ -1,7 +1,7 @@
 import type { Problem } from '../../constructs/kube/errors';
 import { isObject } from '../../constructs/kube/kube-object';
-import type { Fields, FilePurpose, Rule, SecretKind } from './cluster-yml-fields';
-import { REDACTED, type Document } from './yaml';
+import type { FieldRules, FilePurpose, FieldRule, SecretKind } from './cluster-yml-fields';
+import { REDACTED, type YamlValue } from './yaml';
 
 /** A file that RKE is to read, and that must be looked at before. */
 export interface ReferencedFile {
@@ -20,9 +20,9 @@ export interface FoundSecret {
 }
 
 /** A value that was taken, and the same for people to read. */
-interface Taken {
-  readonly value: Document;
-  readonly redacted: Document;
+interface AcceptedValue {
+  readonly value: YamlValue;
+  readonly redacted: YamlValue;
 }
 
 const MAX_DEPTH = 40;
@@ -31,107 +31,111 @@ const MAX_VALUES = 100_000;
 const MAX_LISTED_PROBLEMS = 100;
 
 /** Goes through a parsed cluster.yml by the rules, collecting what it finds. A value that is undefined is left out. */
-export class Walk {
+export class ClusterYmlWalker {
   readonly problems: Problem[] = [];
   readonly files: ReferencedFile[] = [];
   readonly secrets: FoundSecret[] = [];
   /** The texts of all secrets that were taken: what must never be shown. */
   readonly secretTexts = new Set<string>();
-  private values = 0;
+  private valueCount = 0;
 
   constructor(private readonly options: PathOptions) {}
 
   /** The fields of an object by their rules. */
-  fields(value: unknown, rules: Fields, path: string, depth = 0): Taken | undefined {
-    if (!isPlainObject(value)) return this.refuse(path, 'must be a mapping');
-    return this.entries(value, path, (name, field, at) => {
+  readFields(value: unknown, rules: FieldRules, path: string, depth = 0): AcceptedValue | undefined {
+    if (!isPlainObject(value)) return this.reject(path, 'must be a mapping');
+    return this.readEntries(value, path, (name, field, at) => {
       const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-      if (rule !== undefined) return this.value(field, rule, at, depth + 1);
-      return this.refuse(at, 'is no field that is taken from a cluster.yml of RKE 1.x; remove it');
+      if (rule !== undefined) return this.readValue(field, rule, at, depth + 1);
+      return this.reject(at, 'is no field that is taken from a cluster.yml of RKE 1.x; remove it');
     });
   }
 
-  private value(value: unknown, rule: Rule, path: string, depth: number): Taken | undefined {
-    this.values += 1;
-    if (depth > MAX_DEPTH || this.values > MAX_VALUES) return this.tooMuch(depth > MAX_DEPTH);
+  private readValue(value: unknown, rule: FieldRule, path: string, depth: number): AcceptedValue | undefined {
+    this.valueCount += 1;
+    if (depth > MAX_DEPTH || this.valueCount > MAX_VALUES) return this.rejectTooLarge(depth > MAX_DEPTH);
     // An empty field is as good as none for RKE.
     if (value === null || value === undefined) return undefined;
-    if ('fields' in rule) return this.fields(value, rule.fields, path, depth);
-    if ('list' in rule) return this.list(value, rule.list, path, depth);
+    if ('fields' in rule) return this.readFields(value, rule.fields, path, depth);
+    if ('list' in rule) return this.readList(value, rule.list, path, depth);
     if ('map' in rule) {
-      if (!isPlainObject(value)) return this.refuse(path, 'must be a mapping');
-      return this.entries(value, path, (_, item, at) => this.value(item, rule.map, at, depth + 1));
+      if (!isPlainObject(value)) return this.reject(path, 'must be a mapping');
+      return this.readEntries(value, path, (_, item, at) => this.readValue(item, rule.map, at, depth + 1));
     }
-    if ('json' in rule) return this.secret(this.anyJson(value, path, depth), rule.secret, path);
-    if ('file' in rule) return this.file(value, rule.file, path);
-    if ('refused' in rule) return isEmpty(value) ? undefined : this.refuse(path, rule.refused);
-    if ('text' in rule) return this.text(value, rule.secret, path);
+    if ('json' in rule) return this.recordSecret(this.readJson(value, path, depth), rule.secret, path);
+    if ('file' in rule) return this.readFilePath(value, rule.file, path);
+    if ('refused' in rule) return isEmpty(value) ? undefined : this.reject(path, rule.refused);
+    if ('text' in rule) return this.readText(value, rule.secret, path);
     const type = 'number' in rule ? 'number' : 'boolean';
     if (typeof value !== type || (type === 'number' && !Number.isFinite(value))) {
-      return this.refuse(path, `must be a ${type}`);
+      return this.reject(path, `must be a ${type}`);
     }
-    return same(value as number | boolean);
+    return acceptAsIs(value as number | boolean);
   }
 
-  private list(value: unknown, rule: Rule, path: string, depth: number): Taken | undefined {
-    if (!Array.isArray(value)) return this.refuse(path, 'must be a list');
-    const taken = this.each(value, (item, i) => this.value(item, rule, `${path}[${i}]`, depth + 1));
+  private readList(value: unknown, rule: FieldRule, path: string, depth: number): AcceptedValue | undefined {
+    if (!Array.isArray(value)) return this.reject(path, 'must be a list');
+    const taken = this.mapWithinLimit(value, (item, i) => this.readValue(item, rule, `${path}[${i}]`, depth + 1));
     return { value: taken.map((item) => item.value), redacted: taken.map((item) => item.redacted) };
   }
 
-  private text(value: unknown, kind: SecretKind | undefined, path: string): Taken | undefined {
+  private readText(value: unknown, kind: SecretKind | undefined, path: string): AcceptedValue | undefined {
     if (value === '' && kind === 'sshKey') return undefined;
     if (typeof value === 'string') {
       // Wherever a key stands, it is one.
       const found = kind ?? (value.includes('PRIVATE KEY-----') ? 'inline' : undefined);
-      return this.secret(same(value), found, path);
+      return this.recordSecret(acceptAsIs(value), found, path);
     }
     if (typeof value === 'boolean' || Number.isSafeInteger(value)) {
-      return this.secret(same(String(value)), kind, path);
+      return this.recordSecret(acceptAsIs(String(value)), kind, path);
     }
-    return this.refuse(path, 'must be a text; put it in quotes');
+    return this.reject(path, 'must be a text; put it in quotes');
   }
 
-  private secret(taken: Taken | undefined, kind: SecretKind | undefined, path: string): Taken | undefined {
+  private recordSecret(
+    taken: AcceptedValue | undefined,
+    kind: SecretKind | undefined,
+    path: string,
+  ): AcceptedValue | undefined {
     if (taken === undefined || kind === undefined || isEmpty(taken.value)) return taken;
     this.secrets.push({ field: path, kind });
     if (kind === 'sshKey') return undefined;
-    for (const text of textsOf(taken.value)) this.secretTexts.add(text);
+    for (const text of stringsOf(taken.value)) this.secretTexts.add(text);
     return { value: taken.value, redacted: REDACTED };
   }
 
-  private file(value: unknown, purpose: FilePurpose, path: string): Taken | undefined {
+  private readFilePath(value: unknown, purpose: FilePurpose, path: string): AcceptedValue | undefined {
     if (value === '') return undefined;
-    if (typeof value !== 'string') return this.refuse(path, 'must be a path');
+    if (typeof value !== 'string') return this.reject(path, 'must be a path');
     if (purpose === 'addon' && value.startsWith('http')) {
-      return this.refuse(
+      return this.reject(
         path,
         'is, or would be taken for, an address to fetch; only files in the configured directory are read: put the manifest there',
       );
     }
     const resolved = resolvePath(value, this.options);
-    if ('refused' in resolved) return this.refuse(path, resolved.refused);
+    if ('refused' in resolved) return this.reject(path, resolved.refused);
     this.files.push({ path: resolved.path, purpose, field: path });
-    return same(resolved.path);
+    return acceptAsIs(resolved.path);
   }
 
-  private anyJson(value: unknown, path: string, depth: number): Taken | undefined {
-    if (Array.isArray(value)) return this.list(value, { json: true }, path, depth);
+  private readJson(value: unknown, path: string, depth: number): AcceptedValue | undefined {
+    if (Array.isArray(value)) return this.readList(value, { json: true }, path, depth);
     if (isPlainObject(value)) {
-      return this.entries(value, path, (_, item, at) => this.value(item, { json: true }, at, depth + 1));
+      return this.readEntries(value, path, (_, item, at) => this.readValue(item, { json: true }, at, depth + 1));
     }
-    if (typeof value === 'string') return this.text(value, undefined, path);
-    if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return same(value);
-    return this.refuse(path, 'must be a text, a number, a boolean, a list or a mapping');
+    if (typeof value === 'string') return this.readText(value, undefined, path);
+    if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return acceptAsIs(value);
+    return this.reject(path, 'must be a text, a number, a boolean, a list or a mapping');
   }
 
-  private entries(
+  private readEntries(
     value: Readonly<Record<string, unknown>>,
     path: string,
-    one: (name: string, item: unknown, at: string) => Taken | undefined,
-  ): Taken {
-    const taken = this.each(Object.entries(value), ([name, item]): [string, Taken] | undefined => {
-      const result = one(name, item, joined(path, name));
+    one: (name: string, item: unknown, at: string) => AcceptedValue | undefined,
+  ): AcceptedValue {
+    const taken = this.mapWithinLimit(Object.entries(value), ([name, item]): [string, AcceptedValue] | undefined => {
+      const result = one(name, item, joinPath(path, name));
       return result === undefined ? undefined : [name, result];
     });
     return {
@@ -141,22 +145,22 @@ export class Walk {
   }
 
   /** Goes on only while there is not too much of it. */
-  private each<T, R>(items: readonly T[], one: (item: T, i: number) => R | undefined): R[] {
+  private mapWithinLimit<T, R>(items: readonly T[], one: (item: T, i: number) => R | undefined): R[] {
     const results: R[] = [];
     for (const [i, item] of items.entries()) {
-      if (this.values > MAX_VALUES) break;
+      if (this.valueCount > MAX_VALUES) break;
       const result = one(item, i);
       if (result !== undefined) results.push(result);
     }
     return results;
   }
 
-  private refuse(path: string, message: string): Taken | undefined {
+  private reject(path: string, message: string): AcceptedValue | undefined {
     if (this.problems.length < MAX_LISTED_PROBLEMS) this.problems.push({ path, message });
     return undefined;
   }
 
-  private tooMuch(deep: boolean): Taken | undefined {
+  private rejectTooLarge(deep: boolean): AcceptedValue | undefined {
     const message = deep
       ? `is nested more than ${MAX_DEPTH} deep`
       : `holds more than ${MAX_VALUES} values; is it made of aliases of aliases?`;
@@ -165,12 +169,12 @@ export class Walk {
   }
 }
 
-const same = (value: string | number | boolean): Taken => ({ value, redacted: value });
+const acceptAsIs = (value: string | number | boolean): AcceptedValue => ({ value, redacted: value });
 
 /** All texts in a value that was taken, which is a tree of bounded size. */
-function textsOf(value: Document): readonly string[] {
+function stringsOf(value: YamlValue): readonly string[] {
   if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : [];
 }
 
 /** An object as YAML makes it: no Date, no Map. */
@@ -186,7 +190,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** The path of a field. A name comes from the user, so it is shortened and quoted where it is no plain word. */
-function joined(path: string, name: string): string {
+function joinPath(path: string, name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return path === '' ? name : `${path}.${name}`;
   return `${path}[${JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}...` : name)}]`;
 }
@@ -219,9 +223,10 @@ function resolvePath(path: string, { directory, folder = '' }: PathOptions): Res
   const stack = absolute ? [] : segments(folder);
   for (const segment of segments(path)) {
     if (segment !== '..') stack.push(segment);
-    else if (stack.pop() === undefined) return LEAVES;
+    else if (stack.pop() === undefined) return OUTSIDE_DIRECTORY;
   }
-  if (absolute && (directory === undefined || !root.every((segment, i) => stack[i] === segment))) return LEAVES;
+  if (absolute && (directory === undefined || !root.every((segment, i) => stack[i] === segment)))
+    return OUTSIDE_DIRECTORY;
   const relative = absolute ? stack.slice(root.length) : stack;
   if (relative.length === 0) return { refused: 'names no file' };
   if (!relative.every((segment) => SEGMENT.test(segment))) {
@@ -233,6 +238,6 @@ function resolvePath(path: string, { directory, folder = '' }: PathOptions): Res
   return { path: resolved };
 }
 
-const LEAVES: ResolvedPath = { refused: 'leaves the configured directory; only files in it are read' };
+const OUTSIDE_DIRECTORY: ResolvedPath = { refused: 'leaves the configured directory; only files in it are read' };
 
 const segments = (path: string): string[] => path.split('/').filter((segment) => segment !== '' && segment !== '.');

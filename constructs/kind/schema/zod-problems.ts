@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { Problem } from '../../kube/errors';
-import { isMirrored } from './cel';
+import { isServerEnforced } from './cel';
 
 /** What Kubernetes cannot express of a zod schema and JSON Schema would hide: problems with the path of the field. */
 export function zodProblems(schema: z.ZodType, path: string): Problem[] {
   const context: Context = { problems: [], above: [], flags: noFlags };
-  visit(schema, path, context);
+  visitSchema(schema, path, context);
   return context.problems;
 }
 
@@ -45,7 +45,7 @@ interface Check {
 }
 
 /** Types of zod that no JSON on the wire has, and what to write instead. */
-const refused: Readonly<Record<string, string>> = {
+const unsupportedTypes: Readonly<Record<string, string>> = {
   any: 'says nothing of its value, and the server would prune it; use anyValue() or preserveUnknownFields(z.object({...}))',
   unknown:
     'says nothing of its value, and the server would prune it; use anyValue() or preserveUnknownFields(z.object({...}))',
@@ -76,19 +76,19 @@ type Visitor = (definition: Definition, path: string, context: Context) => void;
 
 /** How to go on below the types that can be expressed. */
 const visitors: Readonly<Record<string, Visitor>> = {
-  string: nothing,
-  template_literal: nothing,
-  number: nothing,
-  boolean: nothing,
-  enum: nothing,
+  string: visitLeaf,
+  template_literal: visitLeaf,
+  number: visitLeaf,
+  boolean: visitLeaf,
+  enum: visitLeaf,
   literal: visitLiteral,
   object: visitObject,
   array: ({ element }, path, context) => {
-    if (element !== undefined) visit(element, `${path}[]`, { ...context, flags: noFlags });
+    if (element !== undefined) visitSchema(element, `${path}[]`, { ...context, flags: noFlags });
   },
   record: visitRecord,
   union: ({ options = [] }, path, context) => {
-    for (const option of options) visit(option, path, { ...context, flags: noFlags });
+    for (const option of options) visitSchema(option, path, { ...context, flags: noFlags });
   },
   optional: visitInner,
   nullable: visitInner,
@@ -98,31 +98,32 @@ const visitors: Readonly<Record<string, Visitor>> = {
   prefault: visitDefault,
 };
 
-function visit(schema: z.ZodType, path: string, context: Context): void {
+function visitSchema(schema: z.ZodType, path: string, context: Context): void {
   if (context.above.includes(schema)) {
     report(context, path, 'the schema contains itself, which is not structural; unfold it or use anyValue()');
     return;
   }
   const definition = schema.def as unknown as Definition;
   const meta = schema.meta() ?? {};
-  const flags = { ...context.flags, preserves: context.flags.preserves || meta[PRESERVE] === true };
+  const flags = { ...context.flags, preserves: context.flags.preserves || meta[PRESERVE_UNKNOWN_FIELDS] === true };
   if (definition.coerce === true) report(context, path, 'z.coerce accepts what the server refuses; use the plain type');
-  checkChecks(definition, path, context);
+  visitChecks(definition, path, context);
   const below = { ...context, above: [...context.above, schema], flags };
   if (flags.preserves && (definition.type === 'unknown' || definition.type === 'any')) return;
   const visitor = visitors[definition.type];
-  if (visitor === undefined) report(context, path, refused[definition.type] ?? `z.${definition.type} is not supported`);
+  if (visitor === undefined)
+    report(context, path, unsupportedTypes[definition.type] ?? `z.${definition.type} is not supported`);
   else visitor(definition, path, below);
 }
 
-const PRESERVE = 'x-kubernetes-preserve-unknown-fields';
+const PRESERVE_UNKNOWN_FIELDS = 'x-kubernetes-preserve-unknown-fields';
 
-function nothing(): void {
+function visitLeaf(): void {
   // Has no schemas below it.
 }
 
 function visitInner({ innerType }: Definition, path: string, context: Context): void {
-  if (innerType !== undefined) visit(innerType, path, context);
+  if (innerType !== undefined) visitSchema(innerType, path, context);
 }
 
 function visitDefault(definition: Definition, path: string, context: Context): void {
@@ -171,7 +172,7 @@ function visitObject({ shape = {}, catchall }: Definition, path: string, context
   }
   for (const [key, field] of Object.entries(shape)) {
     const flags = { preserves: false, embeddedMetadata: preserves && key === 'metadata' };
-    visit(field, `${path}.${key}`, { ...context, flags });
+    visitSchema(field, `${path}.${key}`, { ...context, flags });
   }
 }
 
@@ -184,10 +185,10 @@ function visitRecord({ keyType, valueType }: Definition, path: string, context: 
       'keys of a map cannot be constrained by the schema; use z.string() and a CEL rule on the map',
     );
   }
-  if (valueType !== undefined) visit(valueType, `${path}.*`, { ...context, flags: noFlags });
+  if (valueType !== undefined) visitSchema(valueType, `${path}.*`, { ...context, flags: noFlags });
 }
 
-function checkChecks(definition: Definition, path: string, context: Context): void {
+function visitChecks(definition: Definition, path: string, context: Context): void {
   for (const check of definition.checks ?? []) {
     const { check: kind, pattern } = check._zod.def;
     if (kind === 'overwrite') {
@@ -196,7 +197,7 @@ function checkChecks(definition: Definition, path: string, context: Context): vo
         path,
         'it changes its value (trim, toLowerCase and the like); the server stores what the user wrote',
       );
-    } else if (kind === 'custom' && !isMirrored(check)) {
+    } else if (kind === 'custom' && !isServerEnforced(check)) {
       report(context, path, 'the server does not know this refinement; use withRule(schema, cel(...), check)');
     } else if (pattern !== undefined && /[imsuvy]/.test(pattern.flags)) {
       report(context, path, `the flags of ${String(pattern)} are lost in a CRD; write the pattern without them`);

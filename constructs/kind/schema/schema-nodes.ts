@@ -1,34 +1,34 @@
 import type { Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
-import { patternProblem, plainPattern } from './re2';
+import { patternProblem, unescapeSlashes } from './re2';
 
 /** A node of a structural schema, or of one under construction. */
-export type Schema = Readonly<Record<string, unknown>>;
+export type SchemaNode = Readonly<Record<string, unknown>>;
 
 /** One step of the way from the root of a schema to a node, the root first. */
-export interface Visited {
-  readonly node: Schema;
+export interface VisitedNode {
+  readonly node: SchemaNode;
   readonly path: string;
   /** The nodes around this one, the root first. */
-  readonly above: readonly Visited[];
+  readonly above: readonly VisitedNode[];
 }
 
 /** Calls `visit` for a node and every node below it, outer ones first. */
-export function walk(
-  node: Schema,
+export function walkSchema(
+  node: SchemaNode,
   path: string,
-  visit: (visited: Visited) => void,
-  above: readonly Visited[] = [],
+  visit: (visited: VisitedNode) => void,
+  above: readonly VisitedNode[] = [],
 ): void {
   const visited = { node, path, above };
   visit(visited);
   const around = [...above, visited];
-  for (const [key, child] of children(node)) walk(child, `${path}${key}`, visit, around);
+  for (const [key, child] of childNodes(node)) walkSchema(child, `${path}${key}`, visit, around);
 }
 
 /** The nodes directly below a node, with the end of their path: `.field`, `[]` for items, `.*` for the values of a map. */
-export function children(node: Schema): readonly (readonly [string, Schema])[] {
-  const found: (readonly [string, Schema])[] = [];
+export function childNodes(node: SchemaNode): readonly (readonly [string, SchemaNode])[] {
+  const found: (readonly [string, SchemaNode])[] = [];
   if (isObject(node.items)) found.push(['[]', node.items]);
   if (isObject(node.additionalProperties)) found.push(['.*', node.additionalProperties]);
   if (isObject(node.properties)) {
@@ -38,7 +38,7 @@ export function children(node: Schema): readonly (readonly [string, Schema])[] {
 }
 
 /** A node of a schema under construction. */
-export type Node = Record<string, unknown>;
+export type MutableSchemaNode = Record<string, unknown>;
 
 /** Keywords of a structural schema, in the order in which they are written. Source: `apiextensions.k8s.io/v1` JSONSchemaProps. */
 const KEYWORDS = [
@@ -79,7 +79,7 @@ const KEYWORDS = [
 ] as const;
 
 /** Notes for other readers of JSON Schema; they constrain nothing. */
-const NOTES = new Set([
+const ANNOTATION_KEYWORDS = new Set([
   '$schema',
   '$comment',
   'readOnly',
@@ -108,38 +108,38 @@ const FORMATS = new Set([
 const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
 
 /** What may stand inside `allOf` and `anyOf`: constraints on values, no types and no notes. */
-const CONSTRAINTS = new Set<string>(KEYWORDS.slice(KEYWORDS.indexOf('pattern'), KEYWORDS.indexOf('minItems'))).add(
+const BRANCH_KEYWORDS = new Set<string>(KEYWORDS.slice(KEYWORDS.indexOf('pattern'), KEYWORDS.indexOf('minItems'))).add(
   'enum',
 );
 
 /** Turns a node of zod's JSON Schema, and all below it, into a structural one. */
-export function structuralNode(json: Node, path: string, problems: Problem[]): Node {
+export function toStructuralNode(json: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
   const report = (message: string): void => void problems.push({ path, message });
   for (const keyword of Object.keys(json)) {
-    if (NOTES.has(keyword) || (KEYWORDS as readonly string[]).includes(keyword)) continue;
+    if (ANNOTATION_KEYWORDS.has(keyword) || (KEYWORDS as readonly string[]).includes(keyword)) continue;
     report(`"${keyword}" is no keyword of a structural schema; say it with a CEL rule or leave it out`);
   }
   const typedJson = isIntegerEnum(json) ? { ...json, type: 'integer' } : json;
-  const node = json['x-kubernetes-int-or-string'] === true ? intOrString(json) : withJunctors(typedJson, report);
+  const node = json['x-kubernetes-int-or-string'] === true ? toIntOrString(json) : hoistJunctorType(typedJson, report);
   checkType(node, report);
   if (node.nullable === true && node.enum !== undefined) {
     report('the server admits no null where values are listed; make the field optional, or add a value such as "none"');
   }
-  const typed = node.type === 'integer' ? boundedInteger(node) : withoutNoise(node);
+  const typed = node.type === 'integer' ? normalizeIntegerBounds(node) : dropUnlimitedBounds(node);
   checkStrings(typed, report);
-  return ordered({ ...typed, ...below(typed, path, problems) });
+  return sortKeywords({ ...typed, ...structuralChildren(typed, path, problems) });
 }
 
 /** zod calls a literal number a number. */
-function isIntegerEnum({ type, enum: values }: Node): boolean {
+function isIntegerEnum({ type, enum: values }: MutableSchemaNode): boolean {
   return type === 'number' && Array.isArray(values) && values.every((value) => Number.isSafeInteger(value));
 }
 
-function below(node: Node, path: string, problems: Problem[]): Node {
-  const result: Node = {};
-  if (isObject(node.items)) result.items = structuralNode(node.items, `${path}[]`, problems);
+function structuralChildren(node: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
+  const result: MutableSchemaNode = {};
+  if (isObject(node.items)) result.items = toStructuralNode(node.items, `${path}[]`, problems);
   if (isObject(node.properties)) {
-    const fields = Object.entries(node.properties as Record<string, Node>);
+    const fields = Object.entries(node.properties as Record<string, MutableSchemaNode>);
     for (const [key, field] of fields) {
       if (typeof field.description === 'string' && field.description.trim() !== '') continue;
       problems.push({ path: `${path}.${key}`, message: 'it has no description; add .describe("...")' });
@@ -147,22 +147,22 @@ function below(node: Node, path: string, problems: Problem[]): Node {
     result.properties =
       fields.length === 0
         ? undefined
-        : Object.fromEntries(fields.map(([key, field]) => [key, structuralNode(field, `${path}.${key}`, problems)]));
+        : Object.fromEntries(fields.map(([key, field]) => [key, toStructuralNode(field, `${path}.${key}`, problems)]));
   }
   // zod marks a loose object by an empty schema; whether it may be loose is checked on the zod side.
   const extra = node.additionalProperties;
   const isMap = isObject(extra) && Object.keys(extra).length > 0;
-  result.additionalProperties = isMap ? structuralNode(extra, `${path}.*`, problems) : undefined;
+  result.additionalProperties = isMap ? toStructuralNode(extra, `${path}.*`, problems) : undefined;
   return result;
 }
 
 /** `anyOf` of an integer and a string, with the constraints of both outside, as Kubernetes' own CRDs have it. */
-function intOrString(json: Node): Node {
+function toIntOrString(json: MutableSchemaNode): MutableSchemaNode {
   const { anyOf, ...rest } = json;
-  const branches = Array.isArray(anyOf) ? (anyOf as Node[]) : [];
-  const outside: Node = {};
+  const branches = Array.isArray(anyOf) ? (anyOf as MutableSchemaNode[]) : [];
+  const outside: MutableSchemaNode = {};
   for (const branch of branches) {
-    const bounded = branch.type === 'integer' ? boundedInteger(branch) : branch;
+    const bounded = branch.type === 'integer' ? normalizeIntegerBounds(branch) : branch;
     // A format would hold for integers only; their bounds stay.
     Object.assign(outside, without(bounded, ['type', 'format']));
   }
@@ -170,12 +170,14 @@ function intOrString(json: Node): Node {
 }
 
 /** Moves the type out of junctors whose branches are scalars of one type; reports all others. */
-function withJunctors(json: Node, report: (message: string) => void): Node {
+function hoistJunctorType(json: MutableSchemaNode, report: (message: string) => void): MutableSchemaNode {
   let node = json;
   for (const junctor of ['allOf', 'anyOf', 'oneOf'] as const) {
     const branches = json[junctor];
     if (!Array.isArray(branches)) continue;
-    const types = new Set([...(branches as Node[]).map(({ type }) => type), json.type].filter((t) => t !== undefined));
+    const types = new Set(
+      [...(branches as MutableSchemaNode[]).map(({ type }) => type), json.type].filter((t) => t !== undefined),
+    );
     const [type] = types;
     if (types.size !== 1 || typeof type !== 'string' || !SCALARS.has(type)) {
       report(
@@ -184,23 +186,27 @@ function withJunctors(json: Node, report: (message: string) => void): Node {
       );
       continue;
     }
-    node = { ...node, type, [junctor]: (branches as Node[]).map((branch) => constraintsOf(branch, report)) };
+    node = {
+      ...node,
+      type,
+      [junctor]: (branches as MutableSchemaNode[]).map((branch) => branchConstraints(branch, report)),
+    };
   }
   return node;
 }
 
-function constraintsOf(branch: Node, report: (message: string) => void): Node {
-  const bounded = branch.type === 'integer' ? boundedInteger(branch) : branch;
+function branchConstraints(branch: MutableSchemaNode, report: (message: string) => void): MutableSchemaNode {
+  const bounded = branch.type === 'integer' ? normalizeIntegerBounds(branch) : branch;
   const rest = without(bounded, ['type', 'format', 'description']);
   for (const keyword of Object.keys(rest)) {
-    if (!CONSTRAINTS.has(keyword))
+    if (!BRANCH_KEYWORDS.has(keyword))
       report(`"${keyword}" cannot stand in a branch of a union; move it to the union itself`);
   }
   checkStrings(rest, report);
-  return ordered(rest);
+  return sortKeywords(rest);
 }
 
-function checkType(node: Node, report: (message: string) => void): void {
+function checkType(node: MutableSchemaNode, report: (message: string) => void): void {
   if (typeof node.type === 'string' || node['x-kubernetes-int-or-string'] === true) return;
   if (node['x-kubernetes-preserve-unknown-fields'] === true) return;
   // A union that has no one type is reported as such.
@@ -208,9 +214,9 @@ function checkType(node: Node, report: (message: string) => void): void {
   report('it has no type; every field of a structural schema has exactly one');
 }
 
-function checkStrings(node: Node, report: (message: string) => void): void {
+function checkStrings(node: MutableSchemaNode, report: (message: string) => void): void {
   if (typeof node.pattern === 'string') {
-    node.pattern = plainPattern(node.pattern);
+    node.pattern = unescapeSlashes(node.pattern);
     const problem = patternProblem(node.pattern as string);
     if (problem !== undefined) report(`the pattern ${String(node.pattern)}: ${problem}`);
   }
@@ -223,18 +229,18 @@ function checkStrings(node: Node, report: (message: string) => void): void {
   }
 }
 
-function withoutNoise(node: Node): Node {
+function dropUnlimitedBounds(node: MutableSchemaNode): MutableSchemaNode {
   const result = { ...node };
   if (result.minimum === -Number.MAX_VALUE) delete result.minimum;
   if (result.maximum === Number.MAX_VALUE) delete result.maximum;
   return result;
 }
 
-function without(node: Node, keywords: readonly string[]): Node {
+function without(node: MutableSchemaNode, keywords: readonly string[]): MutableSchemaNode {
   return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
 }
 
-function ordered(node: Node): Node {
+function sortKeywords(node: MutableSchemaNode): MutableSchemaNode {
   return Object.fromEntries(
     KEYWORDS.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]),
   );
@@ -249,10 +255,10 @@ type Keywords = Readonly<Record<string, unknown>>;
  * An integer's bounds as a CRD has them: inclusive, and with the format that they fit in. Those that every integer of JavaScript
  * has are kept: the API server alone would admit what zod then refuses, since a double cannot hold it exactly (RFC 8259, section 6).
  */
-function boundedInteger(node: Keywords): Record<string, unknown> {
+function normalizeIntegerBounds(node: Keywords): Record<string, unknown> {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, ...rest } = node;
-  const least = inclusive(minimum, exclusiveMinimum === true, Math.floor, 1);
-  const most = inclusive(maximum, exclusiveMaximum === true, Math.ceil, -1);
+  const least = toInclusiveBound(minimum, exclusiveMinimum === true, Math.floor, 1);
+  const most = toInclusiveBound(maximum, exclusiveMaximum === true, Math.ceil, -1);
   const fits = least !== undefined && most !== undefined && least >= INT32_MIN && most <= INT32_MAX;
   return {
     ...rest,
@@ -263,7 +269,7 @@ function boundedInteger(node: Keywords): Record<string, unknown> {
 }
 
 /** A bound made inclusive: above 3 is at least 4, above 3.5 is at least 4, at least 3.5 is at least 4. */
-function inclusive(
+function toInclusiveBound(
   bound: unknown,
   exclusive: boolean,
   towards: (value: number) => number,

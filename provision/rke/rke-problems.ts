@@ -3,12 +3,12 @@ import type { Node, RkeInput } from '../cluster/cluster-input';
 
 /** What only RKE minds in an input, with paths into the spec. */
 export function rkeProblems({ version, nodes, options }: RkeInput): readonly Problem[] {
-  const problem = versionProblem(version);
+  const problem = rkeVersionProblem(version);
   return [
     ...(problem === undefined ? [] : [{ path: 'version', message: `${version} ${problem}` }]),
     ...bastionProblems(nodes),
     ...dnsProblems(options),
-    ...pluginProblems(version, options.network?.plugin),
+    ...networkPluginProblems(version, options.network?.plugin),
   ];
 }
 
@@ -39,7 +39,7 @@ function dnsProblems({ serviceCidr, clusterDns }: RkeInput['options']): Problem[
 }
 
 /** Source: isWeaveSupportedK8sVersion of RKE 1.6 (cluster/validation.go). */
-function pluginProblems(version: string, plugin: string | undefined): Problem[] {
+function networkPluginProblems(version: string, plugin: string | undefined): Problem[] {
   const minor = Number(/^v1\.([0-9]+)\./.exec(version)?.[1] ?? '0');
   if (plugin !== 'weave' || minor < 30) return [];
   return [
@@ -59,7 +59,7 @@ const LAST_FREE = [1, 30, 14] as const;
  * Why RKE cannot install a version of Kubernetes for everyone, or undefined when it can. RKE has reached its end: v1.31 and v1.32 are only there for
  * subscribers, and there is nothing after them.
  */
-export function versionProblem(version: string): string | undefined {
+export function rkeVersionProblem(version: string): string | undefined {
   const match = /^v([0-9]+)\.([0-9]+)\.([0-9]+)-rancher/.exec(version);
   if (match === null) return 'must be a version as RKE names it, such as v1.30.14-rancher1-1';
   const parts = match.slice(1).map(Number);

@@ -3,7 +3,7 @@
  * on an empty process of Node 20) and about 60 for the young generation and for V8's own slack (measured: the heap limit stands 58
  * over `--max-old-space-size`), and a little room.
  */
-const BESIDES_OLD_SPACE_MIB = 112;
+const NON_OLD_SPACE_MIB = 112;
 
 /** The least memory limit that leaves a useful heap, in MiB. */
 export const MIN_MEMORY_MIB = 192;
@@ -13,7 +13,7 @@ export const MIN_MEMORY_MIB = 192;
  * own guess takes no account of what else stands in the container.
  */
 export function oldSpaceMiB(memoryMiB: number): number {
-  return memoryMiB - BESIDES_OLD_SPACE_MIB;
+  return memoryMiB - NON_OLD_SPACE_MIB;
 }
 
 /**
