@@ -62,7 +62,7 @@ export class Board {
   private watch(client: ApiClient, type: ResourceType): void {
     if (this.caches.has(typeKey(type))) return;
     const cache = new ObjectCache(type);
-    cache.onEvent(() => this.changed());
+    cache.addEventHandler(() => this.changed());
     this.caches.set(typeKey(type), cache);
     this.reflectors.push(new Reflector({ client, type, cache }));
   }

@@ -4,7 +4,7 @@ import { LocalControlPlaneError } from '../local/assets/errors';
 import { GuardedProcess, describeExit, untilReady } from '../local/guarded-process';
 import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
-import { within } from '../operator/process/wait';
+import { withTimeout } from '../operator/process/wait';
 import { CliError } from './errors';
 import { operatorBundle } from './operator-bundle';
 
@@ -76,7 +76,7 @@ export class OperatorProcess {
     this.stopping = true;
     this.process.signal('SIGTERM');
     const ended = this.process.exited.then(() => true);
-    const inTime = await within(ended, { milliseconds: patienceMs, late: () => false });
+    const inTime = await withTimeout(ended, { milliseconds: patienceMs, onTimeout: () => false });
     if (!inTime) await this.process.kill();
   }
 

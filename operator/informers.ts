@@ -3,20 +3,20 @@ import { childTypes, type AnyKind } from '../constructs/kind/kind';
 import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
 import { compareResourceVersions, type ApiClient } from './client/api-client';
 import { ApiError, TransportError } from './client/errors';
-import { BY_UID } from './controller/queue-keys';
-import { NamespacedCache, type CacheView } from './informer/cache-view';
-import type { AuditResult } from './informer/consistency-check';
+import { UID_INDEX } from './controller/queue-keys';
+import { MultiNamespaceCache, type CacheView } from './informer/cache-view';
+import type { ConsistencyCheckResult } from './informer/consistency-check';
 import { ObjectCache, type ObjectCacheOptions } from './informer/object-cache';
-import { RenderedShapes, childProjection } from './informer/projection';
+import { FieldProjection, childProjection } from './informer/projection';
 import { Reflector } from './informer/reflector';
-import { UndecodableObject, isTypeMissing } from './informer/reflector-errors';
+import { UndecodableObjectError, isTypeMissing } from './informer/reflector-errors';
 import type { AuditOutcome, OperatorMetrics } from './metrics/operator-metrics';
 import { StartupError } from './process/lifecycle';
 import type { Logger } from './process/logger';
-import { within } from './process/wait';
+import { withTimeout } from './process/wait';
 
 /** What the caches of an operator are made with. */
-interface CachesOptions {
+interface InformersOptions {
   readonly client: ApiClient;
   readonly logger: Logger;
   readonly metrics: OperatorMetrics;
@@ -33,7 +33,7 @@ const MISSED_NAMED = 10;
  */
 const JUST_LISTED_MS = 10_000;
 
-interface Reflected {
+interface ReflectorEntry {
   readonly type: ResourceType;
   readonly namespace: string | undefined;
   readonly reflector: Reflector;
@@ -44,28 +44,28 @@ interface Reflected {
 }
 
 /** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
-export class Caches {
+export class Informers {
   private readonly views = new Map<string, CacheView>();
-  private readonly reflectors: Reflected[] = [];
+  private readonly reflectors: ReflectorEntry[] = [];
   /** The types that the server does not have, by their keys. */
   private readonly missing = new Set<string>();
   private readonly typeHandlers: ((type: ResourceType) => void)[] = [];
   /** Those of the kinds themselves. */
-  private readonly ofKinds: readonly Reflected[];
+  private readonly ofKinds: readonly ReflectorEntry[];
   /** The shapes of the children, for the caches and for those who render. */
-  readonly shapes = new RenderedShapes();
+  readonly projection = new FieldProjection();
 
   constructor(
     kinds: readonly AnyKind[],
-    private readonly options: CachesOptions,
+    private readonly options: InformersOptions,
   ) {
     for (const kind of kinds) {
-      const indexes: ObjectCacheOptions['indexes'] = { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] };
+      const indexes: ObjectCacheOptions['indexes'] = { [UID_INDEX]: ({ object }) => [object.metadata.uid ?? ''] };
       // The operator writes statuses and finalizers, never a spec: an answer with another spec is somebody else's change.
       this.add(kind.type, { indexes, ownWritesKeepSpec: true });
     }
     this.ofKinds = [...this.reflectors];
-    const project = childProjection(kinds, this.shapes);
+    const project = childProjection(kinds, this.projection);
     for (const type of kinds.flatMap(childTypes)) {
       if (!this.views.has(typeKey(type))) this.add(type, { project });
     }
@@ -107,10 +107,10 @@ export class Caches {
       throw new StartupError(`${message}; another replica may do better`);
     };
     const whole = Promise.all(this.ofKinds.map((reflected) => this.catchUpOne(reflected, signal)));
-    await within(whole, { milliseconds: withinMs, late });
+    await withTimeout(whole, { milliseconds: withinMs, onTimeout: late });
   }
 
-  private async catchUpOne(reflected: Reflected, signal: AbortSignal): Promise<void> {
+  private async catchUpOne(reflected: ReflectorEntry, signal: AbortSignal): Promise<void> {
     const { type, namespace, reflector, listedAt } = reflected;
     // What is installed later is listed then.
     if (reflector.state().missing) return;
@@ -142,19 +142,19 @@ export class Caches {
    * Compares every cache with the server; what a watch missed is counted and repaired, and what each comparison came to is counted. Of a history
    * that was set back each cache finds out by itself: not all types need be in one etcd.
    */
-  async audit(signal: AbortSignal): Promise<void> {
+  async checkConsistency(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.options;
     for (const { type, reflector } of this.reflectors) {
       if (signal.aborted) return;
       const { missing, synced } = reflector.state();
       if (missing || !synced) continue;
       try {
-        const result = await reflector.audit({ signal });
-        const { missed, objects, setBack } = result;
+        const result = await reflector.checkConsistency({ signal });
+        const { missed, objects, rollback } = result;
         metrics.audited(typeKey(type), outcomeOf(result));
-        if (setBack !== undefined)
+        if (rollback !== undefined)
           logger.warn(
-            { type: typeKey(type), ...setBack },
+            { type: typeKey(type), ...rollback },
             "the API server's versions were set back, as by an etcd that was restored; the cache has been listed anew",
           );
         if (missed === 0) continue;
@@ -176,22 +176,22 @@ export class Caches {
   private add(type: ResourceType, options: ObjectCacheOptions): void {
     const { namespaces } = this.options;
     if (namespaces === undefined || type.scope === 'Cluster') {
-      this.views.set(typeKey(type), this.reflected(type, undefined, options));
+      this.views.set(typeKey(type), this.createInformer(type, undefined, options));
       return;
     }
-    const caches = namespaces.map((namespace) => [namespace, this.reflected(type, namespace, options)] as const);
-    this.views.set(typeKey(type), new NamespacedCache(type, new Map(caches)));
+    const caches = namespaces.map((namespace) => [namespace, this.createInformer(type, namespace, options)] as const);
+    this.views.set(typeKey(type), new MultiNamespaceCache(type, new Map(caches)));
   }
 
-  private reflected(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
+  private createInformer(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
     const { client, metrics } = this.options;
     metrics.observeAudits(typeKey(type));
     const cache = new ObjectCache(type, options);
-    cache.onChange((event) => this.shapes.follow(event));
+    cache.addObserver((event) => this.projection.onCacheEvent(event));
     let settle: () => void = () => undefined;
     const settled = new Promise<void>((resolve) => (settle = resolve));
     const onError = (error: unknown): void => {
-      if (!(error instanceof UndecodableObject)) reflected.listedAt = -Infinity;
+      if (!(error instanceof UndecodableObjectError)) reflected.listedAt = -Infinity;
       // That it is missing has been said, and is asked every few seconds.
       if (!isTypeMissing(error) || !reflector.state().missing) this.report(type, error);
     };
@@ -200,7 +200,7 @@ export class Caches {
       settle();
     };
     const reflector = new Reflector({ client, type, cache, namespace, onError, onMissing });
-    const reflected: Reflected = { type, namespace, reflector, listedAt: -Infinity, settled };
+    const reflected: ReflectorEntry = { type, namespace, reflector, listedAt: -Infinity, settled };
     reflector.synced().then(
       () => {
         reflected.listedAt = performance.now();
@@ -229,14 +229,14 @@ export class Caches {
   private report(type: ResourceType, error: unknown): void {
     const { logger } = this.options;
     const fields = { type: typeKey(type), reason: describe(error) };
-    if (error instanceof UndecodableObject) logger.error(fields, 'an object cannot be read and is left out');
+    if (error instanceof UndecodableObjectError) logger.error(fields, 'an object cannot be read and is left out');
     else logger.warn({ ...fields, hint: hint(error) }, 'watching failed; trying again');
   }
 }
 
-function outcomeOf({ missed, conclusive, setBack }: AuditResult): AuditOutcome {
+function outcomeOf({ missed, conclusive, rollback }: ConsistencyCheckResult): AuditOutcome {
   if (missed > 0) return 'missed';
-  return conclusive && setBack === undefined ? 'agrees' : 'inconclusive';
+  return conclusive && rollback === undefined ? 'agrees' : 'inconclusive';
 }
 
 /** A call, because the compiler takes a property that it has once read for constant. */

@@ -2,10 +2,10 @@ import { allKinds, kinds } from '../constructs/kinds';
 import { UsageError, parseArguments, usage, type OperatorArguments } from './arguments';
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
-import { effectEngine } from './effects/effect-options';
+import { effectEngine } from './effects/effect-engine';
 import { runOperator } from './manager';
 import { needsProvisioner, provisionerEffects } from '../provisioner/provisioner';
-import { StartupError, VERSION, installShutdown, setEngineFlags } from './process/lifecycle';
+import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
 import { createLogger } from './process/logger';
 import { OperatorMetrics } from './metrics/operator-metrics';
 
@@ -13,7 +13,7 @@ import { OperatorMetrics } from './metrics/operator-metrics';
 const ORDERLY_STOP_MS = 25_000;
 
 async function main(): Promise<void> {
-  setEngineFlags();
+  setV8Flags();
   const parsed = parseArguments(process.argv.slice(2), allKinds, kinds);
   if (parsed === 'help') {
     process.stdout.write(usage(allKinds, kinds));

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { childTypes, type AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { typeKey } from '../constructs/kube/resource-type';
-import { Caches } from './informers';
-import { gatedClient, type ApiClient } from './client/api-client';
-import { within } from './process/wait';
+import { Informers } from './informers';
+import { guardWrites, type ApiClient } from './client/api-client';
+import { withTimeout } from './process/wait';
 import { Controller } from './controller/controller';
 import { objectKey, type QueueKey } from './controller/queue-keys';
 import { WorkQueue } from './workqueue/work-queue';
@@ -78,7 +78,7 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
   refuseUnknownPlans(options.kinds, options.effects);
   const { signal, metrics, logger } = options;
   const identity = processIdentity();
-  const caches = new Caches(options.kinds, options);
+  const caches = new Informers(options.kinds, options);
   const elected = deferred();
   const elector = options.lease && makeElector(options, options.lease, identity, elected.resolve);
   const recorder = new EventRecorder({
@@ -90,7 +90,7 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
   const effects = options.effects?.start(signal);
   const controllers = makeControllers(options, caches, recorder, elector, effects);
   caches.onTypeChange((type) => {
-    for (const controller of controllers) controller.typeChanged(type);
+    for (const controller of controllers) controller.onTypeChange(type);
   });
   const servers = await startServers(options, caches);
   let idle = true;
@@ -123,21 +123,21 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
 
 /** @returns whether the steps under way have ended in time */
 function drained(effects: RunningEffects, milliseconds: number): Promise<boolean> {
-  return within(
-    effects.idle().then(() => true),
-    { milliseconds, late: () => false },
+  return withTimeout(
+    effects.waitUntilIdle().then(() => true),
+    { milliseconds, onTimeout: () => false },
   );
 }
 
 /** @returns whether every reconcile has ended */
 async function runControllers(
   options: OperatorOptions,
-  caches: Caches,
+  caches: Informers,
   controllers: readonly Controller[],
 ): Promise<boolean> {
   const { signal, logger, drainMs = 15_000 } = options;
   logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
-  const audits = auditRepeatedly(caches, signal, options.auditMs ?? 300_000);
+  const audits = checkConsistencyPeriodically(caches, signal, options.auditMs ?? 300_000);
   const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
   await audits;
   const abandoned = ends.flatMap((end) => end.abandoned);
@@ -146,7 +146,7 @@ async function runControllers(
 }
 
 /** Audits until `signal` aborts, one audit at a time. */
-async function auditRepeatedly(caches: Caches, signal: AbortSignal, everyMs: number): Promise<void> {
+async function checkConsistencyPeriodically(caches: Informers, signal: AbortSignal, everyMs: number): Promise<void> {
   while (!signal.aborted) {
     try {
       await delay(everyMs, undefined, { signal, ref: false });
@@ -154,19 +154,19 @@ async function auditRepeatedly(caches: Caches, signal: AbortSignal, everyMs: num
       // The signal; it is what the loop ends with.
       return;
     }
-    await caches.audit(signal);
+    await caches.checkConsistency(signal);
   }
 }
 
 function makeControllers(
   options: OperatorOptions,
-  caches: Caches,
+  caches: Informers,
   recorder: EventRecorder,
   elector: LeaderElector | undefined,
   effects: RunningEffects | undefined,
 ): readonly Controller[] {
   const { metrics, logger, concurrency = 32 } = options;
-  const client = gatedClient(options.client, {
+  const client = guardWrites(options.client, {
     assertMayWrite: () => elector?.assertLeader(),
     // Others wait this much longer than we lead; a write must not outlast both.
     withinMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
@@ -175,7 +175,7 @@ function makeControllers(
   const assertMayRun = (): void => {
     elector?.assertLeader();
   };
-  const crossed = crossedTypes(options.kinds);
+  const crossed = typesWithSeveralWriters(options.kinds);
   return options.kinds.map((kind) => {
     const queue = new WorkQueue<QueueKey>({ metrics: metrics.workqueue(kind.crdName) });
     const log = logger.child({ controller: kind.crdName });
@@ -183,15 +183,17 @@ function makeControllers(
       recorder.record(subject, { ...event, note: message });
     const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
     const current = (object: KubeObject): KubeObject | undefined => caches.of(kind.type).get(object.metadata)?.object;
-    const context: Omit<ReconcileContext, 'shared' | 'contests'> = {
+    const context: Omit<ReconcileContext, 'shared' | 'driftBackoff'> = {
       kind,
       client,
       objects: caches.of(kind.type),
       children: (type) => caches.of(type),
       isMissing: (type) => caches.isMissing(type),
-      shapes: caches.shapes,
+      projection: caches.projection,
       record,
-      ...(kind.effects.length > 0 && { effects: effects?.of(kind, { client, record, wake, current, assertMayRun }) }),
+      ...(kind.effects.length > 0 && {
+        effects: effects?.of(kind, { client, record, enqueue: wake, getCached: current, assertMayRun }),
+      }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,
     };
@@ -217,7 +219,7 @@ function refuseUnknownPlans(kinds: readonly AnyKind[], effects: EffectEngine | u
 }
 
 /** Kinds that are children of other kinds: two controllers write them, and each must see the other's writes. */
-function crossedTypes(kinds: readonly AnyKind[]): ReadonlySet<string> {
+function typesWithSeveralWriters(kinds: readonly AnyKind[]): ReadonlySet<string> {
   const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
   return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
 }
@@ -241,7 +243,7 @@ function makeElector(
 }
 
 /** The webhook first: to fill the caches, the API server may need it. */
-async function startServers(options: OperatorOptions, caches: Caches): Promise<{ close(): Promise<void> }> {
+async function startServers(options: OperatorOptions, caches: Informers): Promise<{ close(): Promise<void> }> {
   const webhook = await serveConversion(options);
   try {
     const health = await serveHealth(options, caches, webhook);
@@ -259,7 +261,7 @@ async function startServers(options: OperatorOptions, caches: Caches): Promise<{
 
 async function serveHealth(
   options: OperatorOptions,
-  caches: Caches,
+  caches: Informers,
   webhook: ConversionServer | undefined,
 ): Promise<HealthServer | undefined> {
   if (options.health === undefined) return undefined;

@@ -1,13 +1,13 @@
 import type { AnyKind } from '../constructs/kind/kind';
 import { Cluster } from '../constructs/kinds/cluster';
 import type { ApiClient } from '../operator/client/api-client';
-import { noStore } from '../operator/effects/effect-state';
+import { noopStore } from '../operator/effects/effect-state';
 import type { PlanRunner } from '../operator/effects/plan-runner';
 import { SecretStore } from '../operator/effects/secret-store';
-import type { EffectOptions } from '../operator/effects/effect-options';
+import type { EffectEngineOptions } from '../operator/effects/effect-engine';
 import { systemClock } from '../operator/process/clock';
 import type { Logger } from '../operator/process/logger';
-import { clusterRemove, clusterUp, isRetained, type ClusterPlanOptions } from './cluster/cluster-plans';
+import { removeCluster, applyCluster, isRetained, type ClusterPlanOptions } from './cluster/cluster-plans';
 import { probeKubeconfig } from './cluster/kubeconfig-probe';
 import { kubeconfigName, secretRefusal } from './cluster/secrets';
 
@@ -32,7 +32,7 @@ export interface ProvisionerOptions {
 }
 
 /** What carries out the effects of Cluster and Kubeconfig. */
-export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
+export function provisionerEffects(options: ProvisionerOptions): EffectEngineOptions {
   const { client, logger, namespace, secretNamespaces = [], configDir, keyDir } = options;
   const cluster: ClusterPlanOptions = {
     ...{ client, namespace, trustOnFirstUse: options.trustOnFirstUse ?? true },
@@ -40,8 +40,8 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
     ...(configDir === undefined ? {} : { configDir }),
     onWarning: (message) => logger.warn(message),
   };
-  const up: PlanRunner = (run) => clusterUp(run, cluster);
-  const remove: PlanRunner = (run) => clusterRemove(run, cluster);
+  const up: PlanRunner = (run) => applyCluster(run, cluster);
+  const remove: PlanRunner = (run) => removeCluster(run, cluster);
   const distributions = ['rke', 'rke2', 'k3s'];
   return {
     plans: {
@@ -56,7 +56,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectOptions {
       refusal: secretRefusal,
       ...(configDir === undefined ? {} : { directory: configDir }),
     },
-    storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noStore),
+    storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noopStore),
     drainMs: (options.drainSeconds ?? 3600) * 1000,
   };
 }

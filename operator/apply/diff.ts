@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { QUANTITY_PATTERN, compareQuantities } from '../../constructs/kind/quantity';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { beginningOf } from '../process/truncate';
+import { truncate } from '../process/truncate';
 
 /**
  * The fields by which the API server tells the items of an associative list apart, by the list's own field name.
@@ -45,7 +45,7 @@ export function firstDifference(applied: unknown, live: unknown): string | undef
  * What was applied, as the server stores it: where the two differ, the server's value stands in it, and null where the server has none.
  * Defaulting, normalisation (`1024Mi` as `1Gi`, `false` as nothing) and admission webhooks make them differ.
  */
-export function asStored(applied: unknown, stored: unknown): unknown {
+export function toStoredForm(applied: unknown, stored: unknown): unknown {
   return storedForm(applied, stored, '', false);
 }
 
@@ -164,5 +164,5 @@ export function childHash(rendered: KubeObject): string {
 
 /** A fingerprint of a text. */
 export function digestOf(text: string): string {
-  return beginningOf(createHash('sha256').update(text).digest('base64url'), LENGTH);
+  return truncate(createHash('sha256').update(text).digest('base64url'), LENGTH);
 }

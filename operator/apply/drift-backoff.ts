@@ -1,38 +1,38 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { Latest } from '../collections/lru-map';
+import { LruMap } from '../collections/lru-map';
 
 /** Corrections of one child that are made without delay. */
-const FREE = 5;
+const FREE_CORRECTIONS = 5;
 /** A child that was not corrected for this long is contested no more, in milliseconds. */
-const QUIET_MS = 60_000;
+const RESET_AFTER_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 300_000;
 /** Then even the longest delay is over, and the quiet time with it. */
-const REMEMBER_MS = LONGEST_DELAY_MS + QUIET_MS;
+const REMEMBER_MS = LONGEST_DELAY_MS + RESET_AFTER_MS;
 const SWEEP_EVERY = 1_000;
 
-interface Contest {
+interface BackoffEntry {
   corrections: number;
   /** No correction before this. */
   notBefore: number;
   lastAt: number;
 }
 
-interface Application {
+interface AppliedHash {
   readonly hash: string;
   readonly at: number;
 }
 
-interface Creation {
+interface CreatedChild {
   readonly child: string;
   readonly hash: string;
 }
 
 /** What was created of the children of one holder, and when the last of it was. */
-interface Creations {
+interface CreatedChildren {
   readonly at: number;
   /** A list, though it is searched: a map for each of thousands of holders takes far more memory, and a holder has few children. */
-  readonly list: readonly Creation[];
+  readonly list: readonly CreatedChild[];
 }
 
 /**
@@ -43,70 +43,70 @@ interface Creations {
  * A child is named by its UID where it is changed, and by type, namespace and name where it is created: then it has a new UID each time. Its
  * holder is the object that owns it, or the shared key.
  */
-export class Contests {
-  private readonly contests = new Map<string, Contest>();
+export class DriftBackoff {
+  private readonly entries = new Map<string, BackoffEntry>();
   /** By the child's UID. */
-  private readonly applications = new Latest<Application>();
+  private readonly appliedHashes = new LruMap<AppliedHash>();
   /** By holder. */
-  private readonly creations = new Latest<Creations>();
+  private readonly createdChildren = new LruMap<CreatedChildren>();
   private sinceSweep = 0;
   /** The status that was last written of an object, as a fingerprint, by its UID. */
-  readonly statuses = new Latest<number>();
+  readonly statusHashes = new LruMap<number>();
   /** What was deleted of the children of an object because it wants it no more. */
-  readonly prunings: Prunings;
+  readonly deletions: DeletionTracker;
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(private readonly now: () => number = () => performance.now()) {
-    this.prunings = new Prunings(now, REMEMBER_MS);
+    this.deletions = new DeletionTracker(now, REMEMBER_MS);
   }
 
   /** How long to wait before a child is corrected that no longer is as it was applied, in milliseconds; 0 to go ahead. */
-  delay(child: string): number {
-    const contest = this.contests.get(child);
-    return contest === undefined ? 0 : Math.max(0, contest.notBefore - this.now());
+  remainingDelayMs(child: string): number {
+    const entry = this.entries.get(child);
+    return entry === undefined ? 0 : Math.max(0, entry.notBefore - this.now());
   }
 
-  /** How long the whole delay is of which {@link delay} is the rest: the same as long as it lasts, for people to read. */
-  wholeDelay(child: string): number {
-    const contest = this.contests.get(child);
-    return contest === undefined ? 0 : Math.max(0, contest.notBefore - contest.lastAt);
+  /** How long the whole delay is of which {@link remainingDelayMs} is the rest: the same as long as it lasts, for people to read. */
+  totalDelayMs(child: string): number {
+    const entry = this.entries.get(child);
+    return entry === undefined ? 0 : Math.max(0, entry.notBefore - entry.lastAt);
   }
 
   /** A child has been corrected. What the server refused is no correction. */
-  corrected(child: string): void {
+  recordCorrection(child: string): void {
     const now = this.now();
-    const contest = this.current(child, now);
-    contest.corrections++;
-    contest.lastAt = now;
-    const over = contest.corrections - FREE;
-    if (over >= 0) contest.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
+    const entry = this.current(child, now);
+    entry.corrections++;
+    entry.lastAt = now;
+    const over = entry.corrections - FREE_CORRECTIONS;
+    if (over >= 0) entry.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
   }
 
   /** A child has been applied. Its hash is remembered, because another writer may take it out of the child. */
-  applied(uid: string, hash: string): void {
+  recordApply(uid: string, hash: string): void {
     const at = this.now();
     this.countForSweep(at);
-    this.applications.set(uid, { hash, at });
+    this.appliedHashes.set(uid, { hash, at });
   }
 
   /** The hash of what was last applied to a child; undefined when that was never, or is too long ago for a contest. */
-  lastApplied(uid: string): string | undefined {
-    const application = this.applications.get(uid);
+  lastAppliedHash(uid: string): string | undefined {
+    const application = this.appliedHashes.get(uid);
     return application === undefined || isPast(application, this.now()) ? undefined : application.hash;
   }
 
   /** A child has been created. Its hash is remembered, because somebody else may delete it: then nothing of it is left to tell. */
-  created(holder: string, child: string, hash: string): void {
+  recordCreate(holder: string, child: string, hash: string): void {
     const at = this.now();
     this.countForSweep(at);
-    const others = this.creations.get(holder)?.list.filter((creation) => creation.child !== child) ?? [];
+    const others = this.createdChildren.get(holder)?.list.filter((creation) => creation.child !== child) ?? [];
     // Not by spreading, for which the engine makes room for 17.
-    this.creations.set(holder, { at, list: others.concat({ child, hash }) });
+    this.createdChildren.set(holder, { at, list: others.concat({ child, hash }) });
   }
 
   /** The hash of a child when it was last created; undefined when that was never, or is too long ago for a contest. */
-  lastCreated(holder: string, child: string): string | undefined {
-    const creations = this.creations.get(holder);
+  lastCreatedHash(holder: string, child: string): string | undefined {
+    const creations = this.createdChildren.get(holder);
     if (creations === undefined || isPast(creations, this.now())) return undefined;
     return creations.list.find((creation) => creation.child === child)?.hash;
   }
@@ -117,19 +117,22 @@ export class Contests {
    *
    * @param children called only when something is remembered
    */
-  wanted(holder: string, children: () => readonly string[]): void {
-    this.prunings.wanted(holder, children);
-    const creations = this.creations.get(holder);
+  setDesiredChildren(holder: string, children: () => readonly string[]): void {
+    this.deletions.setDesiredChildren(holder, children);
+    const creations = this.createdChildren.get(holder);
     if (creations === undefined) return;
     const wanted = new Set(children());
     const list = creations.list.filter(({ child }) => wanted.has(child));
-    if (list.length === 0) this.creations.delete(holder);
-    else if (list.length < creations.list.length) this.creations.set(holder, { ...creations, list });
+    if (list.length === 0) this.createdChildren.delete(holder);
+    else if (list.length < creations.list.length) this.createdChildren.set(holder, { ...creations, list });
   }
 
   /** For how many objects and children is known what was last done to them. */
-  get remembered(): number {
-    return [this.applications, this.creations, this.statuses, this.prunings].reduce((sum, { size }) => sum + size, 0);
+  get size(): number {
+    return [this.appliedHashes, this.createdChildren, this.statusHashes, this.deletions].reduce(
+      (sum, { size }) => sum + size,
+      0,
+    );
   }
 
   /**
@@ -137,18 +140,18 @@ export class Contests {
    * delayed for stays.
    */
   forget(uid: string): void {
-    this.applications.delete(uid);
-    this.creations.delete(uid);
-    this.statuses.delete(uid);
-    this.prunings.forget(uid);
+    this.appliedHashes.delete(uid);
+    this.createdChildren.delete(uid);
+    this.statusHashes.delete(uid);
+    this.deletions.forget(uid);
   }
 
-  private current(child: string, now: number): Contest {
-    const known = this.contests.get(child);
+  private current(child: string, now: number): BackoffEntry {
+    const known = this.entries.get(child);
     if (known !== undefined && !isQuiet(known, now)) return known;
     this.countForSweep(now);
     const fresh = { corrections: 0, notBefore: 0, lastAt: now };
-    this.contests.set(child, fresh);
+    this.entries.set(child, fresh);
     return fresh;
   }
 
@@ -156,14 +159,14 @@ export class Contests {
   private countForSweep(now: number): void {
     if (++this.sinceSweep < SWEEP_EVERY) return;
     this.sinceSweep = 0;
-    for (const [child, contest] of this.contests) if (isQuiet(contest, now)) this.contests.delete(child);
-    for (const latest of [this.applications, this.creations]) latest.sweep((entry) => isPast(entry, now));
+    for (const [child, entry] of this.entries) if (isQuiet(entry, now)) this.entries.delete(child);
+    for (const latest of [this.appliedHashes, this.createdChildren]) latest.sweep((entry) => isPast(entry, now));
   }
 }
 
 /** The quiet time begins when the delay is over. */
-function isQuiet(contest: Contest, now: number): boolean {
-  return now - Math.max(contest.lastAt, contest.notBefore) > QUIET_MS;
+function isQuiet(entry: BackoffEntry, now: number): boolean {
+  return now - Math.max(entry.lastAt, entry.notBefore) > RESET_AFTER_MS;
 }
 
 function isPast({ at }: { readonly at: number }, now: number): boolean {
@@ -171,9 +174,9 @@ function isPast({ at }: { readonly at: number }, now: number): boolean {
 }
 
 /** The end of an object is heard of within this time; what still stands then has come back, say with a restored etcd. In milliseconds. */
-const HEARD_WITHIN_MS = 60_000;
+const DELETE_EVENT_TIMEOUT_MS = 60_000;
 
-interface Pruning {
+interface Deletion {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
   readonly at: number;
@@ -183,9 +186,9 @@ interface Pruning {
  * What was deleted of the children of each object because the object wants it no more: so that a child that is made again by somebody
  * else is known for that, and one whose end has not been heard of yet is not deleted twice.
  */
-export class Prunings {
+export class DeletionTracker {
   /** By owner, then by the child's address. */
-  private readonly prunings = new Latest<Map<string, Pruning>>();
+  private readonly deletions = new LruMap<Map<string, Deletion>>();
 
   /**
    * @param now a monotonic clock, in milliseconds
@@ -198,27 +201,31 @@ export class Prunings {
 
   /** Of how many objects. */
   get size(): number {
-    return this.prunings.size;
+    return this.deletions.size;
   }
 
   /** A child has been deleted. */
-  pruned(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): void {
-    const others = this.prunings.get(owner) ?? new Map<string, Pruning>();
+  recordDeletion(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): void {
+    const others = this.deletions.get(owner) ?? new Map<string, Deletion>();
     // Where an owner's children are renamed again and again, each has a name of its own.
     for (const [name, other] of others) if (this.isPast(other)) others.delete(name);
     others.set(child, { uid, resourceVersion, at: this.now() });
-    this.prunings.set(owner, others);
+    this.deletions.set(owner, others);
   }
 
   /**
    * Whether a child that stands has been deleted before: `no`; `unheard`: it has, in this very state, and the event is on its way; `again`: it
    * has, and somebody has made it anew.
    */
-  before(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): 'no' | 'unheard' | 'again' {
-    const pruning = this.prunings.get(owner)?.get(child);
+  priorDeletion(
+    owner: string,
+    child: string,
+    { metadata: { uid, resourceVersion } }: KubeObject,
+  ): 'no' | 'unheard' | 'again' {
+    const pruning = this.deletions.get(owner)?.get(child);
     if (pruning === undefined || this.isPast(pruning)) return 'no';
     if (pruning.uid !== uid) return 'again';
-    const isUnheard = pruning.resourceVersion === resourceVersion && this.now() - pruning.at <= HEARD_WITHIN_MS;
+    const isUnheard = pruning.resourceVersion === resourceVersion && this.now() - pruning.at <= DELETE_EVENT_TIMEOUT_MS;
     return isUnheard ? 'unheard' : 'no';
   }
 
@@ -227,19 +234,19 @@ export class Prunings {
    *
    * @param children called only when something is remembered
    */
-  wanted(owner: string, children: () => readonly string[]): void {
-    const prunings = this.prunings.get(owner);
+  setDesiredChildren(owner: string, children: () => readonly string[]): void {
+    const prunings = this.deletions.get(owner);
     if (prunings === undefined) return;
     for (const child of children()) prunings.delete(child);
-    if (prunings.size === 0) this.prunings.delete(owner);
+    if (prunings.size === 0) this.deletions.delete(owner);
   }
 
   /** The owner is gone. */
   forget(owner: string): void {
-    this.prunings.delete(owner);
+    this.deletions.delete(owner);
   }
 
-  private isPast({ at }: Pruning): boolean {
+  private isPast({ at }: Deletion): boolean {
     return this.now() - at > this.rememberMs;
   }
 }

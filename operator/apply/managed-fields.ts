@@ -9,7 +9,7 @@ import type { CacheEntry } from '../informer/projection';
 import type { Claim } from './ownership';
 
 /** What is known of the child that is to be applied. */
-export interface ApplyAhead {
+export interface ApplyContext {
   readonly client: ApiClient;
   readonly cache: CacheView;
   readonly child: RenderedChild;
@@ -28,11 +28,12 @@ export interface ApplyAhead {
  * @returns the object as it stands then
  * @throws ApiError `Conflict` when the object is not what the cache says any more; TransportError
  */
-export async function prepareApply(ahead: ApplyAhead, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
+export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { seeds } = ahead.child;
   if (!cached.facts.createdByUpdate && seeds.length === 0) return cached.object;
-  let standing = (await countAsApplied(ahead, cached)) ?? (await moveToApply(ahead, cached.object, applied));
-  for (const seed of seeds) standing = await handOver(ahead, standing, seed);
+  let standing =
+    (await tryUpgradeManagedFields(ahead, cached)) ?? (await upgradeManagedFields(ahead, cached.object, applied));
+  for (const seed of seeds) standing = await transferFieldOwnership(ahead, standing, seed);
   return standing;
 }
 
@@ -48,7 +49,10 @@ export function missingOwners(live: KubeObject, applied: KubeObject): readonly s
  *
  * @returns the object as it stands then; undefined when it is not the usual case, or the object has changed or gone since it was cached
  */
-async function countAsApplied(ahead: ApplyAhead, { object, facts }: CacheEntry): Promise<KubeObject | undefined> {
+async function tryUpgradeManagedFields(
+  ahead: ApplyContext,
+  { object, facts }: CacheEntry,
+): Promise<KubeObject | undefined> {
   if (facts.updateAt === undefined) return undefined;
   try {
     return await patchManagedFields(ahead, object, `/${String(facts.updateAt)}/operation`, 'Apply');
@@ -63,12 +67,12 @@ async function countAsApplied(ahead: ApplyAhead, { object, facts }: CacheEntry):
  *
  * @returns the object as it stands then
  */
-async function moveToApply(ahead: ApplyAhead, cached: KubeObject, applied: KubeObject): Promise<KubeObject> {
+async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, applied: KubeObject): Promise<KubeObject> {
   const { client, child } = ahead;
   const current = await client.get(child.type, refOf(cached));
   if (current?.metadata.uid !== uidOf(cached)) throw conflict(child.type, cached, 'was deleted or replaced');
   if (!isStillOurs(ahead, cached, current, applied)) throw conflict(child.type, cached, 'changed hands');
-  const moved = updateMovedToApply(managedFieldsOf(current), FIELD_MANAGER);
+  const moved = mergeUpdateIntoApply(managedFieldsOf(current), FIELD_MANAGER);
   return moved === undefined ? current : patchManagedFields(ahead, current, '', moved);
 }
 
@@ -76,7 +80,7 @@ async function moveToApply(ahead: ApplyAhead, cached: KubeObject, applied: KubeO
  * What was judged is the cached object; from here on it is the version of this one that guards the writes. The garbage collector may have taken an
  * owner out of it that goes with `--cascade=orphan`, or somebody else have taken it over.
  */
-function isStillOurs({ claim }: ApplyAhead, cached: KubeObject, current: KubeObject, applied: KubeObject): boolean {
+function isStillOurs({ claim }: ApplyContext, cached: KubeObject, current: KubeObject, applied: KubeObject): boolean {
   if (claim(current) !== 'ours' || current.metadata.deletionTimestamp !== undefined) return false;
   const missing = missingOwners(cached, applied);
   return missingOwners(current, applied).every((uid) => missing.includes(uid));
@@ -84,7 +88,7 @@ function isStillOurs({ claim }: ApplyAhead, cached: KubeObject, current: KubeObj
 
 /** Replaces what stands at a path below managedFields, if the object is still the one given. */
 function patchManagedFields(
-  { client, cache, child }: ApplyAhead,
+  { client, cache, child }: ApplyContext,
   standing: KubeObject,
   path: string,
   value: unknown,
@@ -108,17 +112,17 @@ function patchManagedFields(
  *
  * @returns the object as it stands then
  */
-async function handOver(ahead: ApplyAhead, current: KubeObject, seed: ActiveSeed): Promise<KubeObject> {
+async function transferFieldOwnership(ahead: ApplyContext, current: KubeObject, seed: ActiveSeed): Promise<KubeObject> {
   const { type, manifest } = ahead.child;
   const live = valueAt(current, seed.path);
   const isKept = live !== undefined && seed.keep(live);
-  if (isKept && !owns(managedFieldsOf(current), FIELD_MANAGER, seed.path)) return current;
+  if (isKept && !ownsField(managedFieldsOf(current), FIELD_MANAGER, seed.path)) return current;
   const value = isKept ? live : valueAt(manifest, seed.path);
   const { name, namespace, uid, resourceVersion } = current.metadata;
   const body: KubeObject = {
     apiVersion: type.apiVersion,
     kind: type.kind,
-    ...nested(seed.path, value),
+    ...objectAtPath(seed.path, value),
     metadata: { name, namespace, uid, resourceVersion },
   };
   return ahead.cache.trackWrite(refOf(body), () =>
@@ -165,7 +169,7 @@ function isOf(manager: string, operation: 'Apply' | 'Update') {
  *
  * @returns undefined when the manager has no `Update` entry
  */
-export function updateMovedToApply(
+export function mergeUpdateIntoApply(
   entries: readonly ManagedFieldsEntry[],
   manager: string,
 ): readonly ManagedFieldsEntry[] | undefined {
@@ -190,7 +194,7 @@ function union(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 /** The manager that wrote the object itself last, another one than those whose names begin with `except`. */
-export function lastManager(entries: readonly ManagedFieldsEntry[], except: string): string | undefined {
+export function lastFieldManager(entries: readonly ManagedFieldsEntry[], except: string): string | undefined {
   const others = entries.filter(
     ({ manager, subresource }) => manager?.startsWith(except) !== true && (subresource ?? '') === '',
   );
@@ -202,7 +206,7 @@ export function lastManager(entries: readonly ManagedFieldsEntry[], except: stri
 }
 
 /** Whether a manager owns a field, by apply or by update. */
-export function owns(entries: readonly ManagedFieldsEntry[], manager: string, path: readonly string[]): boolean {
+export function ownsField(entries: readonly ManagedFieldsEntry[], manager: string, path: readonly string[]): boolean {
   return entries.some((entry) => {
     if (entry.manager !== manager || (entry.subresource ?? '') !== '') return false;
     let set: FieldSet | undefined = entry.fieldsV1;
@@ -224,7 +228,7 @@ export function valueAt(object: KubeObject, path: Path): unknown {
 }
 
 /** A copy of an object without the field at a path; the object itself when there is none. */
-export function without(object: KubeObject, path: Path): KubeObject {
+export function omitPath(object: KubeObject, path: Path): KubeObject {
   return valueAt(object, path) === undefined ? object : (drop(object, path, 0) as KubeObject);
 }
 
@@ -235,6 +239,6 @@ function drop(value: unknown, path: Path, depth: number): unknown {
 }
 
 /** An object that holds nothing but a value at a path. */
-export function nested(path: Path, value: unknown): Record<string, unknown> {
+export function objectAtPath(path: Path, value: unknown): Record<string, unknown> {
   return path.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Record<string, unknown>;
 }

@@ -28,17 +28,17 @@ export function claimOf(live: KubeObject, owner: KubeObject): Claim {
     return sameKind && controller.name === owner.metadata.name ? 'predecessor' : 'foreign';
   }
   if (live.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid) return 'ours';
-  return mayBeTakenOver(live) ? 'ours' : 'foreign';
+  return hasAdoptAnnotation(live) ? 'ours' : 'foreign';
 }
 
 /** Judges an object that stands under the name of a child which the objects of a kind share. */
 export function sharedClaim(kind: AnyKind, live: KubeObject): Claim {
   if (controllerOf(live) !== undefined) return 'foreign';
-  return holdersOf(kind, live).length > 0 || mayBeTakenOver(live) ? 'ours' : 'foreign';
+  return ownerReferencesOf(kind, live).length > 0 || hasAdoptAnnotation(live) ? 'ours' : 'foreign';
 }
 
 /** The owner references to objects of the kind that stand in a shared child. */
-export function holdersOf(kind: AnyKind, live: KubeObject): readonly OwnerReference[] {
+export function ownerReferencesOf(kind: AnyKind, live: KubeObject): readonly OwnerReference[] {
   const group = `${kind.group}/`;
   return (live.metadata.ownerReferences ?? []).filter(
     (reference) => reference.kind === kind.kind && reference.apiVersion.startsWith(group),
@@ -46,7 +46,7 @@ export function holdersOf(kind: AnyKind, live: KubeObject): readonly OwnerRefere
 }
 
 /** Whoever may edit the object has agreed. An annotation of whoever wants to have it would say nothing of that: they may not be allowed to touch it. */
-function mayBeTakenOver({ metadata }: KubeObject): boolean {
+function hasAdoptAnnotation({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
 }
 
@@ -59,7 +59,12 @@ function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
  *
  * @param owners the objects whose child it was to be; where one of them bears the annotation `kindred.dev/adopt`, what would be needed is said
  */
-export function refusal(type: ResourceType, live: KubeObject, kind: AnyKind, owners: readonly KubeObject[]): string {
+export function refusalMessage(
+  type: ResourceType,
+  live: KubeObject,
+  kind: AnyKind,
+  owners: readonly KubeObject[],
+): string {
   const { name } = live.metadata;
   const refused = `Resource "${name}" already exists and is not managed by ${kind.kind}`;
   const asking = owners.find(({ metadata }) => metadata.annotations?.[ADOPT_ANNOTATION] !== undefined);
@@ -68,10 +73,10 @@ export function refusal(type: ResourceType, live: KubeObject, kind: AnyKind, own
   const controller = controllerOf(live);
   if (controller !== undefined)
     return `${vain}, and ${type.kind} "${name}" is controlled by ${controller.kind} "${controller.name}", which nobody takes it from`;
-  return `${vain}: it must stand on the ${type.kind}. Whoever may edit that can agree with: ${consentCommand(type, live)}`;
+  return `${vain}: it must stand on the ${type.kind}. Whoever may edit that can agree with: ${adoptCommand(type, live)}`;
 }
 
-function consentCommand(type: ResourceType, { metadata: { name, namespace } }: KubeObject): string {
+function adoptCommand(type: ResourceType, { metadata: { name, namespace } }: KubeObject): string {
   const group = groupOf(type);
   const resource = group === '' ? type.plural : `${type.plural}.${group}`;
   const where = namespace === undefined ? '' : ` --namespace=${namespace}`;
@@ -79,7 +84,7 @@ function consentCommand(type: ResourceType, { metadata: { name, namespace } }: K
 }
 
 /** Where the objects of a kind are looked at. */
-export interface Lookout {
+export interface LiveReader {
   readonly kind: AnyKind;
   readonly client: Pick<ApiClient, 'list'>;
 }
@@ -90,7 +95,7 @@ interface Named {
 }
 
 /** So many objects are looked at one by one; more of them by a list of their namespace, which may hold thousands of others. */
-const SINGLY = 4;
+const MAX_SINGLE_READS = 4;
 const PAGE_SIZE = 500;
 
 /**
@@ -99,10 +104,13 @@ const PAGE_SIZE = 500;
  *
  * @throws ApiError, TransportError
  */
-export async function lookAt({ kind, client }: Lookout, { metadata }: Named): Promise<KubeObject | undefined> {
+export async function getLiveMetadata(
+  { kind, client }: LiveReader,
+  { metadata }: Named,
+): Promise<KubeObject | undefined> {
   const { name } = metadata;
   const { items } = await client.list(kind.type, {
-    ...within(metadata),
+    ...inNamespaceOf(metadata),
     fieldSelector: `metadata.name=${name}`,
     metadataOnly: true,
   });
@@ -110,30 +118,30 @@ export async function lookAt({ kind, client }: Lookout, { metadata }: Named): Pr
 }
 
 /**
- * As {@link lookAt}, for several objects of one namespace.
+ * As {@link getLiveMetadata}, for several objects of one namespace.
  *
  * @returns what the server has under each name, in their order
  * @throws ApiError, TransportError
  */
-export async function lookAtAll(
-  lookout: Lookout,
+export async function getAllLiveMetadata(
+  lookout: LiveReader,
   objects: readonly Named[],
 ): Promise<readonly (KubeObject | undefined)[]> {
   const [first] = objects;
-  if (first === undefined || objects.length <= SINGLY)
-    return Promise.all(objects.map((object) => lookAt(lookout, object)));
+  if (first === undefined || objects.length <= MAX_SINGLE_READS)
+    return Promise.all(objects.map((object) => getLiveMetadata(lookout, object)));
   const live = new Map<string, KubeObject>();
   await readPagedList(
     lookout.client,
     lookout.kind.type,
-    { ...within(first.metadata), limit: PAGE_SIZE, metadataOnly: true },
+    { ...inNamespaceOf(first.metadata), limit: PAGE_SIZE, metadataOnly: true },
     (object) => live.set(object.metadata.name, object),
     () => live.clear(),
   );
   return objects.map(({ metadata }) => live.get(metadata.name));
 }
 
-function within({ namespace }: Named['metadata']): { readonly namespace?: string } {
+function inNamespaceOf({ namespace }: Named['metadata']): { readonly namespace?: string } {
   return namespace === undefined ? {} : { namespace };
 }
 
@@ -142,15 +150,15 @@ function within({ namespace }: Named['metadata']): { readonly namespace?: string
  *
  * @throws ApiError `Conflict` when the object is gone, replaced or being deleted and the cache has not heard of it
  */
-export function refuseUnheardEnd({ plural }: AnyKind, cached: KubeObject, live: KubeObject | undefined): void {
+export function verifyOwner({ plural }: AnyKind, cached: KubeObject, live: KubeObject | undefined): void {
   const { name, uid, deletionTimestamp } = cached.metadata;
   const gone = live === undefined || live.metadata.uid !== uid;
   if (!gone && (live.metadata.deletionTimestamp === undefined || deletionTimestamp !== undefined)) return;
-  throw unheard(plural, name, gone ? 'was deleted, or replaced' : 'is being deleted');
+  throw staleCacheError(plural, name, gone ? 'was deleted, or replaced' : 'is being deleted');
 }
 
 /** What is thrown when the server knows of an object what the cache does not. */
-export function unheard(plural: string, name: string, what: string): ApiError {
+export function staleCacheError(plural: string, name: string, what: string): ApiError {
   const message = `${plural} "${name}" ${what}, and no event has told of it yet`;
   return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `LIST ${plural} ${name}`);
 }
@@ -164,11 +172,11 @@ export function isPaused({ metadata: { annotations } }: KubeObject): boolean {
 }
 
 /** A person lets the object go as it is. */
-export function isForced({ metadata: { annotations } }: KubeObject): boolean {
+export function isForceRemoved({ metadata: { annotations } }: KubeObject): boolean {
   return annotations?.[FORCE_REMOVE_ANNOTATION] === 'true';
 }
 
 /** It is deleted with `--cascade=orphan`, and the garbage collector has not done its part yet. */
-export function isToBeOrphaned({ metadata: { finalizers = [] } }: KubeObject): boolean {
+export function hasOrphanFinalizer({ metadata: { finalizers = [] } }: KubeObject): boolean {
   return finalizers.includes(ORPHAN);
 }

@@ -1,41 +1,48 @@
 import { FIELD_MANAGER, HASH_ANNOTATION, withEnvelope, type Envelope } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import { addressOf, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
+import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import { factsOf, type CacheEntry, type RenderedShapes } from '../informer/projection';
-import { asStored, childHash, digestOf, firstDifference } from './diff';
-import type { Contests } from './drift-backoff';
-import { lastManager, managedFieldsOf, missingOwners, prepareApply, without, type ApplyAhead } from './managed-fields';
+import { factsOf, type CacheEntry, type FieldProjection } from '../informer/projection';
+import { toStoredForm, childHash, digestOf, firstDifference } from './diff';
+import type { DriftBackoff } from './drift-backoff';
+import {
+  lastFieldManager,
+  managedFieldsOf,
+  missingOwners,
+  prepareApply,
+  omitPath,
+  type ApplyContext,
+} from './managed-fields';
 
 /** What became of one child. */
 export type ChildOutcome =
   | { readonly result: 'unchanged' | 'created' | 'applied'; readonly live: KubeObject }
   /** Its name is taken by an object that is not ours. */
-  | { readonly result: 'refused'; readonly live: KubeObject; readonly isUnseen?: boolean }
+  | { readonly result: 'refused'; readonly live: KubeObject; readonly isUncached?: boolean }
   /**
    * It cannot be written yet; an event will tell when. If the cache does not hold what stands there (`isUnseen`), perhaps none will: what came
    * and went while its watch was down is never told.
    */
-  | { readonly result: 'waiting'; readonly message: string; readonly isUnseen?: boolean }
+  | { readonly result: 'waiting'; readonly message: string; readonly isUncached?: boolean }
   /** Somebody else changes it back again and again; it is left alone for `waitMs` milliseconds. */
   | { readonly result: 'contested'; readonly path: string; readonly by: string; readonly waitMs: number }
   /** Somebody else deletes it again and again; it is created again `waitMs` milliseconds from now, `delayMs` after the last time. */
   | { readonly result: 'deleted'; readonly waitMs: number; readonly delayMs: number };
 
 /** What `writeChild` needs to know. */
-interface ChildWrite extends ApplyAhead {
+interface WriteChildOptions extends ApplyContext {
   readonly envelope: Omit<Envelope, 'hash'>;
   /** Whether owner references stand in the live object that must not; they are dropped by an apply. */
   readonly strayOwners?: (live: KubeObject) => boolean;
   /** Called before an owner is entered in an object that stands without it. What it throws prevents the write. */
-  readonly beforeOwning: (live: KubeObject) => Promise<void>;
+  readonly beforeAddingOwner: (live: KubeObject) => Promise<void>;
   /** Slows down corrections that do not last. */
-  readonly contests: Contests;
+  readonly driftBackoff: DriftBackoff;
   /** Whose child it is, for the contests: the owner's UID, or one string for a shared key. */
-  readonly holder: string;
+  readonly ownerKey: string;
   /** Told what was rendered, so that the cache keeps no more of the child. */
-  readonly shapes: RenderedShapes;
+  readonly projection: FieldProjection;
   /** Told why an existing child is written: the first path that differs. */
   readonly onDrift?: (path: string) => void;
 }
@@ -50,42 +57,43 @@ interface ChildWrite extends ApplyAhead {
  * @throws ApiError when the API server refuses the child; `Conflict` when the cache was behind
  * @throws TransportError when no answer came
  */
-export async function writeChild(write: ChildWrite): Promise<ChildOutcome> {
+export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome> {
   const { child, cache } = write;
-  const applied = child.seeds.reduce((manifest, seed) => without(manifest, seed.path), child.manifest);
+  const applied = child.seeds.reduce((manifest, seed) => omitPath(manifest, seed.path), child.manifest);
   const envelope = { ...write.envelope, hash: childHash(applied) };
   const ref = refOf(child.manifest);
   const cachedHash = (): string | undefined => hashOf(cache.get(ref)?.object);
   const before = cachedHash();
   const stands = (): boolean => cachedHash() === envelope.hash;
-  if (write.shapes.remember(envelope.hash, applied) && stands()) cache.reproject(ref);
+  if (write.projection.register(envelope.hash, applied) && stands()) cache.reproject(ref);
   try {
-    return await createOrWriteOver(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
+    return await createOrUpdate(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
   } finally {
     // Refused, or not yet written: there may never be a child of this hash.
-    if (!stands()) write.shapes.forget(envelope.hash);
+    if (!stands()) write.projection.forget(envelope.hash);
     // Also where the child was brought there by the first of two writes, and the second failed.
-    if (before !== cachedHash()) write.shapes.forget(before);
+    if (before !== cachedHash()) write.projection.forget(before);
   }
 }
 
-async function createOrWriteOver(write: ChildWrite, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {
-  const { child, cache, contests } = write;
+async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {
+  const { child, cache, driftBackoff } = write;
   const cached = cache.get(refOf(body));
-  if (cached !== undefined) return writeOver(write, cached, applied);
-  const address = addressOf(child.type, child.manifest);
-  const again = contests.lastCreated(write.holder, address) === hashOf(body);
-  const contest = again ? contestOf(address, body) : undefined;
-  const waitMs = contest === undefined ? 0 : contests.delay(contest);
-  if (contest !== undefined && waitMs > 0) return { result: 'deleted', waitMs, delayMs: contests.wholeDelay(contest) };
+  if (cached !== undefined) return updateExisting(write, cached, applied);
+  const address = childKey(child.type, child.manifest);
+  const again = driftBackoff.lastCreatedHash(write.ownerKey, address) === hashOf(body);
+  const backoffKey = again ? backoffKeyOf(address, body) : undefined;
+  const waitMs = backoffKey === undefined ? 0 : driftBackoff.remainingDelayMs(backoffKey);
+  if (backoffKey !== undefined && waitMs > 0)
+    return { result: 'deleted', waitMs, delayMs: driftBackoff.totalDelayMs(backoffKey) };
   try {
     const live = await cache.trackWrite(refOf(body), () =>
       write.client.create(child.type, body, { fieldManager: FIELD_MANAGER }),
     );
-    if (contest !== undefined) contests.corrected(contest);
-    contests.created(write.holder, address, hashOf(body) ?? '');
-    learnStored(write, body, live);
-    return ifSeen(write, { result: 'created', live });
+    if (backoffKey !== undefined) driftBackoff.recordCorrection(backoffKey);
+    driftBackoff.recordCreate(write.ownerKey, address, hashOf(body) ?? '');
+    registerStoredForm(write, body, live);
+    return requireCached(write, { result: 'created', live });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.hasCause('NamespaceTerminating')) return { result: 'waiting', message: 'the namespace is being deleted' };
@@ -93,19 +101,23 @@ async function createOrWriteOver(write: ChildWrite, body: KubeObject, applied: K
   }
   const live = await write.client.get(child.type, refOf(body));
   if (live === undefined)
-    return ifSeen(write, { result: 'waiting', message: 'an object of its name is just going away' });
-  return ifSeen(write, await writeOver(write, { object: live, facts: factsOf(live) }, applied));
+    return requireCached(write, { result: 'waiting', message: 'an object of its name is just going away' });
+  return requireCached(write, await updateExisting(write, { object: live, facts: factsOf(live) }, applied));
 }
 
 /** An outcome that counts only if the cache holds the child or what is in its way: of what it does not hold, it may miss the end. */
-function ifSeen({ cache, child }: ChildWrite, outcome: ChildOutcome): ChildOutcome {
+function requireCached({ cache, child }: WriteChildOptions, outcome: ChildOutcome): ChildOutcome {
   if (cache.get(refOf(child.manifest)) !== undefined) return outcome;
   if (outcome.result === 'contested' || outcome.result === 'deleted') return outcome;
-  if (outcome.result === 'refused' || outcome.result === 'waiting') return { ...outcome, isUnseen: true };
-  return { result: 'waiting', message: 'it has been written, and no event has told of it yet', isUnseen: true };
+  if (outcome.result === 'refused' || outcome.result === 'waiting') return { ...outcome, isUncached: true };
+  return { result: 'waiting', message: 'it has been written, and no event has told of it yet', isUncached: true };
 }
 
-async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObject): Promise<ChildOutcome> {
+async function updateExisting(
+  write: WriteChildOptions,
+  cached: CacheEntry,
+  applied: KubeObject,
+): Promise<ChildOutcome> {
   const { object: live } = cached;
   const claim = write.claim(live);
   if (claim === 'foreign') return { result: 'refused', live };
@@ -114,38 +126,41 @@ async function writeOver(write: ChildWrite, cached: CacheEntry, applied: KubeObj
   }
   if (live.metadata.deletionTimestamp !== undefined) return { result: 'waiting', message: 'it is being deleted' };
   const difference =
-    differenceOf(write, applied, live) ?? (write.strayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
+    findDrift(write, applied, live) ?? (write.strayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live };
-  const contest = isCorrection(write, live, applied) ? contestOf(uidOf(live), applied) : undefined;
-  const waitMs = contest === undefined ? 0 : write.contests.delay(contest);
-  if (waitMs > 0) return { result: 'contested', path: difference, by: await lastWriter(write, live), waitMs };
-  if (missingOwners(live, applied).length > 0) await write.beforeOwning(live);
+  const backoffKey = isDriftCorrection(write, live, applied) ? backoffKeyOf(uidOf(live), applied) : undefined;
+  const waitMs = backoffKey === undefined ? 0 : write.driftBackoff.remainingDelayMs(backoffKey);
+  if (waitMs > 0) return { result: 'contested', path: difference, by: await getLastFieldManager(write, live), waitMs };
+  if (missingOwners(live, applied).length > 0) await write.beforeAddingOwner(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
-  if (contest !== undefined) write.contests.corrected(contest);
-  write.contests.applied(uidOf(live), hashOf(applied) ?? '');
-  learnStored(write, applied, result);
+  if (backoffKey !== undefined) write.driftBackoff.recordCorrection(backoffKey);
+  write.driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
+  registerStoredForm(write, applied, result);
   return { result: 'applied', live: result };
 }
 
 /** The first path that stands neither as applied nor as the server is known to store it. */
-function differenceOf({ shapes }: ChildWrite, applied: KubeObject, live: KubeObject): string | undefined {
+function findDrift({ projection }: WriteChildOptions, applied: KubeObject, live: KubeObject): string | undefined {
   const difference = firstDifference(applied, live);
   if (difference === undefined) return undefined;
-  const stored = shapes.storedForm(hashOf(applied) ?? '');
+  const stored = projection.storedForm(hashOf(applied) ?? '');
   return stored === undefined ? difference : firstDifference({ ...stored, metadata: applied.metadata }, live);
 }
 
 /** The server's answer shows how it stores what it was sent. */
-function learnStored({ shapes }: ChildWrite, sent: KubeObject, answer: KubeObject): void {
+function registerStoredForm({ projection }: WriteChildOptions, sent: KubeObject, answer: KubeObject): void {
   // Metadata are stored as they are sent, and are no function of the hash: owners come and go.
   const body = { ...sent, metadata: undefined };
   const same = firstDifference(body, answer) === undefined;
-  shapes.rememberStored(hashOf(sent) ?? '', same ? undefined : (asStored(body, shapes.prune(answer)) as KubeObject));
+  projection.registerStored(
+    hashOf(sent) ?? '',
+    same ? undefined : (toStoredForm(body, projection.project(answer)) as KubeObject),
+  );
 }
 
 /** Other owners of a shared child are other contents, though its hash is the same: their coming and going is no contest. */
-function contestOf(child: string, applied: KubeObject): string {
+function backoffKeyOf(child: string, applied: KubeObject): string {
   const owners = applied.metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
   // Of thousands of owners, each of whose comings makes another key.
   const said = owners.length < 2 ? owners.join() : digestOf(owners.join());
@@ -153,9 +168,9 @@ function contestOf(child: string, applied: KubeObject): string {
 }
 
 /** The same was rendered when it was last applied, so somebody else changed it: perhaps together with the hash that says so. */
-function isCorrection({ contests }: ChildWrite, live: KubeObject, applied: KubeObject): boolean {
+function isDriftCorrection({ driftBackoff }: WriteChildOptions, live: KubeObject, applied: KubeObject): boolean {
   const hash = hashOf(applied);
-  return hashOf(live) === hash || contests.lastApplied(uidOf(live)) === hash;
+  return hashOf(live) === hash || driftBackoff.lastAppliedHash(uidOf(live)) === hash;
 }
 
 function hashOf(child: KubeObject | undefined): string | undefined {
@@ -163,32 +178,32 @@ function hashOf(child: KubeObject | undefined): string | undefined {
 }
 
 /** The field manager that wrote an object last, apart from us. */
-async function lastWriter({ client, child }: ChildWrite, live: KubeObject): Promise<string> {
+async function getLastFieldManager({ client, child }: WriteChildOptions, live: KubeObject): Promise<string> {
   const current = await client.get(child.type, refOf(live));
-  return (current && lastManager(managedFieldsOf(current), FIELD_MANAGER)) ?? 'an unknown field manager';
+  return (current && lastFieldManager(managedFieldsOf(current), FIELD_MANAGER)) ?? 'an unknown field manager';
 }
 
-async function apply(write: ChildWrite, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
+async function apply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { client, cache, child } = write;
   const ref = refOf(applied);
   const standing = await prepareApply(write, cached, applied);
   try {
-    return await applyUpon(write, standing, applied);
+    return await applyWithPreconditions(write, standing, applied);
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
-    const body = upon(standing, applied);
-    const replaced = await cache.trackWrite(ref, () => replaceLists(client, child.type, ref, body, error));
+    const body = withPreconditions(standing, applied);
+    const replaced = await cache.trackWrite(ref, () => mergePatchLists(client, child.type, ref, body, error));
     // A merge patch neither drops the fields that are left out now nor enters an owner.
-    return applyUpon(write, replaced, applied);
+    return applyWithPreconditions(write, replaced, applied);
   }
 }
 
-function applyUpon(
-  { client, cache, child }: ChildWrite,
+function applyWithPreconditions(
+  { client, cache, child }: WriteChildOptions,
   standing: KubeObject,
   applied: KubeObject,
 ): Promise<KubeObject> {
-  const body = upon(standing, applied);
+  const body = withPreconditions(standing, applied);
   return cache.trackWrite(refOf(applied), () => client.apply(child.type, body, { fieldManager: FIELD_MANAGER }));
 }
 
@@ -196,7 +211,7 @@ function applyUpon(
  * An apply with its preconditions: the object that it was rendered for, as it stood then. Without the UID it would bring back what was
  * deleted; without the version, one that was long on its way would bring back what the spec said before.
  */
-function upon(standing: KubeObject, applied: KubeObject): KubeObject {
+function withPreconditions(standing: KubeObject, applied: KubeObject): KubeObject {
   const { resourceVersion } = standing.metadata;
   return { ...applied, metadata: { ...applied.metadata, uid: uidOf(standing), resourceVersion } };
 }
@@ -214,7 +229,7 @@ function upon(standing: KubeObject, applied: KubeObject): KubeObject {
  * @throws refusal when that is invalid too: then it is the child that is
  * @throws ApiError, TransportError
  */
-async function replaceLists(
+async function mergePatchLists(
   client: Pick<ApiClient, 'patch'>,
   type: ResourceType,
   ref: ObjectRef,

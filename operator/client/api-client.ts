@@ -155,7 +155,7 @@ export function uidOf(live: KubeObject): string {
 }
 
 /** What a child goes by for the contests while it does not stand: it is another object, with another UID, each time it is created. */
-export function addressOf(type: ResourceType, { metadata: { name, namespace = '' } }: KubeObject): string {
+export function childKey(type: ResourceType, { metadata: { name, namespace = '' } }: KubeObject): string {
   return [typeKey(type), namespace, name].join(' ');
 }
 
@@ -177,7 +177,7 @@ export function compareResourceVersions(a: string, b: string): number {
 type WriteVerb = 'create' | 'update' | 'apply' | 'patch' | 'delete';
 
 /** What happens before every write. */
-interface WriteGate {
+interface WriteGuard {
   /** Throws when this process must not write, because it does not lead. */
   readonly assertMayWrite: () => void;
   /**
@@ -191,7 +191,7 @@ interface WriteGate {
 }
 
 /** A client whose writes pass a gate: the deadline of the Lease is checked before each, and each is counted. */
-export function gatedClient(client: ApiClient, gate: WriteGate): ApiClient {
+export function guardWrites(client: ApiClient, gate: WriteGuard): ApiClient {
   return {
     server: client.server,
     get: (type, ref, options) => client.get(type, ref, options),
@@ -200,16 +200,16 @@ export function gatedClient(client: ApiClient, gate: WriteGate): ApiClient {
     getPath: (path, options) => client.getPath(path, options),
     close: () => client.close(),
     // Each is a promise that rejects, never a call that throws.
-    create: async (type, body, options) => client.create(type, body, pass(gate, 'create', type, options)),
-    update: async (type, body, options) => client.update(type, body, pass(gate, 'update', type, options)),
-    apply: async (type, body, options) => client.apply(type, body, pass(gate, 'apply', type, options)),
-    patch: async (type, ref, body, options) => client.patch(type, ref, body, pass(gate, 'patch', type, options)),
-    delete: async (type, ref, options = {}) => client.delete(type, ref, pass(gate, 'delete', type, options)),
+    create: async (type, body, options) => client.create(type, body, guardWrite(gate, 'create', type, options)),
+    update: async (type, body, options) => client.update(type, body, guardWrite(gate, 'update', type, options)),
+    apply: async (type, body, options) => client.apply(type, body, guardWrite(gate, 'apply', type, options)),
+    patch: async (type, ref, body, options) => client.patch(type, ref, body, guardWrite(gate, 'patch', type, options)),
+    delete: async (type, ref, options = {}) => client.delete(type, ref, guardWrite(gate, 'delete', type, options)),
   };
 }
 
 /** The options of one write, if it may be sent. */
-function pass<O extends RequestOptions>(gate: WriteGate, verb: WriteVerb, type: ResourceType, options: O): O {
+function guardWrite<O extends RequestOptions>(gate: WriteGuard, verb: WriteVerb, type: ResourceType, options: O): O {
   gate.assertMayWrite();
   gate.onWrite(verb, type);
   return gate.withinMs === undefined ? options : { ...options, withinMs: gate.withinMs() };

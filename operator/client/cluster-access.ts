@@ -1,4 +1,4 @@
-import { within } from '../process/wait';
+import { withTimeout } from '../process/wait';
 
 /** How to trust the server and to present a client certificate. */
 export interface TlsSettings {
@@ -134,6 +134,10 @@ export class CredentialCache {
       throw new Error(`no credentials after ${seconds} s; does the kubeconfig's exec plugin wait for input?`);
     };
     // A process that has ended all else does not stay for them.
-    return await within(this.access.credentials(rejected), { milliseconds: this.timeoutMs, late, ref: false });
+    return await withTimeout(this.access.credentials(rejected), {
+      milliseconds: this.timeoutMs,
+      onTimeout: late,
+      ref: false,
+    });
   }
 }

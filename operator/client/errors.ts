@@ -82,7 +82,7 @@ export function errorMessage(error: unknown): string {
 }
 
 /** Says what failed, where, why and, where it is known, what to do. */
-export function transportFailure(request: string, server: string, cause: unknown): TransportError {
+export function toTransportError(request: string, server: string, cause: unknown): TransportError {
   const code = errorCode(cause);
   // Node's error for a host of several addresses has a code, but no message.
   const why = textOf(cause, 'message') || code || 'unknown failure';
@@ -128,7 +128,7 @@ export function retryAfterSeconds(header: string | undefined, now: number): numb
 }
 
 /** Reads a `metav1.Status`; anything else (a proxy's page, an empty body) is quoted in the message. */
-export function statusFrom(code: number, body: unknown, retryAfterHeader?: number): ApiStatus {
+export function parseStatus(code: number, body: unknown, retryAfterHeader?: number): ApiStatus {
   if (!isRecord(body) || body['kind'] !== 'Status') {
     const said = typeof body === 'string' ? body.trim().slice(0, QUOTED) : '';
     const message = `The server answered ${code}${said === '' ? ' and said nothing more' : `: ${said}`}`;
@@ -150,12 +150,12 @@ function withRetryAfter(status: ApiStatus, seconds: number | undefined): ApiStat
 }
 
 /** Reads the body of a refusal, which may be a `Status` in JSON or any text. */
-export function statusFromText(code: number, body: string, retryAfterHeader?: number): ApiStatus {
+export function parseStatusText(code: number, body: string, retryAfterHeader?: number): ApiStatus {
   let parsed: unknown = body;
   try {
     parsed = JSON.parse(body);
   } catch {
     // Not JSON, so it is quoted as it stands.
   }
-  return statusFrom(code, isRecord(parsed) ? parsed : body, retryAfterHeader);
+  return parseStatus(code, isRecord(parsed) ? parsed : body, retryAfterHeader);
 }

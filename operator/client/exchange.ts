@@ -26,8 +26,8 @@ export interface ExchangeResponse {
 }
 
 /** An exchange that brought no whole answer. */
-export class ExchangeFailure extends Error {
-  override readonly name = 'ExchangeFailure';
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError';
   constructor(
     override readonly cause: Error,
     /** False when the request surely never left. */
@@ -40,13 +40,13 @@ export class ExchangeFailure extends Error {
 }
 
 /** No answer within the time allowed. */
-export class ExchangeTimeout extends Error {
-  override readonly name = 'ExchangeTimeout';
+export class ExchangeTimeoutError extends Error {
+  override readonly name = 'ExchangeTimeoutError';
 }
 
 /**
  * Sends one request and reads the whole answer.
- * @throws ExchangeFailure when the connection fails, is cut, or takes too long.
+ * @throws ExchangeError when the connection fails, is cut, or takes too long.
  * @throws the signal's reason when it is aborted.
  */
 export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<ExchangeResponse> {
@@ -113,16 +113,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.fail(new ExchangeFailure(error, this.controller !== undefined, this.code !== 0));
+    this.fail(new ExchangeError(error, this.controller !== undefined, this.code !== 0));
   }
 
   private readonly onTimeout = (): void => {
     const sent = this.controller !== undefined;
     const seconds = this.boundMs / 1000;
-    const cause = new ExchangeTimeout(
+    const cause = new ExchangeTimeoutError(
       sent ? `no whole answer within ${seconds} s` : `no connection within ${seconds} s`,
     );
-    this.fail(new ExchangeFailure(cause, sent, this.code !== 0));
+    this.fail(new ExchangeError(cause, sent, this.code !== 0));
     this.controller?.abort(cause);
   };
 

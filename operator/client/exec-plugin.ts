@@ -12,33 +12,33 @@ interface ConfigWithUser {
 /** An exec credential is renewed when less than this is left of it, in milliseconds. */
 const MARGIN_MS = 60_000;
 
-const kept = new WeakMap<ConfigWithUser, Credentials>();
+const cachedCredentials = new WeakMap<ConfigWithUser, Credentials>();
 
 /**
  * When the credential of an exec plugin has to be asked for again: shortly before it expires, or, when it does not say so, only after the
  * server refused it (as client-go does). The package itself would run the plugin for each request in the latter case.
  */
-export class ExecExpiry {
-  private constructor(readonly kept: Credentials | undefined) {}
+export class ExecCredentialCache {
+  private constructor(readonly credentials: Credentials | undefined) {}
 
-  static of(config: ConfigWithUser): ExecExpiry {
-    return new ExecExpiry(kept.get(config));
+  static of(config: ConfigWithUser): ExecCredentialCache {
+    return new ExecCredentialCache(cachedCredentials.get(config));
   }
 
   /** Keeps the credentials of an exec plugin, with their expiry; others are passed through. */
-  static remember(config: ConfigWithUser, credentials: Credentials): Credentials {
+  static store(config: ConfigWithUser, credentials: Credentials): Credentials {
     const user = config.getCurrentUser();
     if (user?.exec === undefined || user.exec === null) return credentials;
     const expiresAt = expiryOf(config, user.name);
     const complete: Credentials = expiresAt === undefined ? credentials : { ...credentials, expiresAt };
-    kept.set(config, complete);
+    cachedCredentials.set(config, complete);
     return complete;
   }
 
   /** False when nothing is kept, or too little is left of it. */
   isUsable(now: number): boolean {
-    if (this.kept === undefined) return false;
-    return this.kept.expiresAt === undefined || now < this.kept.expiresAt - MARGIN_MS;
+    if (this.credentials === undefined) return false;
+    return this.credentials.expiresAt === undefined || now < this.credentials.expiresAt - MARGIN_MS;
   }
 }
 
@@ -80,7 +80,7 @@ const NAME = 'KUBERNETES_EXEC_INFO';
  *
  * Source: Kubernetes documentation, "client-go credential plugins", input and output formats.
  */
-export function passExecInfo(config: ConfigWithExec): void {
+export function setExecInfo(config: ConfigWithExec): void {
   const exec = config.getCurrentUser()?.exec as ExecConfig | null | undefined;
   const cluster = config.getCurrentCluster();
   if (exec === undefined || exec === null || cluster === null) return;

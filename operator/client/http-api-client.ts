@@ -14,7 +14,7 @@ import type {
   WatchOptions,
 } from './api-client';
 import type { ClusterAccess } from './cluster-access';
-import { ApiError, transportFailure } from './errors';
+import { ApiError, toTransportError } from './errors';
 import type { ExchangeResponse } from './exchange';
 import { Requester, responseStatus, type Call, type RequesterOptions, type StreamCall } from './requester';
 import { watchEvents } from './watch-stream';
@@ -141,7 +141,7 @@ class HttpApiClient implements ApiClient {
     };
     const response = await this.requester.send(call);
     if (response.code === 404) return false;
-    if (response.code >= 400) throw refusal(call, response);
+    if (response.code >= 400) throw toApiError(call, response);
     return true;
   }
 
@@ -186,7 +186,7 @@ class HttpApiClient implements ApiClient {
       ...bounds(options),
     };
     const response = await this.requester.send(call);
-    if (response.code >= 400) throw refusal(call, response);
+    if (response.code >= 400) throw toApiError(call, response);
     return this.parse(call, response);
   }
 
@@ -200,12 +200,12 @@ class HttpApiClient implements ApiClient {
   }
 
   private object(call: Call, response: ExchangeResponse): KubeObject {
-    if (response.code >= 400) throw refusal(call, response);
+    if (response.code >= 400) throw toApiError(call, response);
     return this.parse(call, response) as KubeObject;
   }
 
   private page(type: ResourceType, call: Call, response: ExchangeResponse): ListPage {
-    if (response.code >= 400) throw refusal(call, response);
+    if (response.code >= 400) throw toApiError(call, response);
     const list = this.parse(call, response) as WireList;
     const items = list.items ?? [];
     for (const item of items) {
@@ -229,7 +229,7 @@ class HttpApiClient implements ApiClient {
       const cause = new SyntaxError(
         `the answer, ${response.body.length} characters, is not JSON; is a proxy in between?`,
       );
-      throw transportFailure(`${call.method} ${call.path}`, this.server, cause);
+      throw toTransportError(`${call.method} ${call.path}`, this.server, cause);
     }
   }
 }
@@ -258,7 +258,7 @@ function namespaceOf(type: ResourceType, body: KubeObject): string | undefined {
   return body.metadata.namespace;
 }
 
-function refusal(call: Call, response: ExchangeResponse): ApiError {
+function toApiError(call: Call, response: ExchangeResponse): ApiError {
   return new ApiError(responseStatus(response), `${call.method} ${call.path}`);
 }
 

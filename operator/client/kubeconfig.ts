@@ -7,8 +7,8 @@ import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import { load as loadYaml } from 'js-yaml';
 import type { ClusterAccess, Credentials, TlsSettings } from './cluster-access';
-import { ExecExpiry, passExecInfo } from './exec-plugin';
-import { OidcTokens, oidcSettings } from './oidc';
+import { ExecCredentialCache, setExecInfo } from './exec-plugin';
+import { OidcTokenSource, oidcSettings } from './oidc';
 import { errorMessage } from './errors';
 
 /** Where to find the cluster and the credentials. */
@@ -175,7 +175,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function accessFrom(config: KubeConfig, source: string): ClusterAccess {
   const { server, namespace } = check(config, source);
-  passExecInfo(config);
+  setExecInfo(config);
   return { server, ...(namespace === undefined ? {} : { namespace }), credentials: credentialsOf(config, source) };
 }
 
@@ -185,7 +185,7 @@ function credentialsOf(config: KubeConfig, source: string): ClusterAccess['crede
   if (oidc === undefined) return authenticated(config, source);
   // As kubectl: a token that stands beside the auth provider goes first.
   if (Boolean(user?.token)) return authenticated(withToken(config, user?.token), source);
-  return withIdToken(config, new OidcTokens(oidc), source);
+  return withIdToken(config, new OidcTokenSource(oidc), source);
 }
 
 function authenticated(config: KubeConfig, source: string): ClusterAccess['credentials'] {
@@ -193,15 +193,15 @@ function authenticated(config: KubeConfig, source: string): ClusterAccess['crede
   return async (rejected) => {
     // What authenticators remember cannot be dropped, so they are made anew: after a refusal, and at each renewal of what they
     // would otherwise keep (token files). An exec plugin is run again only when it has to be.
-    const expiry = ExecExpiry.of(current);
+    const expiry = ExecCredentialCache.of(current);
     if (rejected || !expiry.isUsable(Date.now())) current = copyOf(config);
-    else if (expiry.kept !== undefined) return expiry.kept;
+    else if (expiry.credentials !== undefined) return expiry.credentials;
     const credentials = await resolveCredentials(current, source);
-    return ExecExpiry.remember(current, credentials);
+    return ExecCredentialCache.store(current, credentials);
   };
 }
 
-function withIdToken(config: KubeConfig, tokens: OidcTokens, source: string): ClusterAccess['credentials'] {
+function withIdToken(config: KubeConfig, tokens: OidcTokenSource, source: string): ClusterAccess['credentials'] {
   return async (rejected) => {
     const { token, expiresAt } = await tokens.get(rejected).catch((error: unknown) => {
       throw new KubeconfigError(`${source}: no credentials: ${errorMessage(error)}.`);

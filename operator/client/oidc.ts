@@ -35,7 +35,7 @@ const PAUSE_MS = 10_000;
  * Caveats: new tokens live in memory, and the file is not rewritten. Where the identity provider takes each refresh token once, the
  * one in the file is spent after the first refresh.
  */
-export class OidcTokens {
+export class OidcTokenSource {
   private current: IdToken | undefined;
   private refreshToken: string | undefined;
   private pending: Promise<IdToken> | undefined;
@@ -69,7 +69,7 @@ export class OidcTokens {
 
   private refresh(): Promise<IdToken> {
     if (this.failure !== undefined && this.now() < this.failure.until) return Promise.reject(this.failure.error);
-    this.pending ??= this.trade()
+    this.pending ??= this.exchangeRefreshToken()
       .catch((error: unknown) => {
         this.failure = { error: error as Error, until: this.now() + PAUSE_MS };
         throw error;
@@ -78,7 +78,7 @@ export class OidcTokens {
     return this.pending;
   }
 
-  private async trade(): Promise<IdToken> {
+  private async exchangeRefreshToken(): Promise<IdToken> {
     if (this.refreshToken === undefined) {
       throw new OidcError('the kubeconfig has no valid id-token, and no refresh-token to get one with; log in again');
     }
@@ -174,7 +174,7 @@ async function refreshTokens(settings: OidcSettings, refreshToken: string): Prom
     const answer = await refreshTokenGrant(provider, refreshToken);
     if (answer.id_token !== undefined) return { idToken: answer.id_token, refreshToken: answer.refresh_token };
   } catch (error) {
-    throw oidcFailure(issuer, error);
+    throw toOidcError(issuer, error);
   }
   throw new OidcError('the identity provider answered without an id-token; log in again with the scope openid');
 }
@@ -217,7 +217,7 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  * Says why a refresh failed. The error itself is not passed on, not as a cause either: it holds the answer, and a provider's
  * description of a refusal may repeat the token.
  */
-function oidcFailure(issuer: string, error: unknown): OidcError {
+function toOidcError(issuer: string, error: unknown): OidcError {
   const provider = `the identity provider ${withoutSecrets(issuer)}`;
   const { error: refusal, status } = error as { readonly error?: unknown; readonly status?: unknown };
   if (typeof status === 'number') {
@@ -226,7 +226,7 @@ function oidcFailure(issuer: string, error: unknown): OidcError {
     return new OidcError(`${provider} refused to refresh the id-token (HTTP ${status}${code})${advice}`);
   }
   const system = chain(error).find((each) => /^(E[A-Z_]+|[A-Z]+(_[A-Z]+)+)$/.test(errorCode(each)) && !isOAuth(each));
-  if (system === undefined) return new OidcError(`${provider} gave no usable answer: ${saidBy(error)}`);
+  if (system === undefined) return new OidcError(`${provider} gave no usable answer: ${describeError(error)}`);
   const code = errorCode(system);
   const advice = CERTIFICATE.test(code)
     ? 'check idp-certificate-authority(-data) of the kubeconfig'
@@ -235,7 +235,7 @@ function oidcFailure(issuer: string, error: unknown): OidcError {
 }
 
 /** The library's own errors have texts that quote nothing; what others say, or hold as their cause, is not repeated. */
-function saidBy(error: unknown): string {
+function describeError(error: unknown): string {
   if (errorCode(error) === 'OAUTH_TIMEOUT') return 'it took too long';
   if (!isOAuth(error)) return 'it is not what OpenID Connect prescribes';
   const { message, cause } = error as { readonly message: string; readonly cause?: { readonly status?: unknown } };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import { untilAborted, within } from '../process/wait';
+import { untilAborted, withTimeout } from '../process/wait';
 import { CredentialCache, type ClusterAccess, type CredentialCacheOptions, type Credentials } from './cluster-access';
 import { Connections, type ConnectionOptions } from './connections';
 import {
@@ -9,10 +9,10 @@ import {
   errorCode,
   errorMessage,
   retryAfterSeconds,
-  statusFromText,
-  transportFailure,
+  parseStatusText,
+  toTransportError,
 } from './errors';
-import { ExchangeFailure, ExchangeTimeout, exchange, type ExchangeResponse, type ResponseHeaders } from './exchange';
+import { ExchangeError, ExchangeTimeoutError, exchange, type ExchangeResponse, type ResponseHeaders } from './exchange';
 import { ByteStream } from './watch-stream';
 
 /** One HTTP answer, or the lack of one, for metrics. */
@@ -120,7 +120,7 @@ export class Requester {
         continue;
       }
       const progress = { attempt, waitedMs, idempotent: call.idempotent };
-      const wait = retryDelayMs(this.retry, refusalOf(response), progress, this.random());
+      const wait = retryDelayMs(this.retry, retryInfoOf(response), progress, this.random());
       if (wait === undefined || performance.now() + wait >= deadline) return response;
       waitedMs += wait;
       await pause(wait, call.signal);
@@ -139,7 +139,7 @@ export class Requester {
       const credentials = await this.authenticate({ method: 'GET', ...call });
       const stream = await this.openOnce(call, credentials);
       if (stream.code === 200) return stream;
-      const error = await this.refusalOf(stream, name, call.signal);
+      const error = await this.toApiError(stream, name, call.signal);
       if (stream.code !== 401 || renewed) throw error;
       this.credentials.reject(credentials);
     }
@@ -154,7 +154,7 @@ export class Requester {
   failure(request: string, error: unknown, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted === true) return signal.reason;
     if (error instanceof TransportError || error instanceof ApiError) return error;
-    return transportFailure(request, this.access.server, error);
+    return toTransportError(request, this.access.server, error);
   }
 
   /** Undefined when a kept-alive connection turned out to be closed, and the call may be repeated. */
@@ -186,9 +186,9 @@ export class Requester {
     } catch (error) {
       if (call.signal?.aborted === true) throw call.signal.reason;
       this.observe(call.method, '<error>', started, call.type);
-      const cause = error instanceof ExchangeFailure ? error.cause : error;
+      const cause = error instanceof ExchangeError ? error.cause : error;
       if (mayRepeat && call.idempotent && isIdleReset(error)) return undefined;
-      throw transportFailure(`${call.method} ${call.path}`, this.access.server, cause);
+      throw toTransportError(`${call.method} ${call.path}`, this.access.server, cause);
     }
   }
 
@@ -210,7 +210,7 @@ export class Requester {
     }
   }
 
-  private async refusalOf(stream: ByteStream, request: string, signal: AbortSignal): Promise<ApiError> {
+  private async toApiError(stream: ByteStream, request: string, signal: AbortSignal): Promise<ApiError> {
     const chunks: Buffer[] = [];
     try {
       for (let read = await stream.read(); read !== undefined; read = await stream.read()) chunks.push(...read);
@@ -220,7 +220,7 @@ export class Requester {
       stream.close();
     }
     const seconds = retryAfterSeconds(header(stream.headers, 'retry-after'), Date.now());
-    return new ApiError(statusFromText(stream.code, Buffer.concat(chunks).toString('utf8'), seconds), request);
+    return new ApiError(parseStatusText(stream.code, Buffer.concat(chunks).toString('utf8'), seconds), request);
   }
 
   /** Asking for credentials goes on when the request has ended; the next one finds them. */
@@ -232,7 +232,8 @@ export class Requester {
     try {
       const credentials = this.credentials.get();
       if (!(credentials instanceof Promise)) return credentials;
-      const bounded = bounds && inTime(credentials, Math.min(bounds.timeoutMs, bounds.deadline - performance.now()));
+      const bounded =
+        bounds && withCredentialsTimeout(credentials, Math.min(bounds.timeoutMs, bounds.deadline - performance.now()));
       return await untilAborted(bounded ?? credentials, signal);
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
@@ -270,7 +271,7 @@ export class Requester {
 
 /** True when the connection was closed before a byte of the answer came. */
 function isIdleReset(error: unknown): boolean {
-  if (!(error instanceof ExchangeFailure) || error.answered || error.cause instanceof ExchangeTimeout) return false;
+  if (!(error instanceof ExchangeError) || error.answered || error.cause instanceof ExchangeTimeoutError) return false;
   return RESET_CODES.has(errorCode(error.cause));
 }
 
@@ -279,7 +280,7 @@ function header(headers: ResponseHeaders, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function refusalOf(response: ExchangeResponse): { code: number; retryAfterSeconds?: number } {
+function retryInfoOf(response: ExchangeResponse): { code: number; retryAfterSeconds?: number } {
   const { code } = response;
   if (code < 500 && code !== 429) return { code };
   const { retryAfterSeconds: seconds } = responseStatus(response);
@@ -287,9 +288,9 @@ function refusalOf(response: ExchangeResponse): { code: number; retryAfterSecond
 }
 
 /** The refusal that an answer holds. */
-export function responseStatus(response: ExchangeResponse): ReturnType<typeof statusFromText> {
+export function responseStatus(response: ExchangeResponse): ReturnType<typeof parseStatusText> {
   const seconds = retryAfterSeconds(header(response.headers, 'retry-after'), Date.now());
-  return statusFromText(response.code, response.body, seconds);
+  return parseStatusText(response.code, response.body, seconds);
 }
 
 async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
@@ -300,11 +301,11 @@ async function pause(milliseconds: number, signal: AbortSignal | undefined): Pro
   }
 }
 
-function inTime<T>(credentials: Promise<T>, milliseconds: number): Promise<T> {
+function withCredentialsTimeout<T>(credentials: Promise<T>, milliseconds: number): Promise<T> {
   const late = (): never => {
     throw new Error(`none came within ${String(Math.round(milliseconds) / 1000)} s`);
   };
-  return within(credentials, { milliseconds, late });
+  return withTimeout(credentials, { milliseconds, onTimeout: late });
 }
 
 /** How often and how long a request is repeated when the server asks for patience. */
@@ -319,7 +320,7 @@ interface RetryPolicy {
 const DEFAULT_RETRY_POLICY: RetryPolicy = { maxAttempts: 5, maxWaitMs: 30_000 };
 
 /** What the server answered, as far as it decides about another attempt. */
-interface Refusal {
+interface RetryInfo {
   readonly code: number;
   readonly retryAfterSeconds?: number;
 }
@@ -338,7 +339,7 @@ const DEFAULT_WAIT_SECONDS = 1;
  */
 function retryDelayMs(
   policy: RetryPolicy,
-  refusal: Refusal,
+  refusal: RetryInfo,
   progress: { readonly attempt: number; readonly waitedMs: number; readonly idempotent: boolean },
   random: number,
 ): number | undefined {

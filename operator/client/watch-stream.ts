@@ -1,16 +1,16 @@
 import type { Dispatcher } from 'undici';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { WatchEvent } from './api-client';
-import { ApiError, statusFrom } from './errors';
+import { ApiError, parseStatus } from './errors';
 import type { ResponseHeaders } from './exchange';
 
 /** The stream ended inside a line: the answer was cut, not ended. */
-class CutStream extends Error {
-  override readonly name = 'CutStream';
+class TruncatedStreamError extends Error {
+  override readonly name = 'TruncatedStreamError';
 }
 
 /** What the events of a watch are read with. */
-interface WatchReading {
+interface WatchStreamOptions {
   /** For messages. */
   readonly request: string;
   readonly open: () => Promise<ByteStream>;
@@ -25,22 +25,24 @@ interface WatchReading {
  *
  * Guarantees: each line is parsed at most once; the connection is freed however the reader leaves.
  *
- * @throws what `open` throws; and, as `failure` turns it: ApiError for an in-stream error, for example 410 Expired; CutStream when the last
+ * @throws what `open` throws; and, as `failure` turns it: ApiError for an in-stream error, for example 410 Expired; TruncatedStreamError when the last
  * line has no end; SyntaxError or RangeError for what is no event; what the connection fails with.
  */
-export async function* watchEvents(reading: WatchReading): AsyncGenerator<WatchEvent, void, undefined> {
+export async function* watchEvents(reading: WatchStreamOptions): AsyncGenerator<WatchEvent, void, undefined> {
   const stream = await reading.open();
   const decoder = new LineDecoder();
   try {
     for (let chunks = await stream.read(); chunks !== undefined; chunks = await stream.read()) {
       for (const chunk of chunks) {
         for (const line of decoder.push(chunk)) {
-          if (!isTaken(line, reading.takeEcho)) yield toEvent(line, reading.request);
+          if (!isOwnEcho(line, reading.takeEcho)) yield toEvent(line, reading.request);
         }
       }
     }
     if (decoder.pendingBytes > 0) {
-      throw new CutStream(`the stream ended ${decoder.pendingBytes} bytes into an event; it was cut on the way`);
+      throw new TruncatedStreamError(
+        `the stream ended ${decoder.pendingBytes} bytes into an event; it was cut on the way`,
+      );
     }
   } catch (error) {
     throw reading.failure(error);
@@ -56,7 +58,7 @@ const VERSION = '"resourceVersion":"';
  * Whether a line need not be parsed. Where it holds this key only once, the key is that of the object itself, which always has one: within a
  * text its quotes would be escaped.
  */
-function isTaken(line: string, take: WatchReading['takeEcho']): boolean {
+function isOwnEcho(line: string, take: WatchStreamOptions['takeEcho']): boolean {
   if (take === undefined || !CHANGE.test(line)) return false;
   const start = line.indexOf(VERSION) + VERSION.length;
   if (start < VERSION.length || line.includes(VERSION, start)) return false;
@@ -72,7 +74,7 @@ function toEvent(line: string, request: string): WatchEvent {
     case 'BOOKMARK':
       return event as WatchEvent;
     case 'ERROR':
-      throw new ApiError(statusFrom(500, event.object), request);
+      throw new ApiError(parseStatus(500, event.object), request);
     default:
       throw new SyntaxError(`the stream holds an event of unknown type ${JSON.stringify(event.type)}`);
   }
@@ -105,8 +107,8 @@ interface ByteStreamRequest {
 }
 
 /** The stream went silent. */
-export class IdleTimeout extends Error {
-  override readonly name = 'IdleTimeout';
+export class IdleTimeoutError extends Error {
+  override readonly name = 'IdleTimeoutError';
 }
 
 /** Reading from the socket pauses while more than this many bytes wait for the reader. */
@@ -232,7 +234,7 @@ export class ByteStream implements Dispatcher.DispatchHandler {
       this.idle.refresh();
       return;
     }
-    const silence = new IdleTimeout(`nothing arrived for ${this.request.idleTimeoutMs / 1000} s`);
+    const silence = new IdleTimeoutError(`nothing arrived for ${this.request.idleTimeoutMs / 1000} s`);
     this.finish({ reason: silence });
     this.controller?.abort(silence);
   };

@@ -1,8 +1,8 @@
 /** Remembers values of a bounded number of keys: of those entered last. */
-export class Latest<V> {
+export class LruMap<V> {
   private readonly entries = new Map<string, V>();
 
-  constructor(private readonly most = 10_000) {}
+  constructor(private readonly maxSize = 10_000) {}
 
   get size(): number {
     return this.entries.size;
@@ -15,7 +15,7 @@ export class Latest<V> {
   set(key: string, value: V): void {
     this.entries.delete(key);
     this.entries.set(key, value);
-    if (this.entries.size <= this.most) return;
+    if (this.entries.size <= this.maxSize) return;
     const [oldest] = this.entries.keys();
     if (oldest !== undefined) this.entries.delete(oldest);
   }

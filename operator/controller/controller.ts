@@ -1,29 +1,29 @@
 import { childTypes, type AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
-import { Contests } from '../apply/drift-backoff';
-import { lookAt, refuseUnheardEnd, type Lookout } from '../apply/ownership';
+import { DriftBackoff } from '../apply/drift-backoff';
+import { getLiveMetadata, verifyOwner, type LiveReader } from '../apply/ownership';
 import type { ObjectRef } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import type { CacheView } from '../informer/cache-view';
 import type { CacheEvent, CacheHandler } from '../informer/projection';
 import { NotLeaderError } from '../leader/leader-election';
-import type { ControllerMetrics, ReconcileResult } from '../metrics/controller-metrics';
+import type { ControllerMetrics, ReconcileOutcome } from '../metrics/controller-metrics';
 import type { Logger } from '../process/logger';
-import type { Next, ReconcileContext } from '../reconcile/context';
+import type { ReconcileResult, ReconcileContext } from '../reconcile/context';
 import { classify } from '../reconcile/problems';
 import { reconcileObject } from '../reconcile/reconcile-object';
 import { reconcileShared } from '../reconcile/reconcile-shared';
-import { SharedIndex, sharedId, type SharedState } from '../reconcile/shared-keys';
+import { SharedKeyIndex, sharedId, type SharedState } from '../reconcile/shared-keys';
 import { runWorkers, type WorkersEnd } from '../workqueue/run-workers';
 import type { WorkQueue } from '../workqueue/work-queue';
 import {
   AwaitedNames,
   keysOfChild,
   objectKey,
-  sharedKeyOf,
+  sharedIdOf,
   sharedQueueKey,
-  targetOf,
+  parseQueueKey,
   type QueueKey,
   type Target,
 } from './queue-keys';
@@ -31,7 +31,7 @@ import {
 /** What a controller is made of. */
 interface ControllerOptions {
   /** The caches are started and synced by whoever owns them. */
-  readonly context: Omit<ReconcileContext, 'shared' | 'contests'>;
+  readonly context: Omit<ReconcileContext, 'shared' | 'driftBackoff'>;
   readonly queue: WorkQueue<QueueKey>;
   readonly metrics: ControllerMetrics;
   readonly logger: Logger;
@@ -48,7 +48,7 @@ interface ControllerOptions {
 const LONGEST_OUTAGE_DELAY_MS = 30_000;
 
 /** So many refusals in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes. */
-const CACHE_IS_BEHIND_FOR = 12;
+const MAX_QUIET_STALE_RETRIES = 12;
 
 /**
  * Reconciles the objects of one kind: turns events into keys, and keys into reconciles.
@@ -59,17 +59,17 @@ const CACHE_IS_BEHIND_FOR = 12;
 export class Controller {
   readonly kind: AnyKind;
   private readonly context: ReconcileContext;
-  private readonly index: SharedIndex;
+  private readonly index: SharedKeyIndex;
   private readonly sharedStates = new Map<string, SharedState>();
   private readonly awaited = new AwaitedNames();
-  private readonly doubts: Doubts;
+  private readonly staleOwners: StaleOwners;
   private running = false;
 
   constructor(private readonly options: ControllerOptions) {
     this.kind = options.context.kind;
-    this.context = { ...options.context, shared: this.sharedStates, contests: new Contests() };
-    this.index = new SharedIndex(this.kind);
-    this.doubts = new Doubts(this.context);
+    this.context = { ...options.context, shared: this.sharedStates, driftBackoff: new DriftBackoff() };
+    this.index = new SharedKeyIndex(this.kind);
+    this.staleOwners = new StaleOwners(this.context);
     this.follow(this.context.objects, (event) => this.onObject(event));
     options.metrics.setMaxConcurrent(options.concurrency);
     for (const type of childTypes(this.kind)) this.watchChildren(type, this.context.children(type));
@@ -81,7 +81,7 @@ export class Controller {
    */
   run(signal: AbortSignal, drainMs: number): Promise<WorkersEnd<QueueKey>> {
     const { queue, concurrency } = this.options;
-    this.addFirstRound();
+    this.enqueueAll();
     this.running = true;
     return runWorkers(queue, {
       concurrency,
@@ -94,35 +94,35 @@ export class Controller {
   }
 
   /** The server has turned out not to have a type, or has it again: all objects are looked at anew, if it concerns this kind. */
-  typeChanged(type: ResourceType): void {
+  onTypeChange(type: ResourceType): void {
     const concerns = [this.kind.type, ...childTypes(this.kind)].some((own) => typeKey(own) === typeKey(type));
-    if (this.running && concerns) this.addFirstRound();
+    if (this.running && concerns) this.enqueueAll();
   }
 
   /** For how many objects and children is known what was last done to them; those that are gone are not among them. */
-  get remembered(): number {
-    return this.context.contests.remembered;
+  get trackedCount(): number {
+    return this.context.driftBackoff.size;
   }
 
   /**
    * What events have told of before is not needed: an object that is gone has nothing to be looked at but the shared children it has left,
    * and those are in the caches.
    */
-  private addFirstRound(): void {
+  private enqueueAll(): void {
     const { queue } = this.options;
     for (const { object } of this.context.objects.list()) {
       // Shared children first: what an object renders may need them.
       for (const id of this.index.ids(object.metadata)) queue.add(sharedQueueKey(id), 'resync');
       queue.add(objectKey(object.metadata), 'resync');
     }
-    for (const id of this.abandoned()) queue.add(sharedQueueKey(id), 'resync');
+    for (const id of this.unreferencedSharedIds()) queue.add(sharedQueueKey(id), 'resync');
   }
 
   /** The ids of shared children whose key nobody names any more: their last object went while this process did not lead. */
-  private *abandoned(): Iterable<string> {
+  private *unreferencedSharedIds(): Iterable<string> {
     for (const type of childTypes(this.kind)) {
       for (const { object } of this.context.children(type).list()) {
-        const id = sharedKeyOf(this.kind, object);
+        const id = sharedIdOf(this.kind, object);
         if (id !== undefined && this.index.objects(id).length === 0) yield id;
       }
     }
@@ -133,7 +133,7 @@ export class Controller {
     if (type === 'deleted') this.forget(object);
     if (!this.running) return;
     // Shared children first: what an object renders may need them.
-    const ids = named.length === 0 && type !== 'deleted' ? this.heldBy(object) : named;
+    const ids = named.length === 0 && type !== 'deleted' ? this.sharedIdsOwnedBy(object) : named;
     for (const id of ids) this.add(sharedQueueKey(id));
     this.add(objectKey(object.metadata));
   }
@@ -141,20 +141,20 @@ export class Controller {
   /** An object is gone. */
   private forget(object: KubeObject): void {
     this.context.effects?.forget(object);
-    this.context.contests.forget(object.metadata.uid ?? '');
+    this.context.driftBackoff.forget(object.metadata.uid ?? '');
   }
 
   /** The ids of the shared children that a living object holds: its spec may not fit any more, and then does not say what it names. */
-  private heldBy({ metadata: { uid = '', deletionTimestamp } }: KubeObject): readonly string[] {
+  private sharedIdsOwnedBy({ metadata: { uid = '', deletionTimestamp } }: KubeObject): readonly string[] {
     // What becomes of the children of one that goes, the garbage collector knows: it may be leaving them behind.
     if (this.kind.shared.length === 0 || deletionTimestamp !== undefined) return [];
     const held = childTypes(this.kind).flatMap((type) => this.context.children(type).byOwner(uid));
-    return held.flatMap(({ object }) => sharedKeyOf(this.kind, object) ?? []);
+    return held.flatMap(({ object }) => sharedIdOf(this.kind, object) ?? []);
   }
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
     this.follow(cache, ({ type: change, object: { object }, old }) => {
-      if (change === 'deleted') this.context.contests.forget(object.metadata.uid ?? '');
+      if (change === 'deleted') this.context.driftBackoff.forget(object.metadata.uid ?? '');
       if (!this.running) return;
       const keys = new Set([
         ...keysOfChild(this.kind, this.context.objects, object),
@@ -166,8 +166,8 @@ export class Controller {
   }
 
   private follow(cache: CacheView, handler: CacheHandler): void {
-    if (this.options.isCrossed?.(cache.type) === true) cache.onChange(handler);
-    else cache.onEvent(handler);
+    if (this.options.isCrossed?.(cache.type) === true) cache.addObserver(handler);
+    else cache.addEventHandler(handler);
   }
 
   private add(key: QueueKey): void {
@@ -179,25 +179,25 @@ export class Controller {
     metrics.started();
     const began = performance.now();
     const since = this.awaited.begin();
-    const finished = (result: ReconcileResult): void => metrics.finished(result, (performance.now() - began) / 1000);
+    const finished = (result: ReconcileOutcome): void => metrics.finished(result, (performance.now() - began) / 1000);
     try {
-      const next = await this.reconcile(targetOf(key));
+      const next = await this.reconcile(parseQueueKey(key));
       if (this.awaited.set(key, next.awaited ?? [], since)) this.add(key);
       if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
-      if (next.next === 'retry') queue.addRateLimited(key);
+      if (next.action === 'retry') queue.addRateLimited(key);
       else queue.forget(key);
       if (next.afterMs !== undefined) queue.addAfter(key, next.afterMs);
       finished(resultOf(next));
       if (isTerminal(next)) metrics.terminalError();
     } catch (error) {
-      finished(this.failed(key, error));
+      finished(this.requeueAfterError(key, error));
     } finally {
       this.awaited.end(since);
     }
   }
 
   /** Asks for another try; @returns how the reconcile is counted */
-  private failed(key: QueueKey, error: unknown): ReconcileResult {
+  private requeueAfterError(key: QueueKey, error: unknown): ReconcileOutcome {
     const { queue, logger } = this.options;
     const { kind, reason, message } = classify(error);
     const delayMs = queue.addRateLimited(key);
@@ -211,19 +211,19 @@ export class Controller {
       logger.debug(failure, 'nothing was written: this process does not lead');
       return 'requeue';
     }
-    const target = targetOf(key);
-    if (error instanceof ApiError && target.what === 'object') this.doubts.raise(target.ref);
-    if (error instanceof TransportError || queue.failures(key) < CACHE_IS_BEHIND_FOR)
+    const target = parseQueueKey(key);
+    if (error instanceof ApiError && target.what === 'object') this.staleOwners.mark(target.ref);
+    if (error instanceof TransportError || queue.failures(key) < MAX_QUIET_STALE_RETRIES)
       logger.debug(failure, 'the cache was behind; trying again');
     else logger.warn(failure, 'refused as if the cache were behind, again and again; trying again');
     return 'requeue';
   }
 
-  private async reconcile(target: Target): Promise<Next> {
+  private async reconcile(target: Target): Promise<ReconcileResult> {
     // There are no objects then; those in the cache are gone.
-    if (this.context.isMissing(this.kind.type)) return { next: 'wait' };
+    if (this.context.isMissing(this.kind.type)) return { action: 'wait' };
     if (target.what === 'shared') return this.reconcileSharedKey(target);
-    await this.doubts.settle(target.ref);
+    await this.staleOwners.verify(target.ref);
     const { objects } = this.context;
     const object = objects.get(target.ref)?.object;
     try {
@@ -235,9 +235,9 @@ export class Controller {
     }
   }
 
-  private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<Next> {
+  private async reconcileSharedKey(target: Extract<Target, { what: 'shared' }>): Promise<ReconcileResult> {
     const id = sharedId(target.group, target.namespace, target.key);
-    for (const ref of this.index.objects(id)) await this.doubts.settle(ref);
+    for (const ref of this.index.objects(id)) await this.staleOwners.verify(ref);
     const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
     const { state, retry, afterMs, awaited, failed } = await reconcileShared(this.context, { ...target, objects });
     const before = this.sharedStates.get(id);
@@ -247,24 +247,24 @@ export class Controller {
       // Asked for anew: an object that came meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
-    return { next: retry ? 'retry' : 'wait', afterMs, awaited, failed };
+    return { action: retry ? 'retry' : 'wait', afterMs, awaited, failed };
   }
 }
 
 /** In controller-runtime's words. */
-function resultOf({ next, failed, afterMs }: Next): ReconcileResult {
+function resultOf({ action: next, failed, afterMs }: ReconcileResult): ReconcileOutcome {
   if (failed !== undefined) return 'error';
   if (next === 'retry') return 'requeue';
   return afterMs === undefined ? 'success' : 'requeue_after';
 }
 
 /** What is tried again by itself, be it once a contest's delay is over, is not. */
-function isTerminal({ next, failed, afterMs }: Next): boolean {
+function isTerminal({ action: next, failed, afterMs }: ReconcileResult): boolean {
   return failed !== undefined && next === 'wait' && afterMs === undefined;
 }
 
 /** One a refusal, told apart by being another object. */
-interface Doubt {
+interface StaleMark {
   /** That was in the cache. */
   readonly uid: string;
 }
@@ -275,15 +275,15 @@ interface Doubt {
  * Without this, an operator that makes a child of such an object works against the garbage collector: it deletes the child, whose event
  * wakes the object at once, whatever delay its failures have earned, and the child is made again.
  */
-export class Doubts {
-  private readonly doubted = new Map<QueueKey, Doubt>();
+export class StaleOwners {
+  private readonly marks = new Map<QueueKey, StaleMark>();
 
-  constructor(private readonly context: Lookout & Pick<ReconcileContext, 'objects'>) {}
+  constructor(private readonly context: LiveReader & Pick<ReconcileContext, 'objects'>) {}
 
   /** The server has refused a write for an object with Conflict or NotFound: the next reconcile has to look first. */
-  raise(ref: ObjectRef): void {
+  mark(ref: ObjectRef): void {
     const uid = this.context.objects.get(ref)?.object.metadata.uid;
-    if (uid !== undefined) this.doubted.set(objectKey(ref), { uid });
+    if (uid !== undefined) this.marks.set(objectKey(ref), { uid });
   }
 
   /**
@@ -291,18 +291,18 @@ export class Doubts {
    *
    * @throws ApiError `Conflict` when the server does not have the object that the cache holds, or is deleting it unheard; TransportError
    */
-  async settle(ref: ObjectRef): Promise<void> {
+  async verify(ref: ObjectRef): Promise<void> {
     const key = objectKey(ref);
-    const doubt = this.doubted.get(key);
+    const doubt = this.marks.get(key);
     if (doubt === undefined) return;
     const { uid } = doubt;
     const before = this.cached(ref, uid);
-    const live = before && (await lookAt(this.context, before));
+    const live = before && (await getLiveMetadata(this.context, before));
     // Asked for anew: the event may have come meanwhile.
     const cached = before && this.cached(ref, uid);
-    if (cached !== undefined) refuseUnheardEnd(this.context.kind, cached, live);
+    if (cached !== undefined) verifyOwner(this.context.kind, cached, live);
     // What another reconcile was refused meanwhile, this look says nothing of.
-    if (this.doubted.get(key) === doubt) this.doubted.delete(key);
+    if (this.marks.get(key) === doubt) this.marks.delete(key);
   }
 
   private cached(ref: ObjectRef, uid: string): KubeObject | undefined {

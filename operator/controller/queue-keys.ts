@@ -26,7 +26,7 @@ export function sharedQueueKey(id: string): QueueKey {
 }
 
 /** Takes a queue key apart. Names and namespaces hold no slash. */
-export function targetOf(queueKey: QueueKey): Target {
+export function parseQueueKey(queueKey: QueueKey): Target {
   const colon = queueKey.indexOf(':');
   const rest = queueKey.slice(colon + 1);
   const slash = rest.indexOf('/');
@@ -46,7 +46,7 @@ export function targetOf(queueKey: QueueKey): Target {
 }
 
 /** The name of the index by UID that the cache of a kind's objects bears. */
-export const BY_UID = 'uid';
+export const UID_INDEX = 'uid';
 
 /**
  * The keys that a child belongs to: the object that controls it, the object whose UID its annotation names (its owner reference may
@@ -59,15 +59,15 @@ export function keysOfChild(kind: AnyKind, objects: CacheView, child: KubeObject
     .map(({ name }) => objectKey(kind.scope === 'Namespaced' ? { namespace, name } : { name }));
   const ownerUid = annotations?.[OWNER_UID_ANNOTATION];
   if (keys.length === 0 && ownerUid !== undefined) {
-    keys.push(...objects.byIndex(BY_UID, ownerUid).map(({ object }) => objectKey(object.metadata)));
+    keys.push(...objects.byIndex(UID_INDEX, ownerUid).map(({ object }) => objectKey(object.metadata)));
   }
-  const shared = sharedKeyOf(kind, child);
+  const shared = sharedIdOf(kind, child);
   if (shared !== undefined) keys.unshift(sharedQueueKey(shared));
   return keys;
 }
 
 /** The shared id that a child's annotation names, if it is one of the kind's. */
-export function sharedKeyOf(kind: AnyKind, child: KubeObject): string | undefined {
+export function sharedIdOf(kind: AnyKind, child: KubeObject): string | undefined {
   const annotation = child.metadata.annotations?.[SHARED_KEY_ANNOTATION];
   if (annotation === undefined) return undefined;
   // A key may hold slashes itself.

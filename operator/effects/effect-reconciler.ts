@@ -9,22 +9,29 @@ import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../construc
 import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { withDefaults } from '../../constructs/kind/render';
-import type { Verdict } from '../status/conditions';
-import { isPaused, isToBeOrphaned } from '../apply/ownership';
+import type { Readiness } from '../status/conditions';
+import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
-import type { CleanupFailure, Effects, EffectsFound } from '../reconcile/context';
-import { CleanupAttempts, EffectMemories, type Memory } from './effect-memory';
-import { countedFor, due, inputHash, type EffectRecord } from './effect-state';
+import type { CleanupFailure, Effects, EffectsResult } from '../reconcile/context';
+import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
+import { attemptScope, decideEffect, inputHash, type EffectRecord } from './effect-state';
 import { runEffect, type RunRequest, type RunView } from './effect-runs';
-import { MENDED_AFTER_MS, PlanError, RunInterrupted, type StatusFields } from './plan-runner';
-import { judge, ownConditions, reasonOf, standing, type Considered, type EffectDeskOptions } from './effect-verdicts';
+import { RETRY_AFTER_MS, PlanError, RunInterruptedError, type StatusFields } from './plan-runner';
+import {
+  evaluationOf,
+  ownConditions,
+  progressReason,
+  previousReadiness,
+  type EffectEvaluation,
+  type EffectReconcilerOptions,
+} from './effect-readiness';
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
 
 /** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
-const LOOK_AGAIN_MS = 300_000;
+const RESYNC_PERIOD_MS = 300_000;
 
-export type { EffectDeskOptions } from './effect-verdicts';
+export type { EffectReconcilerOptions } from './effect-readiness';
 
 /**
  * Where the effects of a kind's objects are asked for. It never waits for a run: it says how the object stands, starts what is due, and the
@@ -34,19 +41,19 @@ export type { EffectDeskOptions } from './effect-verdicts';
  * between leaves a record that counts as one attempt. A run whose turn comes late begins only if its object is still what it was asked for;
  * else nothing is kept or done, and the object is reconciled again.
  */
-export class EffectDesk implements Effects {
-  private readonly cleanups: CleanupAttempts;
-  private readonly memories: EffectMemories;
+export class EffectReconciler implements Effects {
+  private readonly cleanupBackoff: CleanupBackoff;
+  private readonly states: EffectStateCache;
 
-  constructor(private readonly options: EffectDeskOptions) {
-    this.cleanups = new CleanupAttempts(options);
-    this.memories = new EffectMemories(options.store);
+  constructor(private readonly options: EffectReconcilerOptions) {
+    this.cleanupBackoff = new CleanupBackoff(options);
+    this.states = new EffectStateCache(options.store);
   }
 
-  async wasBegun(object: KubeObject): Promise<boolean> {
+  async hasStarted(object: KubeObject): Promise<boolean> {
     const { attempts = 0 } = (object.status ?? {}) as { readonly attempts?: number };
     try {
-      if (Object.keys((await this.memories.of(object)).state.records).length > 0) return true;
+      if (Object.keys((await this.states.of(object)).state.records).length > 0) return true;
     } catch (error) {
       // Nothing was begun for an object whose Secret could never be made, since another's stood in its place.
       if (attempts === 0 && error instanceof PlanError && error.reason === 'ErrResourceExists') return false;
@@ -57,7 +64,7 @@ export class EffectDesk implements Effects {
     if (selectEffects(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
     // A Secret that is restored is to be read.
-    this.memories.drop(object);
+    this.states.invalidate(object);
     throw new PlanError(
       'ErrStateMissing',
       `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
@@ -66,34 +73,38 @@ export class EffectDesk implements Effects {
     );
   }
 
-  cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined {
-    return this.cleanups.failed(uidOf(object), object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? '', why);
+  recordCleanupFailure(object: KubeObject, why: CleanupFailure): number | undefined {
+    return this.cleanupBackoff.recordFailure(
+      uidOf(object),
+      object.metadata.annotations?.[RECONCILE_AT_ANNOTATION] ?? '',
+      why,
+    );
   }
 
-  cleanupWentOn(object: KubeObject): void {
-    this.cleanups.forget(uidOf(object));
+  resetCleanupBackoff(object: KubeObject): void {
+    this.cleanupBackoff.forget(uidOf(object));
   }
 
-  async release(object: KubeObject): Promise<void> {
+  async releaseState(object: KubeObject): Promise<void> {
     // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
     this.options.assertMayRun();
     await this.options.store.release(object);
   }
 
   async isOrphaned(object: KubeObject): Promise<boolean> {
-    return isToBeOrphaned(object) || this.options.store.isOrphaned(object);
+    return hasOrphanFinalizer(object) || this.options.store.isOrphaned(object);
   }
 
-  async orphan(object: KubeObject): Promise<Verdict | undefined> {
+  async orphan(object: KubeObject): Promise<Readiness | undefined> {
     const { runs, store } = this.options;
-    runs.withdraw(uidOf(object));
+    runs.cancelWaiting(uidOf(object));
     const run = runs.of(uidOf(object));
     if (run !== undefined) {
       const message = `It goes once ${run.effect} has ended, and what it did stays.`;
       return { state: 'progressing', reason: 'Orphaning', message };
     }
-    const memory = await this.memories.of(object);
-    if (memory.unsaved) await this.memories.save(object, memory);
+    const memory = await this.states.of(object);
+    if (memory.isDirty) await this.states.save(object, memory);
     const kept = await store.orphan(object);
     const what = kept.length === 0 ? '' : ` So do ${kept.map((name) => `Secret ${name}`).join(' and ')}.`;
     const message = `It was deleted with --cascade=orphan: nothing is taken away, what it did stays.${what}`;
@@ -102,13 +113,13 @@ export class EffectDesk implements Effects {
   }
 
   forget(object: KubeObject): void {
-    this.options.runs.withdraw(uidOf(object));
-    this.memories.forget(object);
-    this.cleanups.forget(uidOf(object));
+    this.options.runs.cancelWaiting(uidOf(object));
+    this.states.forget(object);
+    this.cleanupBackoff.forget(uidOf(object));
   }
 
-  async advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound> {
-    const memory = await this.memories.of(object);
+  async reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult> {
+    const memory = await this.states.of(object);
     const effects = selectEffects(this.options.kind.effects, self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
@@ -116,31 +127,31 @@ export class EffectDesk implements Effects {
     if (under !== undefined) {
       const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
       if (repeats && settled !== undefined) return settled;
-      return this.underWay(memory, effects, under);
+      return this.inProgress(memory, effects, under);
     }
-    if (memory.unsaved) await this.memories.save(object, memory);
-    await this.options.store.claim(object);
-    const settle = (found: EffectsFound): EffectsFound => {
+    if (memory.isDirty) await this.states.save(object, memory);
+    await this.options.store.syncOwnerReference(object);
+    const settle = (found: EffectsResult): EffectsResult => {
       memory.settled = { ...found, generation };
       return found;
     };
-    let afterMs: number | undefined = effects.length === 0 ? undefined : LOOK_AGAIN_MS;
+    let afterMs: number | undefined = effects.length === 0 ? undefined : RESYNC_PERIOD_MS;
     for (const effect of effects) {
-      const step = await this.consider(object, self, memory, effect);
+      const step = await this.evaluate(object, self, memory, effect);
       if (step.repeated === true && settled !== undefined) return settled;
-      const stood = step.begun === true && effect.everySeconds !== undefined ? standing(object) : undefined;
+      const stood = step.begun === true && effect.everySeconds !== undefined ? previousReadiness(object) : undefined;
       if (stood !== undefined && memory.settled === undefined) {
-        const { verdict } = stood;
-        const rest = verdict === undefined ? {} : { verdict };
+        const { readiness } = stood;
+        const rest = readiness === undefined ? {} : { readiness };
         return settle({
-          done: verdict === undefined,
+          done: readiness === undefined,
           ...rest,
           status: {},
           ...keptConditions(this.options.kind, object),
         });
       }
-      if (step.verdict !== undefined) {
-        const found = this.notDone(memory, effects, effect, step.verdict, step.afterMs);
+      if (step.readiness !== undefined) {
+        const found = this.incomplete(memory, effects, effect, step.readiness, step.afterMs);
         return step.begun === true ? found : settle(found);
       }
       if (step.afterMs !== undefined) afterMs = Math.min(afterMs ?? Infinity, step.afterMs);
@@ -160,17 +171,17 @@ export class EffectDesk implements Effects {
     if (run?.state !== 'waiting') return run;
     const isWanted = run.generation === object.metadata.generation && effects.some(({ name }) => name === run.effect);
     if (isWanted) return run;
-    runs.withdraw(uidOf(object));
+    runs.cancelWaiting(uidOf(object));
     return undefined;
   }
 
   /** @returns a verdict unless the effect is satisfied */
-  private async consider(
+  private async evaluate(
     object: KubeObject,
     self: KindObject<AnyKind>,
-    memory: Memory,
+    memory: CachedEffectState,
     effect: AnyEffect,
-  ): Promise<Considered> {
+  ): Promise<EffectEvaluation> {
     const { backoff, clock, reads, kind } = this.options;
     let run: EffectRun;
     let seen: string;
@@ -179,7 +190,7 @@ export class EffectDesk implements Effects {
       const optional = effect.phase === 'remove';
       const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
       run = buildEffectRun(effect, self, reader);
-      seen = reader.seen;
+      seen = reader.contentHash;
     } catch (error) {
       if (!(error instanceof PlanError)) throw error;
       const { reason, message } = error;
@@ -187,81 +198,85 @@ export class EffectDesk implements Effects {
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
       if (memory.told !== message) this.options.record(object, { type: 'Warning', action, reason, message });
       memory.told = message;
-      return { verdict: { state, reason, message }, afterMs: MENDED_AFTER_MS };
+      return { readiness: { state, reason, message }, afterMs: RETRY_AFTER_MS };
     }
     const input = inputHash(run);
     const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;
-    const wanted = { input, countedFor: countedFor(object, input, seen), maxAttempts: run.maxAttempts, backoff };
+    const wanted = { input, countedFor: attemptScope(object, input, seen), maxAttempts: run.maxAttempts, backoff };
     const record = memory.state.records[effect.name];
-    const next = due(record, { ...wanted, ...(everyMs === undefined ? {} : { everyMs }), nowMs: clock.wallMs() });
+    const next = decideEffect(record, {
+      ...wanted,
+      ...(everyMs === undefined ? {} : { everyMs }),
+      nowMs: clock.wallMs(),
+    });
     if (next.what === 'run') {
       const superseded = kind.effects
         .filter(({ phase, when }) => phase === effect.phase && when?.(self as never) === false)
         .map(({ name }) => name);
-      return this.begin(object, memory, run, { ...wanted, superseded }, next.attempt);
+      return this.startRun(object, memory, run, { ...wanted, superseded }, next.attempt);
     }
-    return judge(next, run, record);
+    return evaluationOf(next, run, record);
   }
 
-  private begin(
+  private startRun(
     object: KubeObject,
-    memory: Memory,
+    memory: CachedEffectState,
     run: EffectRun,
     begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
     attempt: number,
-  ): Considered {
-    const { runs, stop, current } = this.options;
+  ): EffectEvaluation {
+    const { runs, stop, getCached: current } = this.options;
     const repeated = run.everySeconds !== undefined && memory.state.records[run.name]?.input === begun.input;
     if (stop.aborted)
-      return { verdict: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
+      return { readiness: { state: 'progressing', reason: 'Stopping', message: 'The operator is stopping.' } };
     const job: RunRequest['job'] = (report) => {
       const now = current(object);
-      if (!isAsked(object, now, run.phase)) return Promise.resolve();
+      if (!isStillDesired(object, now, run.phase)) return Promise.resolve();
       return runEffect({
         ...this.options,
         ...{ object: now, run, attempt, report },
         state: () => memory.state,
         assertMayRun: () => {
           this.options.assertMayRun();
-          if (run.phase === 'remove') assertStillRemoved(current(object));
+          if (run.phase === 'remove') assertStillRemoving(current(object));
         },
         save: async (state) => {
           memory.state = state;
-          memory.unsaved = true;
-          await this.memories.save(now, memory);
+          memory.isDirty = true;
+          await this.states.save(now, memory);
         },
         assertFits: (state) => this.options.store.assertFits(now, state),
         begun: { input: begun.input, countedFor: begun.countedFor },
         superseded: begun.superseded,
-        learn: (status) => {
+        onStatus: (status) => {
           memory.status = { ...memory.status, ...status };
         },
       });
     };
-    const onChange = (): void => this.options.wake(object);
+    const onChange = (): void => this.options.enqueue(object);
     const { generation } = object.metadata;
     runs.start(uidOf(object), { effect: run.name, generation, job, isProbe: run.everySeconds !== undefined, onChange });
     const waits = runs.of(uidOf(object))?.state === 'waiting';
     const message = waits ? waitingFor(run.name) : `${run.name} begins, attempt ${attempt} of ${run.maxAttempts}.`;
-    return { verdict: { state: 'progressing', reason: reasonOf(run.phase), message }, begun: true, repeated };
+    return { readiness: { state: 'progressing', reason: progressReason(run.phase), message }, begun: true, repeated };
   }
 
-  private underWay(
-    memory: Memory,
+  private inProgress(
+    memory: CachedEffectState,
     effects: readonly AnyEffect[],
     { effect: name, state, progress }: RunView,
-  ): EffectsFound {
+  ): EffectsResult {
     const effect = effects.find((candidate) => candidate.name === name);
     const message = progress?.message ?? (state === 'waiting' ? waitingFor(name) : `${name} begins.`);
-    const verdict: Verdict = { state: 'progressing', reason: reasonOf(effect?.phase ?? 'apply'), message };
+    const readiness: Readiness = { state: 'progressing', reason: progressReason(effect?.phase ?? 'apply'), message };
     return {
-      ...this.notDone(memory, effects, effect, verdict, undefined),
+      ...this.incomplete(memory, effects, effect, readiness, undefined),
       status: { ...this.statusOf(memory, effects), ...progress?.status },
     };
   }
 
   /** What runs gave, also those of a process before; with the runs that were begun, where the kind's status has a field `attempts`. */
-  private statusOf(memory: Memory, effects: readonly AnyEffect[]): StatusFields {
+  private statusOf(memory: CachedEffectState, effects: readonly AnyEffect[]): StatusFields {
     const records = effects.flatMap(({ name }) => memory.state.records[name] ?? []);
     const gave = records.flatMap((record) => Object.entries(record.status ?? {}));
     const status: StatusFields = { ...Object.fromEntries(gave), ...memory.status };
@@ -270,41 +285,41 @@ export class EffectDesk implements Effects {
     return { ...status, attempts: Math.max(...records.map(({ attempts }) => attempts)) };
   }
 
-  private notDone(
-    memory: Memory,
+  private incomplete(
+    memory: CachedEffectState,
     effects: readonly AnyEffect[],
     effect: AnyEffect | undefined,
-    verdict: Verdict,
+    readiness: Readiness,
     afterMs: number | undefined,
-  ): EffectsFound {
+  ): EffectsResult {
     return {
       done: false,
-      verdict,
+      readiness,
       status: this.statusOf(memory, effects),
-      conditions: ownConditions(effects, memory.state.records, { name: effect?.name, verdict }),
+      conditions: ownConditions(effects, memory.state.records, { name: effect?.name, readiness }),
       ...(afterMs === undefined ? {} : { afterMs }),
     };
   }
 }
 
 /** Whether a run may still begin that was asked for when the object was `then`: while it waited, people may have changed their minds. */
-function isAsked(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
+function isStillDesired(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
   if (now === undefined) return false;
   const { uid, generation, deletionTimestamp } = now.metadata;
   if (uid !== then.metadata.uid || generation !== then.metadata.generation || isPaused(now)) return false;
-  return phase === 'remove' ? !isToBeOrphaned(now) : deletionTimestamp === undefined;
+  return phase === 'remove' ? !hasOrphanFinalizer(now) : deletionTimestamp === undefined;
 }
 
-/** @throws RunInterrupted when a person has changed their mind about taking away what the object did */
-function assertStillRemoved(now: KubeObject | undefined): void {
-  if (now === undefined || !(isPaused(now) || isToBeOrphaned(now))) return;
-  throw new RunInterrupted('The removal was called off: nothing more is taken away.');
+/** @throws RunInterruptedError when a person has changed their mind about taking away what the object did */
+function assertStillRemoving(now: KubeObject | undefined): void {
+  if (now === undefined || !(isPaused(now) || hasOrphanFinalizer(now))) return;
+  throw new RunInterruptedError('The removal was called off: nothing more is taken away.');
 }
 
 const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;
 
 /** The kind's own conditions as they stand. */
-function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsFound, 'conditions'> {
+function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsResult, 'conditions'> {
   const { conditions = [] } = (status ?? {}) as CommonStatus;
   return { conditions: conditions.filter(({ type }) => kind.conditionTypes.some((own) => own.type === type)) };
 }

@@ -2,14 +2,14 @@ import type { EffectRun } from '../../constructs/kind/effects';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { NotLeaderError } from '../leader/leader-election';
 import type { Clock } from '../process/clock';
-import { beginningOf } from '../process/truncate';
+import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
-import type { EffectReads } from './effect-reads';
+import type { EffectInputReader } from './effect-input-reader';
 import type { EffectRecord, EffectState } from './effect-state';
 import {
   PlanError,
-  RunInterrupted,
-  type PlanEnd,
+  RunInterruptedError,
+  type PlanResult,
   type PlanRun,
   type PlanRunner,
   type RunProgress,
@@ -55,7 +55,7 @@ interface Entry {
  *
  * Guarantees: after `stop` aborts none begins; those that wait are dropped.
  */
-export class EffectRuns {
+export class EffectRunQueue {
   private readonly entries = new Map<string, Entry>();
   private running = 0;
   private ends: (() => void)[] = [];
@@ -84,19 +84,19 @@ export class EffectRuns {
     if (this.entries.has(uid)) throw new Error(`an effect of ${uid} is under way already`);
     if (this.options.stop.aborted) return;
     const { effect, isProbe = false, generation } = run;
-    const begin = (): void => void this.carryOut(uid, entry, run);
+    const begin = (): void => void this.execute(uid, entry, run);
     const entry: Entry = { effect, isProbe, generation, state: 'waiting', begin };
     this.entries.set(uid, entry);
     this.next(isProbe);
   }
 
   /** Drops the run of an object if it waits for its turn. One that has begun goes on. */
-  withdraw(uid: string): void {
+  cancelWaiting(uid: string): void {
     if (this.entries.get(uid)?.state === 'waiting') this.entries.delete(uid);
   }
 
   /** Resolves when nothing is under way. */
-  idle(): Promise<void> {
+  waitUntilIdle(): Promise<void> {
     return this.running === 0 ? Promise.resolve() : new Promise((resolve) => this.ends.push(resolve));
   }
 
@@ -115,7 +115,7 @@ export class EffectRuns {
     entry.begin();
   }
 
-  private async carryOut(uid: string, entry: Entry, { job, onChange }: RunRequest): Promise<void> {
+  private async execute(uid: string, entry: Entry, { job, onChange }: RunRequest): Promise<void> {
     try {
       await job((progress) => {
         entry.progress = { ...progress, status: { ...entry.progress?.status, ...progress.status } };
@@ -136,16 +136,16 @@ export class EffectRuns {
 }
 
 /** One run of an effect, with all that it touches. */
-interface RunOptions {
+interface RunEffectOptions {
   readonly object: KubeObject;
   readonly run: EffectRun;
   readonly attempt: number;
   readonly begun: Pick<EffectRecord, 'input' | 'countedFor'>;
   readonly plans: Readonly<Record<string, PlanRunner>>;
-  readonly reads: EffectReads;
+  readonly reads: EffectInputReader;
   readonly clock: Clock;
   readonly stop: AbortSignal;
-  /** Called before each step. @throws RunInterrupted saying why nothing more may be begun; anything else: another process leads */
+  /** Called before each step. @throws RunInterruptedError saying why nothing more may be begun; anything else: another process leads */
   readonly assertMayRun: () => void;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   readonly report: (progress: RunProgress) => void;
@@ -156,20 +156,20 @@ interface RunOptions {
   /** Effects whose place this one takes: they must run again should they concern the object once more. */
   readonly superseded: readonly string[];
   /** Told of status fields that stay. */
-  readonly learn: (status: StatusFields) => void;
+  readonly onStatus: (status: StatusFields) => void;
 }
 
 /**
  * Carries one run out, from the record that it began to the record of how it ended. Never rejects: an end that cannot be stored is kept by
  * the desk, which stores it later.
  */
-export async function runEffect(options: RunOptions): Promise<void> {
+export async function runEffect(options: RunEffectOptions): Promise<void> {
   const { object, run, record } = options;
   try {
-    await keep(options, { state: 'running' });
+    await saveRecord(options, { state: 'running' });
   } catch (error) {
     // Nothing is begun whose beginning is not on record: a crash loop would never be counted.
-    await end(options, {
+    await saveOutcome(options, {
       state: 'failed',
       reason: 'ErrState',
       message: `The state cannot be stored: ${describe(error)}`,
@@ -179,26 +179,32 @@ export async function runEffect(options: RunOptions): Promise<void> {
   const action = run.phase === 'apply' ? 'Provision' : 'Remove';
   const quiet = run.everySeconds !== undefined;
   try {
-    const { message, status } = await carryOut(options);
-    if (status !== undefined) options.learn(status);
-    await end(options, { state: 'succeeded', message, ...(status && { status }) });
+    const { message, status } = await runPlan(options);
+    if (status !== undefined) options.onStatus(status);
+    await saveOutcome(options, { state: 'succeeded', message, ...(status && { status }) });
     const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
     if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
   } catch (error) {
     // What a run learns cannot be stored without the Lease: another replica goes on, and this one may say nothing about it.
-    if (error instanceof RunInterrupted || error instanceof NotLeaderError) {
-      await end(options, { state: 'interrupted', message: error.message });
+    if (error instanceof RunInterruptedError || error instanceof NotLeaderError) {
+      await saveOutcome(options, { state: 'interrupted', message: error.message });
       return;
     }
-    const failure = failureOf(error);
+    const failure = toRunFailure(error);
     const { reason, message, hopeless, status } = failure;
-    if (status !== undefined) options.learn(status);
-    record(object, { type: 'Warning', action, reason, message: beginningOf(`${run.name}: ${message}`, 1024) });
-    await end(options, { state: 'failed', reason, message, ...(hopeless && { hopeless }), ...(status && { status }) });
+    if (status !== undefined) options.onStatus(status);
+    record(object, { type: 'Warning', action, reason, message: truncate(`${run.name}: ${message}`, 1024) });
+    await saveOutcome(options, {
+      state: 'failed',
+      reason,
+      message,
+      ...(hopeless && { hopeless }),
+      ...(status && { status }),
+    });
   }
 }
 
-async function carryOut(options: RunOptions): Promise<PlanEnd> {
+async function runPlan(options: RunEffectOptions): Promise<PlanResult> {
   const { run, plans, object, attempt, reads, stop, report, record } = options;
   const runner = plans[run.plan];
   if (runner === undefined) {
@@ -217,35 +223,35 @@ async function carryOut(options: RunOptions): Promise<PlanEnd> {
     timeout: timeout.signal,
     secret: (ref) => reads.secret(ref, object),
     file: (path) => reads.file(path),
-    mayGoOn: () => assertGoesOn(options),
+    assertMayContinue: () => assertMayContinue(options),
     warn: (warning) => record(object, { type: 'Warning', action, ...warning }),
     report: (progress) => {
       report(progress);
       if (progress.event === true) {
         const reason = run.phase === 'apply' ? 'Provisioning' : 'Removing';
-        record(object, { type: 'Normal', action, reason, message: beginningOf(progress.message, 1024) });
+        record(object, { type: 'Normal', action, reason, message: truncate(progress.message, 1024) });
       }
     },
   };
   try {
-    planRun.mayGoOn();
+    planRun.assertMayContinue();
     return await runner(planRun);
   } finally {
     cancel();
   }
 }
 
-function assertGoesOn({ stop, assertMayRun }: RunOptions): void {
-  if (stop.aborted) throw new RunInterrupted('The operator stopped; the run goes on where it was.');
+function assertMayContinue({ stop, assertMayRun }: RunEffectOptions): void {
+  if (stop.aborted) throw new RunInterruptedError('The operator stopped; the run goes on where it was.');
   try {
     assertMayRun();
   } catch (cause) {
-    if (cause instanceof RunInterrupted) throw cause;
-    throw new RunInterrupted('The Lease was lost; another replica goes on.', { cause });
+    if (cause instanceof RunInterruptedError) throw cause;
+    throw new RunInterruptedError('The Lease was lost; another replica goes on.', { cause });
   }
 }
 
-function valuesOf({ state, save, assertFits }: RunOptions): RunValues {
+function valuesOf({ state, save, assertFits }: RunEffectOptions): RunValues {
   const withValues = (values: Readonly<Record<string, string | undefined>>): EffectState => {
     const { records, values: before } = state();
     const after = Object.entries({ ...before, ...values }).filter((entry): entry is [string, string] => {
@@ -260,16 +266,19 @@ function valuesOf({ state, save, assertFits }: RunOptions): RunValues {
   };
 }
 
-async function end(options: RunOptions, how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>): Promise<void> {
+async function saveOutcome(
+  options: RunEffectOptions,
+  how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>,
+): Promise<void> {
   try {
-    await keep(options, how);
+    await saveRecord(options, how);
   } catch {
     // The desk has it, and stores it when the object is reconciled next, which says why it could not.
   }
 }
 
-function keep(
-  { run, begun, attempt, clock, state, save, superseded }: RunOptions,
+function saveRecord(
+  { run, begun, attempt, clock, state, save, superseded }: RunEffectOptions,
   how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>,
 ): Promise<void> {
   // Who was interrupted in order has used up no attempt.
@@ -280,7 +289,7 @@ function keep(
   return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
 }
 
-function failureOf(error: unknown): {
+function toRunFailure(error: unknown): {
   readonly reason: string;
   readonly message: string;
   readonly hopeless: boolean;

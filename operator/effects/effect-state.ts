@@ -23,7 +23,7 @@ export interface EffectStore {
   /** @throws PlanError `ErrStateTooLarge` when such a state could not be stored */
   readonly assertFits: (owner: KubeObject, state: EffectState) => Promise<void>;
   /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
-  readonly claim: (owner: KubeObject) => Promise<void>;
+  readonly syncOwnerReference: (owner: KubeObject) => Promise<void>;
   /**
    * Whether its owner, which is being deleted, was deleted with `--cascade=orphan`, as far as the state can tell: the garbage collector has cut it
    * off its owner. @throws ApiError, TransportError
@@ -41,11 +41,11 @@ export interface EffectStore {
 }
 
 /** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
-export const noStore: EffectStore = {
+export const noopStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
   assertFits: () => Promise.resolve(),
-  claim: () => Promise.resolve(),
+  syncOwnerReference: () => Promise.resolve(),
   isOrphaned: () => Promise.resolve(false),
   orphan: () => Promise.resolve([]),
   release: () => Promise.resolve(),
@@ -88,7 +88,7 @@ function sorted(value: unknown): unknown {
 }
 
 /** What attempts are counted for. @param seen - hash of all that the object looks at, such as keys that are part of no input */
-export function countedFor(object: KubeObject, input: string, seen: string): string {
+export function attemptScope(object: KubeObject, input: string, seen: string): string {
   const { generation, annotations } = object.metadata;
   return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? '', seen].join(' ');
 }
@@ -109,7 +109,7 @@ export function backoffMs(attempts: number, { baseMs, maxMs }: AttemptBackoff): 
 }
 
 /** What is to be done about an effect now. */
-export type Due =
+export type EffectDecision =
   /** Done: nothing until `inMs` from now, if ever. */
   | { readonly what: 'satisfied'; readonly inMs?: number }
   /** Failed, and tried again in so long. */
@@ -119,7 +119,7 @@ export type Due =
   | { readonly what: 'run'; readonly attempt: number };
 
 /** Judges a record; `everyMs` is the effect's period. */
-export function due(
+export function decideEffect(
   record: EffectRecord | undefined,
   wanted: {
     readonly input: string;
@@ -129,7 +129,7 @@ export function due(
     readonly nowMs: number;
     readonly backoff: AttemptBackoff;
   },
-): Due {
+): EffectDecision {
   const { everyMs, nowMs } = wanted;
   if (record === undefined || record.input !== wanted.input) return { what: 'run', attempt: 1 };
   const leftMs = everyMs === undefined ? undefined : record.atMs + everyMs - nowMs;

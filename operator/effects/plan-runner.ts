@@ -51,15 +51,15 @@ export interface PlanRun {
   readonly stop: AbortSignal;
   /** Aborts when the run has taken as long as it may: the step under way is broken off. */
   readonly timeout: AbortSignal;
-  /** To be called before each step. @throws RunInterrupted when this process must start nothing more */
-  readonly mayGoOn: () => void;
+  /** To be called before each step. @throws RunInterruptedError when this process must start nothing more */
+  readonly assertMayContinue: () => void;
   readonly report: (progress: RunProgress) => void;
   /** Records a Warning event about the object. */
   readonly warn: (warning: Reason) => void;
 }
 
 /** How a run ended well. */
-export interface PlanEnd {
+export interface PlanResult {
   readonly message: string;
   /** Fields of the object's own status. @default none */
   readonly status?: StatusFields;
@@ -68,15 +68,15 @@ export interface PlanEnd {
 /**
  * Carries out one plan.
  *
- * @throws PlanError with the reason for `Ready`; RunInterrupted when it was stopped between steps
+ * @throws PlanError with the reason for `Ready`; RunInterruptedError when it was stopped between steps
  */
-export type PlanRunner = (run: PlanRun) => Promise<PlanEnd>;
+export type PlanRunner = (run: PlanRun) => Promise<PlanResult>;
 
 /**
  * How soon an object is looked at again after a PlanError that no run gave, in milliseconds: what mends it may be a Secret or a file, and nothing
  * tells of those.
  */
-export const MENDED_AFTER_MS = 30_000;
+export const RETRY_AFTER_MS = 30_000;
 
 /** A run failed, or cannot be begun. */
 export class PlanError extends ReconcileError {
@@ -94,11 +94,11 @@ export class PlanError extends ReconcileError {
     } = {},
   ) {
     const { hopeless: isTerminal = false, cause } = details;
-    super(reason, message, { isTerminal, afterMs: MENDED_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
+    super(reason, message, { isTerminal, afterMs: RETRY_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
   }
 }
 
 /** A run was stopped between two steps, in order. It counts as no attempt. */
-export class RunInterrupted extends Error {
-  override readonly name = 'RunInterrupted';
+export class RunInterruptedError extends Error {
+  override readonly name = 'RunInterruptedError';
 }

@@ -11,20 +11,20 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
 import { uidOf, type ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import { lookAt } from '../apply/ownership';
+import { getLiveMetadata } from '../apply/ownership';
 import { EMPTY_STATE, type EffectState, type EffectStore } from './effect-state';
 import { PlanError } from './plan-runner';
 import {
   RETAINED_ANNOTATION,
   decodeState,
   encodeState,
-  isCutOff,
-  isLeftBehind,
-  isOf,
-  merged,
-  orphaned,
-  ownedBy,
-  retained,
+  hasLostOwner,
+  isOrphanedBy,
+  belongsTo,
+  mergeSecret,
+  markOrphaned,
+  setOwner,
+  markRetained,
   sizeOf,
   type Secret,
   type StateData,
@@ -73,9 +73,9 @@ export interface SecretStoreOptions {
  */
 export class SecretStore implements EffectStore {
   /** By the owner's UID: its Secret as it was read or written last. */
-  private readonly standing = new Map<string, Secret>();
+  private readonly lastSeen = new Map<string, Secret>();
   /** By the owner's UID: whether it was seen to that its Secrets stay. */
-  private readonly claimed = new Map<string, boolean>();
+  private readonly ownershipSynced = new Map<string, boolean>();
 
   constructor(private readonly options: SecretStoreOptions) {}
 
@@ -84,54 +84,54 @@ export class SecretStore implements EffectStore {
     const name = nameOf(owner);
     const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
     if (secret === undefined) {
-      this.standing.delete(uidOf(owner));
+      this.lastSeen.delete(uidOf(owner));
       return EMPTY_STATE;
     }
     this.assertOurs(owner, secret);
-    this.standing.set(uidOf(owner), secret);
+    this.lastSeen.set(uidOf(owner), secret);
     return decodeState(decodeData(secret.data));
   }
 
   async save(owner: KubeObject, state: EffectState): Promise<void> {
     const body = await this.bodyOf(owner, state);
-    const before = this.standing.get(uidOf(owner));
-    const updated = before === undefined ? undefined : await this.update(before, (secret) => merged(secret, body));
+    const before = this.lastSeen.get(uidOf(owner));
+    const updated = before === undefined ? undefined : await this.update(before, (secret) => mergeSecret(secret, body));
     // Where somebody deleted it, what is known here is all that is left of it.
-    this.standing.set(uidOf(owner), updated ?? (await this.create(owner, body)));
+    this.lastSeen.set(uidOf(owner), updated ?? (await this.create(owner, body)));
   }
 
-  async claim(owner: KubeObject): Promise<void> {
+  async syncOwnerReference(owner: KubeObject): Promise<void> {
     const { retain } = this.options;
     const stays = retain(owner);
-    if (this.claimed.get(uidOf(owner)) === stays) return;
+    if (this.ownershipSynced.get(uidOf(owner)) === stays) return;
     const [state, ...others] = await this.secretsOf(owner);
     // Asked once at most, and only where it matters.
     let mayOwn: boolean | undefined;
     for (const secret of [state, ...others]) {
       if (secret === undefined) continue;
       const isState = secret === state;
-      if (this.claimedBy(owner, secret, { isState, mayOwn: true }) === secret) continue;
+      if (this.withOwnership(owner, secret, { isState, mayOwn: true }) === secret) continue;
       mayOwn ??= stays || (await this.mayOwn(owner, state));
       const claim = { isState, mayOwn };
-      const written = await this.update(secret, (now) => this.claimedBy(owner, now, claim));
+      const written = await this.update(secret, (now) => this.withOwnership(owner, now, claim));
       // Only what was loaded: another process's data must be met by the next save as another's.
-      const isKnown = isDeepStrictEqual(written?.data, this.standing.get(uidOf(owner))?.data);
-      if (isState && written !== undefined && isKnown) this.standing.set(uidOf(owner), written);
+      const isKnown = isDeepStrictEqual(written?.data, this.lastSeen.get(uidOf(owner))?.data);
+      if (isState && written !== undefined && isKnown) this.lastSeen.set(uidOf(owner), written);
     }
-    this.claimed.set(uidOf(owner), stays);
+    this.ownershipSynced.set(uidOf(owner), stays);
   }
 
   async isOrphaned(owner: KubeObject): Promise<boolean> {
     const { client, namespace, nameOf, retain } = this.options;
     if (retain(owner)) return false;
     const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
-    return secret !== undefined && isOf(owner, secret) && isLeftBehind(owner, secret);
+    return secret !== undefined && belongsTo(owner, secret) && isOrphanedBy(owner, secret);
   }
 
   async orphan(owner: KubeObject): Promise<readonly string[]> {
     const secrets = (await this.secretsOf(owner)).filter((secret) => secret !== undefined);
     for (const secret of secrets) {
-      if (orphaned(owner, secret) !== secret) await this.update(secret, (now) => orphaned(owner, now));
+      if (markOrphaned(owner, secret) !== secret) await this.update(secret, (now) => markOrphaned(owner, now));
     }
     return secrets.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
   }
@@ -140,16 +140,16 @@ export class SecretStore implements EffectStore {
     const { client, namespace, nameOf } = this.options;
     const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
     const { finalizers = [] } = secret?.metadata ?? {};
-    if (secret === undefined || !isOf(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
+    if (secret === undefined || !belongsTo(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
     const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
     const released = await this.put({ ...secret, metadata: { ...secret.metadata, finalizers: others } });
-    this.standing.set(uidOf(owner), released);
+    this.lastSeen.set(uidOf(owner), released);
   }
 
   async forget(owner: KubeObject): Promise<void> {
-    const last = this.standing.get(uidOf(owner));
-    this.standing.delete(uidOf(owner));
-    this.claimed.delete(uidOf(owner));
+    const last = this.lastSeen.get(uidOf(owner));
+    this.lastSeen.delete(uidOf(owner));
+    this.ownershipSynced.delete(uidOf(owner));
     if (last?.metadata.finalizers?.includes(STATE_FINALIZER) !== true) return;
     try {
       await this.release(owner);
@@ -160,7 +160,7 @@ export class SecretStore implements EffectStore {
         `the Secret ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
       );
     } finally {
-      this.standing.delete(uidOf(owner));
+      this.lastSeen.delete(uidOf(owner));
     }
   }
 
@@ -170,7 +170,7 @@ export class SecretStore implements EffectStore {
     const found: (Secret | undefined)[] = [];
     for (const name of [nameOf(owner), ...(besides?.(owner) ?? [])]) {
       const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
-      found.push(secret !== undefined && isOf(owner, secret) ? secret : undefined);
+      found.push(secret !== undefined && belongsTo(owner, secret) ? secret : undefined);
     }
     return found;
   }
@@ -180,18 +180,18 @@ export class SecretStore implements EffectStore {
    * What is known of the owner may be older than that, so the server is asked.
    */
   private async mayOwn(owner: KubeObject, state: Secret | undefined): Promise<boolean> {
-    if (state !== undefined && !isCutOff(owner, state)) return true;
-    const live = await lookAt(this.options, owner);
+    if (state !== undefined && !hasLostOwner(owner, state)) return true;
+    const live = await getLiveMetadata(this.options, owner);
     return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
   }
 
   /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */
-  private claimedBy(
+  private withOwnership(
     owner: KubeObject,
     secret: Secret,
     { isState, mayOwn }: { readonly isState: boolean; readonly mayOwn: boolean },
   ): Secret {
-    const owned = this.options.retain(owner) ? retained(owner, secret) : mayOwn ? ownedBy(owner, secret) : secret;
+    const owned = this.options.retain(owner) ? markRetained(owner, secret) : mayOwn ? setOwner(owner, secret) : secret;
     const { finalizers = [], deletionTimestamp } = owned.metadata;
     const isHeld = finalizers.includes(STATE_FINALIZER);
     // Of an owner that goes it may have been released already; and what is being deleted gets no finalizer any more.
@@ -287,7 +287,7 @@ export class SecretStore implements EffectStore {
 
   private assertOurs(owner: KubeObject, secret: KubeObject): void {
     const { name, uid } = owner.metadata;
-    if (isOf(owner, secret)) return;
+    if (belongsTo(owner, secret)) return;
     const theirs = secret.metadata.annotations?.[OWNER_UID_ANNOTATION];
     const isHeld =
       secret.metadata.deletionTimestamp !== undefined && secret.metadata.finalizers?.includes(STATE_FINALIZER);

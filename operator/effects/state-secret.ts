@@ -24,7 +24,7 @@ export interface Secret extends KubeObject {
 }
 
 /** A body over what stands: labels, annotations and finalizers of others stay, and so does whether it has an owner. */
-export function merged(before: Secret, body: Secret): Secret {
+export function mergeSecret(before: Secret, body: Secret): Secret {
   const { finalizers = [], annotations, deletionTimestamp } = before.metadata;
   // The server refuses new finalizers on what is being deleted.
   const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
@@ -39,27 +39,27 @@ export function merged(before: Secret, body: Secret): Secret {
 }
 
 /** Without an owner, as that asks for; itself when it is so already, as with the next ones. */
-export function retained(owner: KubeObject, secret: Secret): Secret {
-  return marked(ownerless(owner, secret), RETAINED_ANNOTATION);
+export function markRetained(owner: KubeObject, secret: Secret): Secret {
+  return setMark(removeOwner(owner, secret), RETAINED_ANNOTATION);
 }
 
 /** Without an owner, as that goes and leaves it behind. */
-export function orphaned(owner: KubeObject, secret: Secret): Secret {
-  return marked(ownerless(owner, secret), ORPHANED_ANNOTATION);
+export function markOrphaned(owner: KubeObject, secret: Secret): Secret {
+  return setMark(removeOwner(owner, secret), ORPHANED_ANNOTATION);
 }
 
 /** With its owner. */
-export function ownedBy(owner: KubeObject, secret: Secret): Secret {
-  const plain = marked(secret, undefined);
+export function setOwner(owner: KubeObject, secret: Secret): Secret {
+  const plain = setMark(secret, undefined);
   const { ownerReferences = [] } = secret.metadata;
   if (ownerReferences.some(({ uid }) => uid === owner.metadata.uid)) return plain;
-  const { ownerReferences: others = [] } = ownerless(owner, secret).metadata;
+  const { ownerReferences: others = [] } = removeOwner(owner, secret).metadata;
   // Not a controller's: nothing renders it, so nothing may prune it.
   return { ...plain, metadata: { ...plain.metadata, ownerReferences: [...others, ownerReference(owner)] } };
 }
 
 /** With this mark alone of those that tell why it has no owner. */
-function marked(secret: Secret, mark: string | undefined): Secret {
+function setMark(secret: Secret, mark: string | undefined): Secret {
   const { annotations: before = {} } = secret.metadata;
   const marks = [RETAINED_ANNOTATION, ORPHANED_ANNOTATION];
   if (marks.every((each) => (before[each] === 'true') === (each === mark))) return secret;
@@ -69,7 +69,7 @@ function marked(secret: Secret, mark: string | undefined): Secret {
 }
 
 /** Without this owner; others stay. */
-function ownerless(owner: KubeObject, secret: Secret): Secret {
+function removeOwner(owner: KubeObject, secret: Secret): Secret {
   if (!refersTo(owner, secret)) return secret;
   const { ownerReferences = [] } = secret.metadata;
   const others = ownerReferences.filter((reference) => !isReferenceTo(owner, reference));
@@ -87,19 +87,19 @@ function isReferenceTo({ kind, metadata: { name, uid } }: KubeObject, reference:
 }
 
 /** Whether it stays while its owner goes. */
-export function isLeftBehind(owner: KubeObject, secret: KubeObject): boolean {
-  return secret.metadata.annotations?.[ORPHANED_ANNOTATION] === 'true' || isCutOff(owner, secret);
+export function isOrphanedBy(owner: KubeObject, secret: KubeObject): boolean {
+  return secret.metadata.annotations?.[ORPHANED_ANNOTATION] === 'true' || hasLostOwner(owner, secret);
 }
 
 /** Whether somebody else took its owner off. One that is not held was put there by hand, or restored from a backup, without an owner. */
-export function isCutOff(owner: KubeObject, secret: KubeObject): boolean {
+export function hasLostOwner(owner: KubeObject, secret: KubeObject): boolean {
   const { annotations, finalizers = [] } = secret.metadata;
   const isRetained = annotations?.[RETAINED_ANNOTATION] === 'true';
   return finalizers.includes(STATE_FINALIZER) && !isRetained && !refersTo(owner, secret);
 }
 
 /** Whether it was made for this owner. */
-export function isOf(owner: KubeObject, secret: KubeObject): boolean {
+export function belongsTo(owner: KubeObject, secret: KubeObject): boolean {
   return secret.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
 }
 

@@ -13,15 +13,15 @@ export type CacheView = Pick<
   | 'list'
   | 'byOwner'
   | 'byIndex'
-  | 'onEvent'
-  | 'onChange'
+  | 'addEventHandler'
+  | 'addObserver'
   | 'trackWrite'
   | 'observeWrite'
   | 'reproject'
 >;
 
 /** Several caches of one type, one a namespace, seen as one. Each has a reflector and a version of its own. */
-export class NamespacedCache implements CacheView {
+export class MultiNamespaceCache implements CacheView {
   constructor(
     readonly type: ResourceType,
     private readonly caches: ReadonlyMap<string, ObjectCache>,
@@ -48,12 +48,12 @@ export class NamespacedCache implements CacheView {
     return this.all().flatMap((cache) => cache.byIndex(name, value));
   }
 
-  onEvent(handler: CacheHandler): () => void {
-    return allOf(this.all().map((cache) => cache.onEvent(handler)));
+  addEventHandler(handler: CacheHandler): () => void {
+    return allOf(this.all().map((cache) => cache.addEventHandler(handler)));
   }
 
-  onChange(handler: CacheHandler): () => void {
-    return allOf(this.all().map((cache) => cache.onChange(handler)));
+  addObserver(handler: CacheHandler): () => void {
+    return allOf(this.all().map((cache) => cache.addObserver(handler)));
   }
 
   /** @throws RangeError for an object of a namespace that is not watched: its write could never be seen */

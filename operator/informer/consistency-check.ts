@@ -3,10 +3,10 @@ import type { ObjectCache } from './object-cache';
 import { readPagedList } from './initial-list';
 import type { ReflectorOptions } from './reflector-options';
 import { compareResourceVersions } from '../client/api-client';
-import { whyUndecodable } from './reflector-errors';
+import { undecodableReason } from './reflector-errors';
 
 /** What an audit found. */
-export interface AuditResult {
+export interface ConsistencyCheckResult {
   /** How many objects the cache has missed an event of, which no event has made good since. */
   readonly missed: number;
   /** The objects, as `namespace/name`, for a log line. */
@@ -17,7 +17,7 @@ export interface AuditResult {
    * Present when the server's history was set back, as by an etcd that was restored from a backup: then the cache and its watch follow a
    * history that is no more, and nothing counts as missed.
    */
-  readonly setBack?: {
+  readonly rollback?: {
     /** The version that the cache had reached. */
     readonly known: string;
     /** The version of the server's list. */
@@ -32,7 +32,7 @@ export interface AuditResult {
 }
 
 /** Options of an audit. */
-export type AuditOptions = Pick<
+export type ConsistencyCheckOptions = Pick<
   ReflectorOptions,
   'client' | 'type' | 'cache' | 'namespace' | 'labelSelector' | 'pageSize'
 > & {
@@ -51,11 +51,11 @@ export type AuditOptions = Pick<
  * Two things prove it. A consistent read is never older than what was known before it; it is asked for twice, since one answer may come out of some
  * cache on the way. And a list that reaches the version of a cached object holds that version of it, or a newer one.
  */
-export async function auditCache(options: AuditOptions): Promise<AuditResult> {
+export async function checkConsistency(options: ConsistencyCheckOptions): Promise<ConsistencyCheckResult> {
   const { cache } = options;
   const touched = new Set<string>();
-  const watchdog = new Watchdog();
-  const unsubscribe = cache.onChange(({ object }) => {
+  const watchdog = new InterruptibleSleep();
+  const unsubscribe = cache.addObserver(({ object }) => {
     touched.add(keyOf(object.object));
     watchdog.wake();
   });
@@ -65,17 +65,17 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
     const version = await list(options, listed);
     const isOlder = compareResourceVersions(version, seen) < 0;
     const { suspects, contradicted } = isOlder
-      ? { suspects: [], contradicted: await isStillOlder(options, seen) }
+      ? { suspects: [], contradicted: await isServerOlder(options, seen) }
       : differences(cache, listed, version);
     // What a list of the cache's own has replaced meanwhile is compared no more.
     if (contradicted && cache.lists === lists) {
-      const setBack = { known: seen, server: version };
-      return { missed: 0, objects: [], checked: listed.size, conclusive: true, setBack };
+      const rollback = { known: seen, server: version };
+      return { missed: 0, objects: [], checked: listed.size, conclusive: true, rollback };
     }
     // It came from a server that is behind, and proves nothing.
     if (isOlder) return { missed: 0, objects: [], checked: listed.size, conclusive: false };
     const open = (): string[] =>
-      suspects.filter((key) => !touched.has(key) && standing(cache, key, listed.get(key), version) === 'behind');
+      suspects.filter((key) => !touched.has(key) && compareWithList(cache, key, listed.get(key), version) === 'behind');
     const reached = (): boolean => compareResourceVersions(cache.resourceVersion, version) >= 0;
     const relisted = (): boolean => cache.lists !== lists;
     const deadline = Date.now() + (options.waitMs ?? 75_000);
@@ -99,7 +99,7 @@ export async function auditCache(options: AuditOptions): Promise<AuditResult> {
 const POLL_MS = 250;
 
 /** Of each object its version alone: they are kept for as long as the events may be late. */
-async function list(options: AuditOptions, listed: Map<string, string>): Promise<string> {
+async function list(options: ConsistencyCheckOptions, listed: Map<string, string>): Promise<string> {
   const { client, type, namespace, labelSelector, pageSize = 500, signal } = options;
   return readPagedList(
     client,
@@ -112,15 +112,15 @@ async function list(options: AuditOptions, listed: Map<string, string>): Promise
       ...(signal === undefined ? {} : { signal }),
     },
     (object) => {
-      if (whyUndecodable(object) === undefined) listed.set(keyOf(object), object.metadata.resourceVersion ?? '');
+      if (undecodableReason(object) === undefined) listed.set(keyOf(object), object.metadata.resourceVersion ?? '');
     },
     () => listed.clear(),
   );
 }
 
 /** Whether the server, asked once more, is at a version that is older than one that was known before. */
-async function isStillOlder(
-  { client, type, namespace, labelSelector, signal }: AuditOptions,
+async function isServerOlder(
+  { client, type, namespace, labelSelector, signal }: ConsistencyCheckOptions,
   than: string,
 ): Promise<boolean> {
   const { resourceVersion } = await client.list(type, {
@@ -144,13 +144,13 @@ function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, ve
   const suspects: string[] = [];
   let contradicted = false;
   for (const [key, its] of listed) {
-    const stands = standing(cache, key, its, version);
+    const stands = compareWithList(cache, key, its, version);
     if (stands === 'behind') suspects.push(key);
     contradicted ||= stands === 'contradicted';
   }
   for (const { object } of cache.list()) {
     const key = keyOf(object);
-    if (!listed.has(key) && standing(cache, key, undefined, version) === 'behind') suspects.push(key);
+    if (!listed.has(key) && compareWithList(cache, key, undefined, version) === 'behind') suspects.push(key);
   }
   return { suspects, contradicted };
 }
@@ -159,7 +159,7 @@ function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, ve
  * How the cache's state of an object stands to a list of this version: `behind` when it is older than the list's; `contradicted` when the list
  * holds an older one though it ought to know the cache's.
  */
-function standing(
+function compareWithList(
   cache: ObjectCache,
   key: string,
   listed: string | undefined,
@@ -183,7 +183,7 @@ function keyOf({ metadata }: KubeObject): string {
 }
 
 /** A sleep that an event or the caller's signal cuts short. */
-class Watchdog {
+class InterruptibleSleep {
   private rouse: (() => void) | undefined;
 
   wake(): void {

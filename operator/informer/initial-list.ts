@@ -16,7 +16,7 @@ export class InitialList {
 
   constructor(private readonly cache: ObjectCache) {}
 
-  static isEnd(bookmark: KubeObject): boolean {
+  static isInitialEventsEnd(bookmark: KubeObject): boolean {
     return bookmark.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
   }
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { compareResourceVersions, type ObjectRef } from '../client/api-client';
-import { projectMetadata, type CacheEntry, type CacheEvent, type CacheHandler, type Projection } from './projection';
+import { stripManagedFields, type CacheEntry, type CacheEvent, type CacheHandler, type Projection } from './projection';
 import { CacheIndex, ownerUids, type IndexFunction } from './indexer';
 import {
   OwnVersions,
@@ -13,7 +13,7 @@ import {
 
 /** Options of an `ObjectCache`. */
 export interface ObjectCacheOptions {
-  /** What is stored of each object. It keeps name, namespace, uid and resourceVersion. @default projectMetadata */
+  /** What is stored of each object. It keeps name, namespace, uid and resourceVersion. @default stripManagedFields */
   readonly project?: Projection;
   /**
    * True for types of which we write only status and finalizers, such as the kinds themselves: then an answer with another generation,
@@ -80,7 +80,7 @@ export class ObjectCache {
     readonly type: ResourceType,
     options: ObjectCacheOptions = {},
   ) {
-    this.projection = options.project ?? projectMetadata;
+    this.projection = options.project ?? stripManagedFields;
     this.onHandlerError = options.onHandlerError ?? throwLater;
     this.hides = hidesForeignChange(options.ownWritesKeepSpec ?? false);
     this.writes = new PendingWrites((event) => this.raise(event), this.hides);
@@ -137,13 +137,13 @@ export class ObjectCache {
   }
 
   /** Calls the handler on every change from now on; the answer ends that. */
-  onEvent(handler: CacheHandler): () => void {
+  addEventHandler(handler: CacheHandler): () => void {
     this.handlers.add(handler);
     return () => this.handlers.delete(handler);
   }
 
-  /** As `onEvent`, but sees also the echoes of our own tracked writes, and nothing is held back from it. */
-  onChange(handler: CacheHandler): () => void {
+  /** As `addEventHandler`, but sees also the echoes of our own tracked writes, and nothing is held back from it. */
+  addObserver(handler: CacheHandler): () => void {
     this.observers.add(handler);
     return () => this.observers.delete(handler);
   }
@@ -307,7 +307,7 @@ export class ObjectCache {
   private reflect(key: string, slot: Slot, version: string, uid: string | undefined): void {
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
     slot.reflected = version;
-    const own = this.own.told(slot, version);
+    const own = this.own.confirm(slot, version);
     if (slot.entry.object.metadata.uid !== uid) return;
     const event: CacheEvent = { type: 'updated', object: slot.entry };
     if (own) this.callAll(this.observers, event);
@@ -323,7 +323,7 @@ export class ObjectCache {
     }
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
     slot.reflected = version;
-    this.own.told(slot, version);
+    this.own.confirm(slot, version);
     this.notify(key, { type: 'updated', object: slot.entry });
   }
 

@@ -35,7 +35,7 @@ export class OwnVersions {
   }
 
   /** The stream has come to this version; @returns whether it is one of ours */
-  told(slot: OwnVersionsOf, version: string): boolean {
+  confirm(slot: OwnVersionsOf, version: string): boolean {
     const { ownVersions } = slot;
     if (ownVersions === undefined) return false;
     const still: string[] = [];

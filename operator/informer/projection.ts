@@ -2,7 +2,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
-import { Latest } from '../collections/lru-map';
+import { LruMap } from '../collections/lru-map';
 
 /** What is derived from the parts of an object that are not stored. */
 interface ObjectFacts {
@@ -55,15 +55,15 @@ export function factsOf(object: KubeObject): ObjectFacts {
 }
 
 /** Everything but managedFields and kubectl's last-applied annotation, which can make up most of an object. */
-export function projectMetadata(object: KubeObject): CacheEntry {
+export function stripManagedFields(object: KubeObject): CacheEntry {
   const { managedFields, ...metadata } = object.metadata as WireMeta;
   const facts = managedFields === undefined ? NOT_CREATED_BY_UPDATE : factsOf(object);
   return { object: { ...object, metadata: withoutLastApplied(metadata) }, facts };
 }
 
-/** Only apiVersion, kind and the metadata that `projectMetadata` keeps: for types that are watched but not rendered. */
+/** Only apiVersion, kind and the metadata that `stripManagedFields` keeps: for types that are watched but not rendered. */
 export function metadataOnly(object: KubeObject): CacheEntry {
-  const { object: kept, facts } = projectMetadata(object);
+  const { object: kept, facts } = stripManagedFields(object);
   return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };
 }
 
@@ -93,15 +93,15 @@ export type CacheHandler = (event: CacheEvent) => void;
  * What is stored of the objects of a child type: of those that belong to one of the kinds what they render, as far as that is known, of
  * all others, which are watched only because their names may be in the way, the metadata.
  */
-export function childProjection(kinds: readonly AnyKind[], shapes: RenderedShapes): Projection {
+export function childProjection(kinds: readonly AnyKind[], projection: FieldProjection): Projection {
   const owners = new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
   const belongs = ({ metadata }: KubeObject): boolean =>
     metadata.annotations?.[OWNER_UID_ANNOTATION] !== undefined ||
     metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined ||
     metadata.ownerReferences?.some((owner) => owners.has(`${groupOf(owner)}/${owner.kind}`)) === true;
   const own = (object: KubeObject): CacheEntry => {
-    const { object: kept, facts } = projectMetadata(object);
-    return { object: shapes.prune(kept), facts };
+    const { object: kept, facts } = stripManagedFields(object);
+    return { object: projection.project(kept), facts };
   };
   return (object) => (belongs(object) ? own(object) : metadataOnly(object));
 }
@@ -137,10 +137,10 @@ const PART_OF_KEY: Shape = { protocol: 'all' };
  * Guarantee: nothing is missed. A comparison with the cached child looks at rendered fields; if what is rendered has another hash
  * than the cached child bears, the child is applied whatever else it holds.
  */
-export class RenderedShapes {
+export class FieldProjection {
   private readonly byHash = new Map<string, Shape>();
   /** Children of a kind mostly have one structure: its shape is made and stored once. Where names are a user's, there are many. */
-  private readonly byStructure = new Latest<Shape>(MOST_STRUCTURES);
+  private readonly byStructure = new LruMap<Shape>(MOST_STRUCTURES);
   /** Of the few children that the server stores otherwise. */
   private readonly storedByHash = new Map<string, KubeObject>();
 
@@ -155,7 +155,7 @@ export class RenderedShapes {
    * @param hash the child's fingerprint, see {@link HASH_ANNOTATION}
    * @returns whether it was new
    */
-  remember(hash: string, rendered: KubeObject): boolean {
+  register(hash: string, rendered: KubeObject): boolean {
     if (this.byHash.has(hash)) return false;
     const body = { ...rendered, metadata: undefined, status: undefined };
     const structure = structureOf(body);
@@ -176,16 +176,16 @@ export class RenderedShapes {
   }
 
   /**
-   * Follows a cache of children, by `onChange`: of what stands no more nothing is kept. Where the answer to a write was lost, the event that comes
+   * Follows a cache of children, by `addObserver`: of what stands no more nothing is kept. Where the answer to a write was lost, the event that comes
    * instead is all that tells of the former hash.
    */
-  follow({ type, object, old }: CacheEvent): void {
+  onCacheEvent({ type, object, old }: CacheEvent): void {
     if (type === 'deleted') this.forget(hashOf(object));
     if (old !== undefined && hashOf(old) !== hashOf(object)) this.forget(hashOf(old));
   }
 
   /** Learns how the server stores a child that it was sent; undefined: as it was sent. */
-  rememberStored(hash: string, stored: KubeObject | undefined): void {
+  registerStored(hash: string, stored: KubeObject | undefined): void {
     if (stored === undefined) this.storedByHash.delete(hash);
     else this.storedByHash.set(hash, stored);
   }
@@ -196,7 +196,7 @@ export class RenderedShapes {
   }
 
   /** A child without what its shape does not name; the child itself when its shape is not known. */
-  prune(child: KubeObject): KubeObject {
+  project(child: KubeObject): KubeObject {
     const hash = hashOf({ object: child });
     const shape = hash === undefined ? undefined : this.byHash.get(hash);
     if (shape === undefined) return child;

@@ -1,32 +1,32 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { ApiError, TransportError } from '../client/errors';
-import { IdleTimeout } from '../client/watch-stream';
+import { IdleTimeoutError } from '../client/watch-stream';
 
 /** These say what they mean, and pages would be told the same. */
 const NOT_ABOUT_STREAMS: readonly number[] = [401, 403, 404, 410, 429];
 
 /** The server ended a watch right after it began. */
-export class ShortWatch extends Error {
-  override readonly name = 'ShortWatch';
+export class ShortWatchError extends Error {
+  override readonly name = 'ShortWatchError';
 }
 
 /** The server's versions are lower than they were. */
-export class HistorySetBack extends Error {
-  override readonly name = 'HistorySetBack';
+export class HistoryRolledBackError extends Error {
+  override readonly name = 'HistoryRolledBackError';
 }
 
 /** The server accepted a streaming list and then did not send one. */
-export class StreamingListUnknown extends Error {
-  override readonly name = 'StreamingListUnknown';
+export class WatchListUnsupportedError extends Error {
+  override readonly name = 'WatchListUnsupportedError';
 }
 
 /**
  * A watch fell silent. Either the connection is dead, or there was nothing to say: an API server sends no bookmarks of a type that has not
  * changed since it started. A new watch from the version reached tells which; only if that fails is anything wrong.
  */
-export function isSilence(error: unknown): boolean {
-  return error instanceof TransportError && error.cause instanceof IdleTimeout;
+export function isIdleTimeout(error: unknown): boolean {
+  return error instanceof TransportError && error.cause instanceof IdleTimeoutError;
 }
 
 /** The version that was watched from is known no more: only a new list helps. */
@@ -40,7 +40,7 @@ export function isTypeMissing(error: unknown): boolean {
 }
 
 /** Servers without the feature refuse its parameters as invalid; some proxies as not implemented. */
-export function isStreamingRefused(error: unknown): boolean {
+export function isWatchListUnsupported(error: unknown): boolean {
   return error instanceof ApiError && [400, 405, 406, 422, 501].includes(error.code);
 }
 
@@ -48,13 +48,13 @@ export function isStreamingRefused(error: unknown): boolean {
  * The server broke a streaming list off, which may be for the streaming alone. With an etcd that cannot be asked for its progress (before 3.4.31 and
  * 3.5.13) it accepts every one, only to end it with an error 500. client-go falls back to a plain list after any failure.
  */
-export function isStreamBroken(error: unknown): boolean {
+export function isWatchListFailure(error: unknown): boolean {
   return error instanceof ApiError && !NOT_ABOUT_STREAMS.includes(error.code);
 }
 
 /** One object that could not be taken into the cache; the others were. */
-export class UndecodableObject extends Error {
-  override readonly name = 'UndecodableObject';
+export class UndecodableObjectError extends Error {
+  override readonly name = 'UndecodableObjectError';
   constructor(
     readonly type: ResourceType,
     /** `namespace/name`, as far as it is known. */
@@ -67,7 +67,7 @@ export class UndecodableObject extends Error {
 }
 
 /** Why an object cannot be cached, or undefined when it can. The server's word is not taken for it. */
-export function whyUndecodable(object: KubeObject): string | undefined {
+export function undecodableReason(object: KubeObject): string | undefined {
   const metadata: unknown = object.metadata;
   if (typeof metadata !== 'object' || metadata === null) return 'it has no metadata';
   for (const field of ['name', 'uid', 'resourceVersion']) {

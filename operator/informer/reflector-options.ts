@@ -31,7 +31,7 @@ export interface ReflectorOptions {
   /** After how many seconds the server is asked to end a watch: a random number from the first to the second. @default [300, 600] */
   readonly watchTimeoutSeconds?: readonly [number, number];
   /** Delays after failures. */
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: ReflectorBackoffOptions;
   /** A watch that the server ends sooner than this counts as a failure, in milliseconds. @default 1000 */
   readonly minWatchMs?: number;
   /** After a watch that lived this long, delays start over at the shortest, in milliseconds. @default 10000 */
@@ -59,7 +59,7 @@ export interface ReflectorState {
 }
 
 /** Options of a `Backoff`. */
-interface BackoffOptions {
+interface ReflectorBackoffOptions {
   /** The first delay, in milliseconds. @default 200 */
   readonly initialMs?: number;
   /** No delay is longer, in milliseconds. @default 30000 */
@@ -69,13 +69,13 @@ interface BackoffOptions {
 }
 
 /** Doubling delays, each spread over its upper half so that many clients do not come back at once. */
-export class Backoff {
+export class ReflectorBackoff {
   private failures = 0;
   private readonly initialMs: number;
   private readonly maxMs: number;
   private readonly random: () => number;
 
-  constructor(options: BackoffOptions = {}) {
+  constructor(options: ReflectorBackoffOptions = {}) {
     this.initialMs = options.initialMs ?? 200;
     this.maxMs = options.maxMs ?? 30_000;
     this.random = options.random ?? Math.random;

@@ -2,34 +2,34 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { compareResourceVersions, type WatchEvent } from '../client/api-client';
 import { ApiError, errorMessage } from '../client/errors';
-import { underAny, untilAborted } from '../process/wait';
-import { auditCache, type AuditResult } from './consistency-check';
-import { Backoff, type ReflectorOptions, type ReflectorState } from './reflector-options';
+import { withAnySignal, untilAborted } from '../process/wait';
+import { checkConsistency, type ConsistencyCheckResult } from './consistency-check';
+import { ReflectorBackoff, type ReflectorOptions, type ReflectorState } from './reflector-options';
 import { InitialList, readPagedList } from './initial-list';
 import {
-  HistorySetBack,
-  ShortWatch,
-  StreamingListUnknown,
-  UndecodableObject,
+  HistoryRolledBackError,
+  ShortWatchError,
+  WatchListUnsupportedError,
+  UndecodableObjectError,
   describeObject,
   isExpired,
-  isSilence,
-  isStreamBroken,
-  isStreamingRefused,
+  isIdleTimeout,
+  isWatchListFailure,
+  isWatchListUnsupported,
   isTypeMissing,
-  whyUndecodable,
+  undecodableReason,
 } from './reflector-errors';
 
 /** The reflector was stopped. */
-export class ReflectorStopped extends Error {
-  override readonly name = 'ReflectorStopped';
+export class ReflectorStoppedError extends Error {
+  override readonly name = 'ReflectorStoppedError';
 }
 
 /** The reason with which a session is cut to take a new list. */
 const RELIST = new Error('a new list is wanted');
 
 /** After so many streaming lists that failed, the next is taken in pages. */
-const BROKEN_STREAMS = 2;
+const MAX_WATCH_LIST_FAILURES = 2;
 
 /** Somebody may install a missing type at any time and waits for what needs it: the server is asked at least this often, in milliseconds. */
 const MISSING_RETRY_MS = 5_000;
@@ -53,18 +53,18 @@ interface Waiter {
  * they fail.
  */
 export class Reflector {
-  private readonly backoff: Backoff;
+  private readonly backoff: ReflectorBackoff;
   private readonly now: () => number;
   private readonly random: () => number;
   private running: Promise<void> | undefined;
-  private stopped: ReflectorStopped | undefined;
+  private stopped: ReflectorStoppedError | undefined;
   private session = new AbortController();
   private readonly ended = new AbortController();
   private paged: boolean;
   /** Streaming lists that the server has broken off since a list was last taken over or tried in pages. */
-  private brokenStreams = 0;
+  private watchListFailures = 0;
   /** The version up to which the stream was followed; empty when a list is needed. */
-  private position = '';
+  private lastSyncResourceVersion = '';
   private isSynced = false;
   private isMissing = false;
   private watching = false;
@@ -78,7 +78,7 @@ export class Reflector {
   private listWaiters: Waiter[] = [];
 
   constructor(private readonly options: ReflectorOptions) {
-    this.backoff = new Backoff(options.backoff);
+    this.backoff = new ReflectorBackoff(options.backoff);
     this.now = options.now ?? Date.now;
     this.random = options.backoff?.random ?? Math.random;
     this.paged = options.pagedList ?? false;
@@ -87,20 +87,28 @@ export class Reflector {
   /** Begins to reflect; failures go to `onError` and `state()`, never to the caller. */
   start(): void {
     if (this.stopped !== undefined)
-      throw new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped; make a new one.`);
+      throw new ReflectorStoppedError(`The reflector of ${this.options.type.kind} was stopped; make a new one.`);
     this.running ??= this.run();
   }
 
   /**
    * Resolves when the first list is in the cache.
-   * @throws ReflectorStopped when `stop` comes first.
+   * @throws ReflectorStoppedError when `stop` comes first.
    */
   synced(): Promise<void> {
     return this.isSynced ? Promise.resolve() : this.wait(this.syncWaiters);
   }
 
   state(): ReflectorState {
-    const { isSynced: synced, isMissing: missing, watching, lastActivity, position, lists, lastError } = this;
+    const {
+      isSynced: synced,
+      isMissing: missing,
+      watching,
+      lastActivity,
+      lastSyncResourceVersion: position,
+      lists,
+      lastError,
+    } = this;
     const resourceVersion = position === '' ? this.options.cache.resourceVersion : position;
     return {
       synced,
@@ -115,7 +123,7 @@ export class Reflector {
 
   /** Ends the watch; resolves when nothing is under way any more. */
   async stop(): Promise<void> {
-    this.stopped ??= new ReflectorStopped(`The reflector of ${this.options.type.kind} was stopped.`);
+    this.stopped ??= new ReflectorStoppedError(`The reflector of ${this.options.type.kind} was stopped.`);
     this.session.abort(this.stopped);
     this.ended.abort(this.stopped);
     for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.reject(this.stopped);
@@ -125,11 +133,11 @@ export class Reflector {
 
   /**
    * Takes a new list now; resolves when it is in the cache.
-   * @throws ReflectorStopped when `stop` comes first; ApiError 404 when the server does not have the type.
+   * @throws ReflectorStoppedError when `stop` comes first; ApiError 404 when the server does not have the type.
    */
   relist(): Promise<void> {
     const done = this.wait(this.listWaiters);
-    this.position = '';
+    this.lastSyncResourceVersion = '';
     this.session.abort(RELIST);
     return done;
   }
@@ -138,15 +146,17 @@ export class Reflector {
    * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ. Once `signal` aborts, the new
    * list is waited for no more: what was missed is known, and the server may be away. After a history that was set back, the new list counts
    * whatever its versions.
-   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStopped.
+   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStoppedError.
    */
-  async audit(options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {}): Promise<AuditResult> {
+  async checkConsistency(
+    options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<ConsistencyCheckResult> {
     await this.synced();
     const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
-    const result = await underAny(signals, (signal) => auditCache({ ...this.options, ...options, signal }));
-    if (result.missed === 0 && result.setBack === undefined) return result;
+    const result = await withAnySignal(signals, (signal) => checkConsistency({ ...this.options, ...options, signal }));
+    if (result.missed === 0 && result.rollback === undefined) return result;
     // At once: until the list is there, the answers to our own writes count as news.
-    if (result.setBack !== undefined) this.options.cache.forgetVersions();
+    if (result.rollback !== undefined) this.options.cache.forgetVersions();
     try {
       await untilAborted(this.relist(), options.signal);
     } catch (error) {
@@ -165,10 +175,10 @@ export class Reflector {
   private async run(): Promise<void> {
     while (this.stopped === undefined) {
       this.session = new AbortController();
-      if (this.listWaiters.length > 0) this.position = '';
+      if (this.listWaiters.length > 0) this.lastSyncResourceVersion = '';
       const started = this.now();
       try {
-        await this.follow();
+        await this.listAndWatch();
         this.checkLength();
       } catch (error) {
         await this.recover(error, this.now() - started);
@@ -177,21 +187,22 @@ export class Reflector {
   }
 
   /** One session: a list if one is needed, then a watch to its planned end. */
-  private async follow(): Promise<void> {
-    if (this.position === '' && (this.paged || this.brokenStreams >= BROKEN_STREAMS)) await this.listPages();
-    const initial = this.position === '' ? new InitialList(this.options.cache) : undefined;
+  private async listAndWatch(): Promise<void> {
+    if (this.lastSyncResourceVersion === '' && (this.paged || this.watchListFailures >= MAX_WATCH_LIST_FAILURES))
+      await this.listPages();
+    const initial = this.lastSyncResourceVersion === '' ? new InitialList(this.options.cache) : undefined;
     try {
       await this.watch(initial);
     } catch (error) {
       if (initial?.done !== false) throw error;
-      if (!isStreamingRefused(error)) {
-        if (isStreamBroken(error)) this.brokenStreams++;
+      if (!isWatchListUnsupported(error)) {
+        if (isWatchListFailure(error)) this.watchListFailures++;
         throw error;
       }
       this.paged = true;
-      return this.follow();
+      return this.listAndWatch();
     }
-    if (initial?.done === false) throw new StreamingListUnknown('the watch ended before its initial events did');
+    if (initial?.done === false) throw new WatchListUnsupportedError('the watch ended before its initial events did');
   }
 
   private async watch(initial: InitialList | undefined): Promise<void> {
@@ -203,12 +214,12 @@ export class Reflector {
     const events = client.watch(type, {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(initial === undefined ? { resourceVersion: this.position } : { sendInitialEvents: true }),
+      ...(initial === undefined ? { resourceVersion: this.lastSyncResourceVersion } : { sendInitialEvents: true }),
       timeoutSeconds: Math.round(shortest + (longest - shortest) * this.random()),
       signal,
       idleTimeoutMs,
       // A list is taken over whole.
-      takeEcho: (version) => initial?.done !== false && this.takeEcho(version),
+      takeEcho: (version) => initial?.done !== false && this.skipOwnEcho(version),
       onOpen: () => {
         this.openedAt = this.now();
         this.answered = true;
@@ -228,7 +239,7 @@ export class Reflector {
     const { client, type, namespace, labelSelector, cache } = this.options;
     const initial = new InitialList(cache);
     // Should pages fail as well, it is the server that is in trouble, and not the streaming.
-    this.brokenStreams = 0;
+    this.watchListFailures = 0;
     const version = await readPagedList(
       client,
       type,
@@ -242,34 +253,34 @@ export class Reflector {
       () => initial.clear(),
     );
     this.alive();
-    this.takeOver(initial, version);
+    this.replaceCache(initial, version);
   }
 
   private collect(initial: InitialList, { type, object }: WatchEvent): void {
     if (type === 'BOOKMARK') {
-      if (InitialList.isEnd(object)) this.takeOver(initial, object.metadata.resourceVersion ?? '');
+      if (InitialList.isInitialEventsEnd(object)) this.replaceCache(initial, object.metadata.resourceVersion ?? '');
       // A server that does not know streaming lists never says where the list ends.
-      else throw new StreamingListUnknown('the server sent a bookmark before the end of the initial events');
+      else throw new WatchListUnsupportedError('the server sent a bookmark before the end of the initial events');
     } else {
       this.isolate(object, () => (type === 'DELETED' ? initial.delete(object) : initial.set(object)));
     }
   }
 
-  private takeOver(initial: InitialList, version: string): void {
+  private replaceCache(initial: InitialList, version: string): void {
     initial.done = true;
     this.options.cache.replace(initial.entries(), version);
     initial.clear();
-    this.position = version;
-    this.brokenStreams = 0;
+    this.lastSyncResourceVersion = version;
+    this.watchListFailures = 0;
     this.lists++;
     this.isSynced = true;
     for (const waiter of [...this.syncWaiters.splice(0), ...this.listWaiters.splice(0)]) waiter.resolve();
     this.setMissing(false);
   }
 
-  private lostType(error: ApiError): void {
+  private onTypeMissing(error: ApiError): void {
     // When it is installed again it has other objects, whose events no watch has sent.
-    this.position = '';
+    this.lastSyncResourceVersion = '';
     for (const waiter of this.listWaiters.splice(0)) waiter.reject(error);
     this.setMissing(true);
   }
@@ -284,13 +295,13 @@ export class Reflector {
     const { cache } = this.options;
     if (type === 'BOOKMARK') {
       const version = object.metadata.resourceVersion ?? '';
-      if (compareResourceVersions(version, this.position) < 0) {
-        throw new HistorySetBack(
-          `the server is at version ${version}, but was at ${this.position}; was etcd restored?`,
+      if (compareResourceVersions(version, this.lastSyncResourceVersion) < 0) {
+        throw new HistoryRolledBackError(
+          `the server is at version ${version}, but was at ${this.lastSyncResourceVersion}; was etcd restored?`,
         );
       }
       cache.advance(version);
-      this.position = version;
+      this.lastSyncResourceVersion = version;
       return;
     }
     this.isolate(object, () => (type === 'DELETED' ? cache.applyDeletion(object) : cache.applyChange(object)));
@@ -298,7 +309,7 @@ export class Reflector {
     if (version !== undefined) this.reach(version);
   }
 
-  private takeEcho(version: string): boolean {
+  private skipOwnEcho(version: string): boolean {
     // The watch that was cut is not followed any further.
     if (this.session.signal.aborted || !this.options.cache.applyEcho(version)) return false;
     this.alive();
@@ -307,21 +318,21 @@ export class Reflector {
   }
 
   private reach(version: string): void {
-    if (compareResourceVersions(version, this.position) > 0) this.position = version;
+    if (compareResourceVersions(version, this.lastSyncResourceVersion) > 0) this.lastSyncResourceVersion = version;
   }
 
   /** Keeps one object's trouble from the others. */
   private isolate(object: KubeObject, take: () => void): void {
-    const why = whyUndecodable(object);
+    const why = undecodableReason(object);
     if (why === undefined) {
       try {
         take();
       } catch (cause) {
         const said = errorMessage(cause);
-        this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), said, { cause }));
+        this.options.onError?.(new UndecodableObjectError(this.options.type, describeObject(object), said, { cause }));
       }
     } else {
-      this.options.onError?.(new UndecodableObject(this.options.type, describeObject(object), why));
+      this.options.onError?.(new UndecodableObjectError(this.options.type, describeObject(object), why));
     }
   }
 
@@ -335,13 +346,13 @@ export class Reflector {
   private checkLength(): void {
     const lasted = this.now() - this.openedAt;
     if (lasted < (this.options.minWatchMs ?? 1000))
-      throw new ShortWatch(`the server ended the watch after ${lasted} ms`);
+      throw new ShortWatchError(`the server ended the watch after ${lasted} ms`);
     this.backoff.reset();
   }
 
   private async recover(error: unknown, lasted: number): Promise<void> {
     if (this.session.signal.aborted) return;
-    if (this.answered && this.position !== '' && isSilence(error)) {
+    if (this.answered && this.lastSyncResourceVersion !== '' && isIdleTimeout(error)) {
       // It lived; what failed before is over, and a type that is seldom spoken of has no other end of a watch.
       this.backoff.reset();
       return;
@@ -351,10 +362,10 @@ export class Reflector {
     this.watching = false;
     if (lasted >= (this.options.stableAfterMs ?? 10_000)) this.backoff.reset();
     const expired = isExpired(error);
-    if (expired || error instanceof HistorySetBack) this.position = '';
-    if (error instanceof StreamingListUnknown) this.paged = true;
+    if (expired || error instanceof HistoryRolledBackError) this.lastSyncResourceVersion = '';
+    if (error instanceof WatchListUnsupportedError) this.paged = true;
     const isGone = error instanceof ApiError && isTypeMissing(error);
-    if (isGone) this.lostType(error);
+    if (isGone) this.onTypeMissing(error);
     const wait = isGone ? Math.min(this.backoff.next(), MISSING_RETRY_MS) : this.backoff.next();
     // The first 410 is no failure of the server's: the version was left behind while we were away.
     if (expired && this.backoff.count === 1) return;

@@ -49,7 +49,7 @@ const urgently = { urgent: true } as const;
 type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
 
 /** The Lease as last seen, and when its record was first seen to be this one, on our monotonic clock. */
-interface Observed {
+interface ObservedLease {
   readonly lease: KubeObject;
   readonly record: LeaseRecord;
   readonly raw: string;
@@ -95,7 +95,7 @@ export class LeaderElector {
   private readonly random: () => number;
   private readonly where: string;
   private state: State = 'idle';
-  private observed: Observed | undefined;
+  private observed: ObservedLease | undefined;
   private reportedHolder = '';
   /** The start of the last successful renewal. */
   private renewed: Instant | undefined;
@@ -234,7 +234,7 @@ export class LeaderElector {
   }
 
   /** Creates or updates the Lease so that we hold it. */
-  private async write(observed: Observed | undefined, signal: AbortSignal, timeoutMs: number): Promise<void> {
+  private async write(observed: ObservedLease | undefined, signal: AbortSignal, timeoutMs: number): Promise<void> {
     const start = this.now();
     const { client, leaseName: name, namespace, fieldManager = 'kindred' } = this.options;
     const record = heldRecord(this.identity, this.times.leaseDurationMs, start.wallMs, observed?.record);
@@ -247,10 +247,10 @@ export class LeaderElector {
       : client.update(leaseType, body, options));
     signal.throwIfAborted();
     this.observe(stored);
-    this.held(start);
+    this.onRenewed(start);
   }
 
-  private observe(lease: KubeObject): Observed {
+  private observe(lease: KubeObject): ObservedLease {
     const record = recordOf(lease);
     const raw = JSON.stringify(record);
     const sinceMs = this.observed?.raw === raw ? this.observed.sinceMs : this.clock.monotonicMs();
@@ -266,7 +266,7 @@ export class LeaderElector {
   }
 
   /** A write that began at `start` was stored. */
-  private held(start: Instant): void {
+  private onRenewed(start: Instant): void {
     if (this.deadlinePassed()) {
       this.lose('the answer to the renewal came after the deadline');
       return;
@@ -325,7 +325,7 @@ export class LeaderElector {
     return { signal: abort.signal, cancel: this.clock.setTimer(expire, ms) };
   }
 
-  private expiryOf(observed: Observed): number {
+  private expiryOf(observed: ObservedLease): number {
     const seconds = observed.record.leaseDurationSeconds;
     return observed.sinceMs + (seconds === undefined ? this.times.leaseDurationMs : seconds * 1000);
   }

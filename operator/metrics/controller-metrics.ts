@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** How a reconcile ended, in controller-runtime's words. */
-export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 /** What one controller records. */
 export interface ControllerMetrics {
@@ -10,12 +10,12 @@ export interface ControllerMetrics {
   /** A reconcile began. */
   started(): void;
   /** A reconcile that was `started` ended; `error` also counts into `controller_runtime_reconcile_errors_total`. */
-  finished(result: ReconcileResult, seconds: number): void;
+  finished(result: ReconcileOutcome, seconds: number): void;
   /** The error of a reconcile was terminal. To be called besides `finished('error', ...)`. */
   terminalError(): void;
 }
 
-const results: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after'];
+const results: readonly ReconcileOutcome[] = ['success', 'error', 'requeue', 'requeue_after'];
 
 /** The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds. */
 const reconcileBuckets = [
@@ -78,7 +78,7 @@ export class ControllerMetricsFamily {
   }
 
   of(controller: string): ControllerMetrics {
-    const child = (result: ReconcileResult): Counter.Internal => this.total.labels(controller, result);
+    const child = (result: ReconcileOutcome): Counter.Internal => this.total.labels(controller, result);
     const totals = {
       success: child('success'),
       error: child('error'),

@@ -6,6 +6,6 @@
  *
  * @param length at most so many UTF-16 code units
  */
-export function beginningOf(text: string, length: number): string {
+export function truncate(text: string, length: number): string {
   return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
 }

@@ -1,8 +1,8 @@
 /** How long something may take, and what is made of its taking longer. */
-interface Bound<L> {
+interface TimeoutOptions<L> {
   readonly milliseconds: number;
   /** Called when the time is over: what it returns counts as the outcome, what it throws as the failure. */
-  readonly late: () => L;
+  readonly onTimeout: () => L;
   /** Whether the process stays for it when all else has ended. @default true */
   readonly ref?: boolean;
 }
@@ -12,7 +12,10 @@ interface Bound<L> {
  *
  * @throws what the promise rejects with; what `late` throws
  */
-export async function within<T, L>(promise: Promise<T>, { milliseconds, late, ref = true }: Bound<L>): Promise<T | L> {
+export async function withTimeout<T, L>(
+  promise: Promise<T>,
+  { milliseconds, onTimeout: late, ref = true }: TimeoutOptions<L>,
+): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, milliseconds));
@@ -53,7 +56,7 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal |
  *
  * @throws what `act` rejects with
  */
-export async function underAny<T>(
+export async function withAnySignal<T>(
   signals: readonly AbortSignal[],
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

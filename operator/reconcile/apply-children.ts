@@ -4,14 +4,21 @@ import { describeObject } from '../../constructs/kind/validate';
 import { controllerReference } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, typeKey } from '../../constructs/kube/resource-type';
-import { claimOf, lookAt, refuseUnheardEnd } from '../apply/ownership';
+import { claimOf, getLiveMetadata, verifyOwner } from '../apply/ownership';
 import { writeChild, type ChildOutcome } from '../apply/write-child';
 import { refOf } from '../client/api-client';
 import type { ReconcileContext } from './context';
-import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall, type Shortfalls } from './problems';
+import {
+  problemOfError,
+  problemOfOutcome,
+  combineProblems,
+  problemOfMissingType,
+  type ChildProblem,
+  type ChildProblems,
+} from './problems';
 
 /** What came of applying all children of an object. */
-export interface Applied extends Shortfalls {
+export interface ApplyResult extends ChildProblems {
   /** At least one child was written. */
   readonly wrote: boolean;
 }
@@ -29,14 +36,14 @@ export async function applyChildren(
   owner: KubeObject,
   children: readonly RenderedChild[],
   missing: readonly string[] = [],
-): Promise<Applied> {
+): Promise<ApplyResult> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
-  const shortfalls: Shortfall[] = [];
+  const problems: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
     const outcome = await applyChild(context, owner, child);
-    if ('verdict' in outcome) shortfalls.push(outcome);
+    if ('readiness' in outcome) problems.push(outcome);
     else wrote ||= outcome.result !== 'unchanged';
   };
   const { accounts, others } = splitAccounts(children);
@@ -44,23 +51,23 @@ export async function applyChildren(
   const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
   const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
   for (const child of ordered) {
-    if (isWriter(child) && shortfalls.length > 0) break;
-    const held = heldByAccount(child, lacking);
+    if (isWriter(child) && problems.length > 0) break;
+    const held = serviceAccountProblem(child, lacking);
     if (held === undefined) await apply(child);
-    else shortfalls.push(held);
+    else problems.push(held);
   }
-  return { ...sumUp(shortfalls), wrote };
+  return { ...combineProblems(problems), wrote };
 }
 
 async function applyChild(
   context: ReconcileContext,
   owner: KubeObject,
   child: RenderedChild,
-): Promise<ChildOutcome | Shortfall> {
+): Promise<ChildOutcome | ChildProblem> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
   const warn = (reason: Reason): void => context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
-  if (context.isMissing(type)) return typeMissing(child, warn);
+  if (context.isMissing(type)) return problemOfMissingType(child, warn);
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -69,28 +76,28 @@ async function applyChild(
       child,
       envelope: { ownerReferences: [controllerReference(owner)], ownerUid: owner.metadata.uid },
       claim: (live) => claimOf(live, owner),
-      beforeOwning: () => refuseIfGoing(context, owner),
-      contests: context.contests,
-      holder: holderOf(owner),
-      shapes: context.shapes,
+      beforeAddingOwner: () => verifyOwnerIsLive(context, owner),
+      driftBackoff: context.driftBackoff,
+      ownerKey: ownerKeyOf(owner),
+      projection: context.projection,
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf({ kind: context.kind, owners: [owner] }, child, outcome, warn);
-    if (shortfall !== undefined) return shortfall;
+    const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);
+    if (problem !== undefined) return problem;
     if (outcome.result === 'created' || outcome.result === 'applied') {
       context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
     }
     return outcome;
   } catch (error) {
-    const shortfall = failureOf(child, error);
-    const { reason, message } = shortfall.verdict;
+    const problem = problemOfError(child, error);
+    const { reason, message } = problem.readiness;
     warn({ reason, message });
-    return shortfall;
+    return problem;
   }
 }
 
 /** An object that was created again holds other children than the one before. */
-function holderOf({ metadata: { uid = '' } }: KubeObject): string {
+function ownerKeyOf({ metadata: { uid = '' } }: KubeObject): string {
   return uid;
 }
 
@@ -98,8 +105,8 @@ function holderOf({ metadata: { uid = '' } }: KubeObject): string {
  * With `--cascade=orphan` the garbage collector takes an owner out of its children, of which their watch may tell before that of the owner
  * tells of its deletion. Entered again, the owner would take them with it.
  */
-async function refuseIfGoing(context: ReconcileContext, owner: KubeObject): Promise<void> {
-  refuseUnheardEnd(context.kind, owner, await lookAt(context, owner));
+async function verifyOwnerIsLive(context: ReconcileContext, owner: KubeObject): Promise<void> {
+  verifyOwner(context.kind, owner, await getLiveMetadata(context, owner));
 }
 
 const { ServiceAccount } = owned;
@@ -141,7 +148,10 @@ export function missingAccounts(
  *
  * @param missing see {@link missingAccounts}
  */
-export function heldByAccount({ type, manifest }: RenderedChild, missing: readonly string[]): Shortfall | undefined {
+export function serviceAccountProblem(
+  { type, manifest }: RenderedChild,
+  missing: readonly string[],
+): ChildProblem | undefined {
   if (missing.length === 0) return undefined;
   const used = accountsUsedBy(manifest);
   const name = missing.find((account) => used.has(account));
@@ -149,8 +159,8 @@ export function heldByAccount({ type, manifest }: RenderedChild, missing: readon
   const message = `${type.kind} "${manifest.metadata.name}": it uses the ServiceAccount "${name}", which is missing or somebody else's; it is applied when that is mended`;
   const { namespace } = manifest.metadata;
   const ref = namespace === undefined ? { name } : { name, namespace };
-  const verdict = { state: 'progressing', reason: 'Waiting', message } as const;
-  return { verdict, retry: false, awaited: { type: ServiceAccount, ref } };
+  const readiness = { state: 'progressing', reason: 'Waiting', message } as const;
+  return { readiness, retry: false, awaited: { type: ServiceAccount, ref } };
 }
 
 /** The ServiceAccounts that a child names: for its pods at any depth of its spec, as the subject of a binding, or for a token. */

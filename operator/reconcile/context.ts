@@ -3,10 +3,10 @@ import type { AnyKind, KindObject, Reason } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { CacheView } from '../informer/cache-view';
-import type { RenderedShapes } from '../informer/projection';
+import type { FieldProjection } from '../informer/projection';
 import type { ApiClient, ObjectRef } from '../client/api-client';
-import type { Contests } from '../apply/drift-backoff';
-import type { OwnCondition, Verdict } from '../status/conditions';
+import type { DriftBackoff } from '../apply/drift-backoff';
+import type { OwnCondition, Readiness } from '../status/conditions';
 import type { SharedStates } from './shared-keys';
 
 /** Something that happened to an object, for `kubectl describe` and `kubectl events`. */
@@ -30,10 +30,10 @@ export interface ReconcileContext {
   /** Records an event; never blocks and never fails. */
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   /** Told that a child was written, and why. */
-  readonly onWrite: (write: ChildWritten) => void;
-  readonly contests: Contests;
+  readonly onWrite: (write: ChildWriteEvent) => void;
+  readonly driftBackoff: DriftBackoff;
   /** What the caches keep of the children. */
-  readonly shapes: RenderedShapes;
+  readonly projection: FieldProjection;
   /** Where the kind's effects are asked for; a kind that has some needs it. */
   readonly effects?: Effects;
   /** The current time, RFC 3339 in whole seconds. */
@@ -47,7 +47,7 @@ export interface AwaitedName {
 }
 
 /** A write to a child. */
-export interface ChildWritten {
+export interface ChildWriteEvent {
   readonly owner: string;
   readonly type: ResourceType;
   readonly ref: ObjectRef;
@@ -57,9 +57,9 @@ export interface ChildWritten {
 }
 
 /** What comes after a reconcile. */
-export interface Next {
+export interface ReconcileResult {
   /** `wait`: nothing until an event comes. `retry`: run again after the backoff. */
-  readonly next: 'wait' | 'retry';
+  readonly action: 'wait' | 'retry';
   /** Run again after this long at the latest, in milliseconds. */
   readonly afterMs?: number;
   /** What is wrong, for metrics and logs. */
@@ -69,11 +69,11 @@ export interface Next {
 }
 
 /** How the effects of an object stand. */
-export interface EffectsFound {
+export interface EffectsResult {
   /** Nothing is left to do, for now. */
   readonly done: boolean;
   /** Why not. */
-  readonly verdict?: Verdict;
+  readonly readiness?: Readiness;
   /** Fields of the object's own status that the effects gave. */
   readonly status: Readonly<Record<string, unknown>>;
   readonly conditions: readonly OwnCondition[];
@@ -91,7 +91,7 @@ export interface Effects {
    *
    * @throws ApiError, TransportError when the state or something that is read cannot be had
    */
-  advance(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsFound>;
+  reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult>;
 
   /**
    * Whether anything was ever begun for an object: then something may have to be taken away.
@@ -99,7 +99,7 @@ export interface Effects {
    * @throws ReconcileError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
    * so, but its state is another's now; ApiError, TransportError when the state cannot be had
    */
-  wasBegun(object: KubeObject): Promise<boolean>;
+  hasStarted(object: KubeObject): Promise<boolean>;
 
   /**
    * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
@@ -116,24 +116,24 @@ export interface Effects {
    * @returns why the object cannot go yet, if so
    * @throws ApiError, TransportError when the state cannot be cut off
    */
-  orphan(object: KubeObject): Promise<Verdict | undefined>;
+  orphan(object: KubeObject): Promise<Readiness | undefined>;
 
   /**
    * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
    *
    * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
    */
-  release(object: KubeObject): Promise<void>;
+  releaseState(object: KubeObject): Promise<void>;
 
   /**
    * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
    *
    * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
    */
-  cleanupFailed(object: KubeObject, why: CleanupFailure): number | undefined;
+  recordCleanupFailure(object: KubeObject, why: CleanupFailure): number | undefined;
 
   /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
-  cleanupWentOn(object: KubeObject): void;
+  resetCleanupBackoff(object: KubeObject): void;
 
   /** The object is gone. */
   forget(object: KubeObject): void;
@@ -143,8 +143,8 @@ export interface Effects {
 export interface EffectHost {
   readonly client: ApiClient;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
-  readonly wake: (object: KubeObject) => void;
-  readonly current: (object: KubeObject) => KubeObject | undefined;
+  readonly enqueue: (object: KubeObject) => void;
+  readonly getCached: (object: KubeObject) => KubeObject | undefined;
   readonly assertMayRun: () => void;
 }
 
@@ -162,7 +162,7 @@ export interface EffectEngine {
 export interface RunningEffects {
   of(kind: AnyKind, host: EffectHost): Effects;
   /** Resolves when nothing is under way. */
-  idle(): Promise<void>;
+  waitUntilIdle(): Promise<void>;
   /** How many runs are under way. */
   readonly size: number;
 }

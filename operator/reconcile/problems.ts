@@ -3,17 +3,17 @@ import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { groupOf, typeKey } from '../../constructs/kube/resource-type';
-import { refusal } from '../apply/ownership';
+import { refusalMessage } from '../apply/ownership';
 import type { ChildOutcome } from '../apply/write-child';
 import { refOf } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import { NotLeaderError } from '../leader/leader-election';
-import type { Verdict } from '../status/conditions';
-import type { AwaitedName, Next, ObjectEvent, ReconcileContext } from './context';
+import type { Readiness } from '../status/conditions';
+import type { AwaitedName, ReconcileResult, ObjectEvent, ReconcileContext } from './context';
 
 /** One child that does not stand as rendered. */
-export interface Shortfall {
-  readonly verdict: Verdict;
+export interface ChildProblem {
+  readonly readiness: Readiness;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
   readonly afterMs?: number;
@@ -21,12 +21,12 @@ export interface Shortfall {
 }
 
 /** After so many milliseconds, what is in a child's way and not in the cache is looked at again. */
-const UNSEEN_AGAIN_MS = 10_000;
+const UNCACHED_RETRY_MS = 10_000;
 
 /** What several shortfalls come to. */
-export interface Shortfalls {
+export interface ChildProblems {
   /** The worst that happened; undefined when every child stands as rendered. */
-  readonly verdict: Verdict | undefined;
+  readonly readiness: Readiness | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
   readonly afterMs?: number;
@@ -35,18 +35,18 @@ export interface Shortfalls {
 }
 
 /** Sums up the children that do not stand as rendered. */
-export function sumUp(shortfalls: readonly Shortfall[]): Shortfalls {
-  const times = shortfalls.flatMap(({ afterMs }) => afterMs ?? []);
+export function combineProblems(problems: readonly ChildProblem[]): ChildProblems {
+  const times = problems.flatMap(({ afterMs }) => afterMs ?? []);
   return {
-    verdict: worstOf(shortfalls.map(({ verdict }) => verdict)),
-    retry: shortfalls.some(({ retry }) => retry),
+    readiness: mostSevere(problems.map(({ readiness }) => readiness)),
+    retry: problems.some(({ retry }) => retry),
     afterMs: times.length === 0 ? undefined : Math.min(...times),
-    awaited: shortfalls.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited])),
+    awaited: problems.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited])),
   };
 }
 
 /** Whose child is written: one object's, or of all objects that share it. */
-interface Ownership {
+interface ChildOwners {
   readonly kind: AnyKind;
   readonly owners: readonly KubeObject[];
 }
@@ -57,31 +57,36 @@ interface Ownership {
  * @param ownership Whose child it is to be
  * @param warn told what a person has to know
  */
-export function shortfallOf(
-  { kind, owners }: Ownership,
+export function problemOfOutcome(
+  { kind, owners }: ChildOwners,
   { type, manifest }: RenderedChild,
   outcome: ChildOutcome,
   warn: (reason: Reason) => void,
-): Shortfall | undefined {
+): ChildProblem | undefined {
   const ref = refOf(manifest);
   switch (outcome.result) {
     case 'refused': {
-      const message = `${describeObject(outcome.live)}: ${refusal(type, outcome.live, kind, owners)}`;
+      const message = `${describeObject(outcome.live)}: ${refusalMessage(type, outcome.live, kind, owners)}`;
       const reason = { reason: 'ErrResourceExists', message };
       warn(reason);
-      return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref }, ...again(outcome) };
+      return {
+        readiness: { state: 'stalled', ...reason },
+        retry: false,
+        awaited: { type, ref },
+        ...retryIfUncached(outcome),
+      };
     }
     case 'contested':
     case 'deleted': {
-      const message = `${type.kind} "${ref.name}": ${contested(outcome)}; have one of the two leave it alone`;
+      const message = `${type.kind} "${ref.name}": ${describeContest(outcome)}; have one of the two leave it alone`;
       const reason = { reason: 'ErrContested', message };
       warn(reason);
-      return { verdict: { state: 'failing', ...reason }, retry: false, afterMs: outcome.waitMs };
+      return { readiness: { state: 'failing', ...reason }, retry: false, afterMs: outcome.waitMs };
     }
     case 'waiting': {
       const message = `${type.kind} "${ref.name}": ${outcome.message}`;
-      const verdict: Verdict = { state: 'progressing', reason: 'Waiting', message };
-      return { verdict, retry: false, awaited: { type, ref }, ...again(outcome) };
+      const readiness: Readiness = { state: 'progressing', reason: 'Waiting', message };
+      return { readiness, retry: false, awaited: { type, ref }, ...retryIfUncached(outcome) };
     }
     default:
       return undefined;
@@ -89,12 +94,14 @@ export function shortfallOf(
 }
 
 /** Of an end that the cache misses, only another look tells. */
-function again({ isUnseen }: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<Shortfall, 'afterMs'> {
-  return isUnseen === true ? { afterMs: UNSEEN_AGAIN_MS } : {};
+function retryIfUncached({
+  isUncached,
+}: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<ChildProblem, 'afterMs'> {
+  return isUncached === true ? { afterMs: UNCACHED_RETRY_MS } : {};
 }
 
 /** Who deletes is not to be found out from the API: nothing is left to look at. The rest of the delay would be another message each time. */
-function contested(outcome: Extract<ChildOutcome, { result: 'contested' | 'deleted' }>): string {
+function describeContest(outcome: Extract<ChildOutcome, { result: 'contested' | 'deleted' }>): string {
   if (outcome.result === 'contested')
     return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
   const seconds = String(Math.round(outcome.delayMs / 1000));
@@ -102,12 +109,12 @@ function contested(outcome: Extract<ChildOutcome, { result: 'contested' | 'delet
 }
 
 /** What the lack of its type leaves to be desired of a child: nothing can be done for it before somebody installs the type. */
-export function typeMissing({ type, manifest }: RenderedChild, warn: (reason: Reason) => void): Shortfall {
+export function problemOfMissingType({ type, manifest }: RenderedChild, warn: (reason: Reason) => void): ChildProblem {
   const name = `${type.plural}.${groupOf(type)}`;
   const message = `${type.kind} "${manifest.metadata.name}": the server has no type ${typeKey(type)}; install it (the CRD ${name}), and this object goes on by itself`;
   const reason = { reason: 'ErrTypeMissing', message };
   warn(reason);
-  return { verdict: { state: 'failing', ...reason }, retry: false };
+  return { readiness: { state: 'failing', ...reason }, retry: false };
 }
 
 /**
@@ -115,17 +122,17 @@ export function typeMissing({ type, manifest }: RenderedChild, warn: (reason: Re
  *
  * @throws the error itself when it is no fault of the child: the cache was behind, the server is away, or this process does not lead
  */
-export function failureOf({ type, manifest }: RenderedChild, error: unknown): Shortfall {
+export function problemOfError({ type, manifest }: RenderedChild, error: unknown): ChildProblem {
   const failure = classify(error);
   if (failure.kind === 'stale') throw error;
   const message = `${type.kind} "${manifest.metadata.name}": ${failure.message}`;
   const reason = { reason: failure.reason, message };
-  if (failure.kind === 'retry') return { verdict: { state: 'failing', ...reason }, retry: true };
+  if (failure.kind === 'retry') return { readiness: { state: 'failing', ...reason }, retry: true };
   // It may be somebody else's still, refused while it was to be adopted: then its events wake only who waits for its name.
-  return { verdict: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref: refOf(manifest) } };
+  return { readiness: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref: refOf(manifest) } };
 }
 
-const SEVERITY: Readonly<Record<Verdict['state'], number>> = {
+const SEVERITY: Readonly<Record<Readiness['state'], number>> = {
   stalled: 4,
   failing: 3,
   progressing: 2,
@@ -134,15 +141,15 @@ const SEVERITY: Readonly<Record<Verdict['state'], number>> = {
 };
 
 /** The gravest of several verdicts, with the messages of all of its state. */
-export function worstOf(verdicts: readonly Verdict[]): Verdict | undefined {
-  const worst = verdicts.reduce<Verdict | undefined>(
+export function mostSevere(all: readonly Readiness[]): Readiness | undefined {
+  const worst = all.reduce<Readiness | undefined>(
     (a, b) => (a === undefined || SEVERITY[b.state] > SEVERITY[a.state] ? b : a),
     undefined,
   );
   if (worst === undefined) return undefined;
-  const message = verdicts
+  const message = all
     .filter(({ state }) => state === worst.state)
-    .map((verdict) => verdict.message)
+    .map((readiness) => readiness.message)
     .join('; ');
   return { ...worst, message };
 }
@@ -168,7 +175,7 @@ export class ReconcileError extends Error {
 }
 
 /** What a failure means for the object that was being reconciled. */
-interface Failure {
+interface ClassifiedError {
   /**
    * `stale`: the cache was behind, the server is away, or this process does not lead: try again silently, and write nothing about it.
    * `terminal`: only a change helps. `retry`: try again, and say why.
@@ -180,7 +187,7 @@ interface Failure {
 }
 
 /** Judges what a reconcile threw. */
-export function classify(error: unknown): Failure {
+export function classify(error: unknown): ClassifiedError {
   if (error instanceof ReconcileError) {
     return { kind: error.isTerminal ? 'terminal' : 'retry', reason: error.reason, message: error.message };
   }
@@ -192,7 +199,7 @@ export function classify(error: unknown): Failure {
   return { kind: 'retry', reason: 'ErrReconcile', message };
 }
 
-function classifyApi(error: ApiError): Failure {
+function classifyApi(error: ApiError): ClassifiedError {
   const { reason, message } = error;
   // Codes, not reasons: an aggregated server may leave the reason out.
   if (error.code === 409 || error.code === 404) return { kind: 'stale', reason, message };
@@ -201,20 +208,20 @@ function classifyApi(error: ApiError): Failure {
 }
 
 /** A correction that has to wait. */
-export interface HeldBack {
+export interface BackedOff {
   readonly reason: Reason;
   /** Try again after this long, in milliseconds. */
   readonly afterMs: number;
 }
 
 /** A correction that may be contested. */
-export interface Correction {
+export interface DriftCorrection {
   /** What the corrections are counted by. */
-  readonly contest: string;
+  readonly backoffKey: string;
   /** What was being done, for the event. */
   readonly action: ObjectEvent['action'];
   /** What somebody does, and what becomes of the correction `after` so long. */
-  readonly says: (after: string) => string;
+  readonly describe: (after: string) => string;
 }
 
 /**
@@ -222,15 +229,15 @@ export interface Correction {
  *
  * @returns undefined when it may go ahead
  */
-export function heldBack(
-  { contests, record }: ReconcileContext,
+export function checkBackoff(
+  { driftBackoff, record }: ReconcileContext,
   object: KubeObject,
-  { contest, action, says }: Correction,
-): HeldBack | undefined {
-  const afterMs = contests.delay(contest);
+  { backoffKey, action, describe: says }: DriftCorrection,
+): BackedOff | undefined {
+  const afterMs = driftBackoff.remainingDelayMs(backoffKey);
   if (afterMs === 0) return undefined;
   // Not the rest of the delay, which would be another message each time.
-  const seconds = String(Math.round(contests.wholeDelay(contest) / 1000));
+  const seconds = String(Math.round(driftBackoff.totalDelayMs(backoffKey) / 1000));
   const message = `${says(`${seconds} s after the last time`)}; have one of the two leave it alone`;
   const reason = { reason: 'ErrContested', message };
   record(object, { type: 'Warning', action, ...reason });
@@ -238,7 +245,7 @@ export function heldBack(
 }
 
 /** What comes next, where the status itself is held back: it cannot say so, the log can. */
-export function withHeldStatus(next: Next, held: HeldBack | undefined): Next {
+export function withStatusBackoff(next: ReconcileResult, held: BackedOff | undefined): ReconcileResult {
   if (held === undefined) return next;
   const { reason, message } = next.failed ?? held.reason;
   const failed = next.failed === undefined ? held.reason : { reason, message: `${message}; ${held.reason.message}` };

@@ -3,9 +3,9 @@ import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
-import { addressOf, refOf } from '../client/api-client';
+import { childKey, refOf } from '../client/api-client';
 import type { ReconcileContext } from './context';
-import { heldBack, type Shortfall } from './problems';
+import { checkBackoff, type ChildProblem } from './problems';
 
 /** A live child of an object. */
 export interface LiveChild {
@@ -14,11 +14,11 @@ export interface LiveChild {
 }
 
 /** What came of deleting children. */
-interface Pruned {
+interface PruneResult {
   /** Children that somebody else makes again and again. */
-  readonly shortfalls: readonly Shortfall[];
+  readonly problems: readonly ChildProblem[];
   /** What is not gone yet: a finalizer holds it, or it is contested. Its events tell of its end. */
-  readonly standing: readonly LiveChild[];
+  readonly remaining: readonly LiveChild[];
 }
 
 /**
@@ -55,7 +55,7 @@ export async function prune(
   owner: KubeObject,
   rendered: readonly RenderedChild[],
   only?: readonly ResourceType[],
-): Promise<Pruned> {
+): Promise<PruneResult> {
   const keep = new Set(rendered.map(({ type, manifest }) => `${typeKey(type)}/${manifest.metadata.name}`));
   const unwanted = controlledChildren(context, owner, only).filter(
     ({ type, live }) => !keep.has(`${typeKey(type)}/${live.metadata.name}`),
@@ -73,17 +73,17 @@ export async function deleteChildren(
   owner: KubeObject,
   children: readonly LiveChild[],
   propagation: 'Background' | 'Foreground',
-): Promise<Pruned> {
-  const shortfalls: Shortfall[] = [];
+): Promise<PruneResult> {
+  const problems: ChildProblem[] = [];
   const standing: LiveChild[] = [];
   for (const child of children) {
     const { deletionTimestamp, finalizers = [] } = child.live.metadata;
     const isGoing = deletionTimestamp !== undefined;
-    const shortfall = isGoing ? undefined : await deleteChild(context, owner, child, propagation);
-    if (shortfall !== undefined) shortfalls.push(shortfall);
-    if (isGoing || shortfall !== undefined || finalizers.length > 0) standing.push(child);
+    const problem = isGoing ? undefined : await deleteChild(context, owner, child, propagation);
+    if (problem !== undefined) problems.push(problem);
+    if (isGoing || problem !== undefined || finalizers.length > 0) standing.push(child);
   }
-  return { shortfalls, standing };
+  return { problems, remaining: standing };
 }
 
 /**
@@ -97,36 +97,36 @@ async function deleteChild(
   owner: KubeObject,
   { type, live }: LiveChild,
   propagation: 'Background' | 'Foreground',
-): Promise<Shortfall | undefined> {
-  const { client, contests } = context;
+): Promise<ChildProblem | undefined> {
+  const { client, driftBackoff } = context;
   const { uid: ownerUid = '' } = owner.metadata;
-  const child = addressOf(type, live);
-  const before = contests.prunings.before(ownerUid, child, live);
+  const child = childKey(type, live);
+  const before = driftBackoff.deletions.priorDeletion(ownerUid, child, live);
   if (before === 'unheard') return undefined;
-  const contest = `${ownerUid} without ${child}`;
+  const backoffKey = `${ownerUid} without ${child}`;
   if (before === 'again') {
     const says = (after: string): string =>
       `${type.kind} "${live.metadata.name}": something else creates it as often as it is deleted; it is deleted again ${after}`;
-    const held = heldBack(context, owner, { contest, action: 'Delete', says });
+    const held = checkBackoff(context, owner, { backoffKey, action: 'Delete', describe: says });
     if (held !== undefined)
-      return { verdict: { state: 'failing', ...held.reason }, retry: false, afterMs: held.afterMs };
+      return { readiness: { state: 'failing', ...held.reason }, retry: false, afterMs: held.afterMs };
   }
   const ref = refOf(live);
   const { uid, resourceVersion } = live.metadata;
   const isDone = await client.delete(type, ref, { uid, resourceVersion, propagation });
-  contests.prunings.pruned(ownerUid, child, live);
+  driftBackoff.deletions.recordDeletion(ownerUid, child, live);
   if (!isDone) return undefined;
-  if (before === 'again') contests.corrected(contest);
+  if (before === 'again') driftBackoff.recordCorrection(backoffKey);
   context.onWrite({ owner: describeObject(owner), type, ref, action: 'deleted' });
   return undefined;
 }
 
 /** What came of taking seeded fields back. */
-interface Withdrawn {
+interface ReleaseResult {
   /** The children that may be applied. */
-  readonly free: readonly RenderedChild[];
+  readonly applicable: readonly RenderedChild[];
   /** Why the others may not yet. */
-  readonly shortfalls: readonly Shortfall[];
+  readonly problems: readonly ChildProblem[];
 }
 
 /**
@@ -137,27 +137,27 @@ interface Withdrawn {
  *
  * @throws ApiError, TransportError
  */
-export async function withdrawWriters(
+export async function releaseSeededFields(
   context: ReconcileContext,
   object: KubeObject,
   children: readonly RenderedChild[],
-): Promise<Withdrawn> {
+): Promise<ReleaseResult> {
   const isRendered = (writer: ResourceType): boolean => children.some(({ type }) => typeKey(type) === typeKey(writer));
   const seeds = context.kind.seeds.filter(({ writer }) => !isRendered(writer));
-  if (seeds.length === 0) return { free: children, shortfalls: [] };
+  if (seeds.length === 0) return { applicable: children, problems: [] };
   const writers = new Map(seeds.map(({ writer }) => [typeKey(writer), writer] as const));
-  const { standing, shortfalls } = await prune(context, object, children, [...writers.values()]);
-  if (standing.length === 0) return { free: children, shortfalls };
+  const { remaining: standing, problems } = await prune(context, object, children, [...writers.values()]);
+  if (standing.length === 0) return { applicable: children, problems };
   const writing = new Set(standing.map(({ type }) => typeKey(type)));
   const bearers = new Set(seeds.filter(({ writer }) => writing.has(typeKey(writer))).map(({ of }) => typeKey(of)));
   const waits = ({ type, manifest }: RenderedChild): boolean =>
     bearers.has(typeKey(type)) && context.children(type).get(refOf(manifest)) !== undefined;
-  const waiting = children.filter(waits).map(({ type }) => waitingFor(type, standing));
-  return { free: children.filter((child) => !waits(child)), shortfalls: [...shortfalls, ...waiting] };
+  const waiting = children.filter(waits).map(({ type }) => waitingForWriters(type, standing));
+  return { applicable: children.filter((child) => !waits(child)), problems: [...problems, ...waiting] };
 }
 
-function waitingFor(bearer: ResourceType, standing: Pruned['standing']): Shortfall {
+function waitingForWriters(bearer: ResourceType, standing: PruneResult['remaining']): ChildProblem {
   const writers = standing.map(({ type, live }) => `${type.kind} "${live.metadata.name}"`).join(', ');
   const message = `${writers} is being deleted; the ${bearer.kind} that it writes to is applied when it is gone`;
-  return { verdict: { state: 'progressing', reason: 'Waiting', message }, retry: false };
+  return { readiness: { state: 'progressing', reason: 'Waiting', message }, retry: false };
 }

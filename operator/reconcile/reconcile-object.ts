@@ -12,20 +12,20 @@ import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { claimOf, isPaused } from '../apply/ownership';
-import { addressOf, refOf, type ObjectRef } from '../client/api-client';
+import { childKey, refOf, type ObjectRef } from '../client/api-client';
 import { childState, type ChildState } from '../status/child-status';
-import type { OwnCondition, Verdict } from '../status/conditions';
-import { applyChildren, type Applied } from './apply-children';
-import type { Next, ReconcileContext } from './context';
+import type { OwnCondition, Readiness } from '../status/conditions';
+import { applyChildren, type ApplyResult } from './apply-children';
+import type { ReconcileResult, ReconcileContext } from './context';
 import { ensureFinalizer, finalize } from './finalize';
-import { ReconcileError, classify, sumUp, withHeldStatus, worstOf, type HeldBack } from './problems';
-import { prune, withdrawWriters } from './prune';
+import { ReconcileError, classify, combineProblems, withStatusBackoff, mostSevere, type BackedOff } from './problems';
+import { prune, releaseSeededFields } from './prune';
 import { sharedId } from './shared-keys';
 import { ownStatus, writeStatus } from './write-status';
 
 /** What a reconcile found, before it is written into the status. */
-interface Found {
-  readonly verdict: Verdict;
+interface StatusFindings {
+  readonly readiness: Readiness;
   readonly observed: Readonly<Record<string, unknown>>;
   /** The kind's own conditions. @default those that stand */
   readonly conditions?: readonly OwnCondition[];
@@ -44,22 +44,22 @@ interface Found {
  *
  * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written; NotLeaderError
  */
-export async function reconcileObject(context: ReconcileContext, ref: ObjectRef): Promise<Next> {
+export async function reconcileObject(context: ReconcileContext, ref: ObjectRef): Promise<ReconcileResult> {
   const object = context.objects.get(ref)?.object;
-  if (object === undefined) return { next: 'wait' };
+  if (object === undefined) return { action: 'wait' };
   if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
-  if (isPaused(object)) return report(context, object, pausedFound(context, object));
+  if (isPaused(object)) return reportStatus(context, object, pausedFindings(context, object));
 
   let rendered: Rendered;
   try {
     rendered = render(context, object);
   } catch (error) {
-    return report(context, object, cannotRender(context, object, error));
+    return reportStatus(context, object, renderErrorFindings(context, object, error));
   }
   try {
-    return await bring(context, object, rendered);
+    return await applyRendered(context, object, rendered);
   } catch (error) {
-    return failed(context, object, error);
+    return reportError(context, object, error);
   }
 }
 
@@ -72,44 +72,52 @@ function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
   return { self, children: renderDefaulted(kind, self), shared: sharedKeys(kind, self) };
 }
 
-async function bring(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<Next> {
+async function applyRendered(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<ReconcileResult> {
   // The objects that share a key are woken when it has been reconciled.
   const states = first.shared.map(({ group, key }) =>
     context.shared.get(sharedId(group.name, found.metadata.namespace, key)),
   );
-  if (states.includes(undefined)) return { next: 'wait' };
+  if (states.includes(undefined)) return { action: 'wait' };
   const ensured = await ensureFinalizer(context, found);
-  if ('held' in ensured) return report(context, found, unprotected(context, found, first, ensured.held));
+  if ('held' in ensured)
+    return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
   const { object } = ensured;
-  const effects = await context.effects?.advance(object, first.self, 'apply');
+  const effects = await context.effects?.reconcile(object, first.self, 'apply');
   const rendered = effects === undefined ? first : renderSelf(context.kind, withStatus(first.self, effects.status));
   const { uid = '' } = object.metadata;
-  context.contests.wanted(uid, () => rendered.children.map(({ type, manifest }) => addressOf(type, manifest)));
-  const withdrawn = await withdrawWriters(context, object, rendered.children);
+  context.driftBackoff.setDesiredChildren(uid, () =>
+    rendered.children.map(({ type, manifest }) => childKey(type, manifest)),
+  );
+  const withdrawn = await releaseSeededFields(context, object, rendered.children);
   const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
-  const applied = await applyChildren(context, object, withdrawn.free, missing);
-  const shortfalls = [...withdrawn.shortfalls];
-  if (applied.verdict === undefined && shortfalls.length === 0)
-    shortfalls.push(...(await prune(context, object, rendered.children)).shortfalls);
-  const open = sumUp(shortfalls);
-  const { worst, observed, afterMs: seenAfterMs } = observe(context, rendered);
-  const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.verdict] : []));
-  const wrong = worstOf([applied.verdict ?? [], open.verdict ?? [], effects?.verdict ?? [], failures].flat());
-  const verdict = wrong ?? worst ?? readyVerdict(context, rendered);
-  if (open.verdict === undefined) announceSync(context, rendered, applied);
+  const applied = await applyChildren(context, object, withdrawn.applicable, missing);
+  const problems = [...withdrawn.problems];
+  if (applied.readiness === undefined && problems.length === 0)
+    problems.push(...(await prune(context, object, rendered.children)).problems);
+  const open = combineProblems(problems);
+  const { worst, observed, afterMs: seenAfterMs } = observeChildren(context, rendered);
+  const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
+  const wrong = mostSevere([applied.readiness ?? [], open.readiness ?? [], effects?.readiness ?? [], failures].flat());
+  const readiness = wrong ?? worst ?? defaultReadiness(context, rendered);
+  if (open.readiness === undefined) recordSyncedEvent(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
   const times = [applied.afterMs, open.afterMs, effects?.afterMs, seenAfterMs].filter((ms) => ms !== undefined);
   const afterMs = times.length === 0 ? undefined : Math.min(...times);
-  const next = await report(context, object, { verdict, ...status, retry: applied.retry, afterMs });
+  const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, afterMs });
   return { ...next, awaited: applied.awaited };
 }
 
 /** Nothing is made for an object of which nobody might take it away again. What stands is told of all the same. */
-function unprotected(context: ReconcileContext, object: KubeObject, rendered: Rendered, held: HeldBack): Found {
-  const observed = { ...ownStatus(context.kind, object), ...observe(context, rendered).observed };
-  const verdict: Verdict = { state: 'failing', ...held.reason };
-  return { verdict, observed, retry: false, afterMs: held.afterMs };
+function missingFinalizerFindings(
+  context: ReconcileContext,
+  object: KubeObject,
+  rendered: Rendered,
+  held: BackedOff,
+): StatusFindings {
+  const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered).observed };
+  const readiness: Readiness = { state: 'failing', ...held.reason };
+  return { readiness, observed, retry: false, afterMs: held.afterMs };
 }
 
 /** Children may be rendered from what effects have found out; it reaches the server's status in the same reconcile. */
@@ -117,13 +125,13 @@ function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, u
   return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
 }
 
-function announceSync({ kind, record }: ReconcileContext, { self }: Rendered, applied: Applied): void {
-  if (kind.syncedEvent === undefined || applied.verdict !== undefined) return;
+function recordSyncedEvent({ kind, record }: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
+  if (kind.syncedEvent === undefined || applied.readiness !== undefined) return;
   if (self.status?.observedGeneration === self.metadata.generation && !applied.wrote) return;
   record(self, { type: 'Normal', action: 'Sync', ...kind.syncedEvent(self) });
 }
 
-function readyVerdict({ kind }: ReconcileContext, { self }: Rendered): Verdict {
+function defaultReadiness({ kind }: ReconcileContext, { self }: Rendered): Readiness {
   const { reason, message } = kind.readyReason?.(self) ?? {
     reason: 'Ready',
     message: 'All children are applied and current.',
@@ -131,46 +139,59 @@ function readyVerdict({ kind }: ReconcileContext, { self }: Rendered): Verdict {
   return { state: 'ready', reason, message };
 }
 
-function pausedFound({ kind }: ReconcileContext, object: KubeObject): Found {
+function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusFindings {
   const message = `Reconciling is paused: remove the annotation ${PAUSED_ANNOTATION} to go on.`;
-  return { verdict: { state: 'paused', reason: 'Paused', message }, observed: ownStatus(kind, object), retry: false };
+  return { readiness: { state: 'paused', reason: 'Paused', message }, observed: ownStatus(kind, object), retry: false };
 }
 
-function cannotRender({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): Found {
+function renderErrorFindings({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): StatusFindings {
   const reason = error instanceof InvalidObjectError ? 'ErrInvalidSpec' : 'ErrRender';
   const message = error instanceof Error ? error.message : String(error);
   record(object, { type: 'Warning', action: 'Render', reason, message });
-  return { verdict: { state: 'stalled', reason, message }, observed: ownStatus(kind, object), retry: false };
+  return { readiness: { state: 'stalled', reason, message }, observed: ownStatus(kind, object), retry: false };
 }
 
-function failed(context: ReconcileContext, object: KubeObject, error: unknown): Promise<Next> | Next {
+function reportError(
+  context: ReconcileContext,
+  object: KubeObject,
+  error: unknown,
+): Promise<ReconcileResult> | ReconcileResult {
   // Shared children are rendered once more to be observed.
-  if (error instanceof RenderError) return report(context, object, cannotRender(context, object, error));
+  if (error instanceof RenderError) return reportStatus(context, object, renderErrorFindings(context, object, error));
   const { kind, reason, message } = classify(error);
   if (kind === 'stale') throw error;
   const state = kind === 'terminal' ? 'stalled' : 'failing';
   const observed = ownStatus(context.kind, object);
   const afterMs = error instanceof ReconcileError ? error.afterMs : undefined;
-  return report(context, object, { verdict: { state, reason, message }, observed, retry: kind === 'retry', afterMs });
+  return reportStatus(context, object, {
+    readiness: { state, reason, message },
+    observed,
+    retry: kind === 'retry',
+    afterMs,
+  });
 }
 
-async function report(context: ReconcileContext, object: KubeObject, found: Found): Promise<Next> {
+async function reportStatus(
+  context: ReconcileContext,
+  object: KubeObject,
+  found: StatusFindings,
+): Promise<ReconcileResult> {
   const { retry, afterMs, ...write } = found;
-  const { verdict } = found;
+  const { readiness } = found;
   const held = await writeStatus(context, { object, ...write });
-  const bad = verdict.state === 'failing' || verdict.state === 'stalled';
-  const next: Next = {
-    next: retry ? 'retry' : 'wait',
-    ...(bad ? { failed: { reason: verdict.reason, message: verdict.message } } : {}),
+  const bad = readiness.state === 'failing' || readiness.state === 'stalled';
+  const next: ReconcileResult = {
+    action: retry ? 'retry' : 'wait',
+    ...(bad ? { failed: { reason: readiness.reason, message: readiness.message } } : {}),
     ...(afterMs === undefined ? {} : { afterMs }),
   };
-  return withHeldStatus(next, held);
+  return withStatusBackoff(next, held);
 }
 
 /** What stands on the server of an object's children. */
-interface Observed {
+interface ChildrenObservation {
   /** Why the object is not ready yet; undefined when every child is current. */
-  readonly worst: Verdict | undefined;
+  readonly worst: Readiness | undefined;
   /** The kind's own status fields. */
   readonly observed: Readonly<Record<string, unknown>>;
   /** A child's state changes by time alone: look again after so many milliseconds. */
@@ -186,7 +207,7 @@ interface Rendered {
 }
 
 /** Reads the children of an object back and has the kind observe them. What is somebody else's under a child's name is not seen. */
-function observe(context: ReconcileContext, rendered: Rendered): Observed {
+function observeChildren(context: ReconcileContext, rendered: Rendered): ChildrenObservation {
   const { kind } = context;
   const { self } = rendered;
   const { namespace } = self.metadata;
@@ -206,7 +227,7 @@ function observe(context: ReconcileContext, rendered: Rendered): Observed {
   const states = live.map((object) => ({ object, state: childState(object, now) }));
   const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
   return {
-    worst: worstOf([...states.flatMap(verdictOf), ...unseen.map(unseenVerdict)]),
+    worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),
     observed,
     ...(times.length > 0 && { afterMs: Math.min(...times) }),
   };
@@ -216,12 +237,18 @@ function observe(context: ReconcileContext, rendered: Rendered): Observed {
  * Our own writes are in the cache through their answers: one that is not has been lost, or deleted since, and its event comes. A shared child is its
  * key's to miss: it is made again under the key, and nothing would wake the object then.
  */
-function unseenVerdict({ type, manifest }: RenderedChild): Verdict {
+function uncachedReadiness({ type, manifest }: RenderedChild): Readiness {
   const message = `${type.kind} "${manifest.metadata.name}": no event has told of it yet`;
   return { state: 'progressing', reason: 'Progressing', message };
 }
 
-function verdictOf({ object, state }: { readonly object: KubeObject; readonly state: ChildState }): readonly Verdict[] {
+function childReadiness({
+  object,
+  state,
+}: {
+  readonly object: KubeObject;
+  readonly state: ChildState;
+}): readonly Readiness[] {
   if (state.state === 'Current') return [];
   const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
   if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];

@@ -3,11 +3,11 @@ import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
 import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../constructs/kind/render';
 import { errorMessage } from '../client/errors';
-import { holdersOf, lookAtAll, refuseUnheardEnd, sharedClaim, unheard } from '../apply/ownership';
+import { ownerReferencesOf, getAllLiveMetadata, verifyOwner, sharedClaim, staleCacheError } from '../apply/ownership';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from '../client/api-client';
-import { heldByAccount, missingAccounts, splitAccounts } from './apply-children';
-import { failureOf, shortfallOf, sumUp, typeMissing, type Shortfall } from './problems';
+import { serviceAccountProblem, missingAccounts, splitAccounts } from './apply-children';
+import { problemOfError, problemOfOutcome, combineProblems, problemOfMissingType, type ChildProblem } from './problems';
 import { sharedId, type SharedState } from './shared-keys';
 import { writeChild } from '../apply/write-child';
 
@@ -47,50 +47,50 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   try {
     children = renderShared(context.kind, group, target.key, target.namespace);
   } catch (error) {
-    const failed = cannotRender(error);
+    const failed = renderErrorResult(error);
     if (target.objects.length > 0) return failed;
     // The children are a function of the key, so trying again is of no use to anybody; an operator that can render them finds those that stand.
-    context.contests.wanted(holderOf(target), () => []);
+    context.driftBackoff.setDesiredChildren(sharedOwnerKey(target), () => []);
     return { ...failed, state: undefined };
   }
   const named = target.objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const living = [...named, ...undecided(context, children, named)].sort(byName);
+  const living = [...named, ...ownersWithUnknownKeys(context, children, named)].sort(byName);
   if (living.length === 0) {
-    context.contests.wanted(holderOf(target), () => []);
+    context.driftBackoff.setDesiredChildren(sharedOwnerKey(target), () => []);
     const orphaned = target.objects.some(({ metadata }) => metadata.finalizers?.includes('orphan'));
-    if (!orphaned) await removeAll(context, target, children);
+    if (!orphaned) await deleteSharedChildren(context, target, children);
     return { state: undefined, retry: false, awaited: [] };
   }
   if (living.every(isPaused)) {
     // The state as it was: what goes on again before its children have been looked at must not take them for applied if they never were.
-    const state = context.shared.get(holderOf(target));
+    const state = context.shared.get(sharedOwnerKey(target));
     return { state, retry: false, awaited: [] };
   }
-  const failures: Shortfall[] = [];
-  const joining = new Joining(context, living);
+  const failures: ChildProblem[] = [];
+  const joining = new OwnerVerifier(context, living);
   const { accounts, others } = splitAccounts(children);
-  for (const account of accounts) failures.push(...(await apply(context, target, account, joining)));
+  for (const account of accounts) failures.push(...(await applySharedChild(context, target, account, joining)));
   const missing = missingAccounts(context, accounts, (live) => sharedClaim(context.kind, live) === 'ours');
   for (const child of others) {
-    const held = heldByAccount(child, missing);
-    failures.push(...(held === undefined ? await apply(context, target, child, joining) : [held]));
+    const held = serviceAccountProblem(child, missing);
+    failures.push(...(held === undefined ? await applySharedChild(context, target, child, joining) : [held]));
   }
-  const { verdict, ...rest } = sumUp(failures);
-  if (verdict === undefined) return { state: { state: 'applied' }, ...rest };
-  return { state: { state: 'failed', verdict, ...(missing.length > 0 && { missingAccounts: missing }) }, ...rest };
+  const { readiness, ...rest } = combineProblems(failures);
+  if (readiness === undefined) return { state: { state: 'applied' }, ...rest };
+  return { state: { state: 'failed', readiness, ...(missing.length > 0 && { missingAccounts: missing }) }, ...rest };
 }
 
-function cannotRender(error: unknown): SharedResult {
+function renderErrorResult(error: unknown): SharedResult {
   const failed = { reason: 'ErrRender', message: errorMessage(error) };
-  return { state: { state: 'failed', verdict: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
+  return { state: { state: 'failed', readiness: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
 }
 
-async function apply(
+async function applySharedChild(
   context: ReconcileContext,
   target: SharedTarget,
   child: RenderedChild,
-  joining: Joining,
-): Promise<readonly Shortfall[]> {
+  joining: OwnerVerifier,
+): Promise<readonly ChildProblem[]> {
   const { kind } = context;
   const { living } = joining;
   const { type, manifest } = child;
@@ -100,7 +100,7 @@ async function apply(
   const warn = (reason: Reason): void => {
     for (const object of living) context.record(object, { type: 'Warning', action: 'Apply', ...reason });
   };
-  if (context.isMissing(type)) return [typeMissing(child, warn)];
+  if (context.isMissing(type)) return [problemOfMissingType(child, warn)];
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -108,28 +108,28 @@ async function apply(
       cache: context.children(type),
       child,
       envelope: { ownerReferences, sharedKey: `${kind.crdName}/${target.group}/${target.key}` },
-      contests: context.contests,
-      holder: holderOf(target),
-      shapes: context.shapes,
+      driftBackoff: context.driftBackoff,
+      ownerKey: sharedOwnerKey(target),
+      projection: context.projection,
       claim: (live) => sharedClaim(kind, live),
-      beforeOwning: (live) => joining.refuseIfGoing(live),
-      strayOwners: (live) => holdersOf(kind, live).some(({ uid }) => !wanted.has(uid)),
+      beforeAddingOwner: (live) => joining.verifyMissingOwners(live),
+      strayOwners: (live) => ownerReferencesOf(kind, live).some(({ uid }) => !wanted.has(uid)),
       onDrift: (path) => (because = path),
     });
-    const shortfall = shortfallOf({ kind, owners: living }, child, outcome, warn);
+    const problem = problemOfOutcome({ kind, owners: living }, child, outcome, warn);
     if (outcome.result === 'created' || outcome.result === 'applied') {
       const owner = `${kind.kind} ${target.group} "${target.key}"`;
       context.onWrite({ owner, type, ref, action: outcome.result, because });
     }
-    return shortfall === undefined ? [] : [shortfall];
+    return problem === undefined ? [] : [problem];
   } catch (error) {
-    return [failureOf(child, error)];
+    return [problemOfError(child, error)];
   }
 }
 
 /** The living objects of a key, of which those that a child stands without are looked at before they are entered: once for all children. */
-class Joining {
-  private readonly looked = new Set<KubeObject>();
+class OwnerVerifier {
+  private readonly verified = new Set<KubeObject>();
 
   constructor(
     private readonly context: ReconcileContext,
@@ -142,25 +142,25 @@ class Joining {
    *
    * @throws ApiError `Conflict` when one that is not in the child is gone or going unheard
    */
-  async refuseIfGoing(live: KubeObject): Promise<void> {
-    const { context, living, looked } = this;
+  async verifyMissingOwners(live: KubeObject): Promise<void> {
+    const { context, living, verified: looked } = this;
     const held = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
     const owners = living.filter((owner) => !held.has(owner.metadata.uid ?? '') && !looked.has(owner));
-    const found = await lookAtAll(context, owners);
+    const found = await getAllLiveMetadata(context, owners);
     for (const [i, owner] of owners.entries()) {
-      refuseUnheardEnd(context.kind, owner, found[i]);
+      verifyOwner(context.kind, owner, found[i]);
       looked.add(owner);
     }
   }
 }
 
 /** The key holds the children, whoever shares it just then. */
-function holderOf({ group, namespace, key }: SharedTarget): string {
+function sharedOwnerKey({ group, namespace, key }: SharedTarget): string {
   return sharedId(group, namespace, key);
 }
 
 /** The living objects that hold one of the children and do not say which key they name: their spec does not fit any more. */
-function undecided(
+function ownersWithUnknownKeys(
   { kind, objects, children: cacheOf }: ReconcileContext,
   children: readonly RenderedChild[],
   named: readonly KubeObject[],
@@ -168,7 +168,7 @@ function undecided(
   const known = new Set(named.map(({ metadata }) => metadata.uid));
   const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
   const others = held.flatMap((live) =>
-    holdersOf(kind, live)
+    ownerReferencesOf(kind, live)
       .filter(({ uid }) => !known.has(uid))
       .map(({ uid, name }) => ({ uid, ref: { ...refOf(live), name } })),
   );
@@ -177,11 +177,11 @@ function undecided(
     return object?.metadata.uid === uid ? [object] : [];
   });
   return [...new Set(standing)].filter(
-    (object) => object.metadata.deletionTimestamp === undefined && !saysItsKeys(kind, object),
+    (object) => object.metadata.deletionTimestamp === undefined && !hasKnownKeys(kind, object),
   );
 }
 
-function saysItsKeys(kind: AnyKind, object: KubeObject): boolean {
+function hasKnownKeys(kind: AnyKind, object: KubeObject): boolean {
   try {
     sharedKeys(kind, withDefaults(kind, object));
     return true;
@@ -205,7 +205,7 @@ function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
 }
 
 /** Deletes the children of a key that nobody names, each with both preconditions: nobody may have begun to hold it since. */
-async function removeAll(
+async function deleteSharedChildren(
   context: ReconcileContext,
   target: SharedTarget,
   children: readonly RenderedChild[],
@@ -216,8 +216,8 @@ async function removeAll(
     if (live === undefined || sharedClaim(kind, live) !== 'ours' || !isRemovable(kind, live)) return [];
     return [{ type, live }];
   });
-  const references = standing.flatMap(({ live }) => holdersOf(kind, live));
-  await refuseIfHeldUnheard(context, target, references);
+  const references = standing.flatMap(({ live }) => ownerReferencesOf(kind, live));
+  await verifyNoUncachedOwner(context, target, references);
   for (const { type, live } of standing) {
     const ref = refOf(live);
     const { uid, resourceVersion } = live.metadata;
@@ -227,7 +227,7 @@ async function removeAll(
 }
 
 /** What holds the children and is not in the cache may be gone, as it should be, or not have been heard of yet. */
-async function refuseIfHeldUnheard(
+async function verifyNoUncachedOwner(
   context: ReconcileContext,
   { namespace }: SharedTarget,
   references: readonly OwnerReference[],
@@ -239,11 +239,11 @@ async function refuseIfHeldUnheard(
     const known = objects.get(namespace === undefined ? { name } : { name, namespace });
     return known?.object.metadata.uid !== uid;
   });
-  const found = await lookAtAll(
+  const found = await getAllLiveMetadata(
     context,
     unknown.map(([, named]) => named),
   );
   for (const [i, [uid, { metadata }]] of unknown.entries()) {
-    if (found[i]?.metadata.uid === uid) throw unheard(kind.plural, metadata.name, 'stands');
+    if (found[i]?.metadata.uid === uid) throw staleCacheError(kind.plural, metadata.name, 'stands');
   }
 }

@@ -2,10 +2,10 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import { sharedKeys, withDefaults } from '../../constructs/kind/render';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { refOf, type ObjectRef } from '../client/api-client';
-import type { Verdict } from '../status/conditions';
+import type { Readiness } from '../status/conditions';
 
 /** Which objects of a kind name which shared keys. */
-export class SharedIndex {
+export class SharedKeyIndex {
   private readonly idsByObject = new Map<string, readonly string[]>();
   private readonly objectsById = new Map<string, Map<string, ObjectRef>>();
 
@@ -74,7 +74,7 @@ export type SharedState =
   /** Not applied: what the objects that share them show in `Ready`. */
   | {
       readonly state: 'failed';
-      readonly verdict: Verdict;
+      readonly readiness: Readiness;
       /** ServiceAccounts of the key that do not exist or are somebody else's: nothing may run under them. @default none */
       readonly missingAccounts?: readonly string[];
     };

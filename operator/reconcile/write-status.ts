@@ -3,15 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../constructs/kube/envelope';
 import { COMMON_CONDITIONS, type AnyKind, type CommonStatus } from '../../constructs/kind/kind';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
-import { conditionsOf, type OwnCondition, type Verdict } from '../status/conditions';
+import { conditionsOf, type OwnCondition, type Readiness } from '../status/conditions';
 import type { ReconcileContext } from './context';
-import { heldBack, type Correction, type HeldBack } from './problems';
+import { checkBackoff, type DriftCorrection, type BackedOff } from './problems';
 import { refOf } from '../client/api-client';
 
 /** A status to write. */
 export interface StatusWrite {
   readonly object: KubeObject;
-  readonly verdict: Verdict;
+  readonly readiness: Readiness;
   /** The kind's own fields. */
   readonly observed: Readonly<Record<string, unknown>>;
   /** The kind's own conditions. @default those that stand */
@@ -25,14 +25,14 @@ export interface StatusWrite {
  * @returns what is to be said when it had to be left as it is
  * @throws ApiError, TransportError
  */
-export async function writeStatus(context: ReconcileContext, write: StatusWrite): Promise<HeldBack | undefined> {
-  const { kind, client, now, contests } = context;
-  const { object, verdict, observed } = write;
+export async function writeStatus(context: ReconcileContext, write: StatusWrite): Promise<BackedOff | undefined> {
+  const { kind, client, now, driftBackoff } = context;
+  const { object, readiness, observed } = write;
   const live = (object.status ?? {}) as CommonStatus & Readonly<Record<string, unknown>>;
   const { generation, name, namespace, uid = '' } = object.metadata;
   const previous = live.conditions ?? [];
   const own = write.conditions ?? [];
-  const made = conditionsOf(verdict, { generation, previous, now, lastUpdateTime: kind.lastUpdateTime, own });
+  const made = conditionsOf(readiness, { generation, previous, now, lastUpdateTime: kind.lastUpdateTime, own });
   // As they are: what was found out of one generation says nothing of the next.
   const kept = write.conditions === undefined ? previous.filter(({ type }) => isOwnCondition(kind, type)) : [];
   const conditions = [...made, ...kept];
@@ -40,8 +40,8 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
   if (sameStatus(kind, status, live)) return undefined;
   const claims = fingerprint(status);
   // The same was written last, so what differs is somebody else's.
-  const correction = contests.statuses.get(uid) === claims ? correctionOf(uid) : undefined;
-  const held = correction && heldBack(context, object, correction);
+  const correction = driftBackoff.statusHashes.get(uid) === claims ? statusCorrection(uid) : undefined;
+  const held = correction && checkBackoff(context, object, correction);
   if (held !== undefined) return held;
   const body: KubeObject = {
     apiVersion: kind.apiVersion,
@@ -52,11 +52,11 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
   const applied = await context.objects.trackWrite(refOf(object), () =>
     client.apply(kind.type, body, { fieldManager: FIELD_MANAGER, subresource: 'status' }),
   );
-  const answer = await withoutLeftovers(context, applied, status);
-  contests.statuses.set(uid, claims);
+  const answer = await removeStaleFields(context, applied, status);
+  driftBackoff.statusHashes.set(uid, claims);
   // A server that keeps something else than it is sent, having an older CRD say, contests nothing.
   if (correction !== undefined && sameStatus(kind, status, (answer.status ?? {}) as Fields & CommonStatus))
-    contests.corrected(correction.contest);
+    driftBackoff.recordCorrection(correction.backoffKey);
   return undefined;
 }
 
@@ -66,7 +66,7 @@ export async function writeStatus(context: ReconcileContext, write: StatusWrite)
  *
  * @returns the object as it stands then
  */
-async function withoutLeftovers(
+async function removeStaleFields(
   { kind, client, objects }: ReconcileContext,
   applied: KubeObject,
   wanted: Fields & CommonStatus,
@@ -89,11 +89,12 @@ async function withoutLeftovers(
   );
 }
 
-function correctionOf(uid: string): Correction {
+function statusCorrection(uid: string): DriftCorrection {
   return {
-    contest: `status ${uid}`,
+    backoffKey: `status ${uid}`,
     action: 'Report',
-    says: (after) => `the status is changed by somebody else as often as it is written; it is written again ${after}`,
+    describe: (after) =>
+      `the status is changed by somebody else as often as it is written; it is written again ${after}`,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Reason } from '../../constructs/kind/kind';
 import type { Condition } from '../../constructs/kube/kube-object';
 
 /** How an object stands, in the terms that kstatus and people share. */
-export type Verdict =
+export type Readiness =
   /** All children are applied and current. */
   | ({ readonly state: 'ready' } & Reason)
   /** On its way: a child is not current yet. */
@@ -39,14 +39,14 @@ export interface ConditionOptions {
  * The conditions of a verdict. `Ready` always stands; `Reconciling` and `Stalled` stand only while they are true, as kstatus wants
  * its "abnormal-true" conditions. A condition keeps its transition time while its status stays.
  */
-export function conditionsOf(verdict: Verdict, options: ConditionOptions): Condition[] {
-  const { reason, message } = verdict;
+export function conditionsOf(readiness: Readiness, options: ConditionOptions): Condition[] {
+  const { reason, message } = readiness;
   const common = (type: string, status: Condition['status']): OwnCondition => ({ type, status, reason, message });
-  return [...abnormalTrue(verdict.state, common), ...(options.own ?? [])].map((claim) => withTimes(claim, options));
+  return [...abnormalTrue(readiness.state, common), ...(options.own ?? [])].map((claim) => withTimes(claim, options));
 }
 
 function abnormalTrue(
-  state: Verdict['state'],
+  state: Readiness['state'],
   condition: (type: string, status: Condition['status']) => OwnCondition,
 ): readonly OwnCondition[] {
   switch (state) {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter, type Registry } from 'prom-client';
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { Logger } from '../process/logger';
-import { review, reviewRequestOf } from './conversion-review';
+import { review, parseReview } from './conversion-review';
 
 /** The path that reviews are posted to. */
 const CONVERT_PATH = '/convert';
@@ -73,7 +73,7 @@ interface Outcome {
 function convert({ kinds, logger }: ConversionHandlerOptions, body: Buffer): Outcome {
   const parsed = parse(body);
   if (parsed === undefined) return invalid(400, 'the body is not JSON\n');
-  const request = reviewRequestOf(parsed.json);
+  const request = parseReview(parsed.json);
   if (typeof request === 'string') return invalid(400, `${request}\n`);
   const { answer, kind, bug } = review(kinds, request);
   const { result } = answer.response;

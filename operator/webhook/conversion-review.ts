@@ -16,7 +16,7 @@ export interface ReviewRequest {
 }
 
 /** The body of an answer: every object in the order of the request, or why there is none. */
-export interface ReviewAnswer {
+export interface ReviewResponse {
   readonly apiVersion: typeof REVIEW.apiVersion;
   readonly kind: typeof REVIEW.kind;
   readonly response: {
@@ -27,8 +27,8 @@ export interface ReviewAnswer {
 }
 
 /** An answer, and what the operator itself has to know of it. */
-export interface Reviewed {
-  readonly answer: ReviewAnswer;
+export interface ReviewResult {
+  readonly answer: ReviewResponse;
   /** The kind of the first object, if it is known. */
   readonly kind: AnyKind | undefined;
   /** An error of ours, not of the object. */
@@ -40,7 +40,7 @@ export interface Reviewed {
  *
  * @returns a sentence saying what is wrong when it is no review: then there is no `uid` to answer to
  */
-export function reviewRequestOf(body: unknown): ReviewRequest | string {
+export function parseReview(body: unknown): ReviewRequest | string {
   const expected = `a ${REVIEW.kind} of ${REVIEW.apiVersion}`;
   if (!isObject(body) || body.apiVersion !== REVIEW.apiVersion || body.kind !== REVIEW.kind) {
     return `${expected} is expected`;
@@ -61,32 +61,32 @@ export function reviewRequestOf(body: unknown): ReviewRequest | string {
  *
  * Guarantees: never throws, whatever the objects hold and the kinds' own functions do.
  */
-export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): Reviewed {
+export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): ReviewResult {
   const kind = objects[0] && findKind(kinds, objects[0]);
   const converted: KubeObject[] = [];
   for (const object of objects) {
     try {
       converted.push(convertObject(kindOf(kinds, object, desiredAPIVersion), object, desiredAPIVersion));
     } catch (error) {
-      return refusal(uid, kind, error, object, desiredAPIVersion);
+      return failedReview(uid, kind, error, object, desiredAPIVersion);
     }
   }
   const response = { uid, result: { status: 'Success' as const }, convertedObjects: converted };
   return { kind, answer: { ...REVIEW, response } };
 }
 
-function refusal(
+function failedReview(
   uid: string,
   kind: AnyKind | undefined,
   error: unknown,
   object: KubeObject,
   desired: string,
-): Reviewed {
+): ReviewResult {
   const isExpected = error instanceof ConversionError;
   const message = isExpected
     ? error.message
     : `${describeObject(object)} cannot be converted to ${desired}: an error of the operator's own; see its log`;
-  const answer: ReviewAnswer = { ...REVIEW, response: { uid, result: { status: 'Failed', message } } };
+  const answer: ReviewResponse = { ...REVIEW, response: { uid, result: { status: 'Failed', message } } };
   return { kind, answer, ...(isExpected ? {} : { bug: error }) };
 }
 

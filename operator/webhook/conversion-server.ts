@@ -4,7 +4,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { OperatorMetrics } from '../metrics/operator-metrics';
 import { StartupError } from '../process/lifecycle';
 import type { Logger } from '../process/logger';
-import { CertificateWatch, type CertificateWatchOptions, type ServingCertificate } from './certificate-watch';
+import { CertificateWatcher, type CertificateWatcherOptions, type ServingCertificate } from './certificate-watcher';
 import { ConversionMetrics, handleConversion, type ConversionHandlerOptions } from './conversion-handler';
 
 /** Where conversions are served, and with which certificate. */
@@ -65,7 +65,7 @@ export interface ConversionServerOptions extends ConversionHandlerOptions {
   /** Where `tls.crt` and `tls.key` are. */
   readonly certDir: string;
   /** How the certificate is followed. @default every 10 s */
-  readonly watch?: Pick<CertificateWatchOptions, 'everyMs' | 'clock'>;
+  readonly watch?: Pick<CertificateWatcherOptions, 'everyMs' | 'clock'>;
 }
 
 /** A listening server. */
@@ -102,7 +102,7 @@ const closeGraceMs = 2_000;
  */
 export async function startConversionServer(options: ConversionServerOptions): Promise<ConversionServer> {
   const { certDir: directory, logger } = options;
-  const watch = await CertificateWatch.open({ ...options.watch, directory, logger });
+  const watch = await CertificateWatcher.open({ ...options.watch, directory, logger });
   const server = createServer({ ...limits, ...context(watch.current) }, (request, response) => {
     handleConversion(options, request, response).catch((error: unknown) => {
       if (request.errored !== null) logger.debug({ err: error }, 'conversion server: the client went away');

@@ -1,7 +1,7 @@
 import { DelayHeap, type Delayed } from '../collections/delay-heap';
 import { LinkedList, type Linked } from '../collections/linked-list';
 import { MAX_TIMER_MS, systemClock, type Clock } from '../process/clock';
-import { Backoff, type BackoffOptions } from './backoff';
+import { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 
 /** Options of a `WorkQueue`. */
 interface WorkQueueOptions {
@@ -10,7 +10,7 @@ interface WorkQueueOptions {
   /** Where the queue reports to. @default nothing is reported */
   readonly metrics?: QueueMetrics;
   /** Of `addRateLimited`. @default 5 ms..1000 s, shortened at random by up to a fifth */
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: RateLimiterOptions;
 }
 
 /** A key handed out by `take`. */
@@ -52,7 +52,7 @@ interface Run {
 export class WorkQueue<K extends string> {
   readonly clock: Clock;
   private readonly metrics: QueueMetrics | undefined;
-  private readonly backoff: Backoff<K>;
+  private readonly rateLimiter: RateLimiter<K>;
   private readonly pending = new Map<K, Entry<K>>();
   private readonly runs = new Map<K, Run>();
   private readonly ready: Readonly<Record<Priority, LinkedList<Entry<K>>>> = {
@@ -68,7 +68,7 @@ export class WorkQueue<K extends string> {
   constructor(options: WorkQueueOptions = {}) {
     this.clock = options.clock ?? systemClock;
     this.metrics = options.metrics;
-    this.backoff = new Backoff(options.backoff);
+    this.rateLimiter = new RateLimiter(options.backoff);
     this.metrics?.observeUnfinished(() => this.unfinished());
   }
 
@@ -116,19 +116,19 @@ export class WorkQueue<K extends string> {
    * @returns the delay, in milliseconds. The run may come earlier, if anything else asks for it.
    */
   addRateLimited(key: K, priority?: Priority): number {
-    const delay = this.backoff.next(key, this.clock.monotonicMs());
+    const delay = this.rateLimiter.next(key, this.clock.monotonicMs());
     this.enqueue(key, delay, priority);
     return delay;
   }
 
   /** The key succeeded, or is given up: its next backoff starts anew. Does not take it out of the queue. */
   forget(key: K): void {
-    this.backoff.forget(key);
+    this.rateLimiter.forget(key);
   }
 
   /** How many failures `addRateLimited` has counted since the last `forget`. */
   failures(key: K): number {
-    return this.backoff.failures(key);
+    return this.rateLimiter.failures(key);
   }
 
   /**

@@ -1,16 +1,16 @@
 import { LOST_MACHINES_ANNOTATION } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient } from '../../operator/client/api-client';
-import { PlanError, RunInterrupted, type PlanEnd, type PlanRun } from '../../operator/effects/plan-runner';
-import { beginningOf } from '../../operator/process/truncate';
+import { PlanError, RunInterruptedError, type PlanResult, type PlanRun } from '../../operator/effects/plan-runner';
+import { truncate } from '../../operator/process/truncate';
 import { apiServers, remainingMembers, type ClusterInput, type Node, type RemovalFacts } from '../../provision';
 import { SshTransport } from '../ssh/ssh-transport';
-import { carryOut, type CarriedOut, type TaskEvent } from '../tasks/execute-plan';
+import { executePlan, type ExecutePlanResult, type TaskEvent } from '../tasks/execute-plan';
 import { LocalTransport } from '../tasks/local-transport';
 import type { TaskError, TaskRecord } from '../tasks/task-record';
 import { MachineTransport, type Transport } from '../tasks/transport';
-import { ClusterState, fileLookup, holdHostKeys, recordsOf } from './cluster-state';
-import { wantedCluster, type WantedCluster } from './desired-cluster';
+import { ClusterState, fileLookup, pinHostKeysOfSpec, recordsOf } from './cluster-state';
+import { readDesiredCluster, type DesiredCluster } from './desired-cluster';
 import { putKubeconfig } from './secrets';
 
 /** What clusters are provisioned with. */
@@ -37,20 +37,20 @@ export function isRetained({ spec }: KubeObject): boolean {
 /**
  * Makes a cluster what its spec says: carries out what differs from what was carried out before.
  *
- * @throws PlanError with the first task's reason; RunInterrupted
+ * @throws PlanError with the first task's reason; RunInterruptedError
  */
-export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
+export async function applyCluster(run: PlanRun, options: ClusterPlanOptions): Promise<PlanResult> {
   const state = new ClusterState(run.values);
-  const wanted = await wantedCluster(run, standing(state), options);
+  const wanted = await readDesiredCluster(run, lastAppliedInput(state), options);
   const nodes = new ClusterNodes(wanted.nodes, nodesOf(run.object));
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
-  await state.assertRoom(wanted);
+  await state.assertFits(wanted);
   // Before anything is begun: the removal needs them, and their source may be gone by then.
   await state.putTexts(wanted.texts);
-  await holdHostKeys(run.object, wanted.plan, state);
-  const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : factsOf(wanted.input);
-  const { records, changed } = await carry(run, options, state, { ...wanted, facts }, nodes);
+  await pinHostKeysOfSpec(run.object, wanted.plan, state);
+  const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : removalFacts(wanted.input);
+  const { records, changed } = await executeClusterPlan(run, options, state, { ...wanted, facts }, nodes);
   if (wanted.input !== undefined) await state.putApplied(wanted.input);
   const text = kubeconfigText(records, wanted);
   const { namespace } = options;
@@ -59,7 +59,7 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
     text,
     retain: isRetained(run.object),
   });
-  nodes.completed(wanted.nodes, wanted.version);
+  nodes.setAllReady(wanted.nodes, wanted.version);
   return {
     message: changed.length === 0 ? 'Every machine was as it should be.' : `${changed.length} tasks changed something.`,
     status: { ...status(), appliedConfig: wanted.appliedConfig, kubeconfigRef },
@@ -69,25 +69,25 @@ export async function clusterUp(run: PlanRun, options: ClusterPlanOptions): Prom
 /**
  * Takes a cluster down: undoes what was carried out, in reverse.
  *
- * @throws PlanError with the first task's reason; RunInterrupted
+ * @throws PlanError with the first task's reason; RunInterruptedError
  */
-export async function clusterRemove(run: PlanRun, options: ClusterPlanOptions): Promise<PlanEnd> {
+export async function removeCluster(run: PlanRun, options: ClusterPlanOptions): Promise<PlanResult> {
   const state = new ClusterState(run.values);
   const nodes = new ClusterNodes([], nodesOf(run.object));
   const wanted = { plan: [], texts: state.texts, nodes: [], facts: { whole: 'yes' } };
-  const { changed } = await carry(run, options, state, wanted, nodes);
+  const { changed } = await executeClusterPlan(run, options, state, wanted, nodes);
   await state.putApplied(undefined);
   await state.putTexts({});
   return { message: `${changed.length} tasks took something away.`, status: { nodes: [] } };
 }
 
 /** What was applied last, with the machines that are surely members of it still. */
-function standing({ applied, records }: ClusterState): ClusterInput | undefined {
+function lastAppliedInput({ applied, records }: ClusterState): ClusterInput | undefined {
   const members = records.find(({ task }) => task.id === 'members')?.task;
   return applied === undefined ? undefined : { ...applied, nodes: remainingMembers(applied.nodes, members) };
 }
 
-const factsOf = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({
+const removalFacts = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({
   servers: apiServers(input).join(' '),
 });
 
@@ -102,7 +102,7 @@ function lostMachines({ object, run }: PlanRun, wanted: readonly { readonly addr
   throw new PlanError('ErrInvalidConfig', message, { hopeless: true });
 }
 
-async function carry(
+async function executeClusterPlan(
   run: PlanRun,
   options: ClusterPlanOptions,
   state: ClusterState,
@@ -111,22 +111,22 @@ async function carry(
     texts,
     nodes: wanted,
     facts,
-  }: Pick<WantedCluster, 'plan' | 'texts' | 'nodes'> & { readonly facts: RemovalFacts },
+  }: Pick<DesiredCluster, 'plan' | 'texts' | 'nodes'> & { readonly facts: RemovalFacts },
   nodes: ClusterNodes,
-): Promise<CarriedOut> {
+): Promise<ExecutePlanResult> {
   const lost = lostMachines(run, wanted);
   const onEvent = (event: TaskEvent): void => {
-    nodes.happened(event);
+    nodes.onTaskEvent(event);
     const { task, action, phase, message } = event;
     if (phase === 'skipped') run.warn({ reason: 'MachineLost', message: `${task.id}: ${message ?? ''}` });
     const what = action === 'remove' ? `taking away: ${task.description}` : task.description;
     const text = phase === 'failed' ? `${task.id} failed: ${message ?? ''}` : `${task.id}: ${what}`;
     run.report({ message: text, status: { nodes: nodes.list() }, event: phase === 'started' });
   };
-  const end = await carryOut({
+  const end = await executePlan({
     plan,
     previous: recordsOf(run, plan, state, options.trustOnFirstUse),
-    transport: timed(transportOf(run, options, state), run.timeout),
+    transport: withAbortSignal(transportOf(run, options, state), run.timeout),
     lookup: {
       secret: run.secret,
       file: fileLookup(run, texts, state),
@@ -134,14 +134,14 @@ async function carry(
     // Called before each task begins, and after it: whoever must not go on begins nothing.
     save: async (records) => {
       await state.putRecords(records);
-      run.mayGoOn();
+      run.assertMayContinue();
     },
     signal: run.stop,
     removalValues: Object.entries(facts).map(([name, value]) => ({ name, value: String(value) })),
     isLost: ({ address }) => lost.has(address),
     onEvent,
   });
-  nodes.keepOnly(end.records);
+  nodes.dropRemoved(end.records);
   const [first, ...others] = end.errors;
   if (first !== undefined) {
     const message = [first, ...others]
@@ -149,14 +149,14 @@ async function carry(
       .join('; ');
     throw new PlanError(first.reason, message, { status: { nodes: nodes.list() }, cause: first });
   }
-  if (!end.complete) throw new RunInterrupted('The operator stopped; the run goes on where it was.');
+  if (!end.complete) throw new RunInterruptedError('The operator stopped; the run goes on where it was.');
   return end;
 }
 
 /** A machine that has left the spec and cannot be reached may be gone for good; only a person can know. */
 function adviceFor(
   { task, reason }: TaskError,
-  plan: WantedCluster['plan'],
+  plan: DesiredCluster['plan'],
   { object }: PlanRun,
   { records }: ClusterState,
 ): string {
@@ -185,11 +185,11 @@ function transportOf(run: PlanRun, options: ClusterPlanOptions, state: ClusterSt
 }
 
 /** A run that has taken as long as it may breaks the step under way off. */
-function timed(transport: Transport, timeout: AbortSignal): Transport {
+function withAbortSignal(transport: Transport, timeout: AbortSignal): Transport {
   return { run: (request) => transport.run({ ...request, signal: timeout }) };
 }
 
-function kubeconfigText(records: readonly TaskRecord[], { kubeconfig }: WantedCluster): string {
+function kubeconfigText(records: readonly TaskRecord[], { kubeconfig }: DesiredCluster): string {
   const record = records.find(({ task }) => task.id === kubeconfig.task);
   const value = record?.outputs[kubeconfig.name];
   if (value === undefined) {
@@ -232,13 +232,13 @@ export class ClusterNodes {
   }
 
   /** Takes in what happened to a task. */
-  happened({ task, action, phase, message }: TaskEvent): void {
+  onTaskEvent({ task, action, phase, message }: TaskEvent): void {
     const node = this.nodes.get(addressOf(task.id));
     if (node === undefined) return;
     const { address, roles, version } = node;
     const rest = { address, ...(roles && { roles }), ...(version !== undefined && { version }) };
     const text = phase === 'failed' ? message : task.description;
-    const told = text === undefined ? {} : { message: beginningOf(text, MAX_MESSAGE) };
+    const told = text === undefined ? {} : { message: truncate(text, MAX_MESSAGE) };
     if (phase === 'failed') this.set({ ...rest, state: 'Failed', ...told });
     // What a step says at its end is no news: the next one begins at once.
     else if (phase === 'started')
@@ -246,14 +246,14 @@ export class ClusterNodes {
   }
 
   /** Every wanted node is as it should be, all others are gone. */
-  completed(wanted: readonly Pick<Node, 'address' | 'roles'>[], version: string | undefined): void {
+  setAllReady(wanted: readonly Pick<Node, 'address' | 'roles'>[], version: string | undefined): void {
     this.nodes.clear();
     const rest = version === undefined ? {} : { version };
     for (const { address, roles } of wanted) this.set({ address, roles, state: 'Ready', ...rest });
   }
 
   /** Nodes that are not wanted, and of which no task is left, are gone. */
-  keepOnly(records: readonly TaskRecord[]): void {
+  dropRemoved(records: readonly TaskRecord[]): void {
     const left = new Set(records.map(({ task }) => addressOf(task.id)));
     for (const address of this.nodes.keys()) {
       if (!this.wanted.has(address) && !left.has(address)) this.nodes.delete(address);

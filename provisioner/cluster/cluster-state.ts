@@ -4,8 +4,8 @@ import type { PlanRun, RunValues } from '../../operator/effects/plan-runner';
 import type { ClusterInput } from '../../provision';
 import { RKE_UP, refreshRkeRemoval } from '../../provision/rke';
 import type { Endpoint, HostKeyStore } from '../ssh/ssh-transport';
-import { recordable, type TaskRecord } from '../tasks/task-record';
-import { HOST_KEYS, rkeOptions, type WantedCluster } from './desired-cluster';
+import { toRecordedTask, type TaskRecord } from '../tasks/task-record';
+import { HOST_KEYS, rkeOptions, type DesiredCluster } from './desired-cluster';
 
 /** Room for what one task gives, such as the name of its machine, in bytes. */
 const OUTPUT_BYTES = 192;
@@ -15,7 +15,7 @@ const ROOM_BYTES = 262_144;
 /** Names of the values in a Cluster's state. */
 const RECORDS = 'tasks';
 const APPLIED = 'applied';
-const HELD_HOST_KEYS = 'host-keys';
+const PINNED_HOST_KEYS = 'host-keys';
 const TEXTS = 'texts';
 
 /** What is kept of a cluster between runs, in the state of its effects. */
@@ -37,16 +37,16 @@ export class ClusterState {
    *
    * @throws PlanError `ErrStateTooLarge`
    */
-  async assertRoom({ plan, texts, input }: Pick<WantedCluster, 'plan' | 'texts' | 'input'>): Promise<void> {
+  async assertFits({ plan, texts, input }: Pick<DesiredCluster, 'plan' | 'texts' | 'input'>): Promise<void> {
     const known = new Map(this.records.map((record) => [record.task.id, record]));
     for (const task of plan) {
       const { outputs = {} } = known.get(task.id) ?? {};
       const expected = (task.outputs ?? []).map((name) => [
         name,
-        outputs[name] ?? noise(`${task.id} ${name}`, OUTPUT_BYTES),
+        outputs[name] ?? incompressibleText(`${task.id} ${name}`, OUTPUT_BYTES),
       ]);
       known.set(task.id, {
-        task: recordable(task),
+        task: toRecordedTask(task),
         inputHash: createHash('sha256').update(task.id).digest('hex'),
         outputs: Object.fromEntries(expected) as Record<string, string>,
       });
@@ -55,7 +55,7 @@ export class ClusterState {
       [RECORDS]: JSON.stringify([...known.values()]),
       [APPLIED]: input === undefined ? undefined : JSON.stringify(input),
       [TEXTS]: JSON.stringify(texts),
-      room: noise('room', ROOM_BYTES),
+      room: incompressibleText('room', ROOM_BYTES),
     });
   }
 
@@ -82,23 +82,23 @@ export class ClusterState {
   get hostKeys(): HostKeyStore {
     const idOf = ({ address, port }: Endpoint): string => `[${address}]:${port}`;
     return {
-      get: (endpoint) => Promise.resolve(this.heldHostKeys[idOf(endpoint)] ?? this.heldHostKeys[endpoint.address]),
-      put: (endpoint, key) => this.holdHostKeys({ [idOf(endpoint)]: key }),
+      get: (endpoint) => Promise.resolve(this.pinnedHostKeys[idOf(endpoint)] ?? this.pinnedHostKeys[endpoint.address]),
+      put: (endpoint, key) => this.pinHostKeys({ [idOf(endpoint)]: key }),
     };
   }
 
   /** The host keys that are held, by `[address]:port`, or by an address alone for each of its ports. */
-  get heldHostKeys(): Readonly<Record<string, string>> {
-    return (this.read(HELD_HOST_KEYS) as Record<string, string> | undefined) ?? {};
+  get pinnedHostKeys(): Readonly<Record<string, string>> {
+    return (this.read(PINNED_HOST_KEYS) as Record<string, string> | undefined) ?? {};
   }
 
   /** Holds these keys from now on, besides those of other machines. */
-  async holdHostKeys(keys: Readonly<Record<string, string>>): Promise<void> {
-    const before = Object.entries(this.heldHostKeys);
+  async pinHostKeys(keys: Readonly<Record<string, string>>): Promise<void> {
+    const before = Object.entries(this.pinnedHostKeys);
     // A key for every port takes the place of those that were held for one.
     const others = before.filter(([endpoint]) => keys[/^\[(.*)\]:/.exec(endpoint)?.[1] ?? ''] === undefined);
     const text = JSON.stringify({ ...Object.fromEntries(others), ...keys });
-    if (text !== JSON.stringify(Object.fromEntries(before))) await this.values.put({ [HELD_HOST_KEYS]: text });
+    if (text !== JSON.stringify(Object.fromEntries(before))) await this.values.put({ [PINNED_HOST_KEYS]: text });
   }
 
   private read(name: string): unknown {
@@ -108,7 +108,7 @@ export class ClusterState {
 }
 
 /** Text that no compression makes smaller than so many bytes, and always the same for a name. */
-function noise(name: string, bytes: number): string {
+function incompressibleText(name: string, bytes: number): string {
   const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, i) =>
     createHash('sha256').update(`${name} ${i}`).digest(),
   );
@@ -132,23 +132,23 @@ interface Pinned {
  * since they were met or given.
  */
 function knownHostKeys(object: KubeObject, state: ClusterState): string {
-  const held = Object.entries(state.heldHostKeys);
-  return [...given(object), ...held].map(([endpoint, key]) => `${endpoint} ${key}\n`).join('');
+  const held = Object.entries(state.pinnedHostKeys);
+  return [...hostKeysOfSpec(object), ...held].map(([endpoint, key]) => `${endpoint} ${key}\n`).join('');
 }
 
 /** Holds the keys that a spec gives for the machines of RKE, so that they are known when the machines leave it. */
-export async function holdHostKeys(
+export async function pinHostKeysOfSpec(
   object: KubeObject,
-  plan: WantedCluster['plan'],
+  plan: DesiredCluster['plan'],
   state: ClusterState,
 ): Promise<void> {
-  if (plan.some(({ id }) => id === RKE_UP)) await state.holdHostKeys(Object.fromEntries(given(object)));
+  if (plan.some(({ id }) => id === RKE_UP)) await state.pinHostKeys(Object.fromEntries(hostKeysOfSpec(object)));
 }
 
 /** Reads the files that tasks name: the host keys as they are known now, texts that stand in the state, and those of the configured directory. */
 export function fileLookup(
   run: PlanRun,
-  texts: WantedCluster['texts'],
+  texts: DesiredCluster['texts'],
   state: ClusterState,
 ): (path: string) => Promise<string> {
   return (path) => {
@@ -161,7 +161,7 @@ export function fileLookup(
 /** The records of a cluster. What of RKE has left the plan is removed as it is now, not as it would have been when it was recorded. */
 export function recordsOf(
   { object }: PlanRun,
-  plan: WantedCluster['plan'],
+  plan: DesiredCluster['plan'],
   { records, texts }: ClusterState,
   trustOnFirstUse: boolean,
 ): readonly TaskRecord[] {
@@ -173,7 +173,7 @@ export function recordsOf(
   });
 }
 
-function given({ spec }: KubeObject): readonly (readonly [string, string])[] {
+function hostKeysOfSpec({ spec }: KubeObject): readonly (readonly [string, string])[] {
   const { hostKeys = [], nodes = [] } = (spec ?? {}) as Spec;
   const machines = nodes.flatMap((node) => (node.bastion === undefined ? [node] : [node, node.bastion]));
   return [

@@ -27,7 +27,7 @@ import {
 import { PlanError, type PlanRun } from '../../operator/effects/plan-runner';
 
 /** What is to be carried out for a Cluster, wherever its spec has it from. */
-export interface WantedCluster {
+export interface DesiredCluster {
   readonly plan: readonly Task[];
   readonly kubeconfig: OutputRef;
   readonly nodes: readonly Pick<Node, 'address' | 'roles'>[];
@@ -61,16 +61,16 @@ export const rkeOptions = (trustOnFirstUse: boolean) =>
  *
  * @throws PlanError `ErrInvalidConfig` with all that is wrong with it; what `secret` and `file` throw
  */
-export async function wantedCluster(
+export async function readDesiredCluster(
   run: PlanRun,
   previous: ClusterInput | undefined,
   { configDir, trustOnFirstUse }: { readonly configDir?: string; readonly trustOnFirstUse: boolean },
-): Promise<WantedCluster> {
+): Promise<DesiredCluster> {
   const rke = rkeOptions(trustOnFirstUse);
   const object = withDefaults(Cluster, run.object);
   const { name } = object.metadata;
   const { spec } = object;
-  if (spec.nodes !== undefined) return typedCluster(clusterInput(name, spec), previous, rke);
+  if (spec.nodes !== undefined) return desiredFromSpec(clusterInput(name, spec), previous, rke);
   const { configPath, configSecretRef, sshKeySecretRef } = spec;
   const hostKeys = Object.fromEntries((spec.hostKeys ?? []).map(({ address, hostKey }) => [address, hostKey]));
   const text = configSecretRef === undefined ? await run.file(configPath ?? '') : await run.secret(configSecretRef);
@@ -83,7 +83,7 @@ export async function wantedCluster(
     sshKey: sshKeySecretRef !== undefined,
   });
   const problems = [...file.problems, ...fileHostKeyProblems(file, hostKeys, trustOnFirstUse)];
-  if (problems.length > 0) throw invalid(`the cluster.yml in ${source}`, problems);
+  if (problems.length > 0) throw invalidConfigError(`the cluster.yml in ${source}`, problems);
   const plan = rkeTasksFromFile(
     {
       name,
@@ -106,13 +106,13 @@ export async function wantedCluster(
   };
 }
 
-function typedCluster(
+function desiredFromSpec(
   input: ClusterInput,
   previous: ClusterInput | undefined,
   rke: ReturnType<typeof rkeOptions>,
-): WantedCluster {
+): DesiredCluster {
   const problems = [...clusterProblems(input, previous), ...typedHostKeyProblems(input, rke.unknownHosts)];
-  if (problems.length > 0) throw invalid('the spec', problems);
+  if (problems.length > 0) throw invalidConfigError('the spec', problems);
   const { distribution, version, nodes, options } = input;
   const text = `${JSON.stringify({ distribution, version, nodes, [distribution]: options }, null, 2)}\n`;
   return {
@@ -168,13 +168,13 @@ function parseYaml(text: string, source: string): unknown {
     return loadYaml(text);
   } catch {
     // The parser's message quotes the text, and there may be keys in it.
-    throw invalid(`the cluster.yml in ${source}`, [
+    throw invalidConfigError(`the cluster.yml in ${source}`, [
       { path: '', message: 'it is no YAML, or a key stands twice in it' },
     ]);
   }
 }
 
-function invalid(what: string, problems: ClusterYmlFile['problems']): PlanError {
+function invalidConfigError(what: string, problems: ClusterYmlFile['problems']): PlanError {
   const list = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
   return new PlanError('ErrInvalidConfig', `${what} cannot be used: ${list}`, { hopeless: true });
 }

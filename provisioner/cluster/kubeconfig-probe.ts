@@ -6,7 +6,7 @@ import type { ApiClient } from '../../operator/client/api-client';
 import { ApiError, TransportError } from '../../operator/client/errors';
 import { createApiClient } from '../../operator/client/http-api-client';
 import { clusterAccessFromText } from '../../operator/client/kubeconfig';
-import { PlanError, type PlanEnd, type PlanRun } from '../../operator/effects/plan-runner';
+import { PlanError, type PlanResult, type PlanRun } from '../../operator/effects/plan-runner';
 import { printable } from '../../provision/task/script-io';
 
 /** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */
@@ -34,7 +34,7 @@ interface ProbeOptions {
  *
  * Errors: PlanError `ErrKubeconfig` for one that is refused, `ErrUnreachable` when nothing answers, `ErrUnauthorized` when the answer is no.
  */
-export async function probeKubeconfig(run: PlanRun, { nowMs }: ProbeOptions): Promise<PlanEnd> {
+export async function probeKubeconfig(run: PlanRun, { nowMs }: ProbeOptions): Promise<PlanResult> {
   const input = run.run.input as unknown as ProbeInput;
   const { text, source } = await textOf(run, input);
   const { server, certificateExpiry } = readKubeconfig(text, source);

@@ -175,7 +175,7 @@ interface ClientFailure {
 }
 
 /** The error that a failure of the ssh client is. */
-export function classify({ log, stderr, machine }: ClientFailure): MachineError {
+export function classifySshFailure({ log, stderr, machine }: ClientFailure): MachineError {
   const { bastion } = machine;
   const ofBastion = bastion !== undefined && blames(`${stderr}\n${log}`, bastion.address);
   const subject = ofBastion ? `the bastion ${endpointOf(bastion)}` : endpointOf(machine);

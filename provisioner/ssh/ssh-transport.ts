@@ -6,7 +6,16 @@ import { sshCommand } from '../../provision/task/script-io';
 import type { Machine } from '../../provision/task/task';
 import { runProgram, type ProgramEnd } from '../tasks/local-transport';
 import { MachineError, type Transport, type TransportRequest, type TransportResult } from '../tasks/transport';
-import { BASTION, CLIENT_FAILED, TARGET, classify, endpointOf, knownHostLine, sshConfig, type Hop } from './openssh';
+import {
+  BASTION,
+  CLIENT_FAILED,
+  TARGET,
+  classifySshFailure,
+  endpointOf,
+  knownHostLine,
+  sshConfig,
+  type Hop,
+} from './openssh';
 
 /** What a transport by SSH needs. */
 export interface SshTransportOptions {
@@ -87,7 +96,11 @@ export class SshTransport implements Transport {
       const messages = await readFile(log, 'utf8');
       const { exitCode } = end;
       if (exitCode === null || (exitCode === CLIENT_FAILED && !answered(end.stdout))) {
-        throw classify({ log: messages, stderr: end.stderr, machine: { ...target, ...(bastion && { bastion }) } });
+        throw classifySshFailure({
+          log: messages,
+          stderr: end.stderr,
+          machine: { ...target, ...(bastion && { bastion }) },
+        });
       }
       return { ...end, exitCode, knownHosts: await readFile(hop.knownHostsFile, 'utf8') };
     });

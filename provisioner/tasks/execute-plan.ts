@@ -3,8 +3,8 @@ import type { ScriptResult, Machine, OutputRef, Task } from '../../provision/tas
 import {
   TaskError,
   TaskRecords,
-  recordable,
-  taskInput,
+  toRecordedTask,
+  resolveTaskInput,
   type TaskInput,
   type TaskRecord,
   type ValueLookup,
@@ -12,7 +12,7 @@ import {
 import { MachineError, type Transport } from './transport';
 
 /** What to carry out, and with what. */
-export interface CarryOutOptions {
+export interface ExecutePlanOptions {
   /** Each task stands after those it comes after. Empty: everything is taken away. */
   readonly plan: readonly Task[];
   /** What `save` was last given. @default nothing was ever carried out */
@@ -50,7 +50,7 @@ export interface TaskEvent {
 }
 
 /** How far it came. */
-export interface CarriedOut {
+export interface ExecutePlanResult {
   /** True when the machines are as the plan says. */
   readonly complete: boolean;
   /** Ids of the tasks whose script was run, in the order in which they ended. */
@@ -63,7 +63,7 @@ export interface CarriedOut {
 }
 
 /** What the steps of one carrying out share. */
-interface CarryOutContext extends CarryOutOptions {
+interface ExecutionContext extends ExecutePlanOptions {
   readonly known: TaskRecords;
   readonly ran: string[];
   readonly changed: string[];
@@ -82,11 +82,11 @@ interface CarryOutContext extends CarryOutOptions {
  *
  * @throws RangeError for a plan that is out of order; otherwise only what `save` throws
  */
-export async function carryOut(options: CarryOutOptions): Promise<CarriedOut> {
+export async function executePlan(options: ExecutePlanOptions): Promise<ExecutePlanResult> {
   const { plan, previous = [], concurrency = 4, signal } = options;
   const known = new TaskRecords(previous);
   const save = oneAtATime(() => options.save(known.list()));
-  const context: CarryOutContext = { ...options, save, known, ran: [], changed: [] };
+  const context: ExecutionContext = { ...options, save, known, ran: [], changed: [] };
   requireOrder(plan);
   const wanted = new Set(plan.map(({ id }) => id));
   // What leaves the plan may be undone by any of its tasks: should it come back, it is not known to stand.
@@ -111,7 +111,7 @@ export async function carryOut(options: CarryOutOptions): Promise<CarriedOut> {
 }
 
 /** Each of them after those that came after it. */
-function removals(gone: readonly TaskRecord[], context: CarryOutContext): Parameters<typeof runInOrder>[0]['steps'] {
+function removals(gone: readonly TaskRecord[], context: ExecutionContext): Parameters<typeof runInOrder>[0]['steps'] {
   return gone
     .map((record) => ({
       id: record.task.id,
@@ -149,27 +149,27 @@ function oneAtATime(act: () => Promise<void>): () => Promise<void> {
 }
 
 /** Applies a task unless it stands as it should. @throws TaskError */
-async function applyTask(task: Task, context: CarryOutContext): Promise<void> {
+async function applyTask(task: Task, context: ExecutionContext): Promise<void> {
   const { known, save } = context;
   const before = known.get(task.id);
   const input = await inputOf(task, task.apply, context);
   const outputs = before?.outputs ?? {};
   if (before?.inputHash === input.hash && hasAll(task, outputs)) {
     // Its way of being removed, its machine's host key and the like may be other than they were.
-    if (JSON.stringify(before.task) === JSON.stringify(recordable(task))) return;
-    known.set({ ...before, task: recordable(task) });
+    if (JSON.stringify(before.task) === JSON.stringify(toRecordedTask(task))) return;
+    known.set({ ...before, task: toRecordedTask(task) });
     return save(known.list());
   }
-  known.set({ task: recordable(task), outputs });
+  known.set({ task: toRecordedTask(task), outputs });
   await save(known.list());
-  const answer = await reported(task, 'apply', context, () =>
+  const answer = await runWithEvents(task, 'apply', context, () =>
     runTask({ task, script: task.apply, stdin: input.stdin, transport: context.transport }),
   );
   const all = { ...outputs, ...declared(task, answer) };
   const done = answer.ok && hasAll(task, all);
-  known.set({ task: recordable(task), outputs: all, ...(done && { inputHash: input.hash }) });
+  known.set({ task: toRecordedTask(task), outputs: all, ...(done && { inputHash: input.hash }) });
   await save(known.list());
-  if (!answer.ok) throw refusalOf(task.id, answer);
+  if (!answer.ok) throw toTaskError(task.id, answer);
   if (!done)
     throw new TaskError(task.id, 'NoAnswer', `its answer lacks one of its outputs: ${(task.outputs ?? []).join(', ')}`);
 }
@@ -178,10 +178,10 @@ async function applyTask(task: Task, context: CarryOutContext): Promise<void> {
 async function inputOf(
   { id, stdin = [] }: Pick<Task, 'id' | 'stdin'>,
   script: string,
-  { lookup, known }: CarryOutContext,
+  { lookup, known }: ExecutionContext,
 ): Promise<TaskInput> {
   try {
-    return await taskInput(script, stdin, lookup, (ref) => {
+    return await resolveTaskInput(script, stdin, lookup, (ref) => {
       // Its own, from a run before: the first one has none.
       if (ref.task === id && known.get(id)?.outputs[ref.name] === undefined) return '';
       return outputOf(known, ref);
@@ -192,10 +192,10 @@ async function inputOf(
 }
 
 /** Runs a script and tells about it: that it starts, and how it ended. An answer that says no is returned as well. */
-async function reported(
+async function runWithEvents(
   task: Omit<Task, 'apply'>,
   action: TaskEvent['action'],
-  { onEvent, ran, changed }: CarryOutContext,
+  { onEvent, ran, changed }: ExecutionContext,
   run: () => Promise<ScriptResult>,
 ): Promise<ScriptResult> {
   const tell = (phase: TaskEvent['phase'], more: Partial<TaskEvent> = {}): void =>
@@ -232,7 +232,7 @@ function outputOf(known: TaskRecords, { task, name }: OutputRef): string {
 }
 
 /** Takes away what a task brought about, and forgets it. @throws TaskError */
-async function removeTask({ task }: TaskRecord, context: CarryOutContext): Promise<void> {
+async function removeTask({ task }: TaskRecord, context: ExecutionContext): Promise<void> {
   const { known, save, transport, removalValues = [], isLost, onEvent } = context;
   const { remove } = task;
   if (remove !== undefined && task.machine !== undefined && isLost?.(task.machine) === true) {
@@ -243,10 +243,10 @@ async function removeTask({ task }: TaskRecord, context: CarryOutContext): Promi
     const reads = task.removeReadsStdin === false ? { id: task.id } : { id: task.id, stdin: task.stdin ?? [] };
     const { stdin } = await inputOf(reads, remove, context);
     const all = `${stdin}${encodeStdin(removalValues)}`;
-    const answer = await reported(task, 'remove', context, () =>
+    const answer = await runWithEvents(task, 'remove', context, () =>
       runTask({ task, script: remove, stdin: all, transport }),
     );
-    if (!answer.ok) throw refusalOf(task.id, answer);
+    if (!answer.ok) throw toTaskError(task.id, answer);
   }
   known.delete(task.id);
   await save(known.list());
@@ -277,7 +277,7 @@ async function runTask({ task, script, stdin, transport }: TaskRun): Promise<Scr
 }
 
 /** The error that an answer is which says no. */
-function refusalOf(
+function toTaskError(
   id: string,
   { reason = 'Failed', message = 'it failed and does not say why' }: ScriptResult,
 ): TaskError {

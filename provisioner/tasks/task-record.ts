@@ -52,7 +52,7 @@ export class TaskRecords {
 }
 
 /** A task as a record keeps it. */
-export function recordable(task: Task): Omit<Task, 'apply'> {
+export function toRecordedTask(task: Task): Omit<Task, 'apply'> {
   return Object.fromEntries(Object.entries(task).filter(([name]) => name !== 'apply')) as unknown as Omit<
     Task,
     'apply'
@@ -74,7 +74,7 @@ export interface TaskInput {
 }
 
 /** Looks up and renders what a script reads. @param output - gives the output of an earlier task, in plain text */
-export async function taskInput(
+export async function resolveTaskInput(
   script: string,
   values: readonly StdinValue[],
   lookup: ValueLookup,

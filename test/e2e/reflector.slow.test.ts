@@ -82,7 +82,7 @@ test('follows creates, changes and deletions, in one streaming list and watch', 
   await caughtUp(cache, { namespace: space });
   expect(errors).toEqual([]);
   expect(reflector.state()).toMatchObject({ lists: 1, watching: true });
-  expect(await reflector.audit()).toMatchObject({ missed: 0, conclusive: true, checked: 19 });
+  expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, conclusive: true, checked: 19 });
 });
 
 test('resumes after a planned end, without a list', async () => {
@@ -107,7 +107,7 @@ test('tracked writes raise no event; a change by somebody else does', async () =
   const space = await namespace('writes');
   const { cache } = await reflect({ namespace: space });
   const told: string[] = [];
-  cache.onEvent(({ type, object }) => told.push(`${type} ${object.object.metadata.name}`));
+  cache.addEventHandler(({ type, object }) => told.push(`${type} ${object.object.metadata.name}`));
   for (let index = 0; index < 50; index++) {
     const ref = { namespace: space, name: 'mine' };
     const body = configMap(space, 'mine', { index: String(index) });
@@ -136,7 +136,7 @@ test('a compaction and a restarted API server: a new list, and the cache equals 
   expect(errors.length).toBeGreaterThan(0);
   expect(errors.length).toBeLessThan(40);
   expect(reflector.state().lists).toBe(before.lists + 1);
-  expect(await reflector.audit()).toMatchObject({ missed: 0, conclusive: true });
+  expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, conclusive: true });
 }, 60_000);
 
 test('an API server that freezes is noticed by its silence', async () => {
@@ -185,7 +185,7 @@ test('an API server that crashes twice under writes: nothing is missed', async (
   writing = false;
   await writers;
   await caughtUp(cache, { namespace: space });
-  expect(await reflector.audit()).toMatchObject({ missed: 0, conclusive: true });
+  expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, conclusive: true });
 }, 60_000);
 
 test('pages', async () => {

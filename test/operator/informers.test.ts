@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { HelloApp } from '../../constructs/kinds';
-import { Caches } from '../../operator/informers';
+import { Informers } from '../../operator/informers';
 import type { ListPage, WatchEvent, WatchOptions } from '../../operator/client/api-client';
 import { ApiError, TransportError } from '../../operator/client/errors';
 import { runOperator, type OperatorOptions } from '../../operator/manager';
@@ -131,7 +131,7 @@ describe('a new leader', () => {
     const server = new QuietServer();
     server.down = 'after the list';
     const stop = new AbortController();
-    const caches = new Caches([HelloApp], optionsOf(server, stop.signal));
+    const caches = new Informers([HelloApp], optionsOf(server, stop.signal));
     await caches.start();
     server.down = 'yes';
     await server.create(HelloApp.type, web, { fieldManager: 'kubectl' });
@@ -148,7 +148,7 @@ describe('an audit', () => {
   const stop = new AbortController();
   let server: RestoredServer;
   let log: Record<string, unknown>[];
-  let caches: Caches;
+  let caches: Informers;
   let metrics: OperatorMetrics;
 
   beforeEach(async () => {
@@ -158,7 +158,7 @@ describe('an audit', () => {
     const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'info', destination: { write } });
     metrics = new OperatorMetrics({ defaults: false });
-    caches = new Caches([HelloApp], { client: server, metrics, logger });
+    caches = new Informers([HelloApp], { client: server, metrics, logger });
     await caches.start();
   });
 
@@ -174,24 +174,24 @@ describe('an audit', () => {
   }
 
   it('counts an event that the watch withheld, says of which object, and makes it good', async () => {
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect([await counted(kind), await counted(child)]).toEqual([{ agrees: 1 }, { agrees: 1 }]);
     await server.patch(HelloApp.type, ref, { spec: { image: 'new' } }, { type: 'merge', fieldManager: 'kubectl' });
     server.bookmark();
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect(await counted(kind)).toEqual({ agrees: 1, missed: 1, events: 1 });
     expect(await counted(child)).toEqual({ agrees: 2 });
     const msg = expect.stringContaining('the watch missed events') as string;
     const told = { level: 'error', type: kind, missed: 1, some: ['default/web'], msg };
     expect(log).toEqual([expect.objectContaining(told)]);
     expect(caches.of(HelloApp.type).get(ref)?.object).toMatchObject({ spec: { image: 'new' } });
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect(await counted(kind)).toEqual({ agrees: 2, missed: 1, events: 1 });
   });
 
   it('counts one that proves nothing as such, not as one that agrees', async () => {
     server.old = 1;
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect([await counted(kind), await counted(child)]).toEqual([{ inconclusive: 1 }, { agrees: 1 }]);
     expect(log).toEqual([]);
   });
@@ -200,7 +200,7 @@ describe('an audit', () => {
     server.before = ({ verb, type }) => {
       if (verb === 'LIST' && type.kind === 'HelloApp') throw new TransportError('no route', 'LIST');
     };
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect([await counted(kind), await counted(child)]).toEqual([{ failed: 1 }, { agrees: 1 }]);
     const err = expect.objectContaining({ message: expect.stringContaining('no route') as string }) as object;
     expect(log).toEqual([expect.objectContaining({ level: 'warn', type: kind, err })]);
@@ -212,16 +212,16 @@ describe('an audit', () => {
       if (verb === 'LIST') stopping.abort(new Error('stopping'));
       stopping.signal.throwIfAborted();
     };
-    await caches.audit(stopping.signal);
+    await caches.checkConsistency(stopping.signal);
     expect([await counted(kind), await counted(child)]).toEqual([{}, {}]);
     expect(log).toEqual([]);
   });
 
   it('says that the history was set back, lists anew, and counts nothing as missed', async () => {
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect(log).toEqual([]);
     server.old = Infinity;
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     const saysSo = { level: 'warn', server: '1', msg: expect.stringContaining('were set back') as string };
     expect(log).toEqual([
       expect.objectContaining({ ...saysSo, type: kind }),
@@ -240,7 +240,7 @@ describe('a type that the server does not have', () => {
   const stop = new AbortController();
   let server: PartialServer;
   let log: Record<string, unknown>[];
-  let caches: Caches;
+  let caches: Informers;
   let changes: string[];
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
   const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: ref, spec: { template } };
@@ -251,7 +251,7 @@ describe('a type that the server does not have', () => {
     changes = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'info', destination: { write } });
-    caches = new Caches([HelloApp], { client: server, metrics: new OperatorMetrics({ defaults: false }), logger });
+    caches = new Informers([HelloApp], { client: server, metrics: new OperatorMetrics({ defaults: false }), logger });
     caches.onTypeChange((type) => changes.push(`${type.kind} ${caches.isMissing(type) ? 'missing' : 'there'}`));
   });
   afterEach(() => caches.stop());
@@ -262,7 +262,7 @@ describe('a type that the server does not have', () => {
     expect([caches.isMissing(Deployment), caches.isMissing(HelloApp.type)]).toEqual([true, false]);
     expect(caches.problem()).toBeUndefined();
     await caches.catchUp(stop.signal, 1_000);
-    await caches.audit(stop.signal);
+    await caches.checkConsistency(stop.signal);
     expect(log.filter(({ level }) => level === 'warn')).toEqual([
       expect.objectContaining({ type: key, hint: expect.stringContaining('apply its CRD') as string }),
     ]);

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
-import { managedFieldsOf, owns } from '../../operator/apply/managed-fields';
+import { managedFieldsOf, ownsField } from '../../operator/apply/managed-fields';
 import { MemoryApiServer } from '../../testing/api-server/memory-api-server';
 
 const { Deployment, ConfigMap } = owned;
@@ -45,7 +45,7 @@ describe('MemoryApiServer', () => {
       code: 409,
     });
     const live = await server.apply(Deployment, deployment({ replicas: 4 }), A);
-    expect(owns(managedFieldsOf(live), 'b', ['spec', 'replicas'])).toBe(false);
+    expect(ownsField(managedFieldsOf(live), 'b', ['spec', 'replicas'])).toBe(false);
   });
 
   it('applies nothing to an object of another uid, nor to none', async () => {

@@ -14,7 +14,7 @@ import {
   type Task,
 } from '../../../provision';
 import { SshTransport } from '../../../provisioner/ssh/ssh-transport';
-import { carryOut, type CarriedOut, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
+import { executePlan, type ExecutePlanResult, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
 import {
   MachineError,
@@ -77,8 +77,8 @@ export class TestCluster {
   async carryOut(
     wanted: Wanted | undefined,
     more: { transport?: Transport; signal?: AbortSignal; lost?: readonly TestHost[] } = {},
-  ): Promise<CarriedOut> {
-    return carryOut({
+  ): Promise<ExecutePlanResult> {
+    return executePlan({
       plan: wanted === undefined ? [] : this.plan(wanted),
       previous: this.records,
       transport: more.transport ?? this.transport(),

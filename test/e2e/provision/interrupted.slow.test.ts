@@ -1,7 +1,7 @@
 import { kubectl } from '../../../testing/control-plane';
 import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
-import type { CarriedOut } from '../../../provisioner/tasks/execute-plan';
+import type { ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import { InterruptingTransport, TestCluster, type Wanted } from './cluster';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
@@ -32,7 +32,10 @@ describeOnHosts('a cluster of K3s that is disturbed', () => {
   }
 
   /** Carries out again and again, as a reconciler does. @returns the last time, and how many there were */
-  async function persevere(act: () => Promise<CarriedOut>, limit = 80): Promise<CarriedOut & { rounds: number }> {
+  async function persevere(
+    act: () => Promise<ExecutePlanResult>,
+    limit = 80,
+  ): Promise<ExecutePlanResult & { rounds: number }> {
     for (let rounds = 1; ; rounds++) {
       const done = await act();
       if (done.complete) return { ...done, rounds };
@@ -41,7 +44,7 @@ describeOnHosts('a cluster of K3s that is disturbed', () => {
     }
   }
 
-  async function onlyError(done: Promise<CarriedOut>): Promise<{ reason: string; message: string }> {
+  async function onlyError(done: Promise<ExecutePlanResult>): Promise<{ reason: string; message: string }> {
     const { complete, errors } = await done;
     expect(complete).toBe(false);
     expect(errors).toHaveLength(1);

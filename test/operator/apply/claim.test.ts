@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp } from '../../../constructs/kinds';
-import { claimOf, refusal, sharedClaim, type Claim } from '../../../operator/apply/ownership';
+import { claimOf, refusalMessage, sharedClaim, type Claim } from '../../../operator/apply/ownership';
 
 const { Deployment, Service } = owned;
 const OURS = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'me', controller: true };
@@ -109,22 +109,22 @@ describe('a refusal', () => {
 
   it('names the resource and the kind', () => {
     const words = 'Resource "web" already exists and is not managed by Foo';
-    expect(refusal(Deployment, namespaced, Foo, [owner()])).toBe(words);
+    expect(refusalMessage(Deployment, namespaced, Foo, [owner()])).toBe(words);
   });
 
   it('says to whose owner asked for the object where consent must stand, with the command', () => {
-    const said = refusal(Deployment, namespaced, HelloApp, [owner(), owner(CONSENT)]);
+    const said = refusalMessage(Deployment, namespaced, HelloApp, [owner(), owner(CONSENT)]);
     expect(said).toBe(
       `${vain}: it must stand on the Deployment. Whoever may edit that can agree with: ` +
         'kubectl annotate deployments.apps web --namespace=shop kindred.dev/adopt=true',
     );
-    const core = refusal(Service, live({}), HelloApp, [owner(CONSENT)]);
+    const core = refusalMessage(Service, live({}), HelloApp, [owner(CONSENT)]);
     expect(core).toContain('with: kubectl annotate services web kindred.dev/adopt=true');
   });
 
   it('says that what is controlled stays with its controller', () => {
     const controlled = live({ ownerReferences: [{ ...OURS, uid: 'x', name: 'b' }] });
-    expect(refusal(Deployment, controlled, HelloApp, [owner(CONSENT)])).toBe(
+    expect(refusalMessage(Deployment, controlled, HelloApp, [owner(CONSENT)])).toBe(
       `${vain}, and Deployment "web" is controlled by HelloApp "b", which nobody takes it from`,
     );
   });

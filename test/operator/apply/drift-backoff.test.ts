@@ -1,7 +1,7 @@
-import { Contests } from '../../../operator/apply/drift-backoff';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 
 interface At {
-  readonly contests: Contests;
+  readonly driftBackoff: DriftBackoff;
   readonly pass: (ms: number) => void;
   /** Corrects a child if that needs no waiting. @returns how long to wait instead */
   readonly correct: (child: string) => number;
@@ -9,13 +9,13 @@ interface At {
 
 function contestsAt(): At {
   let now = 0;
-  const contests = new Contests(() => now);
+  const driftBackoff = new DriftBackoff(() => now);
   const correct = (child: string): number => {
-    const delay = contests.delay(child);
-    if (delay === 0) contests.corrected(child);
+    const delay = driftBackoff.remainingDelayMs(child);
+    if (delay === 0) driftBackoff.recordCorrection(child);
     return delay;
   };
-  return { contests, pass: (ms) => (now += ms), correct };
+  return { driftBackoff, pass: (ms) => (now += ms), correct };
 }
 
 describe('corrections of a child', () => {
@@ -63,138 +63,157 @@ describe('corrections of a child', () => {
   });
 
   test('asking counts for nothing: what the server refused is no correction', () => {
-    const { contests } = contestsAt();
-    for (let i = 0; i < 20; i++) expect(contests.delay('a')).toBe(0);
+    const { driftBackoff } = contestsAt();
+    for (let i = 0; i < 20; i++) expect(driftBackoff.remainingDelayMs('a')).toBe(0);
   });
 
   test('the whole delay is the same while its rest gets shorter', () => {
-    const { contests, correct, pass } = contestsAt();
-    expect(contests.wholeDelay('a')).toBe(0);
+    const { driftBackoff, correct, pass } = contestsAt();
+    expect(driftBackoff.totalDelayMs('a')).toBe(0);
     for (let i = 0; i < 5; i++) correct('a');
     pass(400);
-    expect([contests.delay('a'), contests.wholeDelay('a')]).toEqual([600, 1_000]);
+    expect([driftBackoff.remainingDelayMs('a'), driftBackoff.totalDelayMs('a')]).toEqual([600, 1_000]);
   });
 });
 
 describe('what was last applied to a child', () => {
   test('is the latest, child by child', () => {
-    const { contests } = contestsAt();
-    contests.applied('a', 'one');
-    contests.applied('b', 'two');
-    contests.applied('a', 'three');
-    expect(['a', 'b', 'c'].map((uid) => contests.lastApplied(uid))).toEqual(['three', 'two', undefined]);
+    const { driftBackoff } = contestsAt();
+    driftBackoff.recordApply('a', 'one');
+    driftBackoff.recordApply('b', 'two');
+    driftBackoff.recordApply('a', 'three');
+    expect(['a', 'b', 'c'].map((uid) => driftBackoff.lastAppliedHash(uid))).toEqual(['three', 'two', undefined]);
   });
 
   test('is known for longer than the longest delay, and not for ever', () => {
-    const { contests, pass } = contestsAt();
-    contests.applied('a', 'one');
+    const { driftBackoff, pass } = contestsAt();
+    driftBackoff.recordApply('a', 'one');
     pass(300_000 + 60_000);
-    expect(contests.lastApplied('a')).toBe('one');
+    expect(driftBackoff.lastAppliedHash('a')).toBe('one');
     pass(1);
-    expect(contests.lastApplied('a')).toBeUndefined();
+    expect(driftBackoff.lastAppliedHash('a')).toBeUndefined();
   });
 
   test('is known of ten thousand children at most', () => {
-    const { contests } = contestsAt();
-    contests.applied('a', 'one');
-    contests.applied('b', 'one');
-    contests.applied('a', 'two');
-    for (let i = 0; i < 9_999; i++) contests.applied(String(i), 'one');
-    expect(['a', 'b', '0'].map((uid) => contests.lastApplied(uid))).toEqual(['two', undefined, 'one']);
+    const { driftBackoff } = contestsAt();
+    driftBackoff.recordApply('a', 'one');
+    driftBackoff.recordApply('b', 'one');
+    driftBackoff.recordApply('a', 'two');
+    for (let i = 0; i < 9_999; i++) driftBackoff.recordApply(String(i), 'one');
+    expect(['a', 'b', '0'].map((uid) => driftBackoff.lastAppliedHash(uid))).toEqual(['two', undefined, 'one']);
   });
 
   test('is not kept of children that were left alone since', () => {
-    const { contests, pass } = contestsAt();
-    const { applications } = contests as unknown as { applications: ReadonlyMap<string, unknown> };
+    const { driftBackoff, pass } = contestsAt();
+    const { appliedHashes } = driftBackoff as unknown as { appliedHashes: ReadonlyMap<string, unknown> };
     for (let round = 0; round < 5; round++) {
-      for (let i = 0; i < 1_000; i++) contests.applied(`${String(round)}-${String(i)}`, 'one');
+      for (let i = 0; i < 1_000; i++) driftBackoff.recordApply(`${String(round)}-${String(i)}`, 'one');
       pass(300_000 + 60_001);
     }
-    expect(applications.size).toBeLessThanOrEqual(2_000);
+    expect(appliedHashes.size).toBeLessThanOrEqual(2_000);
   });
 });
 
 describe('what was last created of the children of a holder', () => {
   test('is the latest, child by child and holder by holder', () => {
-    const { contests } = contestsAt();
-    contests.created('o', 'a', 'one');
-    contests.created('o', 'b', 'two');
-    contests.created('o', 'a', 'three');
-    contests.created('p', 'b', 'four');
-    expect(['a', 'b', 'c'].map((child) => contests.lastCreated('o', child))).toEqual(['three', 'two', undefined]);
-    expect(['a', 'b'].map((child) => contests.lastCreated('p', child))).toEqual([undefined, 'four']);
-    expect(contests.lastCreated('q', 'a')).toBeUndefined();
+    const { driftBackoff } = contestsAt();
+    driftBackoff.recordCreate('o', 'a', 'one');
+    driftBackoff.recordCreate('o', 'b', 'two');
+    driftBackoff.recordCreate('o', 'a', 'three');
+    driftBackoff.recordCreate('p', 'b', 'four');
+    expect(['a', 'b', 'c'].map((child) => driftBackoff.lastCreatedHash('o', child))).toEqual([
+      'three',
+      'two',
+      undefined,
+    ]);
+    expect(['a', 'b'].map((child) => driftBackoff.lastCreatedHash('p', child))).toEqual([undefined, 'four']);
+    expect(driftBackoff.lastCreatedHash('q', 'a')).toBeUndefined();
   });
 
   test('is known for longer than the longest delay, and not for ever', () => {
-    const { contests, pass } = contestsAt();
-    contests.created('o', 'a', 'one');
+    const { driftBackoff, pass } = contestsAt();
+    driftBackoff.recordCreate('o', 'a', 'one');
     pass(300_000 + 60_000);
-    expect(contests.lastCreated('o', 'a')).toBe('one');
+    expect(driftBackoff.lastCreatedHash('o', 'a')).toBe('one');
     pass(1);
-    expect(contests.lastCreated('o', 'a')).toBeUndefined();
+    expect(driftBackoff.lastCreatedHash('o', 'a')).toBeUndefined();
   });
 
   test('is forgotten of what the holder wants no more', () => {
-    const { contests } = contestsAt();
-    for (const child of ['a', 'b', 'c']) contests.created('o', child, 'one');
-    contests.created('p', 'a', 'one');
-    contests.wanted('o', () => ['b', 'd']);
-    expect(['a', 'b', 'c'].map((child) => contests.lastCreated('o', child))).toEqual([undefined, 'one', undefined]);
-    contests.wanted('o', () => []);
-    expect(contests.lastCreated('o', 'b')).toBeUndefined();
-    expect(contests.lastCreated('p', 'a')).toBe('one');
+    const { driftBackoff } = contestsAt();
+    for (const child of ['a', 'b', 'c']) driftBackoff.recordCreate('o', child, 'one');
+    driftBackoff.recordCreate('p', 'a', 'one');
+    driftBackoff.setDesiredChildren('o', () => ['b', 'd']);
+    expect(['a', 'b', 'c'].map((child) => driftBackoff.lastCreatedHash('o', child))).toEqual([
+      undefined,
+      'one',
+      undefined,
+    ]);
+    driftBackoff.setDesiredChildren('o', () => []);
+    expect(driftBackoff.lastCreatedHash('o', 'b')).toBeUndefined();
+    expect(driftBackoff.lastCreatedHash('p', 'a')).toBe('one');
   });
 
   test('costs a holder nothing of whose children none was created lately', () => {
-    const { contests } = contestsAt();
+    const { driftBackoff } = contestsAt();
     const children = jest.fn(() => []);
-    contests.wanted('o', children);
+    driftBackoff.setDesiredChildren('o', children);
     expect(children).not.toHaveBeenCalled();
   });
 
   test('is known of ten thousand holders at most', () => {
-    const { contests } = contestsAt();
-    contests.created('o', 'a', 'one');
-    contests.created('p', 'a', 'one');
-    contests.created('o', 'b', 'two');
-    for (let i = 0; i < 9_999; i++) contests.created(String(i), 'a', 'one');
-    expect(['o', 'p', '0'].map((holder) => contests.lastCreated(holder, 'a'))).toEqual(['one', undefined, 'one']);
+    const { driftBackoff } = contestsAt();
+    driftBackoff.recordCreate('o', 'a', 'one');
+    driftBackoff.recordCreate('p', 'a', 'one');
+    driftBackoff.recordCreate('o', 'b', 'two');
+    for (let i = 0; i < 9_999; i++) driftBackoff.recordCreate(String(i), 'a', 'one');
+    expect(['o', 'p', '0'].map((holder) => driftBackoff.lastCreatedHash(holder, 'a'))).toEqual([
+      'one',
+      undefined,
+      'one',
+    ]);
   });
 
   test('is not kept of children that were left alone since', () => {
-    const { contests, pass } = contestsAt();
-    const { creations } = contests as unknown as { creations: ReadonlyMap<string, unknown> };
+    const { driftBackoff, pass } = contestsAt();
+    const { createdChildren } = driftBackoff as unknown as { createdChildren: ReadonlyMap<string, unknown> };
     for (let round = 0; round < 5; round++) {
-      for (let i = 0; i < 1_000; i++) contests.created(`${String(round)}-${String(i)}`, 'a', 'one');
+      for (let i = 0; i < 1_000; i++) driftBackoff.recordCreate(`${String(round)}-${String(i)}`, 'a', 'one');
       pass(300_000 + 60_001);
     }
-    expect(creations.size).toBeLessThanOrEqual(2_000);
+    expect(createdChildren.size).toBeLessThanOrEqual(2_000);
   });
 });
 
 describe('what is remembered of an object that is gone', () => {
-  const { contests, correct } = contestsAt();
+  const { driftBackoff, correct } = contestsAt();
 
   beforeAll(() => {
     for (const uid of ['gone', 'here']) {
-      contests.applied(uid, 'hash');
-      contests.created(uid, 'Deployment web', 'hash');
-      contests.statuses.set(uid, 7);
-      contests.prunings.pruned(uid, 'Service web', { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' } });
+      driftBackoff.recordApply(uid, 'hash');
+      driftBackoff.recordCreate(uid, 'Deployment web', 'hash');
+      driftBackoff.statusHashes.set(uid, 7);
+      driftBackoff.deletions.recordDeletion(uid, 'Service web', {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'web' },
+      });
     }
     for (let i = 0; i < 5; i++) correct('Deployment web');
-    contests.forget('gone');
+    driftBackoff.forget('gone');
   });
 
   test('is nothing, and all of the others', () => {
-    expect(['gone', 'here'].map((uid) => contests.lastApplied(uid))).toEqual([undefined, 'hash']);
-    expect(['gone', 'here'].map((uid) => contests.lastCreated(uid, 'Deployment web'))).toEqual([undefined, 'hash']);
-    expect(['gone', 'here'].map((uid) => contests.statuses.get(uid))).toEqual([undefined, 7]);
-    expect(contests.remembered).toBe(4);
+    expect(['gone', 'here'].map((uid) => driftBackoff.lastAppliedHash(uid))).toEqual([undefined, 'hash']);
+    expect(['gone', 'here'].map((uid) => driftBackoff.lastCreatedHash(uid, 'Deployment web'))).toEqual([
+      undefined,
+      'hash',
+    ]);
+    expect(['gone', 'here'].map((uid) => driftBackoff.statusHashes.get(uid))).toEqual([undefined, 7]);
+    expect(driftBackoff.size).toBe(4);
   });
 
   test('a name that is contested stays so: it is what comes back', () => {
-    expect(contests.delay('Deployment web')).toBe(1_000);
+    expect(driftBackoff.remainingDelayMs('Deployment web')).toBe(1_000);
   });
 });

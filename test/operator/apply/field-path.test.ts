@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { nested, valueAt, without } from '../../../operator/apply/managed-fields';
+import { objectAtPath, valueAt, omitPath } from '../../../operator/apply/managed-fields';
 
 const object = { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec: { a: { b: 1, c: 2 }, d: null } };
 
@@ -18,23 +18,23 @@ describe('field paths', () => {
 
   it('take a field out of a copy', () => {
     const before = JSON.stringify(object);
-    expect(without(object, ['spec', 'a', 'b']).spec).toEqual({ a: { c: 2 }, d: null });
-    expect(without(object, ['spec', 'd']).spec).toEqual({ a: { b: 1, c: 2 } });
-    expect(without(object, ['spec'])).not.toHaveProperty('spec');
+    expect(omitPath(object, ['spec', 'a', 'b']).spec).toEqual({ a: { c: 2 }, d: null });
+    expect(omitPath(object, ['spec', 'd']).spec).toEqual({ a: { b: 1, c: 2 } });
+    expect(omitPath(object, ['spec'])).not.toHaveProperty('spec');
     expect(JSON.stringify(object)).toBe(before);
   });
 
   it('leave an object alone that has no such field', () => {
-    expect(without(object, ['spec', 'x', 'y'])).toBe(object);
+    expect(omitPath(object, ['spec', 'x', 'y'])).toBe(object);
   });
 
   it('nest a value so that it is read back, and gone when taken out', () => {
     const step = fc.string({ minLength: 1, maxLength: 5 }).filter((name) => name !== '__proto__');
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 4 }), fc.integer(), (path, value) => {
-        const built = nested(path, value) as never;
+        const built = objectAtPath(path, value) as never;
         expect(valueAt(built, path)).toBe(value);
-        expect(valueAt(without(built, path), path)).toBeUndefined();
+        expect(valueAt(omitPath(built, path), path)).toBeUndefined();
       }),
     );
   });

@@ -1,7 +1,7 @@
 import {
   managedFieldsOf,
-  owns,
-  updateMovedToApply,
+  ownsField,
+  mergeUpdateIntoApply,
   type ManagedFieldsEntry,
 } from '../../../operator/apply/managed-fields';
 
@@ -58,11 +58,11 @@ const others: ManagedFieldsEntry = {
 describe('updateMovedToApply', () => {
   it('turns the Update entry into an Apply entry and leaves the others, subresources too', () => {
     const moved = { ...created, operation: 'Apply' };
-    expect(updateMovedToApply([others, created, scaled, status], 'kindred')).toEqual([moved, others, scaled, status]);
+    expect(mergeUpdateIntoApply([others, created, scaled, status], 'kindred')).toEqual([moved, others, scaled, status]);
   });
 
   it('unites it with an Apply entry that stands already', () => {
-    const moved = updateMovedToApply([applied, created], 'kindred') ?? [];
+    const moved = mergeUpdateIntoApply([applied, created], 'kindred') ?? [];
     expect(moved).toHaveLength(1);
     expect(moved[0]?.fieldsV1).toEqual({
       'f:metadata': { 'f:labels': { '.': {}, 'f:app': {}, 'f:extra': {} } },
@@ -81,14 +81,14 @@ describe('updateMovedToApply', () => {
   });
 
   it('has nothing to do without an Update entry of the manager itself', () => {
-    expect(updateMovedToApply([], 'kindred')).toBeUndefined();
-    expect(updateMovedToApply([applied, scaled, status, others], 'kindred')).toBeUndefined();
-    expect(updateMovedToApply([created], 'kindred-seed')).toBeUndefined();
+    expect(mergeUpdateIntoApply([], 'kindred')).toBeUndefined();
+    expect(mergeUpdateIntoApply([applied, scaled, status, others], 'kindred')).toBeUndefined();
+    expect(mergeUpdateIntoApply([created], 'kindred-seed')).toBeUndefined();
   });
 
   it('changes nothing that it was given', () => {
     const before = JSON.stringify([applied, created]);
-    updateMovedToApply([applied, created], 'kindred');
+    mergeUpdateIntoApply([applied, created], 'kindred');
     expect(JSON.stringify([applied, created])).toBe(before);
   });
 });
@@ -104,7 +104,7 @@ describe('owns', () => {
     ['not what it does not name', [applied, others], 'kindred', REPLICAS, false],
     ['not without any fields', [{ manager: 'kindred', operation: 'Apply' }], 'kindred', REPLICAS, false],
   ])('%s', (_, entries, manager, path, expected) => {
-    expect(owns(entries, manager, path)).toBe(expected);
+    expect(ownsField(entries, manager, path)).toBe(expected);
   });
 });
 

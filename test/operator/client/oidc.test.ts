@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CredentialCache } from '../../../operator/client/cluster-access';
 import { clusterAccessFromText, KubeconfigError, loadClusterAccess } from '../../../operator/client/kubeconfig';
-import { OidcTokens, oidcSettings } from '../../../operator/client/oidc';
+import { OidcTokenSource, oidcSettings } from '../../../operator/client/oidc';
 import { CertificateAuthority } from '../../../local/certificates';
 
 const HOUR = 3600;
@@ -151,7 +151,7 @@ test('a provider that refuses is left alone for a while, then asked again', asyn
   answer = () => ({ status: 400, body: { error: 'invalid_grant' } });
   const { users } = JSON.parse(kubeconfig({})) as { users: [{ user: { 'auth-provider': unknown } }] };
   const settings = oidcSettings({ authProvider: users[0].user['auth-provider'] });
-  const tokensOf = new OidcTokens(settings ?? {}, () => now);
+  const tokensOf = new OidcTokenSource(settings ?? {}, () => now);
   for (let i = 0; i < 5; i++) await expect(tokensOf.get(false)).rejects.toThrow('invalid_grant');
   expect(seen).toHaveLength(1);
   now += 10_000;

@@ -10,7 +10,7 @@ const shop = { msName: 'shop', fullName: 'shop-1', version: '1', path: 'v1', ima
 function set(running: RunningController, type: typeof Deployment | typeof ConfigMap, isMissing: boolean): void {
   if (isMissing) running.missing.add(typeKey(type));
   else running.missing.delete(typeKey(type));
-  running.controller.typeChanged(type);
+  running.controller.onTypeChange(type);
 }
 
 describe('a child type that is not installed', () => {
@@ -103,7 +103,7 @@ describe("a kind's own type that is removed", () => {
     await running.settle();
     expect(running.server.peek(Deployment, ref('web'))).toBeUndefined();
     running.missing.clear();
-    running.controller.typeChanged(HelloApp.type);
+    running.controller.onTypeChange(HelloApp.type);
     await running.settle();
     expect(running.live(Deployment, 'web')).toBeDefined();
     await running.stop();

@@ -44,26 +44,26 @@ describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ 
   });
 
   it('nothing is remembered', async () => {
-    expect(running.controller.remembered).toBeGreaterThan(names.length);
-    expect(running.context.shapes.size).toBeGreaterThanOrEqual(names.length);
+    expect(running.controller.trackedCount).toBeGreaterThan(names.length);
+    expect(running.context.projection.size).toBeGreaterThanOrEqual(names.length);
     for (const name of names) running.server.remove(kind.type, ref(name));
     for (let i = 0; i < 3; i++) {
       running.server.collect();
       await running.settle();
     }
     expect(running.objects.list()).toEqual([]);
-    expect([running.controller.remembered, running.context.shapes.size]).toEqual([0, 0]);
+    expect([running.controller.trackedCount, running.context.projection.size]).toEqual([0, 0]);
   });
 
   it('what is remembered of one stays with the others', async () => {
-    const before = running.controller.remembered;
+    const before = running.controller.trackedCount;
     running.server.remove(kind.type, ref('a'));
     for (let i = 0; i < 3; i++) {
       running.server.collect();
       await running.settle();
     }
-    expect(running.controller.remembered).toBeGreaterThan(0);
-    expect(running.controller.remembered).toBeLessThan(before);
+    expect(running.controller.trackedCount).toBeGreaterThan(0);
+    expect(running.controller.trackedCount).toBeLessThan(before);
   });
 });
 
@@ -85,7 +85,7 @@ describe('of an object that goes in the middle of its reconcile', () => {
     await running.settle();
     expect(running.server.requests.map(({ verb }) => verb)).toContain('POST');
     expect([running.objects.list(), running.cacheOf(owned.Deployment).list()]).toEqual([[], []]);
-    expect([running.controller.remembered, running.context.shapes.size]).toEqual([0, 0]);
+    expect([running.controller.trackedCount, running.context.projection.size]).toEqual([0, 0]);
     expect(await running.stop()).toEqual({ abandoned: [] });
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { objectKey, sharedQueueKey, targetOf } from '../../../operator/controller/queue-keys';
+import { objectKey, sharedQueueKey, parseQueueKey } from '../../../operator/controller/queue-keys';
 import { sharedId } from '../../../operator/reconcile/shared-keys';
 
 const name = fc.stringMatching(/^[a-z0-9]([-.a-z0-9]{0,10}[a-z0-9])?$/);
@@ -10,7 +10,7 @@ describe('queue keys', () => {
     fc.assert(
       fc.property(namespace, name, (space, its) => {
         const ref = space === undefined ? { name: its } : { namespace: space, name: its };
-        expect(targetOf(objectKey(ref))).toEqual({ what: 'object', ref });
+        expect(parseQueueKey(objectKey(ref))).toEqual({ what: 'object', ref });
       }),
     );
   });
@@ -18,7 +18,7 @@ describe('queue keys', () => {
   it('of shared keys come back as they were, whatever the key', () => {
     fc.assert(
       fc.property(name, namespace, fc.string(), (group, space, key) => {
-        const target = targetOf(sharedQueueKey(sharedId(group, space, key)));
+        const target = parseQueueKey(sharedQueueKey(sharedId(group, space, key)));
         expect(target).toEqual({ what: 'shared', group, namespace: space, key });
       }),
     );

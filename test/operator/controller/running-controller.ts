@@ -2,14 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import { Controller } from '../../../operator/controller/controller';
 import { objectKey, type QueueKey } from '../../../operator/controller/queue-keys';
-import { EffectDesk } from '../../../operator/effects/effect-reconciler';
-import type { EffectOptions } from '../../../operator/effects/effect-options';
-import { EffectReads } from '../../../operator/effects/effect-reads';
+import { EffectReconciler } from '../../../operator/effects/effect-reconciler';
+import type { EffectEngineOptions } from '../../../operator/effects/effect-engine';
+import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
 import { DEFAULT_ATTEMPT_BACKOFF } from '../../../operator/effects/effect-state';
-import { EffectRuns } from '../../../operator/effects/effect-runs';
+import { EffectRunQueue } from '../../../operator/effects/effect-runs';
 import { WorkQueue } from '../../../operator/workqueue/work-queue';
 import type { WorkersEnd } from '../../../operator/workqueue/run-workers';
-import type { ControllerMetrics, ReconcileResult } from '../../../operator/metrics/controller-metrics';
+import type { ControllerMetrics, ReconcileOutcome } from '../../../operator/metrics/controller-metrics';
 import { createLogger } from '../../../operator/process/logger';
 import { Harness } from '../reconcile/harness';
 import { ManualClock } from '../support/manual-clock';
@@ -22,18 +22,18 @@ export interface RunningControllerOptions {
   /** One that holds something already, as an operator finds it that is started again. */
   readonly server?: MemoryApiServer;
   /** What carries out the kind's effects. @default nothing */
-  readonly effects?: (harness: Harness) => EffectOptions;
+  readonly effects?: (harness: Harness) => EffectEngineOptions;
 }
 
 /** A controller of one kind that works on the memory, whose clock stands still until told. */
 export class RunningController extends Harness {
   readonly clock = new ManualClock();
-  readonly results: (ReconcileResult | 'terminal')[] = [];
+  readonly results: (ReconcileOutcome | 'terminal')[] = [];
   readonly log: Record<string, unknown>[] = [];
   readonly queue = new WorkQueue<QueueKey>({ clock: this.clock, backoff: { random: () => 0 } });
   readonly controller: Controller;
   private readonly stopping = new AbortController();
-  private runs: EffectRuns | undefined;
+  private runs: EffectRunQueue | undefined;
   private ended: Promise<WorkersEnd<QueueKey>> | undefined;
 
   constructor(kind: AnyKind, { concurrency = 4, server, effects }: RunningControllerOptions = {}) {
@@ -52,16 +52,16 @@ export class RunningController extends Harness {
     if (server !== undefined) this.fillCaches();
   }
 
-  private desk(effects: (harness: Harness) => EffectOptions): EffectDesk {
+  private desk(effects: (harness: Harness) => EffectEngineOptions): EffectReconciler {
     const { kind, server, context, clock } = this;
     const { plans, limit, reads, storeOf, backoff = DEFAULT_ATTEMPT_BACKOFF } = effects(this);
     const stop = this.stopping.signal;
-    const runs = (this.runs = new EffectRuns({ limit, stop }));
-    return new EffectDesk({
-      ...{ kind, plans, backoff, clock, runs, stop, store: storeOf(kind), reads: new EffectReads(server, reads) },
+    const runs = (this.runs = new EffectRunQueue({ limit, stop }));
+    return new EffectReconciler({
+      ...{ kind, plans, backoff, clock, runs, stop, store: storeOf(kind), reads: new EffectInputReader(server, reads) },
       record: context.record,
-      wake: ({ metadata }) => this.queue.add(objectKey(metadata)),
-      current: ({ metadata }) => this.objects.get(metadata)?.object,
+      enqueue: ({ metadata }) => this.queue.add(objectKey(metadata)),
+      getCached: ({ metadata }) => this.objects.get(metadata)?.object,
       assertMayRun: () => undefined,
     });
   }

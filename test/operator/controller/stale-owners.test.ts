@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/informer/object-cache';
 import type { ApiClient } from '../../../operator/client/api-client';
-import { Doubts } from '../../../operator/controller/controller';
+import { StaleOwners } from '../../../operator/controller/controller';
 
 const ref = { namespace: 'shop', name: 'web' };
 
@@ -22,7 +22,7 @@ describe('Doubts', () => {
   let asked: number;
   let onAsked: () => void;
   let cache: ObjectCache;
-  let doubts: Doubts;
+  let doubts: StaleOwners;
 
   beforeEach(() => {
     live = object('a', '1');
@@ -37,47 +37,47 @@ describe('Doubts', () => {
       expect(options).toMatchObject({ namespace: 'shop', fieldSelector: 'metadata.name=web' });
       return Promise.resolve({ items: live === undefined ? [] : [live], resourceVersion: '2' });
     };
-    doubts = new Doubts({ client: { list }, kind: HelloApp, objects: cache });
+    doubts = new StaleOwners({ client: { list }, kind: HelloApp, objects: cache });
   });
 
   it('asks nothing while there is none', async () => {
-    await doubts.settle(ref);
+    await doubts.verify(ref);
     expect(asked).toBe(0);
   });
 
   it('asks once, and no more when the object stands', async () => {
-    doubts.raise(ref);
-    await doubts.settle(ref);
-    await doubts.settle(ref);
+    doubts.mark(ref);
+    await doubts.verify(ref);
+    await doubts.verify(ref);
     expect(asked).toBe(1);
   });
 
   it('lasts while the server has no such object, or another of its name', async () => {
-    doubts.raise(ref);
+    doubts.mark(ref);
     live = undefined;
-    await expect(doubts.settle(ref)).rejects.toMatchObject({ code: 409 });
+    await expect(doubts.verify(ref)).rejects.toMatchObject({ code: 409 });
     live = object('b', '2');
-    await expect(doubts.settle(ref)).rejects.toThrow('helloapps "web" was deleted, or replaced');
+    await expect(doubts.verify(ref)).rejects.toThrow('helloapps "web" was deleted, or replaced');
     expect(asked).toBe(2);
   });
 
   it('lasts while the server is deleting the object and the cache has not heard of it', async () => {
-    doubts.raise(ref);
+    doubts.mark(ref);
     live = going('2');
-    await expect(doubts.settle(ref)).rejects.toThrow(
+    await expect(doubts.verify(ref)).rejects.toThrow(
       'helloapps "web" is being deleted, and no event has told of it yet',
     );
     cache.applyChange(going('2'));
-    await doubts.settle(ref);
-    await doubts.settle(ref);
+    await doubts.verify(ref);
+    await doubts.verify(ref);
     expect(asked).toBe(2);
   });
 
   it('ends when the event comes while the server is asked', async () => {
-    doubts.raise(ref);
+    doubts.mark(ref);
     live = going('2');
     onAsked = () => cache.applyChange(going('2'));
-    await doubts.settle(ref);
+    await doubts.verify(ref);
     expect(asked).toBe(1);
   });
 
@@ -85,25 +85,25 @@ describe('Doubts', () => {
     ['the deletion', () => cache.applyDeletion(object('a', '2'))],
     ['the successor', () => cache.applyChange(object('b', '2'))],
   ])('ends with the event of %s', async (_what, tell) => {
-    doubts.raise(ref);
+    doubts.mark(ref);
     live = undefined;
     tell();
-    await doubts.settle(ref);
+    await doubts.verify(ref);
     expect(asked).toBe(0);
   });
 
   it('outlasts a look that was on its way when it was raised again', async () => {
-    doubts.raise(ref);
-    onAsked = () => doubts.raise(ref);
-    await doubts.settle(ref);
+    doubts.mark(ref);
+    onAsked = () => doubts.mark(ref);
+    await doubts.verify(ref);
     onAsked = () => undefined;
     live = undefined;
-    await expect(doubts.settle(ref)).rejects.toMatchObject({ code: 409 });
+    await expect(doubts.verify(ref)).rejects.toMatchObject({ code: 409 });
   });
 
   it('is not raised about what the cache does not hold', async () => {
-    doubts.raise({ ...ref, name: 'other' });
-    await doubts.settle({ ...ref, name: 'other' });
+    doubts.mark({ ...ref, name: 'other' });
+    await doubts.verify({ ...ref, name: 'other' });
     expect(asked).toBe(0);
   });
 });

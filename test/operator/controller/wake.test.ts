@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { HelloApp, Kubeconfig, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { BY_UID, keysOfChild, sharedKeyOf } from '../../../operator/controller/queue-keys';
+import { UID_INDEX, keysOfChild, sharedIdOf } from '../../../operator/controller/queue-keys';
 
 const reference = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'u', controller: true };
 
@@ -10,7 +10,9 @@ function child(metadata: Partial<ObjectMeta>): KubeObject {
 }
 
 function cacheWith(name: string, uid: string): ObjectCache {
-  const cache = new ObjectCache(HelloApp.type, { indexes: { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] } });
+  const cache = new ObjectCache(HelloApp.type, {
+    indexes: { [UID_INDEX]: ({ object }) => [object.metadata.uid ?? ''] },
+  });
   cache.applyChange({
     apiVersion: 'x',
     kind: 'HelloApp',
@@ -52,13 +54,13 @@ describe('keysOfChild', () => {
   });
 
   it('wakes an owner that is in no namespace by its name alone', () => {
-    const objects = new ObjectCache(Kubeconfig.type, { indexes: { [BY_UID]: () => [] } });
+    const objects = new ObjectCache(Kubeconfig.type, { indexes: { [UID_INDEX]: () => [] } });
     const owner = { ...reference, apiVersion: Kubeconfig.apiVersion, kind: 'Kubeconfig' };
     expect(keysOfChild(Kubeconfig, objects, child({ ownerReferences: [owner] }))).toEqual(['object:/web']);
   });
 
   it('wakes the shared key before those who hold it', () => {
-    const objects = new ObjectCache(MicroServiceDeploy.type, { indexes: { [BY_UID]: () => [] } });
+    const objects = new ObjectCache(MicroServiceDeploy.type, { indexes: { [UID_INDEX]: () => [] } });
     const held = child({
       ownerReferences: [{ apiVersion: 'custom.ops/v1', kind: 'MicroServiceDeploy', name: 'm', uid: 'u' }],
       annotations: { 'kindred.dev/shared-key': 'microservicedeploys.custom.ops/service/shop' },
@@ -77,6 +79,6 @@ describe('sharedKeyOf', () => {
   ])('%s', (_, annotation, id) => {
     const annotations: Record<string, string> =
       annotation === undefined ? {} : { 'kindred.dev/shared-key': annotation };
-    expect(sharedKeyOf(MicroServiceDeploy, child({ annotations }))).toBe(id);
+    expect(sharedIdOf(MicroServiceDeploy, child({ annotations }))).toBe(id);
   });
 });

@@ -1,4 +1,4 @@
-import { PlanError, RunInterrupted } from '../../../operator/effects/plan-runner';
+import { PlanError, RunInterruptedError } from '../../../operator/effects/plan-runner';
 import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { owned } from '../../../constructs/kube/resource-type';
 import { NAMESPACE, ref } from '../reconcile/harness';
@@ -115,8 +115,8 @@ describe('an effect', () => {
   test('goes on after an orderly stop, which counts as none', async () => {
     await world.reconcile();
     world.stop.abort();
-    expect(() => world.open[0]!.run.mayGoOn()).toThrow(RunInterrupted);
-    await world.end(new RunInterrupted('stopped'));
+    expect(() => world.open[0]!.run.assertMayContinue()).toThrow(RunInterruptedError);
+    await world.end(new RunInterruptedError('stopped'));
     world.restart();
     const fresh = new World();
     expect(fresh.open).toEqual([]);
@@ -133,7 +133,7 @@ describe('an effect', () => {
     await world.reconcile();
     expect(world.open).toHaveLength(1);
     world.leads = false;
-    expect(() => world.open[0]!.run.mayGoOn()).toThrow(RunInterrupted);
+    expect(() => world.open[0]!.run.assertMayContinue()).toThrow(RunInterruptedError);
   });
 
   test('says nothing of an object whose Lease is lost in its midst, and counts no failure', async () => {
@@ -182,7 +182,7 @@ describe('an effect', () => {
     expect(world.open).toEqual([]);
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
     expect(world.harness.message('a')).toContain('Secret default/a-state is not ours');
-    expect(next).toMatchObject({ next: 'wait', afterMs: 30_000 });
+    expect(next).toMatchObject({ action: 'wait', afterMs: 30_000 });
     world.lose('a-state');
     await world.reconcile();
     expect(world.open).toHaveLength(1);

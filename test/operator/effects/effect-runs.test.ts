@@ -1,4 +1,4 @@
-import { EffectRuns } from '../../../operator/effects/effect-runs';
+import { EffectRunQueue } from '../../../operator/effects/effect-runs';
 
 /** A job that the test ends. */
 function job(): { readonly run: () => Promise<void>; readonly end: () => void; begun: boolean } {
@@ -18,7 +18,7 @@ function job(): { readonly run: () => Promise<void>; readonly end: () => void; b
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('so many run at once, in the order in which they were asked for, and probes beside them', async () => {
-  const runs = new EffectRuns({ limit: 1, stop: new AbortController().signal });
+  const runs = new EffectRunQueue({ limit: 1, stop: new AbortController().signal });
   const [first, second, probe, late] = [job(), job(), job(), job()];
   const ask = (uid: string, { run }: ReturnType<typeof job>, isProbe = false) =>
     runs.start(uid, { effect: 'e', job: run, onChange: () => undefined, isProbe });
@@ -39,15 +39,15 @@ test('so many run at once, in the order in which they were asked for, and probes
 });
 
 test('what waits may be withdrawn, what runs goes on', async () => {
-  const runs = new EffectRuns({ limit: 1, stop: new AbortController().signal });
+  const runs = new EffectRunQueue({ limit: 1, stop: new AbortController().signal });
   const [first, second, third] = [job(), job(), job()];
   const ask = (uid: string, { run }: ReturnType<typeof job>) =>
     runs.start(uid, { effect: 'e', job: run, onChange: () => undefined });
   ask('1', first);
   ask('2', second);
   ask('3', third);
-  runs.withdraw('1');
-  runs.withdraw('2');
+  runs.cancelWaiting('1');
+  runs.cancelWaiting('2');
   expect([runs.of('1')?.state, runs.of('2')]).toEqual(['running', undefined]);
   first.end();
   await turn();
@@ -56,7 +56,7 @@ test('what waits may be withdrawn, what runs goes on', async () => {
 
 test('after a stop what runs ends, and what waits never begins', async () => {
   const stop = new AbortController();
-  const runs = new EffectRuns({ limit: 1, stop: stop.signal });
+  const runs = new EffectRunQueue({ limit: 1, stop: stop.signal });
   const [first, second, third] = [job(), job(), job()];
   const ask = (uid: string, { run }: ReturnType<typeof job>) =>
     runs.start(uid, { effect: 'e', job: run, onChange: () => undefined });
@@ -65,7 +65,7 @@ test('after a stop what runs ends, and what waits never begins', async () => {
   stop.abort();
   ask('3', third);
   first.end();
-  await runs.idle();
+  await runs.waitUntilIdle();
   expect([first, second, third].map(({ begun }) => begun)).toEqual([true, false, false]);
   expect(runs.size).toBe(0);
 });

@@ -38,7 +38,7 @@ async function delays(times: number): Promise<readonly (number | undefined)[]> {
   const found: (number | undefined)[] = [];
   for (let i = 0; i < times; i += 1) {
     const { next } = await world.reconcile();
-    expect(next).toMatchObject({ next: 'wait', failed: { reason: 'ErrCleanup' } });
+    expect(next).toMatchObject({ action: 'wait', failed: { reason: 'ErrCleanup' } });
     found.push(next.afterMs);
     world.clock.pass(next.afterMs ?? 0);
   }

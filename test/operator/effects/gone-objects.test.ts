@@ -1,5 +1,5 @@
 import { owned } from '../../../constructs/kube/resource-type';
-import { PlanError, RunInterrupted } from '../../../operator/effects/plan-runner';
+import { PlanError, RunInterruptedError } from '../../../operator/effects/plan-runner';
 import { ref } from '../reconcile/harness';
 import { refusalOf } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
@@ -65,7 +65,7 @@ describe('an object that is gone, since somebody took its finalizer off,', () =>
 
   test('ends its run where that would store something, and leaves no state that is held', async () => {
     vanish();
-    await expect(world.open[0]!.run.values.put({ token: 'late' })).rejects.toThrow(RunInterrupted);
+    await expect(world.open[0]!.run.values.put({ token: 'late' })).rejects.toThrow(RunInterruptedError);
     await world.end(failure());
     expectNoState();
   });

@@ -37,7 +37,7 @@ describe('a paused object that is deleted', () => {
     remove();
     await world.reconcile();
     const { next, writes } = await world.reconcile();
-    expect([plans(), next, writes]).toEqual([[], { next: 'wait' }, []]);
+    expect([plans(), next, writes]).toEqual([[], { action: 'wait' }, []]);
     expect(world.harness.object('a').metadata.finalizers).toEqual(['example.com/thing']);
     expect(world.harness.conditions('a')[0]).toBe('Ready=Unknown Paused');
     expect(world.harness.message('a')).toBe(
@@ -78,7 +78,7 @@ describe('a removal under way', () => {
     expect(plans()).toEqual(['thing.down']);
   });
 
-  const step = (): void => world.open[0]!.run.mayGoOn();
+  const step = (): void => world.open[0]!.run.assertMayContinue();
 
   /** As a plan does before each of its steps. */
   async function goOn(): Promise<void> {

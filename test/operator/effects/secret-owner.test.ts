@@ -64,7 +64,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     const live = await stands({});
     await store().save(live, state('one'));
     strip();
-    await store().claim(live);
+    await store().syncOwnerReference(live);
     expect(owners()).toEqual([live.metadata.uid]);
   });
 
@@ -72,7 +72,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     const live = await stands({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/thing'] });
     await store().save(live, state('one'));
     strip();
-    await store().claim(live);
+    await store().syncOwnerReference(live);
     expect(owners()).toEqual([]);
     expect(await store().isOrphaned(live)).toBe(true);
   });
@@ -83,7 +83,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     retained = false;
     const going = { ...owner(), metadata: { ...owner().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(await store().isOrphaned(going)).toBe(false);
-    await store().claim(going);
+    await store().syncOwnerReference(going);
     expect(owners()).toEqual(['u-1']);
   });
 
@@ -91,7 +91,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     await store().save(owner(), state('one'));
     strip();
     retained = true;
-    await store().claim(owner());
+    await store().syncOwnerReference(owner());
     retained = false;
     expect(await store().isOrphaned(owner())).toBe(false);
   });
@@ -124,7 +124,7 @@ test('a Secret that was left behind has an owner again once it is given the UID 
     metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'kindred.dev/owner-uid': 'u-2' } },
   }));
   const anew = { ...owner(), metadata: { ...owner().metadata, uid: 'u-2' } };
-  await store().claim(anew);
+  await store().syncOwnerReference(anew);
   expect(await store().isOrphaned(anew)).toBe(false);
   expect(secret()?.metadata).toMatchObject({ ownerReferences: [{ uid: 'u-2' }], finalizers: ['kindred.dev/state'] });
   expect(await store().load(anew)).toEqual(state('one'));
@@ -134,14 +134,14 @@ test('a Secret that is as its owner wants it is not written, by the next process
   for (const stays of [false, true]) {
     retained = stays;
     await store().save(owner(), state('one'));
-    await store().claim(owner());
+    await store().syncOwnerReference(owner());
     // As the API server has it: an empty list is none.
     server.edit(owned.Secret, { namespace, name: 'a-state' }, (object) => {
       const { ownerReferences = [], ...metadata } = object.metadata;
       return { ...object, metadata: { ...metadata, ...(ownerReferences.length > 0 && { ownerReferences }) } };
     });
     server.take();
-    await store().claim(owner());
+    await store().syncOwnerReference(owner());
     expect(server.writes).toEqual([]);
   }
 });

@@ -84,7 +84,7 @@ test('one that somebody deleted is made again', async () => {
 test('of an owner that is gone nothing is remembered, and the next of its name has nothing of it', async () => {
   const kept = store();
   await kept.save(owner(), state('old'));
-  await kept.claim(owner());
+  await kept.syncOwnerReference(owner());
   await kept.release(owner());
   server.take();
   await kept.forget(owner());
@@ -156,7 +156,7 @@ test('a policy that changes is no leave to overwrite what another process has st
   await second.load(owner());
   await second.save(owner(), state('second'));
   retained = true;
-  await first.claim(owner());
+  await first.syncOwnerReference(owner());
   expect(secret()?.metadata.ownerReferences).toEqual([]);
   await expect(first.save(owner(), state('first'))).rejects.toThrow(ApiError);
 });
@@ -202,9 +202,9 @@ describe('the finalizer', () => {
     await store().save(owner(), state('one'));
     add('example.com/theirs');
     const going = { ...owner(), metadata: { ...owner().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-    await store().claim(going);
+    await store().syncOwnerReference(going);
     expect(finalizers()).toEqual(['example.com/theirs']);
-    await store().claim(owner());
+    await store().syncOwnerReference(owner());
     expect(finalizers()).toEqual(['example.com/theirs', 'kindred.dev/state']);
     expect(secret()?.metadata.ownerReferences).toHaveLength(1);
     add('example.com/theirs');
@@ -220,7 +220,7 @@ describe('the finalizer', () => {
     server.remove(owned.Secret, { namespace, name: 'a-state' });
     const kept = store();
     await kept.load(owner());
-    await kept.claim(owner());
+    await kept.syncOwnerReference(owner());
     await kept.save(owner(), state('two'));
     expect(finalizers()).toEqual(['example.com/theirs']);
   });
@@ -293,13 +293,13 @@ test('a policy that changes later holds for all Secrets, once', async () => {
   const owners = () => ['a-state', 'a-more'].map((name) => secret(name)?.metadata.ownerReferences?.length ?? 0);
   expect(owners()).toEqual([1, 1]);
   retained = true;
-  await kept.claim(owner());
+  await kept.syncOwnerReference(owner());
   expect(owners()).toEqual([0, 0]);
   server.take();
-  await kept.claim(owner());
+  await kept.syncOwnerReference(owner());
   expect(server.writes).toEqual([]);
   await kept.save(owner(), state('two'));
   retained = false;
-  await kept.claim(owner());
+  await kept.syncOwnerReference(owner());
   expect(owners()).toEqual([1, 1]);
 });

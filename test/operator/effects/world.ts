@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
-import { EffectDesk } from '../../../operator/effects/effect-reconciler';
-import { EffectReads } from '../../../operator/effects/effect-reads';
-import { EffectRuns } from '../../../operator/effects/effect-runs';
+import { EffectReconciler } from '../../../operator/effects/effect-reconciler';
+import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
+import { EffectRunQueue } from '../../../operator/effects/effect-runs';
 import type { EffectStore } from '../../../operator/effects/effect-state';
-import type { PlanEnd, PlanRun, PlanRunner } from '../../../operator/effects/plan-runner';
+import type { PlanResult, PlanRun, PlanRunner } from '../../../operator/effects/plan-runner';
 import { SecretStore } from '../../../operator/effects/secret-store';
 import type { Clock } from '../../../operator/process/clock';
 import { Harness, NAMESPACE, ref } from '../reconcile/harness';
@@ -69,7 +69,7 @@ export const Thing = defineKind({
 /** A run that waits for the test to end it. */
 export interface OpenRun {
   readonly run: PlanRun;
-  readonly end: (how: PlanEnd | Error) => void;
+  readonly end: (how: PlanResult | Error) => void;
 }
 
 /** A clock that a test moves. */
@@ -106,10 +106,10 @@ export class World {
   readonly clock = new TestClock();
   readonly open: OpenRun[] = [];
   readonly stop = new AbortController();
-  runs: EffectRuns;
+  runs: EffectRunQueue;
   woken: string[] = [];
   leads = true;
-  desk: EffectDesk;
+  desk: EffectReconciler;
 
   constructor(
     /** How many runs at once. */
@@ -119,17 +119,17 @@ export class World {
     this.desk = this.newDesk();
   }
 
-  private newRuns(): EffectRuns {
-    return new EffectRuns({ limit: this.limit, stop: this.stop.signal });
+  private newRuns(): EffectRunQueue {
+    return new EffectRunQueue({ limit: this.limit, stop: this.stop.signal });
   }
 
-  private newDesk(store?: EffectStore): EffectDesk {
+  private newDesk(store?: EffectStore): EffectReconciler {
     const { server, context } = this.harness;
     const runner: PlanRunner = (run) =>
       new Promise((resolve, reject) => {
         this.open.push({ run, end: (how) => (how instanceof Error ? reject(how) : resolve(how)) });
       });
-    const desk = new EffectDesk({
+    const desk = new EffectReconciler({
       kind: Thing,
       plans: { 'thing.up': runner, 'thing.down': runner },
       store:
@@ -141,19 +141,19 @@ export class World {
           nameOf: ({ metadata }) => `${metadata.name}-state`,
           retain: () => false,
         }),
-      reads: new EffectReads(server, { namespaces: [NAMESPACE] }),
+      reads: new EffectInputReader(server, { namespaces: [NAMESPACE] }),
       runs: this.runs,
       backoff: { baseMs: 1000, maxMs: 60_000 },
       clock: this.clock,
       record: context.record,
-      wake: (object) => this.woken.push(object.metadata.name),
-      current: ({ metadata }) => this.harness.objects.get(metadata)?.object,
+      enqueue: (object) => this.woken.push(object.metadata.name),
+      getCached: ({ metadata }) => this.harness.objects.get(metadata)?.object,
       stop: this.stop.signal,
       assertMayRun: () => {
         if (!this.leads) throw new Error('another leads');
       },
     });
-    (context as { effects?: EffectDesk }).effects = desk;
+    (context as { effects?: EffectReconciler }).effects = desk;
     return desk;
   }
 
@@ -165,7 +165,7 @@ export class World {
   }
 
   /** Ends the one run that is open, and waits until what follows from it is stored. */
-  async end(how: PlanEnd | Error): Promise<void> {
+  async end(how: PlanResult | Error): Promise<void> {
     const [only] = this.open.splice(0);
     if (only === undefined) throw new Error('no run is open');
     const woken = this.woken.length;

@@ -1,7 +1,7 @@
 import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { Foo, HelloApp } from '../../../constructs/kinds';
-import { RenderedShapes, childProjection } from '../../../operator/informer/projection';
+import { FieldProjection, childProjection } from '../../../operator/informer/projection';
 
 const SPEC = { replicas: 1, paused: false };
 
@@ -15,8 +15,8 @@ function reference(apiVersion: string, kind: string): Partial<ObjectMeta> {
 }
 
 describe('what is stored of an object of a child type', () => {
-  const shapes = new RenderedShapes();
-  const project = childProjection([HelloApp, Foo], shapes);
+  const projection = new FieldProjection();
+  const project = childProjection([HelloApp, Foo], projection);
 
   test.each([
     ['an object of a kind refers to it', reference('apps.anupam.com/v1', 'HelloApp')],
@@ -39,8 +39,8 @@ describe('what is stored of an object of a child type', () => {
   });
 
   test('is what is rendered, once that is known', () => {
-    const known = new RenderedShapes();
-    known.remember('h', { ...deployment({}), spec: { replicas: 2 } });
+    const known = new FieldProjection();
+    known.register('h', { ...deployment({}), spec: { replicas: 2 } });
     const child = deployment({ annotations: { [OWNER_UID_ANNOTATION]: 'o', [HASH_ANNOTATION]: 'h' } });
     expect(childProjection([HelloApp], known)(child).object).toMatchObject({ spec: { replicas: 1 } });
     expect(childProjection([HelloApp], known)(child).object.spec).not.toHaveProperty('paused');

@@ -1,4 +1,4 @@
-import { auditCache } from '../../../operator/informer/consistency-check';
+import { checkConsistency } from '../../../operator/informer/consistency-check';
 import { seed, stateOf, withReflector, type Harness } from './reflector-harness';
 import { eventually } from '../support/eventually';
 
@@ -11,7 +11,12 @@ test('finds nothing where nothing is missing, with one list of metadata', () =>
   withReflector(
     async (harness) => {
       await watched(harness);
-      expect(await harness.reflector.audit()).toEqual({ missed: 0, objects: [], checked: 3, conclusive: true });
+      expect(await harness.reflector.checkConsistency()).toEqual({
+        missed: 0,
+        objects: [],
+        checked: 3,
+        conclusive: true,
+      });
       expect(harness.cluster.server.requests.at(-1)?.headers.accept).toContain('PartialObjectMetadataList');
       expect(harness.reflector.state().lists).toBe(1);
     },
@@ -30,7 +35,7 @@ test('counts what was missed, repairs it, and raises the events late', () =>
       events.length = 0;
       // A server that swallowed three events and then says that nothing is missing.
       cache.advance('106');
-      const result = await reflector.audit();
+      const result = await reflector.checkConsistency();
       expect({ ...result, objects: [...result.objects].sort() }).toEqual({
         missed: 3,
         objects: ['default/new', 'default/seed-0', 'default/seed-1'],
@@ -39,7 +44,7 @@ test('counts what was missed, repairs it, and raises the events late', () =>
       });
       await caughtUp();
       expect(events.map(({ type }) => type).sort()).toEqual(['added', 'deleted', 'updated']);
-      expect(await reflector.audit()).toMatchObject({ missed: 0 });
+      expect(await reflector.checkConsistency()).toMatchObject({ missed: 0 });
     },
     { prepare: seed(3) },
   ));
@@ -52,7 +57,7 @@ test('events that are only late are waited for, and not counted', () =>
       cluster.hold();
       cluster.remove('seed-0');
       cluster.put('new');
-      const audit = reflector.audit();
+      const audit = reflector.checkConsistency();
       await eventually(() => expect(cluster.server.requests).toHaveLength(2));
       // One object comes and goes again before the audit looks.
       cluster.remove('new');
@@ -70,14 +75,14 @@ test('what came and went before the cache took over a list of its own was not mi
       await watched(harness);
       cluster.silence();
       cluster.put('brief');
-      const audit = reflector.audit();
+      const audit = reflector.checkConsistency();
       await eventually(() => expect(cluster.server.requests).toHaveLength(2));
       cluster.remove('brief');
       await reflector.relist();
       expect(await audit).toEqual({ missed: 0, objects: ['default/brief'], checked: 2, conclusive: false });
       expect(cache.size).toBe(1);
       expect(reflector.state().lists).toBe(2);
-      expect(await reflector.audit()).toMatchObject({ missed: 0, checked: 1, conclusive: true });
+      expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, checked: 1, conclusive: true });
     },
     { prepare: seed(1), idleTimeoutMs: 60_000 },
   ));
@@ -89,7 +94,7 @@ test('a watch that does not get as far as the list proves nothing', () =>
       await watched(harness);
       cluster.silence();
       cluster.put('new');
-      expect(await reflector.audit({ waitMs: 30 })).toEqual({
+      expect(await reflector.checkConsistency({ waitMs: 30 })).toEqual({
         missed: 0,
         objects: ['default/new'],
         checked: 1,
@@ -108,7 +113,7 @@ test('objects that only a bookmark proves missing', () =>
       cluster.hold();
       cluster.put('new');
       cluster.drop();
-      const audit = reflector.audit();
+      const audit = reflector.checkConsistency();
       await eventually(() => expect(cluster.server.requests).toHaveLength(2));
       cluster.bookmark();
       expect(await audit).toMatchObject({ missed: 1, objects: ['default/new'] });
@@ -123,11 +128,11 @@ test('an audit ends when its caller gives up, and when the reflector stops', () 
     cluster.silence();
     cluster.put('new');
     const given = new AbortController();
-    const audit = reflector.audit({ signal: given.signal });
+    const audit = reflector.checkConsistency({ signal: given.signal });
     await eventually(() => expect(cluster.server.requests).toHaveLength(2));
     given.abort(new Error('given up'));
     await expect(audit).rejects.toThrow('given up');
-    const other = reflector.audit();
+    const other = reflector.checkConsistency();
     await eventually(() => expect(cluster.server.requests).toHaveLength(3));
     const ended = expect(other).rejects.toThrow('was stopped');
     await reflector.stop();
@@ -149,7 +154,7 @@ test('a caller that gives up waits for no new list, but hears what was missed', 
       };
       cache.advance('102');
       const given = new AbortController();
-      const audit = reflector.audit({ signal: given.signal });
+      const audit = reflector.checkConsistency({ signal: given.signal });
       await eventually(() => expect(cluster.watches.length).toBeGreaterThan(2));
       given.abort(new Error('given up'));
       expect(await audit).toMatchObject({ missed: 1, objects: ['default/missed'] });
@@ -163,7 +168,7 @@ test('without a reflector it works on any cache', () =>
     async (harness) => {
       await watched(harness);
       const { cache, client } = harness;
-      expect(await auditCache({ cache, client, type: cache.type })).toMatchObject({ missed: 0, checked: 2 });
+      expect(await checkConsistency({ cache, client, type: cache.type })).toMatchObject({ missed: 0, checked: 2 });
     },
     { prepare: seed(2) },
   ));
@@ -181,7 +186,7 @@ test('a list from a server that is behind the cache proves nothing, and is no re
         ...client,
         list: (type, options) => (asked++ === 0 ? Promise.resolve(old) : client.list(type, options)),
       };
-      expect(await auditCache({ client: behind, type: cache.type, cache })).toEqual({
+      expect(await checkConsistency({ client: behind, type: cache.type, cache })).toEqual({
         missed: 0,
         objects: [],
         checked: 3,
@@ -218,8 +223,14 @@ describe('a history that was set back', () => {
           cluster.put('new');
         });
         expect(errors).toHaveLength(1);
-        const setBack = { known: '103', server: '53' };
-        expect(await reflector.audit()).toEqual({ missed: 0, objects: [], checked: 3, conclusive: true, setBack });
+        const rollback = { known: '103', server: '53' };
+        expect(await reflector.checkConsistency()).toEqual({
+          missed: 0,
+          objects: [],
+          checked: 3,
+          conclusive: true,
+          rollback,
+        });
         expect(stateOf(cache)).toEqual(cluster.state());
         expect(cache.resourceVersion).toBe('53');
         expect(events.map(({ type, object }) => `${type} ${object.object.metadata.name}`).sort()).toEqual([
@@ -230,7 +241,7 @@ describe('a history that was set back', () => {
         ]);
         cluster.put('seed-1');
         await caughtUp();
-        expect(await reflector.audit()).toMatchObject({ missed: 0, conclusive: true });
+        expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, conclusive: true });
         expect(reflector.state().lists).toBe(2);
       },
       { prepare: seed(3) },
@@ -244,7 +255,7 @@ describe('a history that was set back', () => {
           cluster.put('seed-1');
           cluster.tick(100);
         });
-        expect(await reflector.audit()).toMatchObject({ missed: 0, setBack: { server: '151' } });
+        expect(await reflector.checkConsistency()).toMatchObject({ missed: 0, rollback: { server: '151' } });
         expect(stateOf(cache)).toEqual(cluster.state());
         expect(cluster.state()['default/seed-1']).toBe('51');
       },
@@ -260,7 +271,7 @@ describe('a history that was set back', () => {
         const { metadata, ...rest } = cluster.put('seed-0');
         // The answer to a write before the restore.
         cache.observeWrite({ ...rest, metadata: { ...metadata, resourceVersion: '110' } });
-        expect(await reflector.audit()).toHaveProperty('setBack');
+        expect(await reflector.checkConsistency()).toHaveProperty('rollback');
         events.length = 0;
         cache.observeWrite(cluster.put('seed-0'));
         expect(stateOf(cache)).toEqual(cluster.state());

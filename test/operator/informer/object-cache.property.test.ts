@@ -35,7 +35,7 @@ class World {
   private answers: (() => Promise<void>)[] = [];
 
   constructor(private readonly how: How) {
-    this.cache.onEvent((event) => this.told.push(event));
+    this.cache.addEventHandler((event) => this.told.push(event));
   }
 
   put(name: Name, author: Author): void {

@@ -17,7 +17,7 @@ const A = { namespace: 'n', name: 'a' };
 function setUp(options: ObjectCacheOptions = {}): { cache: ObjectCache; told: () => string[]; events: CacheEvent[] } {
   const cache = new ObjectCache(CONFIG_MAPS, options);
   const events: CacheEvent[] = [];
-  cache.onEvent((event) => events.push(event));
+  cache.addEventHandler((event) => events.push(event));
   const show = ({ object }: CacheEvent['object']): string =>
     `${object.metadata.uid}@${object.metadata.resourceVersion}`;
   const told = (): string[] =>
@@ -74,7 +74,7 @@ describe('writes of our own', () => {
   test('have echoes that are known by their version, once, and are told to observers', () => {
     const { cache, told } = setUp();
     const observed: CacheEvent[] = [];
-    cache.onChange((event) => observed.push(event));
+    cache.addObserver((event) => observed.push(event));
     cache.observeWrite(at(1));
     cache.observeWrite(at(2));
     expect(cache.applyEcho('3')).toBe(false);
@@ -227,7 +227,7 @@ describe('tracked writes', () => {
   test('hold nothing back from observers and other objects', async () => {
     const { cache, told } = setUp();
     const seen: CacheEvent[] = [];
-    cache.onChange((event) => seen.push(event));
+    cache.addObserver((event) => seen.push(event));
     await cache.trackWrite(A, () => {
       cache.applyChange(at(2));
       cache.applyChange(at(3, { name: 'b', uid: 'u3' }));
@@ -327,11 +327,11 @@ test('writes are projected like everything else', () => {
 test('a handler that throws is reported, and keeps nobody else from the event', () => {
   const thrown: unknown[] = [];
   const { cache, events } = setUp({ onHandlerError: (error) => thrown.push(error) });
-  cache.onEvent(() => {
+  cache.addEventHandler(() => {
     throw new Error('a bug');
   });
   const later: CacheEvent[] = [];
-  const stop = cache.onEvent((event) => later.push(event));
+  const stop = cache.addEventHandler((event) => later.push(event));
   cache.applyChange(at(1));
   stop();
   cache.applyChange(at(2));

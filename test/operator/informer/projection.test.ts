@@ -1,4 +1,4 @@
-import { factsOf, metadataOnly, projectMetadata } from '../../../operator/informer/projection';
+import { factsOf, metadataOnly, stripManagedFields } from '../../../operator/informer/projection';
 
 const OBJECT = {
   apiVersion: 'v1',
@@ -14,7 +14,7 @@ const OBJECT = {
 
 test('drops what only field managers and kubectl need, and leaves the object given alone', () => {
   const before = structuredClone(OBJECT);
-  expect(projectMetadata(OBJECT)).toEqual({
+  expect(stripManagedFields(OBJECT)).toEqual({
     object: {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -42,7 +42,7 @@ test.each([
   ["somebody else's update", { manager: 'kubectl-edit', operation: 'Update' }, false],
 ])('createdByUpdate after %s', (_name, entry, expected) => {
   const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields: [entry] } };
-  expect(projectMetadata(object).facts.createdByUpdate).toBe(expected);
+  expect(stripManagedFields(object).facts.createdByUpdate).toBe(expected);
 });
 
 test.each([

@@ -33,7 +33,7 @@ export async function withReflector(
   const cache = new ObjectCache(CONFIG_MAPS);
   const events: CacheEvent[] = [];
   const errors: unknown[] = [];
-  cache.onEvent((event) => events.push(event));
+  cache.addEventHandler((event) => events.push(event));
   const reflector = new Reflector({
     client,
     type: CONFIG_MAPS,

@@ -74,7 +74,7 @@ test('whatever goes wrong, the cache ends as the server, by few requests, and no
           await harness.caughtUp();
           expect(harness.cluster.server.requests.length).toBeLessThanOrEqual(4 + 4 * played.length);
           await eventually(() => expect(harness.reflector.state().watching).toBe(true));
-          expect(await harness.reflector.audit()).toMatchObject({ missed: 0 });
+          expect(await harness.reflector.checkConsistency()).toMatchObject({ missed: 0 });
           // Handlers that follow the events know what the cache knows. What came and went at once may still be on its way.
           await eventually(() => {
             const known = new Map<string, string | undefined>();

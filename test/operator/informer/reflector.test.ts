@@ -1,4 +1,4 @@
-import { UndecodableObject } from '../../../operator/informer/reflector-errors';
+import { UndecodableObjectError } from '../../../operator/informer/reflector-errors';
 import { eventually } from '../support/eventually';
 import { status } from '../support/fake-api-server';
 import { seed, withReflector } from './reflector-harness';
@@ -177,7 +177,7 @@ test('objects that cannot be decoded are left out and reported; the others arriv
     cluster.send({ type: 'ADDED', object: { kind: 'ConfigMap' } });
     cluster.put('good');
     await caughtUp();
-    expect(errors).toEqual([expect.any(UndecodableObject), expect.any(UndecodableObject)]);
+    expect(errors).toEqual([expect.any(UndecodableObjectError), expect.any(UndecodableObjectError)]);
     expect(cluster.server.requests).toHaveLength(1);
   }));
 

@@ -1,4 +1,4 @@
-import { beginningOf } from '../../../operator/process/truncate';
+import { truncate } from '../../../operator/process/truncate';
 
 test.each([
   ['what is short enough', 'abc', 3, 'abc'],
@@ -7,5 +7,5 @@ test.each([
   ['half a character as one that cannot be shown', 'ab😀', 3, 'ab\uFFFD'],
   ['nothing', 'abc', 0, ''],
 ])('%s', (_what, text, length, beginning) => {
-  expect(beginningOf(text, length)).toBe(beginning);
+  expect(truncate(text, length)).toBe(beginning);
 });

@@ -9,7 +9,7 @@ describe('the creation of a child', () => {
       const harness = new Harness(HelloApp);
       await harness.add('web', { image: 'i' });
       const events: string[] = [];
-      harness.cacheOf(owned.Deployment).onEvent(({ type }) => events.push(type));
+      harness.cacheOf(owned.Deployment).addEventHandler(({ type }) => events.push(type));
       harness.server.delivery = delivery;
       await harness.reconcile('web');
       harness.server.deliver();

@@ -33,19 +33,19 @@ describe('a child that fails', () => {
   it("is tried again when time may help, with the server's words in Ready and an event", async () => {
     const { next } = await harness.reconcile('m');
     const message = `Deployment "shop-1": ${quota.message}`;
-    expect(next).toEqual({ next: 'retry', failed: { reason: 'ErrForbidden', message }, awaited: [] });
+    expect(next).toEqual({ action: 'retry', failed: { reason: 'ErrForbidden', message }, awaited: [] });
     expect(harness.conditions('m')).toEqual(['Ready=False ErrForbidden', 'Reconciling=True ErrForbidden']);
     expect(harness.events).toEqual([
       { regarding: 'm', type: 'Warning', action: 'Apply', reason: 'ErrForbidden', message },
     ]);
     refusal = undefined;
-    expect((await harness.reconcile('m')).next.next).toBe('wait');
+    expect((await harness.reconcile('m')).next.action).toBe('wait');
   });
 
   it('is given up until something changes when the server finds it invalid', async () => {
     refusal = invalid;
     const { next } = await harness.reconcile('m');
-    expect(next).toMatchObject({ next: 'wait', failed: { reason: 'ErrInvalidChild' } });
+    expect(next).toMatchObject({ action: 'wait', failed: { reason: 'ErrInvalidChild' } });
     expect(harness.conditions('m')).toEqual(['Ready=False ErrInvalidChild', 'Stalled=True ErrInvalidChild']);
   });
 
@@ -82,13 +82,13 @@ describe('a child that fails', () => {
 
   it('waits for its shared children before it writes anything', async () => {
     harness.sharedState = () => undefined;
-    expect(await harness.reconcile('m')).toEqual({ next: { next: 'wait' }, writes: [] });
+    expect(await harness.reconcile('m')).toEqual({ next: { action: 'wait' }, writes: [] });
   });
 
   it('shows what its shared children lack', async () => {
     refusal = undefined;
-    const verdict = { state: 'stalled' as const, reason: 'ErrResourceExists', message: 'Service "shop" is taken' };
-    harness.sharedState = () => ({ state: 'failed', verdict });
+    const readiness = { state: 'stalled' as const, reason: 'ErrResourceExists', message: 'Service "shop" is taken' };
+    harness.sharedState = () => ({ state: 'failed', readiness });
     await harness.reconcile('m');
     expect([...harness.conditions('m'), harness.message('m')]).toEqual([
       'Ready=False ErrResourceExists',
@@ -107,7 +107,7 @@ describe('a prune that fails', () => {
       if (verb === 'DELETE') throw refusalOf(403, 'Forbidden', 'configmaps is forbidden');
     };
     harness.respec('m', { config: undefined, configSecretRef: { name: 's', key: 'k' } });
-    expect((await harness.reconcile('m')).next).toMatchObject({ next: 'retry', failed: { reason: 'ErrForbidden' } });
+    expect((await harness.reconcile('m')).next).toMatchObject({ action: 'retry', failed: { reason: 'ErrForbidden' } });
     expect(harness.conditions('m')[0]).toBe('Ready=False ErrForbidden');
   });
 });
@@ -123,7 +123,7 @@ describe('a clean-up that fails', () => {
         throw refusalOf(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
     };
     const { next, writes } = await harness.reconcile('dms');
-    expect(next).toMatchObject({ next: 'retry', failed: { reason: 'ErrCleanup' } });
+    expect(next).toMatchObject({ action: 'retry', failed: { reason: 'ErrCleanup' } });
     expect(writes).toEqual(['DELETE Deployment dms (Foreground)', 'APPLY DemoMicroService dms/status (kindred)']);
     expect(harness.message('dms')).toBe(
       'The clean-up failed and is tried again: the server does not allow this method on the requested resource',

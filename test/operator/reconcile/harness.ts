@@ -1,11 +1,16 @@
-import { Contests } from '../../../operator/apply/drift-backoff';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
-import { RenderedShapes, childProjection } from '../../../operator/informer/projection';
+import { FieldProjection, childProjection } from '../../../operator/informer/projection';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { BY_UID } from '../../../operator/controller/queue-keys';
-import type { ChildWritten, Next, ObjectEvent, ReconcileContext } from '../../../operator/reconcile/context';
+import { UID_INDEX } from '../../../operator/controller/queue-keys';
+import type {
+  ChildWriteEvent,
+  ReconcileResult,
+  ObjectEvent,
+  ReconcileContext,
+} from '../../../operator/reconcile/context';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
 import type { SharedState } from '../../../operator/reconcile/shared-keys';
@@ -17,7 +22,7 @@ export const NAMESPACE = 'default';
 export class Harness {
   readonly server: MemoryApiServer;
   readonly events: (ObjectEvent & { readonly regarding: string })[] = [];
-  readonly written: ChildWritten[] = [];
+  readonly written: ChildWriteEvent[] = [];
   readonly objects: ObjectCache;
   readonly context: ReconcileContext;
   /** What `shared.get` answers: shared children are applied, unless a test says otherwise. */
@@ -35,12 +40,12 @@ export class Harness {
     this.server = server ?? new MemoryApiServer();
     this.objects = new ObjectCache(kind.type, {
       ownWritesKeepSpec: true,
-      indexes: { [BY_UID]: ({ object }) => [object.metadata.uid ?? ''] },
+      indexes: { [UID_INDEX]: ({ object }) => [object.metadata.uid ?? ''] },
     });
-    const shapes = new RenderedShapes();
-    const project = childProjection([kind], shapes);
+    const projection = new FieldProjection();
+    const project = childProjection([kind], projection);
     this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
-    for (const cache of this.caches.values()) cache.onChange((event) => shapes.follow(event));
+    for (const cache of this.caches.values()) cache.addObserver((event) => projection.onCacheEvent(event));
     this.server.delivery = 'before';
     if (server === undefined) this.fillCaches();
     this.context = {
@@ -50,8 +55,8 @@ export class Harness {
       children: (type) => this.cacheOf(type),
       isMissing: (type) => this.missing.has(typeKey(type)),
       shared: { get: (id) => this.sharedState(id) },
-      contests: new Contests(),
-      shapes,
+      driftBackoff: new DriftBackoff(),
+      projection,
       record: ({ metadata: { name } }, event) => this.events.push({ regarding: name, ...event }),
       onWrite: (write) => this.written.push(write),
       now: () => `2026-01-01T00:00:${String(this.seconds).padStart(2, '0')}Z`,
@@ -95,7 +100,7 @@ export class Harness {
   }
 
   /** One reconcile, and the writes that it made. */
-  async reconcile(name: string): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+  async reconcile(name: string): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
     this.server.take();
     const next = await reconcileObject(this.context, ref(name));
     return { next, writes: this.server.writes };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import type { Condition } from '../../../constructs/kube/kube-object';
-import type { Verdict } from '../../../operator/status/conditions';
+import type { Readiness } from '../../../operator/status/conditions';
 import { writeStatus } from '../../../operator/reconcile/write-status';
 import { Harness, ref } from './harness';
 
@@ -29,7 +29,7 @@ const Thing = defineKind({
 });
 
 describe('the status of a kind with conditions of its own', () => {
-  const verdict: Verdict = { state: 'failing', reason: 'R', message: 'm' };
+  const readiness: Readiness = { state: 'failing', reason: 'R', message: 'm' };
   let harness: Harness;
 
   /** Writes the status that was written before. @returns the writes that it took */
@@ -38,7 +38,7 @@ describe('the status of a kind with conditions of its own', () => {
     if (object === undefined) throw new Error('it is gone');
     harness.server.take();
     const conditions = [{ type: 'Made', status: 'False', reason: 'R', message: 'm' } as const];
-    await writeStatus(harness.context, { object, verdict, observed: {}, conditions });
+    await writeStatus(harness.context, { object, readiness, observed: {}, conditions });
     return harness.server.writes;
   }
 

@@ -40,7 +40,7 @@ describe('a name that is taken', () => {
     expect(writes).toEqual(['APPLY Foo foo/status (kindred)']);
     expect(harness.live(Deployment, 'taken')).toEqual(before);
     expect(next).toEqual({
-      next: 'wait',
+      action: 'wait',
       failed: { reason: 'ErrResourceExists', message: harness.message('foo') },
       awaited: [{ type: Deployment, ref: ref('taken') }],
     });
@@ -172,7 +172,7 @@ describe('owner references', () => {
     await harness.add('web', { image: 'i' });
     const { next, writes } = await harness.reconcile('web');
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
-    expect(next).toEqual({ next: 'wait', awaited: [{ type: Deployment, ref: ref('web') }] });
+    expect(next).toEqual({ action: 'wait', awaited: [{ type: Deployment, ref: ref('web') }] });
     expect(harness.message('web')).toBe(
       'Deployment "web": the child of a deleted object of the same name still stands',
     );

@@ -17,7 +17,7 @@ describe('reconcileObject of a HelloApp', () => {
     const { metadata } = await harness.add('web', spec);
     const { next, writes } = await harness.reconcile('web');
     expect(writes).toEqual(['POST Deployment web (kindred)', 'APPLY HelloApp web/status (kindred)']);
-    expect(next).toEqual({ next: 'wait', awaited: [] });
+    expect(next).toEqual({ action: 'wait', awaited: [] });
     expect(harness.server.requests).toHaveLength(2);
     expect(harness.live(Deployment, 'web').metadata).toMatchObject({
       labels: { app: 'web', 'app.kubernetes.io/managed-by': 'kindred' },
@@ -40,7 +40,7 @@ describe('reconcileObject of a HelloApp', () => {
   it('writes nothing, and asks nothing, when nothing changed; after a restart too', async () => {
     await harness.add('web', spec);
     await harness.reconcile('web');
-    expect(await harness.reconcile('web')).toEqual({ next: { next: 'wait', awaited: [] }, writes: [] });
+    expect(await harness.reconcile('web')).toEqual({ next: { action: 'wait', awaited: [] }, writes: [] });
     expect(harness.server.requests).toEqual([]);
     const restarted = new Harness(HelloApp);
     for (const cache of [restarted.objects, restarted.cacheOf(Deployment)]) harness.server.feed(cache);
@@ -162,8 +162,8 @@ describe('reconcileObject of a HelloApp', () => {
     harness.server.remove(HelloApp.type, ref('web'));
     harness.server.remove(Deployment, ref('web'));
     expect((await harness.reconcile('web')).writes).toEqual(['APPLY HelloApp web/status (kindred)']);
-    expect(await harness.reconcile('web')).toEqual({ next: { next: 'wait' }, writes: [] });
-    expect(await harness.reconcile('nobody')).toEqual({ next: { next: 'wait' }, writes: [] });
+    expect(await harness.reconcile('web')).toEqual({ next: { action: 'wait' }, writes: [] });
+    expect(await harness.reconcile('nobody')).toEqual({ next: { action: 'wait' }, writes: [] });
   });
 
   it('does not write a status anew for what JSON leaves out of it', async () => {
@@ -180,7 +180,7 @@ describe('reconcileObject of a HelloApp', () => {
     const message = 'Service "shop": it is taken';
     harness.sharedState = () => ({
       state: 'failed',
-      verdict: { state: 'stalled', reason: 'ErrResourceExists', message },
+      readiness: { state: 'stalled', reason: 'ErrResourceExists', message },
     });
     await harness.add('shop', { msName: 'shop', fullName: 'shop', version: '1', path: 'v1', image: 'i' });
     await harness.reconcile('shop');
@@ -215,7 +215,7 @@ describe('reconcileObject of a HelloApp', () => {
     harness.respec('web', { size: -1 });
     const { next, writes } = await harness.reconcile('web');
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
-    expect(next).toMatchObject({ next: 'wait', failed: { reason: 'ErrInvalidSpec' } });
+    expect(next).toMatchObject({ action: 'wait', failed: { reason: 'ErrInvalidSpec' } });
     expect(harness.conditions('web')).toEqual(['Ready=False ErrInvalidSpec', 'Stalled=True ErrInvalidSpec']);
     expect(harness.message('web')).toMatch(/^HelloApp default\/web is invalid:\n {2}spec\.size: /);
     expect(harness.object('web').status).toMatchObject({ selector: 'app=web', observedGeneration: 2 });
@@ -257,7 +257,7 @@ describe('reconcileObject of a HelloApp', () => {
     await harness.add('web', spec);
     harness.server.terminating.add(NAMESPACE);
     const { next } = await harness.reconcile('web');
-    expect(next).toEqual({ next: 'wait', awaited: [{ type: Deployment, ref: ref('web') }] });
+    expect(next).toEqual({ action: 'wait', awaited: [{ type: Deployment, ref: ref('web') }] });
     expect(harness.conditions('web')).toEqual(['Ready=False Waiting', 'Reconciling=True Waiting']);
     expect(harness.events).toEqual([]);
     expect((await harness.reconcile('web')).writes).toEqual(['POST Deployment web (kindred)']);

@@ -112,7 +112,7 @@ describe('reconcileShared', () => {
     const message = 'Service default/shop: Resource "shop" already exists and is not managed by MicroServiceDeploy';
     expect(writes).toEqual(['POST ServiceAccount shop (kindred)']);
     expect(result).toMatchObject({
-      state: { state: 'failed', verdict: { state: 'stalled', reason: 'ErrResourceExists', message } },
+      state: { state: 'failed', readiness: { state: 'stalled', reason: 'ErrResourceExists', message } },
       retry: false,
       awaited: [{ type: { kind: 'Service' }, ref: ref('shop') }],
     });
@@ -123,7 +123,7 @@ describe('reconcileShared', () => {
     harness.annotate('b', { 'kindred.dev/adopt': 'true' });
     expect((await harness.reconcileShared('shop')).result.state).toMatchObject({
       state: 'failed',
-      verdict: { message: expect.stringContaining('kubectl annotate services shop --namespace=default') as string },
+      readiness: { message: expect.stringContaining('kubectl annotate services shop --namespace=default') as string },
     });
     expect(owners()).toEqual([]);
     agree();
@@ -185,7 +185,7 @@ describe('reconcileShared', () => {
     expect(result).toMatchObject({
       state: {
         state: 'failed',
-        verdict: { state: 'failing', reason: 'ErrForbidden', message: 'ServiceAccount "shop": no' },
+        readiness: { state: 'failing', reason: 'ErrForbidden', message: 'ServiceAccount "shop": no' },
       },
       retry: true,
     });
@@ -212,7 +212,7 @@ describe('reconcileShared', () => {
     const failed = { reason: 'ErrRender', message: expect.stringContaining('no such key') as string };
     const objects = harness.objects.list().map(({ object }) => object);
     expect(await reconcileShared(context, { ...target, objects })).toMatchObject({
-      state: { state: 'failed', verdict: failed },
+      state: { state: 'failed', readiness: failed },
       retry: false,
       failed,
     });
@@ -262,8 +262,8 @@ describe('reconcileShared', () => {
       harness.annotate('a', paused);
       harness.annotate('b', paused);
       editByHand();
-      const verdict = { state: 'failing', reason: 'ErrForbidden', message: 'no' } as const;
-      for (const state of [{ state: 'applied' }, { state: 'failed', verdict }] as const) {
+      const readiness = { state: 'failing', reason: 'ErrForbidden', message: 'no' } as const;
+      for (const state of [{ state: 'applied' }, { state: 'failed', readiness }] as const) {
         harness.sharedState = (id) => (id === 'service/default/shop' ? state : undefined);
         const { result, writes } = await harness.reconcileShared('shop');
         expect([result, writes]).toEqual([{ state, retry: false, awaited: [] }, []]);

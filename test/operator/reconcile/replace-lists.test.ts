@@ -37,7 +37,7 @@ describe('an apply that is invalid beside what others have put into a list', () 
   it('is sent as a merge patch, which leaves nothing beside it, and then again', async () => {
     const harness = await edited();
     const { next, writes } = await harness.reconcile('m');
-    expect(next.next).toBe('wait');
+    expect(next.action).toBe('wait');
     expect(next.failed).toBeUndefined();
     expect(writes.slice(-3)).toEqual([
       'APPLY Service shop-1 (kindred)',
@@ -74,7 +74,10 @@ describe('an apply that is invalid beside what others have put into a list', () 
 
   it("is the child's own fault when the patch is invalid too, and told in the server's words", async () => {
     const harness = await edited(true);
-    expect((await harness.reconcile('m')).next).toMatchObject({ next: 'wait', failed: { reason: 'ErrInvalidChild' } });
+    expect((await harness.reconcile('m')).next).toMatchObject({
+      action: 'wait',
+      failed: { reason: 'ErrInvalidChild' },
+    });
     expect(harness.message('m')).toContain(duplicate.message);
   });
 });

@@ -174,7 +174,7 @@ describe('replicas between the operator and an autoscaler', () => {
       if (verb === 'DELETE') throw new Error('no');
     };
     harness.respec('m', { autoscaling: false });
-    expect((await harness.reconcile('m')).next).toMatchObject({ next: 'retry', failed: { reason: 'ErrReconcile' } });
+    expect((await harness.reconcile('m')).next).toMatchObject({ action: 'retry', failed: { reason: 'ErrReconcile' } });
     expect(replicas()).toBe(8);
   });
 

@@ -81,7 +81,7 @@ describe('an object whose children use a ServiceAccount that it renders', () => 
     harness.server.before = ({ verb, type }) => {
       if (verb === 'POST' && type === ServiceAccount) throw refusalOf(403, 'Forbidden', 'exceeded quota');
     };
-    expect((await harness.reconcile('r')).next.next).toBe('retry');
+    expect((await harness.reconcile('r')).next.action).toBe('retry');
     for (const type of users) expect(harness.server.peek(type, ref('app'))).toBeUndefined();
     harness.server.before = () => undefined;
     await harness.reconcile('r');

@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import { Contests } from '../../../operator/apply/drift-backoff';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
 import { Harness, NAMESPACE } from './harness';
 
@@ -12,7 +12,7 @@ export class SharedShop {
   readonly harness = new Harness(MicroServiceDeploy);
   /** In milliseconds. */
   now = 0;
-  private readonly contests = new Contests(() => this.now);
+  private readonly driftBackoff = new DriftBackoff(() => this.now);
 
   /** With two objects, `a` and `b`, and their Service made. */
   static async open(): Promise<SharedShop> {
@@ -36,7 +36,7 @@ export class SharedShop {
       .map(({ object }) => object)
       .filter(({ spec }) => (spec as { msName: string }).msName === shopSpec.msName);
     const target = { group: 'service', namespace: NAMESPACE, key: shopSpec.msName, objects };
-    const result = await reconcileShared({ ...context, contests: this.contests }, target);
+    const result = await reconcileShared({ ...context, driftBackoff: this.driftBackoff }, target);
     return { result, writes: server.writes };
   }
 }

@@ -52,7 +52,7 @@ describe('a child that the server stores otherwise than it was applied', () => {
   });
 
   it('is written once after a restart, which tells how the server stores it', async () => {
-    harness.context.shapes.forget(harness.live(Deployment, 'web').metadata.annotations?.['kindred.dev/hash']);
+    harness.context.projection.forget(harness.live(Deployment, 'web').metadata.annotations?.['kindred.dev/hash']);
     expect(await deploymentWrites()).toHaveLength(2);
     expect(await deploymentWrites()).toEqual([]);
   });
@@ -111,16 +111,16 @@ describe('corrections that the server refuses', () => {
 describe('what is remembered of how children look', () => {
   it('does not grow with what the server refuses', async () => {
     const harness = new Harness(HelloApp);
-    const { shapes } = harness.context;
+    const { projection } = harness.context;
     harness.server.before = ({ verb, type }) => {
       if (verb !== 'GET' && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
     };
     await harness.add('web', { image: 'nginx:0' });
     await harness.reconcile('web');
-    expect(shapes.size).toBe(0);
+    expect(projection.size).toBe(0);
     harness.server.before = () => undefined;
     await harness.reconcile('web');
-    expect(shapes.size).toBe(1);
+    expect(projection.size).toBe(1);
     harness.server.before = ({ verb, type }) => {
       if (['APPLY', 'PATCH'].includes(verb) && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
     };
@@ -128,15 +128,15 @@ describe('what is remembered of how children look', () => {
       harness.respec('web', { image: `nginx:${String(i)}` });
       await harness.reconcile('web');
     }
-    expect(shapes.size).toBe(1);
+    expect(projection.size).toBe(1);
     harness.server.before = () => undefined;
     expect((await harness.reconcile('web')).writes).toContain('APPLY Deployment web (kindred)');
-    expect(shapes.size).toBe(1);
+    expect(projection.size).toBe(1);
   });
 
   it('does not grow with changes of which only the first of two writes arrives', async () => {
     const harness = new Harness(HelloApp);
-    const { shapes } = harness.context;
+    const { projection } = harness.context;
     await harness.add('web', { image: 'nginx:0' });
     await harness.reconcile('web');
     let merged = false;
@@ -156,6 +156,6 @@ describe('what is remembered of how children look', () => {
       harness.server.delivery = 'before';
       harness.server.deliver();
     }
-    expect(shapes.size).toBe(1);
+    expect(projection.size).toBe(1);
   });
 });

@@ -76,7 +76,7 @@ describe('an object that is being deleted', () => {
   it('says nothing while its children are orphaned', async () => {
     const harness = await held(HelloApp);
     harness.server.remove(HelloApp.type, ref('web'), 'Orphan');
-    expect(await harness.reconcile('web')).toEqual({ next: { next: 'wait' }, writes: [] });
+    expect(await harness.reconcile('web')).toEqual({ next: { action: 'wait' }, writes: [] });
   });
 
   it('says what it waits for although it is paused', async () => {

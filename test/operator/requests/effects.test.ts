@@ -2,9 +2,9 @@ import { owned } from '../../../constructs/kube/resource-type';
 import { Cluster, Kubeconfig } from '../../../constructs/kinds';
 import { clusterSpec } from '../../../constructs/kinds/cluster-spec';
 import { clusterInput, clusterTasks } from '../../../provision';
-import type { EffectOptions } from '../../../operator/effects/effect-options';
+import type { EffectEngineOptions } from '../../../operator/effects/effect-engine';
 import { PlanError, type PlanRunner } from '../../../operator/effects/plan-runner';
-import { clusterRemove, clusterUp, type ClusterPlanOptions } from '../../../provisioner/cluster/cluster-plans';
+import { removeCluster, applyCluster, type ClusterPlanOptions } from '../../../provisioner/cluster/cluster-plans';
 import { provisionerEffects } from '../../../provisioner/provisioner';
 import { createLogger } from '../../../operator/process/logger';
 import { MachineError, type Transport } from '../../../provisioner/tasks/transport';
@@ -39,13 +39,13 @@ class Machines {
     },
   };
 
-  readonly effects = ({ server: client }: Harness): EffectOptions => {
+  readonly effects = ({ server: client }: Harness): EffectEngineOptions => {
     const options: ClusterPlanOptions = {
       ...{ client, namespace: NAMESPACE, trustOnFirstUse: true, transport: this.transport },
       onWarning: (message) => logger.warn(message),
     };
-    const up: PlanRunner = (run) => clusterUp(run, options);
-    const remove: PlanRunner = (run) => clusterRemove(run, options);
+    const up: PlanRunner = (run) => applyCluster(run, options);
+    const remove: PlanRunner = (run) => removeCluster(run, options);
     return {
       ...provisionerEffects({ client, logger, namespace: NAMESPACE }),
       plans: { 'k3s.up': up, 'k3s.remove': remove },
@@ -97,7 +97,7 @@ test('Kubeconfig: a probe', async () => {
     if (!answers) throw new PlanError('ErrUnreachable', 'Nothing answers.', { status: { server: 'https://a' } });
     return { message: 'It answers.', status: { server: 'https://a', kubernetesVersion: 'v1.36.0' } };
   };
-  const effects = ({ server: client }: Harness): EffectOptions => ({
+  const effects = ({ server: client }: Harness): EffectEngineOptions => ({
     ...provisionerEffects({ client, logger, namespace: NAMESPACE }),
     plans: { 'kubeconfig.probe': probe },
   });

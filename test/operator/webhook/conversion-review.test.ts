@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { review, reviewRequestOf } from '../../../operator/webhook/conversion-review';
+import { review, parseReview } from '../../../operator/webhook/conversion-review';
 import { Shop } from '../../constructs/kind/versions-kind';
 
 function shop(version: string, spec: unknown, name = 'corner'): KubeObject {
@@ -66,7 +66,7 @@ describe('reviewRequestOf', () => {
   const request = { uid: 'u', desiredAPIVersion: 'test.example.com/v1', objects: [shop('v1', {})] };
 
   it('takes a review apart', () => {
-    expect(reviewRequestOf({ apiVersion, kind, request })).toEqual(request);
+    expect(parseReview({ apiVersion, kind, request })).toEqual(request);
   });
 
   it.each<[string, unknown]>([
@@ -89,6 +89,6 @@ describe('reviewRequestOf', () => {
     ],
     ['request.objects[0] must be', { apiVersion, kind, request: { ...request, objects: [null] } }],
   ])('%s', (message, body) => {
-    expect(reviewRequestOf(body)).toContain(message);
+    expect(parseReview(body)).toContain(message);
   });
 });

@@ -20,16 +20,16 @@ const states = (nodes: ClusterNodes): unknown => nodes.list().map(({ address, st
 
 test('a machine is pending until a task of its own starts, and failed when one fails', () => {
   const nodes = new ClusterNodes(wanted, []);
-  nodes.happened(event('10.0.0.1/install', 'started'));
+  nodes.onTaskEvent(event('10.0.0.1/install', 'started'));
   expect(states(nodes)).toEqual(['10.0.0.1 Provisioning', '10.0.0.2 Pending']);
-  nodes.happened(event('10.0.0.1/install', 'failed', { message: 'x'.repeat(5000) }));
+  nodes.onTaskEvent(event('10.0.0.1/install', 'failed', { message: 'x'.repeat(5000) }));
   expect(states(nodes)).toEqual(['10.0.0.1 Failed', '10.0.0.2 Pending']);
   expect(nodes.list()[0]?.message).toHaveLength(1024);
 });
 
 test('a task of the whole cluster is none of a machine', () => {
   const nodes = new ClusterNodes(wanted, []);
-  nodes.happened(event('rke/up', 'failed', { message: 'no' }));
+  nodes.onTaskEvent(event('rke/up', 'failed', { message: 'no' }));
   expect(states(nodes)).toEqual(['10.0.0.1 Pending', '10.0.0.2 Pending']);
 });
 
@@ -38,18 +38,18 @@ test('wanted machines stay when nothing was begun on them; others go with their 
     { address: '10.0.0.8', state: 'Ready' },
     { address: '10.0.0.9', state: 'Ready' },
   ]);
-  nodes.happened(event('10.0.0.9/install', 'started', { action: 'remove' }));
-  nodes.keepOnly([record('10.0.0.9/install')]);
+  nodes.onTaskEvent(event('10.0.0.9/install', 'started', { action: 'remove' }));
+  nodes.dropRemoved([record('10.0.0.9/install')]);
   expect(states(nodes)).toEqual(['10.0.0.1 Pending', '10.0.0.2 Pending', '10.0.0.9 Removing']);
 });
 
 test('in the end there are those that are wanted, with their version if one is known', () => {
   const nodes = new ClusterNodes(wanted, [{ address: '10.0.0.9', state: 'Ready' }]);
-  nodes.completed(wanted, 'v1.30.5+k3s1');
+  nodes.setAllReady(wanted, 'v1.30.5+k3s1');
   expect(nodes.list()).toEqual([
     { address: '10.0.0.1', roles: ['controlplane'], state: 'Ready', version: 'v1.30.5+k3s1' },
     { address: '10.0.0.2', roles: ['worker'], state: 'Ready', version: 'v1.30.5+k3s1' },
   ]);
-  nodes.completed(wanted, undefined);
+  nodes.setAllReady(wanted, undefined);
   expect(nodes.list()[0]).not.toHaveProperty('version');
 });

@@ -4,14 +4,14 @@ import { owned } from '../../../constructs/kube/resource-type';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
 import { Cluster, Kubeconfig } from '../../../constructs/kinds';
 import { provisionerEffects } from '../../../provisioner/provisioner';
-import { EffectReads } from '../../../operator/effects/effect-reads';
+import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
 import { putKubeconfig } from '../../../provisioner/cluster/secrets';
 import { createLogger } from '../../../operator/process/logger';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
 const namespace = 'system';
 let server: MemoryApiServer;
-let reads: EffectReads;
+let reads: EffectInputReader;
 
 const cluster = (name: string, spec: object = {}): KubeObject => ({
   apiVersion: Cluster.apiVersion,
@@ -29,7 +29,7 @@ const kubeconfig = (metadata: object = {}): KubeObject => ({
 beforeEach(async () => {
   server = new MemoryApiServer();
   const options = provisionerEffects({ client: server, logger: createLogger({ level: 'error' }), namespace });
-  reads = new EffectReads(server, options.reads);
+  reads = new EffectInputReader(server, options.reads);
   await options.storeOf(Cluster).save(cluster('edge'), { records: {}, values: { token: 'SECRET' } });
   await putKubeconfig(server, cluster('edge'), { namespace, text: 'SECRET', retain: false });
 });

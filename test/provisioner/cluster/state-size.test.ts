@@ -6,9 +6,9 @@ import type { ApiClient } from '../../../operator/client/api-client';
 import type { PlanRun, RunValues } from '../../../operator/effects/plan-runner';
 import { MAX_STATE_BYTES, SecretStore } from '../../../operator/effects/secret-store';
 import { encodeState, sizeOf } from '../../../operator/effects/state-secret';
-import { clusterUp } from '../../../provisioner/cluster/cluster-plans';
+import { applyCluster } from '../../../provisioner/cluster/cluster-plans';
 import { ClusterState } from '../../../provisioner/cluster/cluster-state';
-import { recordable } from '../../../provisioner/tasks/task-record';
+import { toRecordedTask } from '../../../provisioner/tasks/task-record';
 import { inputOf, node } from '../../provision/inputs';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
@@ -65,7 +65,7 @@ describe.each(['rke', 'rke2', 'k3s'] as const)('200 nodes of %s', (distribution)
     const output = (): string => randomBytes(64).toString('base64');
     await state.putRecords(
       plan.map((task) => ({
-        task: recordable(task),
+        task: toRecordedTask(task),
         inputHash: randomBytes(32).toString('hex'),
         outputs: Object.fromEntries((task.outputs ?? []).map((name) => [name, output()])),
       })),
@@ -76,7 +76,7 @@ describe.each(['rke', 'rke2', 'k3s'] as const)('200 nodes of %s', (distribution)
   });
 
   test('have room before anything is begun', async () => {
-    await new ClusterState(runValues()).assertRoom({ plan, input, texts: {} });
+    await new ClusterState(runValues()).assertFits({ plan, input, texts: {} });
     expect(puts).toBe(0);
   });
 });
@@ -107,7 +107,7 @@ addons: "# ${randomBytes(785_000).toString('base64')}"
     stop: new AbortController().signal,
   } as unknown as PlanRun;
   const options = { client: {} as ApiClient, namespace, trustOnFirstUse: true, onWarning: () => undefined };
-  await expect(clusterUp(run, options)).rejects.toMatchObject({
+  await expect(applyCluster(run, options)).rejects.toMatchObject({
     reason: 'ErrStateTooLarge',
     message: expect.stringMatching(
       /would have [0-9]{7} bytes.*holds at most 1048576\. Make it smaller: fewer nodes/,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { apiServers, clusterProblems, clusterTasks, remainingMembers, type ClusterInput } from '../../../provision';
 import { MachineError } from '../../../provisioner/tasks/transport';
-import { carryOut, type CarriedOut } from '../../../provisioner/tasks/execute-plan';
+import { executePlan, type ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import type { TaskError, TaskRecord } from '../../../provisioner/tasks/task-record';
 import { ClusterModel } from '../../support/cluster-model';
 import { ROLES, addressOf, valuesIn, wantedState, type Role, type Spec } from '../../support/cluster-specs';
@@ -31,7 +31,7 @@ export class Provisioner {
   async up(
     spec: Spec,
     { cut, lost = [] }: { cut?: Cut; lost?: readonly number[] } = {},
-  ): Promise<CarriedOut | undefined> {
+  ): Promise<ExecutePlanResult | undefined> {
     const input = inputFrom(spec);
     const members = this.records.find(({ task }) => task.id === 'members')?.task;
     const previous = this.applied && { ...this.applied, nodes: remainingMembers(this.applied.nodes, members) };
@@ -42,7 +42,7 @@ export class Provisioner {
     return done;
   }
 
-  async remove(): Promise<CarriedOut> {
+  async remove(): Promise<ExecutePlanResult> {
     this.model.wanted = new Set();
     return this.#carryOut([], { whole: 'yes' });
   }
@@ -52,11 +52,11 @@ export class Provisioner {
     facts: Readonly<Record<string, string>>,
     cut?: Cut,
     lost: readonly number[] = [],
-  ): Promise<CarriedOut> {
+  ): Promise<ExecutePlanResult> {
     const applies = new Set(plan.map(({ apply }) => apply));
     let count = 0;
     const stop = new AbortController();
-    return carryOut({
+    return executePlan({
       plan,
       previous: this.records,
       signal: stop.signal,

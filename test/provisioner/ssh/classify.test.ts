@@ -1,4 +1,4 @@
-import { classify } from '../../../provisioner/ssh/openssh';
+import { classifySshFailure } from '../../../provisioner/ssh/openssh';
 
 const machine = { address: '10.0.0.7', user: 'root' };
 const behind = { ...machine, bastion: { address: '10.0.0.1', user: 'jump' } };
@@ -20,24 +20,24 @@ test.each([
   ['', 'ConnectionLost'],
   ['something new', 'ConnectionLost'],
 ])('%j means %s', (log, reason) => {
-  const error = classify({ log, stderr: '', machine });
+  const error = classifySshFailure({ log, stderr: '', machine });
   expect(error.reason).toBe(reason);
   expect(error.message).toContain('root@10.0.0.7');
 });
 
 test('what a script wrote decides nothing', () => {
   const stderr = 'root@10.0.0.7: Permission denied (publickey). canary';
-  const error = classify({ log: 'Connection to 10.0.0.7 closed by remote host.', stderr, machine });
+  const error = classifySshFailure({ log: 'Connection to 10.0.0.7 closed by remote host.', stderr, machine });
   expect(error.reason).toBe('ConnectionLost');
   expect(error.message).not.toContain('canary');
 });
 
 test('what the client for the bastion says is about the bastion', () => {
   const log = 'kex_exchange_identification: Connection closed by remote host';
-  const refused = classify({ log, stderr: 'jump@10.0.0.1: Permission denied (publickey).', machine: behind });
+  const refused = classifySshFailure({ log, stderr: 'jump@10.0.0.1: Permission denied (publickey).', machine: behind });
   expect(refused.reason).toBe('AuthenticationFailed');
   expect(refused.message).toContain('the bastion jump@10.0.0.1 ');
-  const closed = classify({
+  const closed = classifySshFailure({
     log,
     stderr: 'channel 0: open failed: connect failed: Connection refused',
     machine: behind,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StdinValue, Task } from '../../../provision/task/task';
-import { carryOut, type CarryOutOptions, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
+import { executePlan, type ExecutePlanOptions, type TaskEvent } from '../../../provisioner/tasks/execute-plan';
 import { LocalTransport } from '../../../provisioner/tasks/local-transport';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -38,8 +38,8 @@ const log = (): readonly string[] =>
 let saved: TaskRecord[] = [];
 let events: TaskEvent[] = [];
 
-function act(plan: readonly Task[], more: Partial<CarryOutOptions> = {}): ReturnType<typeof carryOut> {
-  return carryOut({
+function act(plan: readonly Task[], more: Partial<ExecutePlanOptions> = {}): ReturnType<typeof executePlan> {
+  return executePlan({
     plan,
     previous: saved,
     transport: new LocalTransport(),

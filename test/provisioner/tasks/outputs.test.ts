@@ -1,5 +1,5 @@
 import type { Task } from '../../../provision/task/task';
-import { carryOut } from '../../../provisioner/tasks/execute-plan';
+import { executePlan } from '../../../provisioner/tasks/execute-plan';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
 import type { Transport } from '../../../provisioner/tasks/transport';
 
@@ -18,7 +18,7 @@ test('an output that its task does not declare is not recorded', async () => {
   const transport: Transport = { run: () => Promise.resolve({ exitCode: 0, stdout, stderr: '' }) };
   let saved: readonly TaskRecord[] = [];
   const nothing = (): Promise<string> => Promise.reject(new Error('it reads nothing'));
-  await carryOut({
+  await executePlan({
     ...{ plan: [task], transport, lookup: { secret: nothing, file: nothing } },
     save: (records) => {
       saved = records;

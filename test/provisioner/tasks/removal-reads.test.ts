@@ -1,5 +1,5 @@
 import { clusterTasks } from '../../../provision';
-import { carryOut, type CarriedOut } from '../../../provisioner/tasks/execute-plan';
+import { executePlan, type ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
 import { inputOf, node, type GivenInput } from '../../provision/inputs';
 import { StandInMachines } from '../../provision/stand-in-machines';
@@ -17,10 +17,10 @@ const GIVEN: GivenInput = {
 
 let records: readonly TaskRecord[] = [];
 
-function act(given: GivenInput | undefined, secret: () => Promise<string>): Promise<CarriedOut> {
+function act(given: GivenInput | undefined, secret: () => Promise<string>): Promise<ExecutePlanResult> {
   const plan = given === undefined ? [] : clusterTasks(inputOf(given));
   const machines = new StandInMachines();
-  return carryOut({
+  return executePlan({
     plan,
     previous: records,
     transport: {

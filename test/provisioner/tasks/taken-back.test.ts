@@ -1,5 +1,5 @@
 import { clusterTasks } from '../../../provision';
-import { carryOut, type CarriedOut } from '../../../provisioner/tasks/execute-plan';
+import { executePlan, type ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import type { TaskRecord } from '../../../provisioner/tasks/task-record';
 import type { Transport } from '../../../provisioner/tasks/transport';
 import { inputOf, node, type GivenInput } from '../../provision/inputs';
@@ -15,7 +15,7 @@ let machines: StandInMachines;
 let records: readonly TaskRecord[];
 let removed: string[];
 
-function act(given: GivenInput | undefined): Promise<CarriedOut> {
+function act(given: GivenInput | undefined): Promise<ExecutePlanResult> {
   const plan = given === undefined ? [] : clusterTasks(inputOf({ ...GIVEN, ...given }));
   const transport: Transport = {
     run: ({ script, stdin }) => {
@@ -28,7 +28,7 @@ function act(given: GivenInput | undefined): Promise<CarriedOut> {
       return Promise.resolve({ exitCode: ok ? 0 : 1, stdout, stderr: '' });
     },
   };
-  return carryOut({
+  return executePlan({
     plan,
     previous: records,
     transport,

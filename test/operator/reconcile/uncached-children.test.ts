@@ -35,7 +35,7 @@ describe('a child that stands and that no event has told of', () => {
     loseAnswer(harness, 'POST', 'Deployment');
     await expect(harness.reconcile('web')).rejects.toBeInstanceOf(TransportError);
     const { next } = await harness.reconcile('web');
-    expect(next).toMatchObject({ next: 'wait', afterMs: 10_000, awaited: [{ type: Deployment, ref: ref('web') }] });
+    expect(next).toMatchObject({ action: 'wait', afterMs: 10_000, awaited: [{ type: Deployment, ref: ref('web') }] });
     expect(harness.conditions('web')).toEqual(['Ready=False Waiting', 'Reconciling=True Waiting']);
     expect(harness.message('web')).toBe('Deployment "web": it has been written, and no event has told of it yet');
     harness.server.deliver();
@@ -50,7 +50,7 @@ describe('a child that stands and that no event has told of', () => {
     await expect(harness.reconcileShared('shop')).rejects.toBeInstanceOf(TransportError);
     const { result } = await harness.reconcileShared('shop');
     expect(result).toMatchObject({
-      state: { state: 'failed', verdict: { state: 'progressing', reason: 'Waiting' } },
+      state: { state: 'failed', readiness: { state: 'progressing', reason: 'Waiting' } },
       afterMs: 10_000,
       awaited: [{ type: Service }],
     });
@@ -91,7 +91,7 @@ describe("what is in a child's way and not in the cache", () => {
     harness.server.delivery = 'held';
     await harness.server.create(Deployment, stranger, { fieldManager: 'kubectl' });
     prepare(harness);
-    expect((await harness.reconcile('web')).next).toMatchObject({ next: 'wait', afterMs: 10_000 });
+    expect((await harness.reconcile('web')).next).toMatchObject({ action: 'wait', afterMs: 10_000 });
   });
 
   it('does not block for ever if it comes and goes while its watch is down', async () => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { RenderedShapes } from '../../../operator/informer/projection';
+import { FieldProjection } from '../../../operator/informer/projection';
 import { firstDifference } from '../../../operator/apply/diff';
 
 const HASH = 'abc';
@@ -39,9 +39,9 @@ describe('what is kept of a child', () => {
   });
 
   test('is what is rendered, what its state is judged by, the status, and the keys of lists', () => {
-    const shapes = new RenderedShapes();
-    expect(shapes.remember(HASH, rendered)).toBe(true);
-    expect(shapes.prune(live)).toEqual(
+    const projection = new FieldProjection();
+    expect(projection.register(HASH, rendered)).toBe(true);
+    expect(projection.project(live)).toEqual(
       child({
         spec: {
           replicas: 3,
@@ -61,20 +61,20 @@ describe('what is kept of a child', () => {
   });
 
   test('is everything while its shape is not known', () => {
-    const shapes = new RenderedShapes();
-    expect(shapes.prune(live)).toBe(live);
-    shapes.remember('another', rendered);
-    expect(shapes.prune(live)).toBe(live);
-    shapes.remember(HASH, rendered);
-    shapes.forget(HASH);
-    expect(shapes.prune(live)).toBe(live);
-    expect(shapes.size).toBe(1);
+    const projection = new FieldProjection();
+    expect(projection.project(live)).toBe(live);
+    projection.register('another', rendered);
+    expect(projection.project(live)).toBe(live);
+    projection.register(HASH, rendered);
+    projection.forget(HASH);
+    expect(projection.project(live)).toBe(live);
+    expect(projection.size).toBe(1);
   });
 
   test('is learnt once', () => {
-    const shapes = new RenderedShapes();
-    shapes.remember(HASH, rendered);
-    expect(shapes.remember(HASH, rendered)).toBe(false);
+    const projection = new FieldProjection();
+    projection.register(HASH, rendered);
+    expect(projection.register(HASH, rendered)).toBe(false);
   });
 });
 
@@ -84,11 +84,11 @@ test('a comparison with what is kept finds what one with the whole finds', () =>
   const name = fc.string().filter((text) => text !== '__proto__');
   fc.assert(
     fc.property(fc.dictionary(name, value), fc.dictionary(name, value), (rendered, live) => {
-      const shapes = new RenderedShapes();
+      const projection = new FieldProjection();
       const applied = child({ spec: rendered });
       const whole = child({ spec: { ...rendered, ...live } });
-      shapes.remember(HASH, applied);
-      expect(firstDifference(applied, shapes.prune(whole))).toBe(firstDifference(applied, whole));
+      projection.register(HASH, applied);
+      expect(firstDifference(applied, projection.project(whole))).toBe(firstDifference(applied, whole));
     }),
     { numRuns: 2000 },
   );
@@ -97,15 +97,15 @@ test('a comparison with what is kept finds what one with the whole finds', () =>
 describe('what the events of a cache take along', () => {
   const old = child({ spec: { replicas: 1 } }, 'old');
   const fresh = child({ spec: { replicas: 2 } }, 'fresh');
-  let shapes: RenderedShapes;
+  let projection: FieldProjection;
   let cache: ObjectCache;
 
   beforeEach(() => {
-    shapes = new RenderedShapes();
+    projection = new FieldProjection();
     cache = new ObjectCache({ apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' });
-    cache.onChange((event) => shapes.follow(event));
+    cache.addObserver((event) => projection.onCacheEvent(event));
     for (const [hash, { spec }] of [['old', old] as const, ['fresh', fresh] as const])
-      shapes.remember(hash, child({ spec }, hash));
+      projection.register(hash, child({ spec }, hash));
     cache.applyChange(at(old, '1'));
   });
 
@@ -116,18 +116,18 @@ describe('what the events of a cache take along', () => {
 
   test('is the former hash of a child whose write took effect though its answer was lost', () => {
     cache.applyChange(at(fresh, '2'));
-    expect(shapes.size).toBe(1);
-    expect(shapes.remember('fresh', fresh)).toBe(false);
+    expect(projection.size).toBe(1);
+    expect(projection.register('fresh', fresh)).toBe(false);
   });
 
   test('is nothing while the hash stays', () => {
     cache.applyChange(at({ ...old, status: { replicas: 1 } }, '2'));
-    expect(shapes.size).toBe(2);
+    expect(projection.size).toBe(2);
   });
 
   test('is both hashes of a child that was deleted after a change that was never told', () => {
     cache.applyDeletion(at(fresh, '3'));
-    expect(shapes.size).toBe(0);
+    expect(projection.size).toBe(0);
   });
 
   test('is that of a child that a list shows no more, though a write to it is under way', async () => {
@@ -137,7 +137,7 @@ describe('what the events of a cache take along', () => {
         return Promise.reject(new Error('lost'));
       })
       .catch(() => undefined);
-    expect(shapes.size).toBe(1);
-    expect(shapes.remember('fresh', fresh)).toBe(false);
+    expect(projection.size).toBe(1);
+    expect(projection.register('fresh', fresh)).toBe(false);
   });
 });

@@ -1,6 +1,5 @@
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import type { Harness } from './harness';
-import { ref } from './harness';
+import { ref, type Harness } from './harness';
 import { Service, SharedShop } from './shared-shop';
 
 const CREATION = 'POST Service shop (kindred)';
@@ -37,7 +36,7 @@ describe('a shared child that somebody else deletes again and again', () => {
     const { result, writes } = await shop.reconcile();
     expect(writes).toEqual([]);
     expect(result).toEqual({
-      state: { state: 'failed', verdict: { state: 'failing', reason: 'ErrContested', message: reason } },
+      state: { state: 'failed', readiness: { state: 'failing', reason: 'ErrContested', message: reason } },
       retry: false,
       afterMs: 1_000,
       awaited: [],

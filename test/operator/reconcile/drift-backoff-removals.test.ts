@@ -2,8 +2,8 @@ import { DemoMicroService, Foo } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { Contests } from '../../../operator/apply/drift-backoff';
-import type { Next } from '../../../operator/reconcile/context';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
+import type { ReconcileResult } from '../../../operator/reconcile/context';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, ref } from './harness';
 
@@ -18,10 +18,10 @@ class Fight {
 
   constructor(readonly kind: AnyKind) {
     this.harness = new Harness(kind);
-    this.context = { ...this.harness.context, contests: new Contests(() => this.now) };
+    this.context = { ...this.harness.context, driftBackoff: new DriftBackoff(() => this.now) };
   }
 
-  async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+  async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
     this.harness.server.take();
     const next = await reconcileObject(this.context, ref('web'));
     return { next, writes: this.harness.server.writes };
@@ -72,7 +72,7 @@ describe('a finalizer that somebody else takes off again and again', () => {
     fight.harness.respec('web', { image: 'j' });
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY DemoMicroService web/status (kindred)']);
-    expect(next).toMatchObject({ next: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
     expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
     expect(fight.harness.message('web')).toContain('is put on again 1 s after the last time');
     expect(fight.harness.events.at(-1)).toMatchObject({ type: 'Warning', action: 'Apply', reason: 'ErrContested' });

@@ -1,4 +1,4 @@
-import { gatedClient, type ApiClient, type RequestOptions } from '../../../operator/client/api-client';
+import { guardWrites, type ApiClient, type RequestOptions } from '../../../operator/client/api-client';
 import { owned } from '../../../constructs/kube/resource-type';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
@@ -10,7 +10,7 @@ describe('a gated client', () => {
   it('asks before each write, counts it, and asks for no read', async () => {
     const asked: string[] = [];
     let mayWrite = true;
-    const client = gatedClient(new MemoryApiServer(), {
+    const client = guardWrites(new MemoryApiServer(), {
       assertMayWrite: () => {
         if (!mayWrite) throw new Error('does not lead');
       },
@@ -31,7 +31,7 @@ describe('a gated client', () => {
       delete: async (_type, _ref, given) => Promise.resolve(seen.push(given)).then(() => true),
     };
     let withinMs = 20;
-    const client = gatedClient(inner as ApiClient, {
+    const client = guardWrites(inner as ApiClient, {
       assertMayWrite: () => undefined,
       onWrite: () => undefined,
       withinMs: () => withinMs,

@@ -3,15 +3,15 @@ import type { AnyKind, CommonStatus } from '../../constructs/kind/kind';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
 import type { Clock } from '../process/clock';
 import type { ObjectEvent } from '../reconcile/context';
-import type { OwnCondition, Verdict } from '../status/conditions';
-import type { EffectReads } from './effect-reads';
-import type { EffectRuns } from './effect-runs';
-import type { AttemptBackoff, Due, EffectRecord, EffectStore } from './effect-state';
+import type { OwnCondition, Readiness } from '../status/conditions';
+import type { EffectInputReader } from './effect-input-reader';
+import type { EffectRunQueue } from './effect-runs';
+import type { AttemptBackoff, EffectDecision, EffectRecord, EffectStore } from './effect-state';
 import type { PlanRunner } from './plan-runner';
 
 /** What came of looking at one effect: a verdict unless it is satisfied. */
-export interface Considered {
-  readonly verdict?: Verdict;
+export interface EffectEvaluation {
+  readonly readiness?: Readiness;
   readonly afterMs?: number;
   /** A run was started. */
   readonly begun?: boolean;
@@ -20,13 +20,13 @@ export interface Considered {
 }
 
 /** What an effect that is not to run now means for its object. */
-export function judge(
-  next: Exclude<Due, { readonly what: 'run' }>,
+export function evaluationOf(
+  next: Exclude<EffectDecision, { readonly what: 'run' }>,
   { name, maxAttempts, phase, everySeconds }: EffectRun,
   record: EffectRecord | undefined,
-): Considered {
+): EffectEvaluation {
   const {
-    reason = reasonOf(phase),
+    reason = progressReason(phase),
     message = 'The process that ran it was killed.',
     attempts = 0,
     hopeless = false,
@@ -37,12 +37,12 @@ export function judge(
     case 'later': {
       // Without the time that is left: the text would change with every look.
       const text = `${message} (${name}, attempt ${attempts} of ${maxAttempts} failed; the next follows by itself.)`;
-      return { verdict: { state: 'failing', reason, message: text }, afterMs: next.inMs };
+      return { readiness: { state: 'failing', reason, message: text }, afterMs: next.inMs };
     }
     case 'exhausted': {
       if (everySeconds !== undefined) {
         return {
-          verdict: { state: 'failing', reason, message },
+          readiness: { state: 'failing', reason, message },
           ...(next.inMs === undefined ? {} : { afterMs: next.inMs }),
         };
       }
@@ -51,32 +51,32 @@ export function judge(
         'It is tried again when the spec, a Secret it names, or the annotation kindred.dev/reconcile-at changes.';
       const out =
         phase === 'remove' ? ' The annotation kindred.dev/force-remove: "true" lets the object go as it is.' : '';
-      return { verdict: { state: 'stalled', reason, message: `${message} (${name}: ${why}.) ${help}${out}` } };
+      return { readiness: { state: 'stalled', reason, message: `${message} (${name}: ${why}.) ${help}${out}` } };
     }
   }
 }
 
 /** Why an object is not ready while an effect of a phase runs. */
-export function reasonOf(phase: EffectPhase): string {
+export function progressReason(phase: EffectPhase): string {
   return phase === 'apply' ? 'Provisioning' : 'Removing';
 }
 
 /** How an object stood before this process, if that was for what its spec says now: what a first repeated probe leaves alone until it has ended. */
-export function standing({ metadata, status }: KubeObject): { readonly verdict?: Verdict } | undefined {
+export function previousReadiness({ metadata, status }: KubeObject): { readonly readiness?: Readiness } | undefined {
   const { observedGeneration, conditions = [] } = (status ?? {}) as CommonStatus;
   const find = (type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
   const ready = find('Ready');
   if (observedGeneration !== metadata.generation || ready === undefined || ready.status === 'Unknown') return undefined;
   if (ready.status === 'True') return {};
   const { reason, message } = ready;
-  return { verdict: { state: find('Stalled') === undefined ? 'failing' : 'stalled', reason, message } };
+  return { readiness: { state: find('Stalled') === undefined ? 'failing' : 'stalled', reason, message } };
 }
 
 /** The kind's own conditions: effects before the one that is not done are done; those after it wait for it. */
 export function ownConditions(
   effects: readonly Pick<Effect<never>, 'name' | 'condition'>[],
   records: Readonly<Record<string, EffectRecord>>,
-  open?: { readonly name: string | undefined; readonly verdict: Verdict },
+  open?: { readonly name: string | undefined; readonly readiness: Readiness },
 ): readonly OwnCondition[] {
   const at = effects.findIndex(({ name }) => name === open?.name);
   return effects.flatMap(({ name, condition: type }, i): readonly OwnCondition[] => {
@@ -84,19 +84,19 @@ export function ownConditions(
     if (open === undefined || i < at) {
       return [{ type, status: 'True', reason: 'Succeeded', message: records[name]?.message ?? 'Done.' }];
     }
-    const { reason, message } = open.verdict;
+    const { reason, message } = open.readiness;
     return [{ type, status: 'False', reason, message }];
   });
 }
 
 /** What a desk works with. */
-export interface EffectDeskOptions {
+export interface EffectReconcilerOptions {
   readonly kind: AnyKind;
   /** By the plan's name. */
   readonly plans: Readonly<Record<string, PlanRunner>>;
   readonly store: EffectStore;
-  readonly reads: EffectReads;
-  readonly runs: EffectRuns;
+  readonly reads: EffectInputReader;
+  readonly runs: EffectRunQueue;
   /** Delays between the attempts at a run, and at a clean-up. */
   readonly backoff: AttemptBackoff;
   readonly clock: Clock;
@@ -104,9 +104,9 @@ export interface EffectDeskOptions {
   /** Aborts at an orderly stop. */
   readonly stop: AbortSignal;
   /** Has an object reconciled: its run reported something, or ended. */
-  readonly wake: (object: KubeObject) => void;
+  readonly enqueue: (object: KubeObject) => void;
   /** What stands under an object's name, as the cache has it: another one too, with another UID. Undefined: nothing. */
-  readonly current: (object: KubeObject) => KubeObject | undefined;
+  readonly getCached: (object: KubeObject) => KubeObject | undefined;
   /** Throws when this process must start nothing: it does not lead any more. */
   readonly assertMayRun: () => void;
 }

@@ -1,4 +1,4 @@
-import { within } from '../../../operator/process/wait';
+import { withTimeout } from '../../../operator/process/wait';
 
 const never = new Promise<string>(() => undefined);
 
@@ -8,15 +8,19 @@ describe('within', () => {
 
   it('is what the promise comes to, and leaves no timer', async () => {
     const late = jest.fn();
-    await expect(within(Promise.resolve('in time'), { milliseconds: 1000, late })).resolves.toBe('in time');
-    await expect(within(Promise.reject(new Error('failed')), { milliseconds: 1000, late })).rejects.toThrow('failed');
+    await expect(withTimeout(Promise.resolve('in time'), { milliseconds: 1000, onTimeout: late })).resolves.toBe(
+      'in time',
+    );
+    await expect(
+      withTimeout(Promise.reject(new Error('failed')), { milliseconds: 1000, onTimeout: late }),
+    ).rejects.toThrow('failed');
     expect(jest.getTimerCount()).toBe(0);
     expect(late).not.toHaveBeenCalled();
   });
 
   it('is what is made of its taking longer, and not before the time is over', async () => {
     const late = jest.fn(() => 'late');
-    const outcome = within(never, { milliseconds: 1000, late });
+    const outcome = withTimeout(never, { milliseconds: 1000, onTimeout: late });
     await jest.advanceTimersByTimeAsync(999);
     expect(late).not.toHaveBeenCalled();
     await jest.advanceTimersByTimeAsync(1);
@@ -27,7 +31,7 @@ describe('within', () => {
     const late = (): never => {
       throw new Error('too late');
     };
-    const outcome = expect(within(never, { milliseconds: -1, late })).rejects.toThrow('too late');
+    const outcome = expect(withTimeout(never, { milliseconds: -1, onTimeout: late })).rejects.toThrow('too late');
     await jest.advanceTimersByTimeAsync(0);
     await outcome;
   });

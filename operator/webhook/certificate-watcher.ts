@@ -6,8 +6,8 @@ import { systemClock, type Clock } from '../process/clock';
 import { StartupError } from '../process/lifecycle';
 import type { Logger } from '../process/logger';
 
-/** Options of `CertificateWatch`. */
-export interface CertificateWatchOptions {
+/** Options of `CertificateWatcher`. */
+export interface CertificateWatcherOptions {
   /** Where `tls.crt` and `tls.key` are. */
   readonly directory: string;
   readonly logger: Logger;
@@ -26,21 +26,21 @@ export interface CertificateWatchOptions {
  * Guarantees: what does not fit together, such as one file of two replaced, is never handed on; the last good certificate stays, and the
  * next look tries again.
  */
-export class CertificateWatch {
+export class CertificateWatcher {
   private cancel: (() => void) | undefined;
   private stopped = false;
   private lastFailure: string | undefined;
 
   private constructor(
-    private readonly options: CertificateWatchOptions,
+    private readonly options: CertificateWatcherOptions,
     private readonly clock: Clock,
     private now: ServingCertificate,
   ) {}
 
   /** @throws CertificateError when there is no certificate to begin with */
-  static async open(options: CertificateWatchOptions): Promise<CertificateWatch> {
+  static async open(options: CertificateWatcherOptions): Promise<CertificateWatcher> {
     const { directory, clock = systemClock } = options;
-    return new CertificateWatch(options, clock, await readCertificate(directory));
+    return new CertificateWatcher(options, clock, await readCertificate(directory));
   }
 
   /** What to serve with. */

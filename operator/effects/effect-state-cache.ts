@@ -1,43 +1,43 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { CleanupFailure, EffectsFound } from '../reconcile/context';
+import type { CleanupFailure, EffectsResult } from '../reconcile/context';
 import { uidOf } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import type { Clock } from '../process/clock';
 import { backoffMs, type AttemptBackoff, type EffectState, type EffectStore } from './effect-state';
-import { RunInterrupted, type StatusFields } from './plan-runner';
+import { RunInterruptedError, type StatusFields } from './plan-runner';
 
 /** What is remembered of an object while the process lives. */
-export interface Memory {
+export interface CachedEffectState {
   state: EffectState;
   status: StatusFields;
   /** What could not be stored yet. */
-  unsaved: boolean;
+  isDirty: boolean;
   /** The problem that an event was last recorded of. */
   told?: string;
   /** Why it must not be stored any more. */
   outdated?: Error;
   /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
-  settled?: EffectsFound & { readonly generation: number | undefined };
+  settled?: EffectsResult & { readonly generation: number | undefined };
 }
 
 /** What is remembered of all objects: their state is loaded once, and stored when it changes. */
-export class EffectMemories {
-  private readonly known = new Map<string, Memory>();
+export class EffectStateCache {
+  private readonly known = new Map<string, CachedEffectState>();
 
   constructor(private readonly store: EffectStore) {}
 
   /** @throws ApiError, TransportError, PlanError when the state cannot be had */
-  async of(object: KubeObject): Promise<Memory> {
+  async of(object: KubeObject): Promise<CachedEffectState> {
     const uid = uidOf(object);
     const known = this.known.get(uid);
     if (known !== undefined) return known;
-    const memory: Memory = { state: await this.store.load(object), status: {}, unsaved: false };
+    const memory: CachedEffectState = { state: await this.store.load(object), status: {}, isDirty: false };
     this.known.set(uid, memory);
     return memory;
   }
 
   /** Stores the state. @throws ApiError, TransportError, PlanError; a Conflict (409) for good: the state is then loaded anew by whoever asks next */
-  async save(object: KubeObject, memory: Memory): Promise<void> {
+  async save(object: KubeObject, memory: CachedEffectState): Promise<void> {
     if (memory.outdated !== undefined) throw memory.outdated;
     try {
       await this.store.save(object, memory.state);
@@ -49,27 +49,27 @@ export class EffectMemories {
       }
       throw error;
     }
-    memory.unsaved = false;
+    memory.isDirty = false;
     // It went while this was on its way, and so was forgotten too early.
     if (isForgotten(memory)) await this.store.forget(object);
   }
 
   /** What is known of the state is to be read anew. */
-  drop(object: KubeObject): void {
+  invalidate(object: KubeObject): void {
     this.known.delete(uidOf(object));
   }
 
   /** The object is gone. A run under way that wants to store something ends: nobody would take the state away again. */
   forget(object: KubeObject): void {
     const memory = this.known.get(uidOf(object));
-    if (memory !== undefined) memory.outdated = new RunInterrupted('The object is gone, and its state with it.');
+    if (memory !== undefined) memory.outdated = new RunInterruptedError('The object is gone, and its state with it.');
     this.known.delete(uidOf(object));
     void this.store.forget(object);
   }
 }
 
-function isForgotten({ outdated }: Memory): boolean {
-  return outdated instanceof RunInterrupted;
+function isForgotten({ outdated }: CachedEffectState): boolean {
+  return outdated instanceof RunInterruptedError;
 }
 
 /** How often a clean-up may be refused in a row before a person must look. */
@@ -91,7 +91,7 @@ interface Failures {
  * Guarantees: refusals are counted at most once a delay, so that an object that is woken in between has as long as one that is left alone;
  * failures of the server are never counted.
  */
-export class CleanupAttempts {
+export class CleanupBackoff {
   private readonly failures = new Map<string, Failures>();
 
   constructor(private readonly options: { readonly clock: Clock; readonly backoff: AttemptBackoff }) {}
@@ -102,7 +102,7 @@ export class CleanupAttempts {
    * @param askedBy - the value of the retry annotation: another one begins anew
    * @returns after how many milliseconds the next one is due; undefined when it was refused as often as it may be
    */
-  failed(uid: string, askedBy: string, why: CleanupFailure): number | undefined {
+  recordFailure(uid: string, askedBy: string, why: CleanupFailure): number | undefined {
     const nowMs = this.options.clock.monotonicMs();
     const known = this.failures.get(uid);
     const before =

@@ -1,8 +1,8 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
-import type { Next } from '../../../operator/reconcile/context';
-import { Contests } from '../../../operator/apply/drift-backoff';
+import type { ReconcileResult } from '../../../operator/reconcile/context';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { refusalOf } from '../../../testing/api-server/requests';
 import { Harness, ref, rolledOut } from './harness';
@@ -26,7 +26,7 @@ class Fight {
 
   constructor(kind: AnyKind = HelloApp) {
     this.harness = new Harness(kind);
-    this.context = { ...this.harness.context, contests: new Contests(() => this.now) };
+    this.context = { ...this.harness.context, driftBackoff: new DriftBackoff(() => this.now) };
   }
 
   async begin(spec: object = { image: 'nginx:1', size: 2 }): Promise<void> {
@@ -39,7 +39,7 @@ class Fight {
     if (this.harness.server.peek(type, ref(name)) !== undefined) this.harness.server.remove(type, ref(name));
   }
 
-  async reconcile(name = 'web'): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+  async reconcile(name = 'web'): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
     this.harness.server.take();
     const next = await reconcileObject(this.context, ref(name));
     return { next, writes: this.harness.server.writes };
@@ -96,7 +96,7 @@ describe('a child that somebody else deletes again and again', () => {
     await fight.untilContested();
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
-    expect(next).toMatchObject({ next: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is named in Ready and in an event', async () => {
@@ -146,7 +146,7 @@ describe('a child that somebody else deletes again and again', () => {
     const { next } = await fight.reconcile();
     fight.rollOut();
     await fight.reconcile();
-    expect(next).toEqual({ next: 'wait', awaited: [] });
+    expect(next).toEqual({ action: 'wait', awaited: [] });
     expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
     expect((await fight.reconcile()).writes).toEqual([]);
   });

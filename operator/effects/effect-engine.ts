@@ -1,19 +1,19 @@
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { EffectEngine } from '../reconcile/context';
 import { systemClock } from '../process/clock';
-import { EffectDesk } from './effect-reconciler';
-import { EffectReads, type ReadLimits } from './effect-reads';
+import { EffectReconciler } from './effect-reconciler';
+import { EffectInputReader, type ReadPolicy } from './effect-input-reader';
 import { DEFAULT_ATTEMPT_BACKOFF, type AttemptBackoff, type EffectStore } from './effect-state';
-import { EffectRuns } from './effect-runs';
+import { EffectRunQueue } from './effect-runs';
 import type { PlanRunner } from './plan-runner';
 
 /** What carries out what kinds do outside the Kubernetes API. */
-export interface EffectOptions {
+export interface EffectEngineOptions {
   /** By the names that kinds give them. */
   readonly plans: Readonly<Record<string, PlanRunner>>;
   /** How many runs at once, of all kinds together. */
   readonly limit: number;
-  readonly reads: ReadLimits;
+  readonly reads: ReadPolicy;
   /**
    * Where the state of a kind's effects is kept. It writes by a client of its own, whoever leads: what the step under way gave must not be lost
    * with the Lease, and each write bears the version that was read.
@@ -26,21 +26,21 @@ export interface EffectOptions {
 }
 
 /** The engine that carries these effects out: what an operator is given. */
-export function effectEngine(options: EffectOptions): EffectEngine {
+export function effectEngine(options: EffectEngineOptions): EffectEngine {
   const { plans, limit, drainMs, storeOf, reads: limits, backoff = DEFAULT_ATTEMPT_BACKOFF } = options;
   return {
     plans: Object.keys(plans),
     drainMs,
     start: (stop) => {
-      const runs = new EffectRuns({ limit, stop });
+      const runs = new EffectRunQueue({ limit, stop });
       return {
         of: (kind, { client, ...host }) =>
-          new EffectDesk({
+          new EffectReconciler({
             ...{ kind, plans, runs, backoff, stop, clock: systemClock, store: storeOf(kind) },
-            reads: new EffectReads(client, limits),
+            reads: new EffectInputReader(client, limits),
             ...host,
           }),
-        idle: () => runs.idle(),
+        waitUntilIdle: () => runs.waitUntilIdle(),
         get size() {
           return runs.size;
         },

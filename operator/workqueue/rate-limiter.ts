@@ -1,5 +1,5 @@
 /** Options of `Backoff`. */
-export interface BackoffOptions {
+export interface RateLimiterOptions {
   /** The first delay, in milliseconds. @default 5 */
   readonly baseMs?: number;
   /** The longest delay, in milliseconds. @default 1000000 (1000 s) */
@@ -25,14 +25,14 @@ interface Failing {
  * Base and maximum are those of client-go's per-item limiter; the jitter is ours, so that keys that failed together (an API
  * server gone for a while) do not come back together.
  */
-export class Backoff<K extends string> {
+export class RateLimiter<K extends string> {
   private readonly failing = new Map<K, Failing>();
   private readonly baseMs: number;
   private readonly maxMs: number;
   private readonly jitter: number;
   private readonly random: () => number;
 
-  constructor(options: BackoffOptions = {}) {
+  constructor(options: RateLimiterOptions = {}) {
     this.baseMs = options.baseMs ?? 5;
     this.maxMs = options.maxMs ?? 1_000_000;
     this.jitter = options.jitter ?? 0.2;

@@ -11,7 +11,7 @@ import { ApiError } from '../client/errors';
 import { PlanError } from './plan-runner';
 
 /** What effects may look at. */
-export interface ReadLimits {
+export interface ReadPolicy {
   /** Namespaces whose Secrets are read. */
   readonly namespaces: readonly string[];
   /** Directory whose files are read. @default none */
@@ -27,9 +27,9 @@ export interface ReadLimits {
 const MAX_BYTES = 1_048_576;
 
 /** What an effect's input is made of. */
-export interface SeenInput extends InputReader {
+export interface HashedInputReader extends InputReader {
   /** SHA-256, in hex, of all that the objects hold that were read, also of what is part of no input. */
-  readonly seen: string;
+  readonly contentHash: string;
 }
 
 /**
@@ -37,10 +37,10 @@ export interface SeenInput extends InputReader {
  *
  * Errors: PlanError saying which reference leads where it must not, or what is missing. No message holds a value.
  */
-export class EffectReads {
+export class EffectInputReader {
   constructor(
     private readonly client: ApiClient,
-    private readonly limits: ReadLimits,
+    private readonly limits: ReadPolicy,
   ) {}
 
   /** One value of a Secret. @param by - the object that names it */
@@ -63,7 +63,7 @@ export class EffectReads {
     self: Self,
     files: readonly string[],
     { optional = false }: { readonly optional?: boolean } = {},
-  ): Promise<SeenInput> {
+  ): Promise<HashedInputReader> {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
     for (const { type, ref } of resolveReads(reads, self)) {
@@ -76,7 +76,7 @@ export class EffectReads {
     }
     for (const path of files) digests.set(path, sha256(await this.bytesOf(path)));
     return {
-      seen: seenIn(objects),
+      contentHash: contentHashOf(objects),
       digest: (type, ref) => {
         const object = objects.get(idOf(type, ref));
         if (object === undefined) throw new TypeError(`${idOf(type, ref)} is none of the kind's reads`);
@@ -180,7 +180,7 @@ function idOf(type: ResourceType, ref: ObjectRef): string {
 }
 
 /** By what they hold: labels and the like are no news. */
-function seenIn(objects: ReadonlyMap<string, KubeObject>): string {
+function contentHashOf(objects: ReadonlyMap<string, KubeObject>): string {
   const entries = [...objects].map(([id, object]) => [
     id,
     Object.entries((object['data'] as object | undefined) ?? {}).sort(),

@@ -1,5 +1,5 @@
 import { createLogger } from '../../../operator/process/logger';
-import { CertificateWatch } from '../../../operator/webhook/certificate-watch';
+import { CertificateWatcher } from '../../../operator/webhook/certificate-watcher';
 import { systemClock } from '../../../operator/process/clock';
 import { eventually } from '../support/eventually';
 import { CertificateDirectory } from './certificates';
@@ -8,12 +8,12 @@ const day = 24 * 3600 * 1000;
 const directory = new CertificateDirectory();
 const logger = createLogger({ level: 'silent' });
 let wallMs = Date.now();
-let watch: CertificateWatch;
+let watch: CertificateWatcher;
 
 beforeEach(async () => {
   directory.renew('first');
   const clock = { ...systemClock, wallMs: () => wallMs };
-  watch = await CertificateWatch.open({ directory: directory.path, logger, everyMs: 5, clock });
+  watch = await CertificateWatcher.open({ directory: directory.path, logger, everyMs: 5, clock });
 });
 afterEach(() => watch.stop());
 afterAll(() => directory.remove());

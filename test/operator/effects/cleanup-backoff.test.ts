@@ -1,18 +1,18 @@
-import { CleanupAttempts } from '../../../operator/effects/effect-memory';
+import { CleanupBackoff } from '../../../operator/effects/effect-state-cache';
 import { TestClock } from './world';
 
 let clock: TestClock;
-let attempts: CleanupAttempts;
+let attempts: CleanupBackoff;
 
 beforeEach(() => {
   clock = new TestClock();
-  attempts = new CleanupAttempts({ clock, backoff: { baseMs: 1000, maxMs: 4000 } });
+  attempts = new CleanupBackoff({ clock, backoff: { baseMs: 1000, maxMs: 4000 } });
 });
 
 /** So many attempts, each made when the one before has said. */
 function failures(times: number, why: 'refused' | 'unavailable', askedBy = ''): readonly (number | undefined)[] {
   return Array.from({ length: times }, () => {
-    const afterMs = attempts.failed('uid', askedBy, why);
+    const afterMs = attempts.recordFailure('uid', askedBy, why);
     clock.pass(afterMs ?? 0);
     return afterMs;
   });
@@ -38,9 +38,9 @@ test('failures of the server count for no refusal, before, between or after', ()
 });
 
 test('who comes before the time is told how long is left, and is not counted', () => {
-  attempts.failed('uid', '', 'refused');
+  attempts.recordFailure('uid', '', 'refused');
   clock.pass(300);
-  for (let i = 0; i < 20; i += 1) expect(attempts.failed('uid', '', 'refused')).toBe(700);
+  for (let i = 0; i < 20; i += 1) expect(attempts.recordFailure('uid', '', 'refused')).toBe(700);
   clock.pass(700);
   expect(failures(4, 'refused')).toEqual([2000, 4000, 4000, undefined]);
 });
@@ -54,5 +54,5 @@ test('an attempt that goes well, or another retry annotation, begins anew', () =
 
 test('each object has its own', () => {
   failures(5, 'refused');
-  expect(attempts.failed('other', '', 'refused')).toBe(1000);
+  expect(attempts.recordFailure('other', '', 'refused')).toBe(1000);
 });

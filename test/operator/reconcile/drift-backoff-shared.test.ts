@@ -1,5 +1,4 @@
-import type { Harness } from './harness';
-import { ref } from './harness';
+import { ref, type Harness } from './harness';
 import { Service, SharedShop, shopSpec } from './shared-shop';
 
 const reason =
@@ -32,7 +31,7 @@ describe('a shared child that another manager changes back again and again', () 
     const { result, writes } = await shop.reconcile();
     expect(writes).toEqual([]);
     expect(result).toEqual({
-      state: { state: 'failed', verdict: { state: 'failing', reason: 'ErrContested', message: reason } },
+      state: { state: 'failed', readiness: { state: 'failing', reason: 'ErrContested', message: reason } },
       retry: false,
       afterMs: 1_000,
       awaited: [],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import type { Read } from '../../../constructs/kind/reads';
-import { EffectReads } from '../../../operator/effects/effect-reads';
+import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
 import { PlanError } from '../../../operator/effects/plan-runner';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
@@ -32,8 +32,8 @@ beforeAll(() => {
   symlinkSync(root, join(top, 'linked'));
 });
 
-const reads = (directory?: string): EffectReads =>
-  new EffectReads(server, { namespaces: ['here'], ...(directory === undefined ? {} : { directory }) });
+const reads = (directory?: string): EffectInputReader =>
+  new EffectInputReader(server, { namespaces: ['here'], ...(directory === undefined ? {} : { directory }) });
 
 /** Who names what is read. */
 const by: KubeObject = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a', uid: 'u-1' } };
@@ -111,7 +111,7 @@ describe('a Secret', () => {
   test('that is missing is told, and passed over where it is optional', async () => {
     expect(await refusal(reads().secret(ref, by))).toContain('Secret here/s does not exist');
     expect(await refusal(reads().reader(read, by, []))).toContain('Secret here/s does not exist');
-    const { seen } = await reads().reader(read, by, [], { optional: true });
+    const { contentHash: seen } = await reads().reader(read, by, [], { optional: true });
     expect(seen).toMatch(/^[0-9a-f]{64}$/);
   });
 
@@ -120,7 +120,7 @@ describe('a Secret', () => {
     await put({ k: Buffer.from('SECRET').toString('base64') });
     expect(await reads().secret(ref, by)).toBe('SECRET');
     const reader = await reads().reader(read, by, []);
-    expect(reader.seen).not.toBe(before.seen);
+    expect(reader.contentHash).not.toBe(before.contentHash);
     expect(reader.digest(owned.Secret, ref)).toMatch(/^[0-9a-f]{64}$/);
     expect(await refusal(reads().secret({ ...ref, key: 'other' }, by))).toBe(
       'Secret here/s has no key "other". Add it, or correct the reference.',

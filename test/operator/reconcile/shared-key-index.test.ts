@@ -2,7 +2,7 @@ import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectRef } from '../../../operator/client/api-client';
-import { SharedIndex } from '../../../operator/reconcile/shared-keys';
+import { SharedKeyIndex } from '../../../operator/reconcile/shared-keys';
 
 function object(name: string, msName: unknown, namespace = 'n'): KubeObject {
   const spec = { msName, fullName: 'f', version: '1', path: 'v1', image: 'i' };
@@ -15,7 +15,7 @@ function ref(name: string): ObjectRef {
 
 describe('SharedIndex', () => {
   it('follows objects from key to key, and names both when one moves', () => {
-    const index = new SharedIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy);
     expect(index.update(object('b', 'shop'))).toEqual(['service/n/shop']);
     expect(index.update(object('a', 'shop'))).toEqual(['service/n/shop']);
     expect(index.objects('service/n/shop')).toEqual([
@@ -30,14 +30,14 @@ describe('SharedIndex', () => {
   });
 
   it('tells namespaces apart', () => {
-    const index = new SharedIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy);
     index.update(object('a', 'shop', 'n1'));
     index.update(object('a', 'shop', 'n2'));
     expect(index.objects('service/n1/shop')).toEqual([{ namespace: 'n1', name: 'a' }]);
   });
 
   it('keeps what an object held while its spec does not fit', () => {
-    const index = new SharedIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy);
     index.update(object('a', 'shop'));
     expect(index.update(object('a', 7))).toEqual(['service/n/shop']);
     expect(index.objects('service/n/shop')).toHaveLength(1);
@@ -50,12 +50,12 @@ describe('SharedIndex', () => {
     const key = (): string => {
       throw new TypeError('a bug of the kind');
     };
-    const index = new SharedIndex({ ...MicroServiceDeploy, shared: [{ ...group, key }] } as AnyKind);
+    const index = new SharedKeyIndex({ ...MicroServiceDeploy, shared: [{ ...group, key }] } as AnyKind);
     expect(index.update(object('a', 'shop'))).toEqual([]);
   });
 
   it('is empty for a kind that shares nothing', () => {
-    const index = new SharedIndex(HelloApp);
+    const index = new SharedKeyIndex(HelloApp);
     expect(index.update(object('a', 'shop'))).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
-import { Contests } from '../../../operator/apply/drift-backoff';
-import type { Next } from '../../../operator/reconcile/context';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
+import type { ReconcileResult } from '../../../operator/reconcile/context';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { RunningController } from '../controller/running-controller';
 import { holdTimeouts } from '../support/held-timeouts';
@@ -23,7 +23,7 @@ class Fight {
 
   constructor(readonly kind: AnyKind = HelloApp) {
     this.harness = new Harness(kind);
-    this.context = { ...this.harness.context, contests: new Contests(() => this.now) };
+    this.context = { ...this.harness.context, driftBackoff: new DriftBackoff(() => this.now) };
   }
 
   async begin(spec: object = { image: 'nginx:1', size: 2 }): Promise<void> {
@@ -37,7 +37,7 @@ class Fight {
     this.harness.server.setStatus(this.kind.type, ref('web'), { ...status, ...change });
   }
 
-  async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+  async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
     this.harness.server.take();
     const next = await reconcileObject(this.context, ref('web'));
     return { next, writes: this.harness.server.writes };
@@ -81,7 +81,7 @@ describe('a status that somebody else changes back again and again', () => {
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual([]);
     const failed = { reason: 'ErrContested', message: MESSAGE };
-    expect(next).toEqual({ next: 'wait', afterMs: 1_000, awaited: [], failed });
+    expect(next).toEqual({ action: 'wait', afterMs: 1_000, awaited: [], failed });
     expect(fight.harness.events).toEqual([{ regarding: 'web', type: 'Warning', action: 'Report', ...failed }]);
   });
 
@@ -122,7 +122,7 @@ describe('a status that somebody else changes back again and again', () => {
     await fight.reconcile();
     await fight.writesOf(() => fight.meddle());
     const { next } = await fight.reconcile();
-    expect(next).toMatchObject({ next: 'retry', failed: { reason: 'ErrReconcile' } });
+    expect(next).toMatchObject({ action: 'retry', failed: { reason: 'ErrReconcile' } });
     expect(next.failed?.message).toBe(`Deployment "web": no; ${MESSAGE}`);
   });
 });

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { Next } from '../../../operator/reconcile/context';
-import { Contests } from '../../../operator/apply/drift-backoff';
+import type { ReconcileResult } from '../../../operator/reconcile/context';
+import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 
@@ -14,7 +14,7 @@ const AT_ONCE = 5;
 class Fight {
   readonly harness = new Harness(HelloApp);
   private now = 0;
-  private readonly context = { ...this.harness.context, contests: new Contests(() => this.now) };
+  private readonly context = { ...this.harness.context, driftBackoff: new DriftBackoff(() => this.now) };
 
   async begin(): Promise<void> {
     await this.harness.add('web', { image: 'nginx:1', size: 2 });
@@ -52,7 +52,7 @@ class Fight {
     return corrections;
   }
 
-  async reconcile(): Promise<{ readonly next: Next; readonly writes: readonly string[] }> {
+  async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
     this.harness.server.take();
     const next = await reconcileObject(this.context, ref('web'));
     return { next, writes: this.harness.server.writes };
@@ -105,7 +105,7 @@ describe('a child that another manager changes back again and again', () => {
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
     expect(fight.replicas).toBe(9);
-    expect(next).toMatchObject({ next: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is named in Ready and in an event, with the path and the other manager', async () => {

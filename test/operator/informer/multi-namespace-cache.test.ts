@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { NamespacedCache } from '../../../operator/informer/cache-view';
+import { MultiNamespaceCache } from '../../../operator/informer/cache-view';
 import { ObjectCache } from '../../../operator/informer/object-cache';
 import { CONFIG_MAPS } from '../support/fake-cluster';
 
@@ -15,7 +15,7 @@ function at(namespace: string, version: number, name = 'a'): KubeObject {
   };
 }
 
-function setUp(): { one: ObjectCache; two: ObjectCache; both: NamespacedCache } {
+function setUp(): { one: ObjectCache; two: ObjectCache; both: MultiNamespaceCache } {
   const indexes = { color: ({ object }: { object: KubeObject }) => [object.metadata.labels?.['color'] ?? ''] };
   const one = new ObjectCache(CONFIG_MAPS, { indexes });
   const two = new ObjectCache(CONFIG_MAPS, { indexes });
@@ -23,7 +23,7 @@ function setUp(): { one: ObjectCache; two: ObjectCache; both: NamespacedCache } 
     ['one', one],
     ['two', two],
   ]);
-  return { one, two, both: new NamespacedCache(CONFIG_MAPS, caches) };
+  return { one, two, both: new MultiNamespaceCache(CONFIG_MAPS, caches) };
 }
 
 function names(entries: readonly { readonly object: KubeObject }[]): readonly string[] {
@@ -66,7 +66,7 @@ describe('the caches of several namespaces', () => {
   it('raise the events of each, until told to stop', () => {
     const { one, two, both } = setUp();
     const told: string[] = [];
-    const end = both.onEvent(({ type, object }) => told.push(`${type} ${names([object])[0] ?? ''}`));
+    const end = both.addEventHandler(({ type, object }) => told.push(`${type} ${names([object])[0] ?? ''}`));
     one.applyChange(at('one', 1));
     two.applyChange(at('two', 2));
     end();
@@ -77,7 +77,7 @@ describe('the caches of several namespaces', () => {
   it('read their own writes, each by its own versions, and raise nothing', async () => {
     const { one, two, both } = setUp();
     const told: string[] = [];
-    both.onEvent(({ type }) => told.push(type));
+    both.addEventHandler(({ type }) => told.push(type));
     two.advance('50');
     await both.trackWrite({ namespace: 'one', name: 'a' }, async () => Promise.resolve(at('one', 7)));
     expect(both.get({ namespace: 'one', name: 'a' })?.object.metadata.resourceVersion).toBe('7');
