@@ -6,13 +6,13 @@ import type { ApiClient } from '../operator/client/api-client';
 import type { Counts } from './results';
 
 const chunkBytes = 1 << 20;
-const patienceMs = 30_000;
+const flushTimeoutMs = 30_000;
 
 /**
  * Reads an API server's audit log bit by bit: with some ten thousand objects the whole would not fit into a string. Only lines of the
  * accounts that are asked for are taken apart.
  */
-export class AuditTail {
+export class AuditLogTail {
   private offset = 0;
   private rest = Buffer.alloc(0);
 
@@ -27,7 +27,7 @@ export class AuditTail {
     // A request stands in the log just after it was answered; when ours is there, earlier ones are too.
     const mark = randomUUID();
     await this.client.getPath(`/version?bench=${mark}`);
-    const deadline = Date.now() + patienceMs;
+    const deadline = Date.now() + flushTimeoutMs;
     const events: AuditEvent[] = [];
     for (;;) {
       let marked = false;
@@ -60,7 +60,7 @@ export class AuditTail {
 }
 
 /** What one account asked for, as the API server's audit log tells it. */
-export interface AuditedRequests {
+export interface AuditSummary {
   /** Writes by verb, resource and code, without events and Leases: `{ 'create deployments 201': 1000 }`. */
   readonly writes: Counts;
   readonly writeCount: number;
@@ -79,7 +79,7 @@ export interface AuditedRequests {
 const reads = new Set(['get', 'list', 'watch']);
 
 /** Adds up the requests of an account. */
-export function auditedRequests(log: readonly AuditEvent[], user: string): AuditedRequests {
+export function summarizeAudit(log: readonly AuditEvent[], user: string): AuditSummary {
   const own = log.filter(({ user: { username } }) => username === user);
   // A watch stands in the log twice: when it begins, and when it ends, which may be long after.
   const requests = own.filter(({ stage, verb }) => (stage === 'ResponseStarted') === (verb === 'watch'));

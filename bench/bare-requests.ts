@@ -9,11 +9,11 @@ import { clusterAccessFromText } from '../operator/client/kubeconfig';
 import { expectedChildren } from '../testing';
 import { LogLines } from '../testing/operator-process';
 import type { BareAccess } from './bare-loop';
-import { spawnFor, usageOf } from './measured-process';
+import { spawnWithSignal, usageOf } from './measured-process';
 import type { LimitName, Usage } from './results';
 
 const root = join(__dirname, '..');
-const patienceMs = 900_000;
+const sendTimeoutMs = 900_000;
 
 /** Bundles the program of the bare requests into a folder; @returns its file */
 export async function bareBundle(folder: string): Promise<string> {
@@ -49,12 +49,12 @@ interface BareOptions {
  * @returns what that process used, its start included
  * @throws Error when one is refused
  */
-export async function sendBare(pairs: Iterable<Pair>, options: BareOptions): Promise<Usage> {
+export async function sendBare(pairs: Iterable<RequestPair>, options: BareOptions): Promise<Usage> {
   const { bundle, access, env, concurrency, signal } = options;
   const file = `${bundle}.requests`;
   await writeFile(file, linesOf(pairs));
   const args = [bundle, file, String(concurrency)];
-  const child = spawnFor({ command: process.execPath, args, env }, 'pipe', signal);
+  const child = spawnWithSignal({ command: process.execPath, args, env }, 'pipe', signal);
   const log = new LogLines();
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => log.push(chunk));
@@ -64,21 +64,21 @@ export async function sendBare(pairs: Iterable<Pair>, options: BareOptions): Pro
   );
   child.stdin?.on('error', () => undefined); // it has ended; that is told by its log
   child.stdin?.write(`${JSON.stringify(access)}\n`);
-  await log.line('sent', patienceMs);
+  await log.line('sent', sendTimeoutMs);
   const usage = await usageOf(child.pid ?? 0);
   child.stdin?.end();
   await closed;
   return usage;
 }
 
-function* linesOf(pairs: Iterable<Pair>): Generator<string> {
+function* linesOf(pairs: Iterable<RequestPair>): Generator<string> {
   for (const pair of pairs) {
     yield `${pair.flatMap(({ method, path, type, body }) => [method, path, type, body]).join('\t')}\n`;
   }
 }
 
 /** A request that is ready to be sent. */
-interface Prepared {
+interface PreparedRequest {
   readonly method: 'POST' | 'PATCH';
   readonly path: string;
   readonly type: string;
@@ -86,7 +86,7 @@ interface Prepared {
 }
 
 /** The two writes that an object needs. */
-export type Pair = readonly [create: Prepared, status: Prepared];
+export type RequestPair = readonly [create: PreparedRequest, status: PreparedRequest];
 
 const query = 'fieldManager=kindred&fieldValidation=Strict';
 
@@ -96,7 +96,7 @@ const query = 'fieldManager=kindred&fieldValidation=Strict';
  * @param status what the operator writes for such an object
  * @param how the Deployment is made by POST, as our operator does (`same`), or by server-side apply
  */
-export function pairOf(owner: KubeObject, status: object, how: LimitName): Pair {
+export function requestPair(owner: KubeObject, status: object, how: LimitName): RequestPair {
   const { name, namespace = '', uid } = owner.metadata;
   const [child] = expectedChildren(HelloApp, owner);
   if (child === undefined) throw new Error('a HelloApp renders nothing');
@@ -116,7 +116,7 @@ export function pairOf(owner: KubeObject, status: object, how: LimitName): Pair 
   return [create, applied(statusPath, { apiVersion, kind, metadata: { name, namespace, uid }, status: own })];
 }
 
-function applied(path: string, body: object): Prepared {
+function applied(path: string, body: object): PreparedRequest {
   const type = 'application/apply-patch+yaml';
   return { method: 'PATCH', path: `${path}?${query}&force=true`, type, body: json(body) };
 }

@@ -2,28 +2,28 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HelloApp } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { owned } from '../constructs/kube/resource-type';
-import type { Contestant } from './contestants';
-import { Sightings, imageOf } from './edits';
-import { deleteMany } from './many-objects';
+import type { OperatorUnderTest } from './operators-under-test';
+import { WatchObserver, imageOf } from './edits';
+import { deleteObjects } from './many-objects';
 import { labels, type BusyEdits, type BusyRound, type OperatorName } from './results';
-import { inTurn, type Rounds } from './rounds';
-import type { Grounds } from './stage';
-import { requireDone } from './work-done';
+import { alternate, type Rounds } from './rounds';
+import type { BenchContext } from './bench-env';
+import { assertConverged } from './convergence';
 
 /** Objects that a user edits in turn. */
 const edited = 50;
 
 /** Where and until when. */
-export interface BusyOn {
-  readonly stage: Grounds;
+export interface BusyEditsContext {
+  readonly stage: BenchContext;
   readonly rounds: Rounds;
   readonly signal: AbortSignal;
 }
 
 /** A turn of each operator, with so many others. */
-export async function busyRound(on: BusyOn, count: number, backwards: boolean): Promise<BusyRound> {
+export async function busyRound(on: BusyEditsContext, count: number, backwards: boolean): Promise<BusyRound> {
   const round: Partial<Record<OperatorName, BusyEdits>> = {};
-  for (const contestant of inTurn(on.stage.contestants, backwards)) {
+  for (const contestant of alternate(on.stage.contestants, backwards)) {
     round[contestant.name] = await measureBusyEdits(on, contestant, count);
   }
   return round;
@@ -34,15 +34,15 @@ export async function busyRound(on: BusyOn, count: number, backwards: boolean): 
  * began while others waited.
  */
 async function measureBusyEdits(
-  { stage, rounds, signal }: BusyOn,
-  contestant: Contestant,
+  { stage, rounds, signal }: BusyEditsContext,
+  contestant: OperatorUnderTest,
   count: number,
 ): Promise<BusyEdits> {
-  const mine = await rounds.fresh(edited);
+  const mine = await rounds.createObjects(edited);
   const before = stage.start(await contestant.program(count), signal);
   await before.settled(mine.length);
   await before.stop();
-  const others = await rounds.fresh(count);
+  const others = await rounds.createObjects(count);
   await stage.calm();
   const operator = stage.start(await contestant.program(count), signal);
   await operator.reconciling();
@@ -52,26 +52,26 @@ async function measureBusyEdits(
   await backlog.end();
   await operator.settled(count);
   await operator.stop();
-  for (const objects of [mine, others]) await requireDone(stage.client, labels[contestant.name], objects);
-  await deleteMany(stage.client, [...mine, ...others]);
+  for (const objects of [mine, others]) await assertConverged(stage.client, labels[contestant.name], objects);
+  await deleteObjects(stage.client, [...mine, ...others]);
   return edits;
 }
 
 /** Edits one object after another; each edit that begins while it is busy counts, the slowest ones too. */
 export async function editWhile(
   busy: () => boolean,
-  client: Grounds['client'],
+  client: BenchContext['client'],
   objects: readonly KubeObject[],
   signal: AbortSignal,
 ): Promise<BusyEdits> {
   const namespace = objects[0]?.metadata.namespace ?? '';
-  const deployments = await Sightings.start(client, owned.Deployment, namespace, signal);
+  const deployments = await WatchObserver.start(client, owned.Deployment, namespace, signal);
   const [toChild, request]: [number[], number[]] = [[], []];
   try {
     for (let i = 0; busy(); i += 1) {
       const name = objects[i % objects.length]?.metadata.name ?? '';
       const image = `registry.example.com/busy:${String(i)}`;
-      const changed = deployments.next(name, (object) => imageOf(object) === image);
+      const changed = deployments.waitFor(name, (object) => imageOf(object) === image);
       const began = performance.now();
       const options = { type: 'merge', fieldManager: 'bench' } as const;
       await client.patch(HelloApp.type, { namespace, name }, { spec: { image } }, options);

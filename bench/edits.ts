@@ -22,17 +22,17 @@ export async function measureEdits(
   signal: AbortSignal,
 ): Promise<Edits> {
   const { namespace = '' } = objects[0]?.metadata ?? {};
-  const watch = (type: ResourceType): Promise<Sightings> => Sightings.start(client, type, namespace, signal);
+  const watch = (type: ResourceType): Promise<WatchObserver> => WatchObserver.start(client, type, namespace, signal);
   const [deployments, apps] = await Promise.all([watch(owned.Deployment), watch(HelloApp.type)]);
   const edits = { first: [] as number[], later: [] as number[], request: [] as number[] };
   const edit = async (name: string, image: string): Promise<number> => {
-    const changed = deployments.next(name, (object) => imageOf(object) === image);
+    const changed = deployments.waitFor(name, (object) => imageOf(object) === image);
     const began = performance.now();
     const options = { type: 'merge', fieldManager: 'bench' } as const;
     const { metadata } = await client.patch(HelloApp.type, { namespace, name }, { spec: { image } }, options);
     edits.request.push(performance.now() - began);
     const seen = (await changed) - began;
-    await apps.next(name, (object) => (object as Observed).status?.observedGeneration === metadata.generation);
+    await apps.waitFor(name, (object) => (object as Observed).status?.observedGeneration === metadata.generation);
     return seen;
   };
   try {
@@ -52,7 +52,7 @@ export function imageOf({ spec }: KubeObject): string | undefined {
   return (spec as Podded).template.spec.containers[0]?.image;
 }
 
-interface Sighting {
+interface Observation {
   readonly object: KubeObject;
   readonly at: number;
 }
@@ -65,8 +65,8 @@ interface Waiter {
 }
 
 /** Tells when a watch shows an object as wanted. */
-export class Sightings {
-  private readonly latest = new Map<string, Sighting>();
+export class WatchObserver {
+  private readonly latest = new Map<string, Observation>();
   private readonly waiters = new Set<Waiter>();
   private readonly end = new AbortController();
   private failure: Error | undefined;
@@ -80,8 +80,8 @@ export class Sightings {
     type: ResourceType,
     namespace: string,
     signal: AbortSignal,
-  ): Promise<Sightings> {
-    const sightings = new Sightings();
+  ): Promise<WatchObserver> {
+    const sightings = new WatchObserver();
     const { resourceVersion } = await client.list(type, { namespace, limit: 1 });
     await new Promise<void>((onOpen, reject) => {
       const events = client.watch(type, {
@@ -102,7 +102,7 @@ export class Sightings {
    *
    * @throws what ended the watch
    */
-  next(name: string, wanted: Waiter['wanted']): Promise<number> {
+  waitFor(name: string, wanted: Waiter['wanted']): Promise<number> {
     const latest = this.latest.get(name);
     if (latest !== undefined && wanted(latest.object)) return Promise.resolve(latest.at);
     if (this.failure !== undefined) return Promise.reject(this.failure);

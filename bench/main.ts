@@ -12,16 +12,16 @@ import {
 } from './results';
 import { publish } from './publish';
 import { report } from './report';
-import { busyRound, type BusyOn } from './busy-edits';
-import { peerWorkers } from './contestants';
-import { argumentsTold, readOptions, usage, type Options } from './options';
+import { busyRound, type BusyEditsContext } from './busy-edits';
+import { peerWorkers } from './operators-under-test';
+import { reportedArguments, readOptions, usage, type Options } from './options';
 import { Rounds } from './rounds';
-import { Stage } from './stage';
+import { BenchEnv } from './bench-env';
 import { measureSynth } from './synth';
 
 const root = join(__dirname, '..');
 
-function tell(line: string): void {
+function log(line: string): void {
   console.error(`bench: ${line}`);
 }
 
@@ -39,12 +39,12 @@ async function measure(
 ): Promise<Results> {
   const machine = thisMachine();
   const code = await codeIn(root, signal); // before anything is built of it
-  const stage = await Stage.set(options, signal);
+  const stage = await BenchEnv.create(options, signal);
   try {
     return await untilAborted(signal, async () => {
       const skipped = [...stage.skipped];
       const rounds = new Rounds(stage, signal);
-      tell('warming up');
+      log('warming up');
       await rounds.warmUp();
       const { concurrency } = options;
       const suites: Suite[] = [];
@@ -71,7 +71,7 @@ async function measure(
       return results;
     });
   } finally {
-    await stage.clear();
+    await stage.close();
   }
 }
 
@@ -80,7 +80,7 @@ async function suite(rounds: Rounds, objects: number, first: boolean, options: O
   const edits = first ? Math.ceil(options.edits / options.rounds) : 0;
   const done: Suite['rounds'][number][] = [];
   for (let i = 0; i < options.rounds; i += 1) {
-    tell(`${String(objects)} objects, round ${String(i + 1)} of ${String(options.rounds)}`);
+    log(`${String(objects)} objects, round ${String(i + 1)} of ${String(options.rounds)}`);
     done.push(await rounds.round({ objects, names: operators, edits, backwards: i % 2 === 1 }));
   }
   return { objects, rounds: done };
@@ -90,7 +90,7 @@ async function suite(rounds: Rounds, objects: number, first: boolean, options: O
 async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options): AsyncGenerator<Suite> {
   const done: Suite['rounds'][number][] = [];
   for (let i = 0; i < Math.min(2, most); i += 1) {
-    tell(`${String(objects)} objects, our operator alone, round ${String(i + 1)} of ${String(Math.min(2, most))}`);
+    log(`${String(objects)} objects, our operator alone, round ${String(i + 1)} of ${String(Math.min(2, most))}`);
     done.push(await rounds.round({ objects, names: ['kindred'], edits: 0, backwards: i % 2 === 1 }));
     yield { objects, rounds: [...done] };
   }
@@ -98,25 +98,25 @@ async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options)
 
 /** All rounds of edits while operators are busy, told after each. */
 async function busyEdits(
-  on: BusyOn,
+  on: BusyEditsContext,
   { busy, rounds }: Options,
   keep: (known: readonly BusyRound[]) => Promise<void>,
 ): Promise<void> {
   const known: BusyRound[] = [];
   for (let i = 0; busy > 0 && i < rounds; i += 1) {
-    tell(`edits while ${String(busy)} others are brought about, round ${String(i + 1)} of ${String(rounds)}`);
+    log(`edits while ${String(busy)} others are brought about, round ${String(i + 1)} of ${String(rounds)}`);
     known.push(await busyRound(on, busy, i % 2 === 1));
     await keep(known);
   }
 }
 
 async function synthesis(skipped: string[], signal: AbortSignal): Promise<Synth> {
-  tell('the platform as YAML');
+  log('the platform as YAML');
   return measureSynth(root, (why) => void skipped.push(why), signal);
 }
 
 /** A signal asked this process to end. */
-class Stopped extends Error {
+class StoppedError extends Error {
   override readonly name = 'Stopped';
 }
 
@@ -130,12 +130,12 @@ async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Prom
 }
 
 /** Measures, and writes every figure down. */
-async function measured(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
+async function measureAndSave(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
   await mkdir(dirname(options.out), { recursive: true });
   const results = await measure(options, args, signal, async (known) => {
     await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
   });
-  tell(`every figure is in ${options.out}`);
+  log(`every figure is in ${options.out}`);
   return results;
 }
 
@@ -155,10 +155,12 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // A terminal sends it to tsx too, which hands it on: it may come twice.
-    process.on(name, () => stop.abort(new Stopped(`stopped by ${name}`)));
+    process.on(name, () => stop.abort(new StoppedError(`stopped by ${name}`)));
   }
   const results =
-    options.from === '' ? await measured(options, argumentsTold(args), stop.signal) : await read(options.from);
+    options.from === ''
+      ? await measureAndSave(options, reportedArguments(args), stop.signal)
+      : await read(options.from);
   console.log(report(results));
   if (!options.publish) return;
   await publish(results, join(root, 'docs'));
@@ -168,7 +170,7 @@ async function main(): Promise<void> {
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    console.error('bench:', error instanceof Stopped ? error.message : error);
-    process.exit(error instanceof Stopped ? 130 : 1);
+    console.error('bench:', error instanceof StoppedError ? error.message : error);
+    process.exit(error instanceof StoppedError ? 130 : 1);
   },
 );

@@ -24,7 +24,11 @@ export async function inParallel<T, R>(
 }
 
 /** A new namespace with so many HelloApps, `app-0` and on; returned as they stand on the server. */
-export async function makeMany(client: ApiClient, namespace: string, count: number): Promise<readonly KubeObject[]> {
+export async function createObjects(
+  client: ApiClient,
+  namespace: string,
+  count: number,
+): Promise<readonly KubeObject[]> {
   await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, options);
   const { type, apiVersion, kind } = HelloApp;
   const numbers = Array.from({ length: count }, (_, i) => i);
@@ -35,7 +39,7 @@ export async function makeMany(client: ApiClient, namespace: string, count: numb
 }
 
 /** Deletes the HelloApps and their Deployments: without a garbage collector nobody else does. No operator may run. */
-export async function deleteMany(client: ApiClient, objects: readonly KubeObject[]): Promise<void> {
+export async function deleteObjects(client: ApiClient, objects: readonly KubeObject[]): Promise<void> {
   await inParallel(objects, 32, async ({ metadata: { name, namespace = '' } }) => {
     await client.delete(HelloApp.type, { namespace, name });
     await client.delete(owned.Deployment, { namespace, name });

@@ -8,14 +8,14 @@ import type { Usage } from './results';
 
 /** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */
 const pollMs = 1000;
-const patienceMs = 900_000;
+const idleTimeoutMs = 900_000;
 
 /** How to start an operator and to tell what it does. */
-export interface Program extends Start {
+export interface Program extends SpawnOptions {
   /** What it logs when its workers have started. */
   readonly reconcilingLine: string;
   /** Messages of errors that it logs though all is well. */
-  readonly harmless: readonly string[];
+  readonly expectedErrors: readonly string[];
   /** Where its metrics are, once it has begun to log. */
   readonly metricsPort: (log: LogLines) => Promise<number>;
 }
@@ -51,12 +51,12 @@ export class MeasuredProcess {
    * @param signal ends it at once
    */
   static start(program: Program, signal: AbortSignal): MeasuredProcess {
-    return new MeasuredProcess(program, spawnFor(program, 'ignore', signal));
+    return new MeasuredProcess(program, spawnWithSignal(program, 'ignore', signal));
   }
 
   /** Resolves when its workers have started; @returns milliseconds from the start of the process until then */
   async reconciling(): Promise<number> {
-    await this.log.line(this.program.reconcilingLine, patienceMs);
+    await this.log.line(this.program.reconcilingLine, idleTimeoutMs);
     return Date.now() - this.startedAt;
   }
 
@@ -66,14 +66,14 @@ export class MeasuredProcess {
    */
   async settled(reconciles: number): Promise<void> {
     await this.reconciling();
-    const deadline = Date.now() + patienceMs;
+    const deadline = Date.now() + idleTimeoutMs;
     let before = -1;
     for (;;) {
       const { open, done } = await this.work();
       const quiet = open === 0 && done >= reconciles;
       if (quiet && done === before) return;
       before = quiet ? done : -1;
-      if (Date.now() > deadline) throw new Error(`the operator still works after ${String(patienceMs)} ms`);
+      if (Date.now() > deadline) throw new Error(`the operator still works after ${String(idleTimeoutMs)} ms`);
       await delay(pollMs);
     }
   }
@@ -102,14 +102,14 @@ export class MeasuredProcess {
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
     await this.exited;
-    const [error] = this.log.errors().filter(({ msg }) => !this.program.harmless.includes(msg));
+    const [error] = this.log.errors().filter(({ msg }) => !this.program.expectedErrors.includes(msg));
     if (error !== undefined) throw new Error(`the operator logged an error: ${JSON.stringify(error)}`);
     if (this.child.exitCode !== 0) throw new Error(`the operator ended with code ${String(this.child.exitCode)}`);
   }
 }
 
 /** How a program is started. */
-interface Start {
+interface SpawnOptions {
   readonly command: string;
   readonly args: readonly string[];
   /** Nothing else of this process's environment is handed on. */
@@ -117,7 +117,11 @@ interface Start {
 }
 
 /** Starts a program that ends with the signal, and with this process. */
-export function spawnFor({ command, args, env }: Start, stdin: 'ignore' | 'pipe', signal: AbortSignal): ChildProcess {
+export function spawnWithSignal(
+  { command, args, env }: SpawnOptions,
+  stdin: 'ignore' | 'pipe',
+  signal: AbortSignal,
+): ChildProcess {
   signal.throwIfAborted();
   const child = spawn(command, args, { stdio: [stdin, 'pipe', 'pipe'], env: { ...env } });
   const end = (): void => void child.kill('SIGKILL');

@@ -41,7 +41,7 @@ export const usage = `npm run bench -- [options]
 `;
 
 /** Where files are, and whether they are shown. */
-const UNTOLD: ReadonlySet<string> = new Set(['out', 'from', 'publish']);
+const UNREPORTED: ReadonlySet<string> = new Set(['out', 'from', 'publish']);
 
 const SYNTAX = {
   tokens: true,
@@ -73,12 +73,14 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   if (values.help) return 'help';
   const { full } = values;
   const options = {
-    objects: (values.objects ?? (full ? '1000,5000' : '1000')).split(',').map((text) => whole('objects', text, 1)),
-    scale: whole('scale', values.scale ?? (full ? '20000' : '0'), 0),
-    rounds: whole('rounds', values.rounds ?? (full ? '4' : '2'), 1),
-    edits: whole('edits', values.edits, 0),
-    busy: whole('busy', values.busy ?? (full ? '5000' : '1000'), 0),
-    concurrency: whole('concurrency', values.concurrency, 1),
+    objects: (values.objects ?? (full ? '1000,5000' : '1000'))
+      .split(',')
+      .map((text) => parseInteger('objects', text, 1)),
+    scale: parseInteger('scale', values.scale ?? (full ? '20000' : '0'), 0),
+    rounds: parseInteger('rounds', values.rounds ?? (full ? '4' : '2'), 1),
+    edits: parseInteger('edits', values.edits, 0),
+    busy: parseInteger('busy', values.busy ?? (full ? '5000' : '1000'), 0),
+    concurrency: parseInteger('concurrency', values.concurrency, 1),
     synth: !values['no-synth'],
     ...{ bundle: values.bundle, out: values.out, from: values.from, publish: values.publish },
   };
@@ -88,16 +90,16 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   return options;
 }
 
-function whole(name: string, text: string, least: number): number {
+function parseInteger(name: string, text: string, least: number): number {
   const number = Number(text);
   if (text !== '' && Number.isInteger(number) && number >= least) return number;
   throw new RangeError(`--${name}=${text}: it must be a whole number, ${String(least)} or more`);
 }
 
 /** What decides what is measured, and how, in one spelling: a path says nothing of it, and would tell of a machine. */
-export function argumentsTold(argv: readonly string[]): readonly string[] {
+export function reportedArguments(argv: readonly string[]): readonly string[] {
   return parseArgs({ ...SYNTAX, args: [...argv] }).tokens.flatMap((token) => {
-    if (token.kind !== 'option' || UNTOLD.has(token.name)) return [];
+    if (token.kind !== 'option' || UNREPORTED.has(token.name)) return [];
     return token.value === undefined || token.name === 'bundle' ? `--${token.name}` : `--${token.name}=${token.value}`;
   });
 }

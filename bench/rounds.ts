@@ -12,13 +12,13 @@ import {
 } from './results';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { HelloApp } from '../constructs/kinds';
-import { deleteMany, makeMany } from './many-objects';
-import type { AuditedRequests } from './audit';
-import type { Contestant } from './contestants';
+import { deleteObjects, createObjects } from './many-objects';
+import type { AuditSummary } from './audit';
+import type { OperatorUnderTest } from './operators-under-test';
 import { measureEdits } from './edits';
-import { pairOf } from './bare-requests';
-import type { Grounds } from './stage';
-import { requireDone } from './work-done';
+import { requestPair } from './bare-requests';
+import type { BenchContext } from './bench-env';
+import { assertConverged } from './convergence';
 
 /** How a round is run. */
 export interface RoundOptions {
@@ -32,7 +32,7 @@ export interface RoundOptions {
 }
 
 /** Each second round goes backwards: whoever is first in one is last in the next. */
-export function inTurn<T>(all: readonly T[], backwards: boolean): readonly T[] {
+export function alternate<T>(all: readonly T[], backwards: boolean): readonly T[] {
   return backwards ? [...all].reverse() : all;
 }
 
@@ -43,20 +43,20 @@ export class Rounds {
   private namespaces = 0;
 
   constructor(
-    private readonly stage: Grounds,
+    private readonly stage: BenchContext,
     private readonly signal: AbortSignal,
   ) {}
 
   /** Small runs that are not counted: the server's caches and compiled paths, and what a status looks like. */
   async warmUp(): Promise<void> {
     for (const contestant of this.stage.contestants) {
-      const objects = await this.fresh(100);
+      const objects = await this.createObjects(100);
       await this.converge(contestant, objects);
       if (contestant.name === 'kindred') {
         const { namespace = '', name = '' } = objects[0]?.metadata ?? {};
         this.status = (await this.stage.client.get(HelloApp.type, { namespace, name }))?.status ?? {};
       }
-      await deleteMany(this.stage.client, objects);
+      await deleteObjects(this.stage.client, objects);
     }
     for (const name of limits) await this.limit(name, 100);
   }
@@ -73,41 +73,44 @@ export class Rounds {
         .map((one) => async () => void (operators[one.name] = await this.run(one, options))),
       async () => void (bare.apply = await this.limit('apply', objects)),
     ];
-    for (const act of inTurn(acts, backwards)) await act();
+    for (const act of alternate(acts, backwards)) await act();
     return { operators, limits: bare };
   }
 
   /** A new namespace with so many objects. */
-  fresh(count: number): Promise<readonly KubeObject[]> {
-    return makeMany(this.stage.client, `bench-${String((this.namespaces += 1))}`, count);
+  createObjects(count: number): Promise<readonly KubeObject[]> {
+    return createObjects(this.stage.client, `bench-${String((this.namespaces += 1))}`, count);
   }
 
   /** The bare requests. */
   private async limit(name: LimitName, count: number): Promise<LimitRun> {
     const { stage } = this;
-    const objects = await this.fresh(count);
-    const pairs = objects.map((object) => pairOf(object, this.status, name));
-    const [{ user }] = stage.contestants as readonly [Contestant];
+    const objects = await this.createObjects(count);
+    const pairs = objects.map((object) => requestPair(object, this.status, name));
+    const [{ user }] = stage.contestants as readonly [OperatorUnderTest];
     await stage.calm();
     await stage.requests(user);
     const usage = await stage.send(pairs, this.signal);
     const done = await stage.requests(user);
     if (done.writeCount !== 2 * count) throw new Error(`the bare requests were ${JSON.stringify(done.writes)}`);
-    await requireDone(stage.client, labels[name], objects);
-    await deleteMany(stage.client, objects);
+    await assertConverged(stage.client, labels[name], objects);
+    await deleteObjects(stage.client, objects);
     return { objectsPerSecond: perSecond(count, done), ...usage };
   }
 
   /** An operator: from nothing, after a restart, and at single edits. */
-  private async run(contestant: Contestant, { objects: count, edits: edited }: RoundOptions): Promise<OperatorRun> {
-    const objects = await this.fresh(count);
+  private async run(
+    contestant: OperatorUnderTest,
+    { objects: count, edits: edited }: RoundOptions,
+  ): Promise<OperatorRun> {
+    const objects = await this.createObjects(count);
     const converged = await this.converge(contestant, objects);
     const { restarted, edits } = await this.restart(contestant, objects, edited);
-    await deleteMany(this.stage.client, objects);
+    await deleteObjects(this.stage.client, objects);
     return { converged, restarted, ...(edits === undefined ? {} : { edits }) };
   }
 
-  private async converge(contestant: Contestant, objects: readonly KubeObject[]): Promise<Converged> {
+  private async converge(contestant: OperatorUnderTest, objects: readonly KubeObject[]): Promise<Converged> {
     await this.stage.calm();
     await this.stage.requests(contestant.user);
     const operator = this.stage.start(await contestant.program(objects.length), this.signal);
@@ -116,7 +119,7 @@ export class Rounds {
     await operator.stop();
     const { writes, writeCount, events, requests, ...times } = await this.stage.requests(contestant.user);
     const objectsPerSecond = perSecond(objects.length, times);
-    await requireDone(this.stage.client, labels[contestant.name], objects);
+    await assertConverged(this.stage.client, labels[contestant.name], objects);
     return {
       ...{ objectsPerSecond, writes, events, requests, ...usage },
       writesPerObject: writeCount / objects.length,
@@ -127,7 +130,7 @@ export class Rounds {
   }
 
   private async restart(
-    contestant: Contestant,
+    contestant: OperatorUnderTest,
     objects: readonly KubeObject[],
     edited: number,
   ): Promise<{ readonly restarted: Restarted; readonly edits: Edits | undefined }> {
@@ -143,14 +146,14 @@ export class Rounds {
     const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, either);
     await operator.settled(objects.length); // the plain twin looks at an edit's own echo still
     await operator.stop();
-    await requireDone(stage.client, `${labels[contestant.name]}, started again`, objects);
+    await assertConverged(stage.client, `${labels[contestant.name]}, started again`, objects);
     return { restarted: { writes, writeCount, events, reconcilingMs, ...usage }, edits };
   }
 }
 
 function perSecond(
   objects: number,
-  { firstAt, done, doneAt }: Pick<AuditedRequests, 'firstAt' | 'done' | 'doneAt'>,
+  { firstAt, done, doneAt }: Pick<AuditSummary, 'firstAt' | 'done' | 'doneAt'>,
 ): number {
   if (done !== objects) throw new Error(`${String(done)} of ${String(objects)} objects were given a status`);
   return (objects / (doneAt - firstAt)) * 1000;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Synth } from './results';
 import { operatorBundle } from '../testing';
-import { kustomize } from './contestants';
+import { kustomize } from './operators-under-test';
 
 const turns = 7;
 

@@ -85,7 +85,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
     case 'run':
       return { command: 'run', rest };
     case 'prepare':
-      read(command, rest, {});
+      parseFlags(command, rest, {});
       return { command: 'prepare' };
     default:
       throw new UsageError(`"${command}" is no command; there are ${commands.join(', ')}. Try: kindred help`);
@@ -93,7 +93,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
 }
 
 function startArguments(argv: readonly string[]): StartArguments {
-  const values = read('start', argv, {
+  const values = parseFlags('start', argv, {
     once: { type: 'boolean' },
     timeout: { type: 'string' },
     port: { type: 'string' },
@@ -114,9 +114,9 @@ function startArguments(argv: readonly string[]): StartArguments {
   return {
     command: 'start',
     once: values.once === true,
-    timeoutSeconds: whole('timeout', values.timeout ?? '180', 1, 86_400),
-    port: values.port === undefined ? undefined : whole('port', values.port, 1, 65_535),
-    metricsPort: whole('metrics-port', values['metrics-port'] ?? '0', 0, 65_535),
+    timeoutSeconds: parseInteger('timeout', values.timeout ?? '180', 1, 86_400),
+    port: values.port === undefined ? undefined : parseInteger('port', values.port, 1, 65_535),
+    metricsPort: parseInteger('metrics-port', values['metrics-port'] ?? '0', 0, 65_535),
     files,
     samples,
     namespace: startNamespace(values.namespace),
@@ -128,7 +128,7 @@ function startArguments(argv: readonly string[]): StartArguments {
 }
 
 function synthArguments(argv: readonly string[]): SynthArguments {
-  const values = read('synth', argv, {
+  const values = parseFlags('synth', argv, {
     out: { type: 'string' },
     image: { type: 'string' },
     'provisioner-image': { type: 'string' },
@@ -155,9 +155,9 @@ function provisionerConfig(values: {
   const [image, secret] = [values['provisioner-image'], values['provisioner-config-secret']];
   const files = values['provisioner-config-file'];
   if (secret !== undefined && image === undefined)
-    throw wrong('provisioner-config-secret', secret, 'it is for the provisioner: name its --provisioner-image too');
+    throw flagError('provisioner-config-secret', secret, 'it is for the provisioner: name its --provisioner-image too');
   if (files !== undefined && secret === undefined)
-    throw wrong('provisioner-config-file', files.join(), 'name the Secret too, with --provisioner-config-secret');
+    throw flagError('provisioner-config-file', files.join(), 'name the Secret too, with --provisioner-config-secret');
   return {
     provisionerConfigSecret: secretName('provisioner-config-secret', secret),
     provisionerConfigFiles: configFiles('provisioner-config-file', files),
@@ -168,7 +168,7 @@ function provisionerConfig(values: {
 function startNamespace(given: string | undefined): string {
   const namespace = namespaceName('namespace', given ?? SAMPLES_NAMESPACE);
   if (namespace !== DEFAULT_NAMESPACE) return namespace;
-  throw wrong('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
+  throw flagError('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
 }
 
 function synthNamespaces(
@@ -179,15 +179,15 @@ function synthNamespaces(
   const samplesNamespace = namespaceName('samples-namespace', samples ?? SAMPLES_NAMESPACE);
   if (namespace !== samplesNamespace) return { namespace, samplesNamespace };
   throw samples === undefined
-    ? wrong(
+    ? flagError(
         'namespace',
         namespace,
         'it is where the samples go: name another one, or other samples with --samples-namespace',
       )
-    : wrong('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
+    : flagError('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
 }
 
-function read<O extends NonNullable<ParseArgsConfig['options']>>(
+function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
   command: string,
   argv: readonly string[],
   options: O,
@@ -207,17 +207,17 @@ function read<O extends NonNullable<ParseArgsConfig['options']>>(
  */
 
 /** A whole number within bounds, both admitted. */
-function whole(name: string, value: string, min: number, max: number): number {
+function parseInteger(name: string, value: string, min: number, max: number): number {
   const number = Number(value);
   if (/^\d+$/.test(value) && number >= min && number <= max) return number;
-  throw wrong(name, value, `it must be a whole number from ${min} to ${max}`);
+  throw flagError(name, value, `it must be a whole number from ${min} to ${max}`);
 }
 
 /** One of some words. */
 function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
   const found = allowed.find((one) => one === value);
   if (found !== undefined) return found;
-  throw wrong(name, value, `it may be one of ${allowed.join(', ')}`);
+  throw flagError(name, value, `it may be one of ${allowed.join(', ')}`);
 }
 
 const NAMESPACE: NameRule = { format: 'dns-label' };
@@ -225,7 +225,7 @@ const NAMESPACE: NameRule = { format: 'dns-label' };
 /** The name of a namespace. */
 function namespaceName(name: string, value: string): string {
   if (nameProblem(value, NAMESPACE) === undefined) return value;
-  throw wrong(name, value, `a namespace's name must be ${describeNameRule(NAMESPACE)}`);
+  throw flagError(name, value, `a namespace's name must be ${describeNameRule(NAMESPACE)}`);
 }
 
 const SECRET: NameRule = { format: 'dns-subdomain' };
@@ -233,7 +233,7 @@ const SECRET: NameRule = { format: 'dns-subdomain' };
 /** The name of a Secret; undefined stays undefined. */
 function secretName(name: string, value: string | undefined): string | undefined {
   if (value === undefined || nameProblem(value, SECRET) === undefined) return value;
-  throw wrong(name, value, `a Secret's name must be ${describeNameRule(SECRET)}`);
+  throw flagError(name, value, `a Secret's name must be ${describeNameRule(SECRET)}`);
 }
 
 /** Files by their paths, each given as `PATH=KEY`; undefined stays undefined. */
@@ -246,9 +246,9 @@ function configFiles(
   for (const value of values) {
     const [, path = '', key = ''] = /^(.+)=(.+)$/.exec(value) ?? [];
     const [problem] = configFilesProblems(name, { [path]: key });
-    if (path === '') throw wrong(name, value, 'give PATH=KEY, such as clusters/aws.yml=aws.yml');
-    if (problem !== undefined) throw wrong(name, value, problem.message);
-    if (Object.hasOwn(files, path)) throw wrong(name, value, 'this path was given before');
+    if (path === '') throw flagError(name, value, 'give PATH=KEY, such as clusters/aws.yml=aws.yml');
+    if (problem !== undefined) throw flagError(name, value, problem.message);
+    if (Object.hasOwn(files, path)) throw flagError(name, value, 'this path was given before');
     files[path] = key;
   }
   return files;
@@ -257,16 +257,16 @@ function configFiles(
 /** The reference of a container image; undefined stays undefined. */
 function image(name: string, value: string | undefined): string | undefined {
   if (value === undefined || isImageReference(value)) return value;
-  throw wrong(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
+  throw flagError(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
 }
 
 /** The path of a folder, which need not be there yet. */
 function folder(name: string, value: string): string {
   if (value !== '') return value;
-  throw wrong(name, value, 'it is empty: name a folder, or leave the flag out');
+  throw flagError(name, value, 'it is empty: name a folder, or leave the flag out');
 }
 
 /** Refuses a value of a flag. */
-function wrong(name: string, value: string, why: string): UsageError {
+function flagError(name: string, value: string, why: string): UsageError {
   return new UsageError(`--${name}=${value}: ${why}`);
 }

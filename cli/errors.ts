@@ -9,7 +9,7 @@ export class UsageError extends CliError {
 }
 
 /** Somebody asked the command to end. */
-export class Interrupted extends Error {
+export class InterruptedError extends Error {
   override readonly name = 'Interrupted';
   constructor(readonly signal: NodeJS.Signals | 'EPIPE') {
     super(`stopped by ${signal}`);

@@ -6,7 +6,7 @@ import { managedFieldsOf } from '../operator/apply/managed-fields';
 import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
 import { CliError } from './errors';
-import { ResourceTypes, objectName } from './objects';
+import { RestMapper, objectName } from './objects';
 
 /** What to install, and how. */
 interface InstallOptions {
@@ -19,7 +19,7 @@ interface InstallOptions {
 }
 
 /** What an install did. */
-interface Installed {
+interface InstallResult {
   readonly applied: readonly KubeObject[];
   /** What an earlier install put there and this one no longer has. */
   readonly pruned: readonly InventoryEntry[];
@@ -42,9 +42,9 @@ const NEVER_PRUNED: Readonly<Record<string, string>> = {
  *
  * @throws CliError naming the object that the server refuses
  */
-export async function installPlatform(options: InstallOptions): Promise<Installed> {
+export async function installPlatform(options: InstallOptions): Promise<InstallResult> {
   const { client, objects, namespace } = options;
-  const types = new ResourceTypes(client);
+  const types = new RestMapper(client);
   const before = await readInventory(client, namespace);
   const entries = objects.map(entryOf);
   const [first] = objects;
@@ -59,23 +59,23 @@ export async function installPlatform(options: InstallOptions): Promise<Installe
   return { applied: objects, pruned, kept };
 }
 
-async function applyAll(options: InstallOptions, types: ResourceTypes, objects: readonly KubeObject[]): Promise<void> {
+async function applyAll(options: InstallOptions, types: RestMapper, objects: readonly KubeObject[]): Promise<void> {
   const unserved: string[] = [];
   for (const object of objects) {
     options.signal.throwIfAborted();
     if (isCrd(object)) unserved.push(object.metadata.name);
-    else await served(options, unserved.splice(0));
+    else await waitUntilAllServed(options, unserved.splice(0));
     await applyOne(options, types, object);
   }
-  await served(options, unserved);
+  await waitUntilAllServed(options, unserved);
 }
 
-async function served({ client, signal }: InstallOptions, names: readonly string[]): Promise<void> {
+async function waitUntilAllServed({ client, signal }: InstallOptions, names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => waitUntilServed(client, name, signal)));
 }
 
-async function applyOne({ client, signal }: InstallOptions, types: ResourceTypes, object: KubeObject): Promise<void> {
-  const type = await types.of(object);
+async function applyOne({ client, signal }: InstallOptions, types: RestMapper, object: KubeObject): Promise<void> {
+  const type = await types.resourceTypeOf(object);
   try {
     await client.apply(type, object, { fieldManager: PLATFORM_FIELD_MANAGER, signal });
   } catch (error) {
@@ -89,11 +89,11 @@ async function applyOne({ client, signal }: InstallOptions, types: ResourceTypes
 
 async function prune(
   options: InstallOptions,
-  types: ResourceTypes,
+  types: RestMapper,
   entries: readonly InventoryEntry[],
-): Promise<Pick<Installed, 'pruned' | 'kept'>> {
+): Promise<Pick<InstallResult, 'pruned' | 'kept'>> {
   const pruned: InventoryEntry[] = [];
-  const kept: Installed['kept'][number][] = [];
+  const kept: InstallResult['kept'][number][] = [];
   // What was created last goes first.
   for (const entry of entries.toReversed()) {
     const why = NEVER_PRUNED[entry.kind] ?? (await pruneOne(options, types, entry));
@@ -106,10 +106,10 @@ async function prune(
 /** @returns why the object was left alone */
 async function pruneOne(
   { client, signal }: InstallOptions,
-  types: ResourceTypes,
+  types: RestMapper,
   entry: InventoryEntry,
 ): Promise<string | undefined> {
-  const type = await types.of(entry);
+  const type = await types.resourceTypeOf(entry);
   const live = await client.get(type, entry, { signal });
   if (live?.metadata.uid === undefined) return undefined;
   const ours = managedFieldsOf(live).some(({ manager }) => manager === PLATFORM_FIELD_MANAGER);
@@ -206,8 +206,8 @@ const CRDS: ResourceType = {
   scope: 'Cluster',
 };
 
-const patienceMs = 30_000;
-const lookEveryMs = 50;
+const servedTimeoutMs = 30_000;
+const pollIntervalMs = 50;
 
 interface CrdLike extends KubeObject {
   readonly spec?: {
@@ -230,21 +230,21 @@ function isCrd({ kind }: KubeObject): boolean {
  * @throws CliError when the server does not accept the CRD's names, or not in time
  */
 async function waitUntilServed(client: ApiClient, name: string, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + servedTimeoutMs;
   for (;;) {
     const crd: CrdLike | undefined = await client.get(CRDS, { name }, { signal });
-    const problem = problemOf(crd) ?? (await unserved(client, crd, signal));
+    const problem = crdProblem(crd) ?? (await discoveryProblem(client, crd, signal));
     if (problem === undefined) return;
     if (Date.now() > deadline) {
       throw new CliError(
-        `CRD ${name} is not served after ${patienceMs / 1000} s: ${problem}. Look at: kubectl describe crd ${name}`,
+        `CRD ${name} is not served after ${servedTimeoutMs / 1000} s: ${problem}. Look at: kubectl describe crd ${name}`,
       );
     }
-    await delay(lookEveryMs, undefined, { signal });
+    await delay(pollIntervalMs, undefined, { signal });
   }
 }
 
-function problemOf(crd: CrdLike | undefined): string | undefined {
+function crdProblem(crd: CrdLike | undefined): string | undefined {
   if (crd === undefined) return 'it is gone';
   const conditions = crd.status?.conditions ?? [];
   const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
@@ -253,7 +253,11 @@ function problemOf(crd: CrdLike | undefined): string | undefined {
   return established?.status === 'True' ? undefined : (established?.message ?? 'the server has not looked at it yet');
 }
 
-async function unserved(client: ApiClient, crd: CrdLike | undefined, signal: AbortSignal): Promise<string | undefined> {
+async function discoveryProblem(
+  client: ApiClient,
+  crd: CrdLike | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const spec = crd?.spec;
   if (spec === undefined) return undefined;
   const { group, scope, names } = spec;

@@ -60,7 +60,7 @@ export function localPlatform(samplesNamespace: string, withProvisioner = false)
   });
   return {
     namespace: DEFAULT_NAMESPACE,
-    objects: objects.map(withoutPods),
+    objects: objects.map(scaledToZero),
     stackConfig: {
       replicas: 0,
       guardedNamespaces: [{ name: samplesNamespace, create: true }],
@@ -103,7 +103,7 @@ function isDeployment(object: KubeObject): object is DeploymentLike {
   return object.kind === 'Deployment';
 }
 
-function withoutPods(object: KubeObject): KubeObject {
+function scaledToZero(object: KubeObject): KubeObject {
   return isDeployment(object) ? { ...object, spec: { ...object.spec, replicas: 0 } } : object;
 }
 

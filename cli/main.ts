@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { cacheFolder, prepare as prepareParts } from '../local';
 import { version } from '../package.json';
 import { parseArguments } from './arguments';
-import { Interrupted, UsageError } from './errors';
-import { explain } from './explain';
+import { InterruptedError, UsageError } from './errors';
+import { formatError } from './format-error';
 import { operatorBundle } from './operator-bundle';
 import { onPath } from './pulumi';
 import { start } from './start';
@@ -50,11 +50,11 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  if (error instanceof Interrupted) {
+  if (error instanceof InterruptedError) {
     process.stderr.write(`kindred: ${error.message}\n`);
     process.exitCode = 130;
     return;
   }
-  process.stderr.write(`kindred: ${explain(error)}\n`);
+  process.stderr.write(`kindred: ${formatError(error)}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 });

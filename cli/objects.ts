@@ -83,7 +83,7 @@ const FIELD_MANAGER = 'kindred-cli';
 /** How to apply. */
 interface ApplyOptions {
   readonly client: ApiClient;
-  readonly types: ResourceTypes;
+  readonly types: RestMapper;
   /** Namespace of objects that live in one and name none. */
   readonly namespace: string;
   readonly signal: AbortSignal;
@@ -115,7 +115,7 @@ export async function applyObjects(
 }
 
 async function applyOne(object: KubeObject, { client, types, namespace, signal }: ApplyOptions): Promise<KubeObject> {
-  const type = await types.of(object);
+  const type = await types.resourceTypeOf(object);
   const placed =
     type.scope === 'Cluster' || object.metadata.namespace !== undefined
       ? object
@@ -124,16 +124,16 @@ async function applyOne(object: KubeObject, { client, types, namespace, signal }
   return placed;
 }
 
-interface WireResource {
+interface ApiResource {
   readonly name: string;
   readonly kind: string;
   readonly namespaced: boolean;
 }
 
 /** Finds the resource type of any object, by asking the server once for each group and version. */
-export class ResourceTypes {
+export class RestMapper {
   private readonly known: Map<string, ResourceType>;
-  private readonly asked = new Map<string, Promise<readonly WireResource[]>>();
+  private readonly discovered = new Map<string, Promise<readonly ApiResource[]>>();
 
   /** @param known - types that need no asking */
   constructor(
@@ -148,7 +148,7 @@ export class ResourceTypes {
    *
    * @throws CliError when the server serves no such kind
    */
-  async of(object: Pick<KubeObject, 'apiVersion' | 'kind'>): Promise<ResourceType> {
+  async resourceTypeOf(object: Pick<KubeObject, 'apiVersion' | 'kind'>): Promise<ResourceType> {
     const known = this.known.get(typeKey(object));
     if (known !== undefined) return known;
     const { apiVersion, kind } = object;
@@ -161,19 +161,19 @@ export class ResourceTypes {
     return type;
   }
 
-  private resourcesOf(apiVersion: string): Promise<readonly WireResource[]> {
-    let answer = this.asked.get(apiVersion);
+  private resourcesOf(apiVersion: string): Promise<readonly ApiResource[]> {
+    let answer = this.discovered.get(apiVersion);
     if (answer === undefined) {
-      answer = this.ask(apiVersion);
-      this.asked.set(apiVersion, answer);
+      answer = this.discover(apiVersion);
+      this.discovered.set(apiVersion, answer);
     }
     return answer;
   }
 
-  private async ask(apiVersion: string): Promise<readonly WireResource[]> {
+  private async discover(apiVersion: string): Promise<readonly ApiResource[]> {
     try {
       const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
-      const list = (await this.client.getPath(path)) as { readonly resources?: readonly WireResource[] };
+      const list = (await this.client.getPath(path)) as { readonly resources?: readonly ApiResource[] };
       return list.resources ?? [];
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return [];
@@ -182,7 +182,7 @@ export class ResourceTypes {
   }
 }
 
-function unknownKind(apiVersion: string, kind: string, resources: readonly WireResource[]): string {
+function unknownKind(apiVersion: string, kind: string, resources: readonly ApiResource[]): string {
   const kinds = [...new Set(resources.filter(({ name }) => !name.includes('/')).map((resource) => resource.kind))];
   const there = kinds.length === 0 ? `nothing of ${apiVersion}` : `${kinds.length} other kinds of it`;
   return `the API server serves no ${kind} of ${apiVersion}; it serves ${there}. Check apiVersion and kind (kubectl api-resources lists them).`;

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { LocalControlPlaneError } from '../local/assets/errors';
-import { GuardedProcess, describeExit, untilReady } from '../local/guarded-process';
+import { GuardedProcess, describeExit, pollUntilReady } from '../local/guarded-process';
 import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
 import { withTimeout } from '../operator/process/wait';
@@ -22,7 +22,7 @@ interface OperatorProcessOptions {
 }
 
 /** The operator finishes what is in flight within 25 s by itself, in milliseconds. */
-const patienceMs = 30_000;
+const stopTimeoutMs = 30_000;
 /** How often another free port is tried when somebody has taken the last one before the operator could. */
 const attempts = 3;
 
@@ -30,7 +30,7 @@ const attempts = 3;
 export class OperatorProcess {
   readonly logFile: string;
   /** Rejects when the process ends without having been asked to. */
-  readonly died: Promise<never>;
+  readonly unexpectedExit: Promise<never>;
   private stopping = false;
 
   private constructor(
@@ -39,9 +39,9 @@ export class OperatorProcess {
     readonly port: number,
   ) {
     this.logFile = process.logFile;
-    this.died = this.watch();
+    this.unexpectedExit = this.watch();
     // Whoever waits for it is told; nobody has to.
-    this.died.catch(() => undefined);
+    this.unexpectedExit.catch(() => undefined);
   }
 
   /**
@@ -54,12 +54,12 @@ export class OperatorProcess {
     const logFile = path.resolve(options.logFile);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
-      await empty(logFile);
+      await truncateLog(logFile);
       const port = options.port ?? (await freePort());
       const startedAt = Date.now();
       const guarded = run(options, logFile, port);
       try {
-        await untilServing(guarded, { port, startedAt, signal });
+        await waitUntilServing(guarded, { port, startedAt, signal });
         return new OperatorProcess(guarded, port);
       } catch (error) {
         const { lastLines } = await guarded.kill();
@@ -76,7 +76,7 @@ export class OperatorProcess {
     this.stopping = true;
     this.process.signal('SIGTERM');
     const ended = this.process.exited.then(() => true);
-    const inTime = await withTimeout(ended, { milliseconds: patienceMs, onTimeout: () => false });
+    const inTime = await withTimeout(ended, { milliseconds: stopTimeoutMs, onTimeout: () => false });
     if (!inTime) await this.process.kill();
   }
 
@@ -87,7 +87,7 @@ export class OperatorProcess {
   }
 }
 
-async function empty(logFile: string): Promise<void> {
+async function truncateLog(logFile: string): Promise<void> {
   await writeFile(logFile, '').catch((cause: unknown) => {
     throw new CliError(
       `the operator cannot log to ${logFile}: ${cause instanceof Error ? cause.message : String(cause)}. ` +
@@ -124,7 +124,7 @@ interface ServingOptions {
 }
 
 /** How long one answer may take, in milliseconds. */
-const answerMs = 2_000;
+const probeTimeoutMs = 2_000;
 
 /** By how much a start may seem to lie before itself, in milliseconds: metrics say it in whole seconds. */
 const toleranceMs = 1_000;
@@ -135,12 +135,12 @@ const toleranceMs = 1_000;
  *
  * @throws PartEndedError when the process ends first; LocalControlPlaneError when the time is over; both with the last lines of its log
  */
-export async function untilServing(
+export async function waitUntilServing(
   operator: GuardedProcess,
   { port, startedAt, signal, timeoutMs = 60_000 }: ServingOptions,
 ): Promise<void> {
   const probe = async (): Promise<true | string> => {
-    const metrics = await answer(`http://${loopback}:${port}/metrics`);
+    const metrics = await fetchText(`http://${loopback}:${port}/metrics`);
     if (metrics === undefined) return 'nothing answers there';
     const [, began] = /^process_start_time_seconds (\d+)$/m.exec(metrics) ?? [];
     const isOurs = began !== undefined && Number(began) * 1000 >= startedAt - toleranceMs;
@@ -148,12 +148,12 @@ export async function untilServing(
     return (isOurs && operator.running) || 'another program answers there';
   };
   const what = `${operator.part} to serve its metrics on ${loopback}:${port}`;
-  await untilReady(probe, { what, processes: [operator], timeoutMs, signal });
+  await pollUntilReady(probe, { what, processes: [operator], timeoutMs, signal });
 }
 
-async function answer(url: string): Promise<string | undefined> {
+async function fetchText(url: string): Promise<string | undefined> {
   try {
-    return await (await fetch(url, { signal: AbortSignal.timeout(answerMs) })).text();
+    return await (await fetch(url, { signal: AbortSignal.timeout(probeTimeoutMs) })).text();
   } catch {
     // Refused, cut or too slow: all the same to who waits for it.
     return undefined;

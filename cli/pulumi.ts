@@ -16,7 +16,7 @@ interface PulumiCli {
 }
 
 /** Why there is no Pulumi to install with, for people; one clause. */
-interface NoPulumi {
+interface PulumiUnavailable {
   readonly why: string;
 }
 
@@ -40,11 +40,11 @@ interface PulumiRunOptions {
 }
 
 /** A CLI that answers at all answers in this time; npm's package downloads its binaries at the first run. */
-const answerMs = 20_000;
+const versionTimeoutMs = 20_000;
 /** A plugin that is not there is downloaded, where there is a network. */
-const pluginMs = 60_000;
+const pluginTimeoutMs = 60_000;
 /** How long an interrupted run may take to cancel what it does. */
-const patienceMs = 10_000;
+const gracePeriodMs = 10_000;
 
 /** The checkout, from its sources and from the bundle in dist/. */
 export function checkoutFolder(): string {
@@ -55,7 +55,7 @@ export function checkoutFolder(): string {
 }
 
 /** Looks for a Pulumi that works: on PATH, then npm's package `pulumi` where it is installed. */
-export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | NoPulumi> {
+export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | PulumiUnavailable> {
   const candidates: (readonly [string, ...string[]])[] = [];
   if (onPath('pulumi')) candidates.push(['pulumi']);
   const fromNpm = npmPulumi(folder);
@@ -74,11 +74,11 @@ async function tryPulumi(
   command: readonly [string, ...string[]],
   cwd: string,
   signal: AbortSignal,
-): Promise<PulumiCli | NoPulumi> {
-  const answer = await runPulumi(command, ['version'], { cwd, signal, timeoutMs: answerMs });
+): Promise<PulumiCli | PulumiUnavailable> {
+  const answer = await runPulumi(command, ['version'], { cwd, signal, timeoutMs: versionTimeoutMs });
   const version = /^v?(\d+\.\d+\.\d+\S*)\s*$/m.exec(answer.stdout)?.[1];
   if (answer.code !== 0 || version === undefined) {
-    return { why: `${command.join(' ')} version failed, or did not answer within ${answerMs / 1000} s` };
+    return { why: `${command.join(' ')} version failed, or did not answer within ${versionTimeoutMs / 1000} s` };
   }
   if (!version.startsWith('3.')) return { why: `${command.join(' ')} is version ${version}; 3 is needed` };
   for (const plugin of ['kubernetes', 'command']) {
@@ -98,7 +98,7 @@ async function missingPlugin(
   const { version } = requireFrom(options.cwd)(`@pulumi/${name}/package.json`) as { readonly version: string };
   const args = ['plugin', 'install', 'resource', name, version];
   // It looks first, and is quick where the plugin is installed.
-  const { code } = await runPulumi(command, args, { ...options, timeoutMs: pluginMs });
+  const { code } = await runPulumi(command, args, { ...options, timeoutMs: pluginTimeoutMs });
   return code === 0 ? undefined : `its plugin ${name} v${version} is not installed and cannot be downloaded`;
 }
 
@@ -142,7 +142,7 @@ export async function runPulumi(
   let patience: NodeJS.Timeout | undefined;
   const stop = (): void => {
     child.kill('SIGINT');
-    patience ??= setTimeout(() => child.kill('SIGKILL'), patienceMs);
+    patience ??= setTimeout(() => child.kill('SIGKILL'), gracePeriodMs);
   };
   signal.addEventListener('abort', stop, { once: true });
   const timeout = timeoutMs === undefined ? undefined : setTimeout(stop, timeoutMs);
@@ -236,10 +236,10 @@ async function run(
 }
 
 /** Where somebody's own stacks and settings would come in. */
-const foreign = ['PULUMI_CONFIG_PASSPHRASE', 'PULUMI_STACK', 'PULUMI_ACCESS_TOKEN', 'KUBECONFIG'];
+const REMOVED_VARIABLES = ['PULUMI_CONFIG_PASSPHRASE', 'PULUMI_STACK', 'PULUMI_ACCESS_TOKEN', 'KUBECONFIG'];
 
 function environment(folder: string): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !foreign.includes(name));
+  const own = Object.entries(process.env).filter(([name]) => !REMOVED_VARIABLES.includes(name));
   return {
     ...Object.fromEntries(own),
     PULUMI_BACKEND_URL: `file://${path.join(folder, 'state')}`,

@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
 import { messageOf } from '../local/assets/errors';
-import { Interrupted } from './errors';
+import { InterruptedError } from './errors';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Turns the signals that end a command, and a reader who has gone, into an abort. */
-export class Interruption {
+export class SignalHandler {
   private readonly controller = new AbortController();
 
   constructor() {
@@ -26,16 +26,16 @@ export class Interruption {
   private readonly onSignal = (name: (typeof signals)[number]): void => {
     // The second time is meant: the guards of the parts and the act before exit see to what still runs.
     if (this.controller.signal.aborted) process.exit(128 + constants.signals[name]);
-    this.controller.abort(new Interrupted(name));
+    this.controller.abort(new InterruptedError(name));
   };
 
   private readonly onStdoutError = (): void => {
-    if (!this.controller.signal.aborted) this.controller.abort(new Interrupted('EPIPE'));
+    if (!this.controller.signal.aborted) this.controller.abort(new InterruptedError('EPIPE'));
   };
 }
 
 /** What has to be undone, the last first. */
-export class Undo {
+export class CleanupStack {
   private readonly steps: { readonly what: string; readonly undo: () => Promise<void> }[] = [];
 
   /** @param what - names it in errors: `stop the operator` */

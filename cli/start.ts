@@ -12,16 +12,16 @@ import type { ApiClient } from '../operator/client/api-client';
 import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import type { StartArguments } from './arguments';
-import { Board, waitUntilReady } from './board';
-import { CliError, Interrupted } from './errors';
+import { ObjectWatcher, waitUntilReady } from './object-watcher';
+import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';
 import { localPlatform, provisionerSamples, samplesOf, type LocalOperator, type LocalPlatform } from './local-platform';
-import { ResourceTypes, applyObjects, readObjects, type SourcedObject } from './objects';
+import { RestMapper, applyObjects, readObjects, type SourcedObject } from './objects';
 import { operatorBundle } from './operator-bundle';
 import { OperatorProcess } from './operator-process';
 import { checkoutFolder, findPulumi, installByPulumi } from './pulumi';
-import { Interruption, Undo } from './shutdown';
-import { viewOn, type View } from './view';
+import { SignalHandler, CleanupStack } from './shutdown';
+import { createView, type View } from './view';
 
 /** A token that outlives a long session: nobody renews it. In seconds. */
 const tokenSeconds = 7 * 24 * 3600;
@@ -31,7 +31,7 @@ interface Session {
   readonly args: StartArguments;
   readonly platform: LocalPlatform;
   readonly view: View;
-  readonly undo: Undo;
+  readonly undo: CleanupStack;
   readonly signal: AbortSignal;
 }
 
@@ -47,9 +47,9 @@ export async function start(args: StartArguments): Promise<void> {
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
   const platform = localPlatform(args.namespace, args.provisioner);
-  const interruption = new Interruption();
-  const undo = new Undo();
-  const view = viewOn(process.stdout);
+  const interruption = new SignalHandler();
+  const undo = new CleanupStack();
+  const view = createView(process.stdout);
   const samples = args.samples ? samplesOf(kinds, args.namespace) : [];
   try {
     await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
@@ -59,7 +59,7 @@ export async function start(args: StartArguments): Promise<void> {
   } finally {
     view.end();
     if (interruption.signal.aborted)
-      view.say('Stopping: first the operator, then the control plane. Ctrl-C ends it at once.');
+      view.print('Stopping: first the operator, then the control plane. Ctrl-C ends it at once.');
     await undo.run();
     interruption.dispose();
   }
@@ -68,17 +68,21 @@ export async function start(args: StartArguments): Promise<void> {
 async function run(session: Session, own: readonly SourcedObject[], samples: readonly SourcedObject[]): Promise<void> {
   const { args, view, undo, platform, signal } = session;
   const plane = await startPlane(session);
-  const failed = partFailure(plane);
+  const failed = rejectOnPartExit(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
   undo.add('close connections', () => client.close());
   await Promise.race([install(session, plane, client), failed]);
   const [operator, provisioner] = await startOperators(session, plane);
-  const trouble = Promise.race([failed, operator.died, ...(provisioner === undefined ? [] : [provisioner.died])]);
+  const trouble = Promise.race([
+    failed,
+    operator.unexpectedExit,
+    ...(provisioner === undefined ? [] : [provisioner.unexpectedExit]),
+  ]);
   trouble.catch(() => undefined);
 
-  const board = new Board(client, platform.kinds);
+  const board = new ObjectWatcher(client, platform.kinds);
   undo.add('end watches', () => board.stop());
-  await Promise.race([board.start(), trouble, aborted(signal)]);
+  await Promise.race([board.start(), trouble, rejectOnAbort(signal)]);
   board.onChange((rows) => view.show(rows));
   const showsProvisioner = args.provisioner && args.samples;
   const more = showsProvisioner ? provisionerSamples(await readFile(plane.adminKubeconfig, 'utf8')) : [];
@@ -88,8 +92,8 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   if (args.once) return;
   const { logFile, port: metricsPort } = operator;
   const { namespace } = args;
-  view.say(
-    hints({
+  view.print(
+    nextSteps({
       kubeconfig: plane.adminKubeconfig,
       namespace,
       samples: args.samples,
@@ -98,14 +102,14 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
       provisioner: provisioner?.logFile,
     }),
   );
-  await Promise.race([aborted(signal).catch(() => undefined), trouble]);
+  await Promise.race([rejectOnAbort(signal).catch(() => undefined), trouble]);
 }
 
 async function startPlane({ args, view, undo, signal }: Session): Promise<ControlPlane> {
   const plane = await startControlPlane({
     components: 'full',
     ...(args.port === undefined ? {} : { port: args.port }),
-    onProgress: (line) => view.say(line),
+    onProgress: (line) => view.print(line),
     signal,
   });
   undo.add('stop the control plane', () => plane.stop());
@@ -121,7 +125,7 @@ async function install(session: Session, plane: ControlPlane, client: ApiClient)
   const { applied } = await installPlatform({ client, objects, namespace, signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
   const took = duration(Date.now() - started);
-  view.say(
+  view.print(
     `The platform is installed by server-side apply${why === undefined ? '' : `, since ${why}`}: ` +
       `${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
   );
@@ -148,11 +152,13 @@ async function installWithPulumi(
   } catch (error) {
     if (args.installer !== 'auto' || !(error instanceof CliError)) throw error;
     // What it made already, an apply leaves as it is.
-    view.say(error.message);
+    view.print(error.message);
     return `Pulumi ${pulumi.version} failed`;
   }
   const took = duration(Date.now() - started);
-  view.say(`The platform is installed by Pulumi ${pulumi.version}: ${made} resources in ${took}, from stacks/index.ts`);
+  view.print(
+    `The platform is installed by Pulumi ${pulumi.version}: ${made} resources in ${took}, from stacks/index.ts`,
+  );
   return INSTALLED;
 }
 
@@ -185,7 +191,7 @@ async function startOperators(
       logFile: path.join(plane.dataDir, 'provisioner.log'),
     },
   );
-  view.say(
+  view.print(
     'The provisioner reaches machines by SSH from here, and there are none: a Cluster whose machines do not answer says so in Ready, and so\n' +
       `does one whose distribution is rke without a program "rke" on PATH. Files for configPath of a Cluster or Kubeconfig: ${configDir}`,
   );
@@ -208,7 +214,7 @@ async function startOperator(
   });
   undo.add(`stop the ${what}`, () => operator.stop());
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
-  view.say(
+  view.print(
     `The ${what} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
       `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
   );
@@ -225,7 +231,7 @@ async function applyAll(
   client: ApiClient,
   groups: readonly (readonly SourcedObject[])[],
 ): Promise<readonly KubeObject[]> {
-  const types = new ResourceTypes(
+  const types = new RestMapper(
     client,
     platform.kinds.map(({ type }) => type),
   );
@@ -239,23 +245,23 @@ async function applyAll(
 
 async function untilReady(
   { args, view, signal }: Session,
-  board: Board,
+  board: ObjectWatcher,
   awaited: readonly KubeObject[],
 ): Promise<void> {
   const started = Date.now();
   try {
     await waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal });
     view.show(board.rows());
-    view.say(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
+    view.print(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
   } catch (error) {
     if (args.once || !(error instanceof CliError)) throw error;
     // Whoever stays can look into it.
-    view.say(error.message);
+    view.print(error.message);
   }
 }
 
 /** Rejects when a part of the control plane ends that nobody ended. */
-function partFailure(plane: ControlPlane): Promise<never> {
+function rejectOnPartExit(plane: ControlPlane): Promise<never> {
   const failure = new Promise<never>((_, reject) => {
     plane.onPartExit((exit) => {
       const log = path.join(plane.dataDir, `${exit.part}.log`);
@@ -268,9 +274,9 @@ function partFailure(plane: ControlPlane): Promise<never> {
   return failure;
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   const result = new Promise<never>((_, reject) => {
-    const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new Interrupted('SIGTERM'));
+    const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new InterruptedError('SIGTERM'));
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
   });
@@ -279,7 +285,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** What the hints speak of. */
-interface HintsOptions {
+interface NextStepsOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly samples: boolean;
@@ -290,7 +296,7 @@ interface HintsOptions {
 }
 
 /** How to go on once everything is Ready. */
-function hints({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: HintsOptions): string {
+function nextSteps({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: NextStepsOptions): string {
   const n = `kubectl -n ${namespace}`;
   const tries = [
     [`kubectl get kindred -A`, 'every object of every kind'],

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util';
-import type { Row } from './board';
+import type { Row } from './object-watcher';
 
 /** Where people look. */
 export interface View {
   /** Shows the objects as they are now. */
   show(rows: readonly Row[]): void;
   /** Writes lines that stay. */
-  say(text: string): void;
+  print(text: string): void;
   /** Leaves the last table standing; nothing is drawn over after this. */
   end(): void;
 }
@@ -20,7 +20,7 @@ export interface Screen {
 }
 
 /** A table that is drawn over on a terminal; lines about changes anywhere else. */
-export function viewOn(screen: Screen, env: NodeJS.ProcessEnv = process.env): View {
+export function createView(screen: Screen, env: NodeJS.ProcessEnv = process.env): View {
   const dumb = env['TERM'] === 'dumb';
   return screen.isTTY === true && !dumb
     ? new TableView(screen, (env['NO_COLOR'] ?? '') === '')
@@ -42,7 +42,7 @@ class TableView implements View {
     this.screen.write(this.erase() + this.frame());
   }
 
-  say(text: string): void {
+  print(text: string): void {
     const table = this.drawn > 0;
     this.screen.write(`${this.erase()}${text}\n${table ? this.frame() : ''}`);
   }
@@ -88,7 +88,7 @@ class ChangesView implements View {
     }
   }
 
-  say(text: string): void {
+  print(text: string): void {
     this.screen.write(`${text}\n`);
   }
 

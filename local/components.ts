@@ -4,7 +4,7 @@ import { LocalControlPlaneError } from './assets/errors';
 import type { PartPaths } from './assets/obtain';
 import type { PartName } from './assets/parts';
 import type { Pki } from './certificates';
-import { kubeconfig, type RestClient } from './client';
+import { renderKubeconfig, type RestClient } from './rest-client';
 import {
   apiServerArgs,
   controllerManagerArgs,
@@ -13,7 +13,13 @@ import {
   schedulerArgs,
   type ApiServerSettings,
 } from './component-flags';
-import { retryLostPort, untilReady, type GuardedProcess, type Probe, type RunningParts } from './guarded-process';
+import {
+  retryOnPortConflict,
+  pollUntilReady,
+  type GuardedProcess,
+  type Probe,
+  type RunningParts,
+} from './guarded-process';
 import { freePort, loopback } from './ports';
 import type { RunFolder } from './run-folder';
 
@@ -35,7 +41,7 @@ interface EtcdOptions {
 
 /** Starts etcd on free ports and waits until it answers. */
 export async function startEtcd({ program, run, parts, timeoutMs, signal }: EtcdOptions): Promise<Etcd> {
-  return retryLostPort(async () => {
+  return retryOnPortConflict(async () => {
     const [clientPort, peerPort] = await Promise.all([freePort(), freePort()]);
     const url = `http://${loopback}:${clientPort}`;
     const process = parts.start({
@@ -51,7 +57,7 @@ export async function startEtcd({ program, run, parts, timeoutMs, signal }: Etcd
       return statusCode === 200 ? true : `/health answers ${statusCode}`;
     };
     try {
-      await untilReady(probe, { what: 'etcd to be healthy', processes: [process], timeoutMs, signal });
+      await pollUntilReady(probe, { what: 'etcd to be healthy', processes: [process], timeoutMs, signal });
     } catch (error) {
       await parts.kill(process);
       throw error;
@@ -124,11 +130,11 @@ export class ApiServer {
     this.#process = process;
     this.#paused = false;
     const probe = async (): Promise<true | string> => {
-      const { status, body } = await rest.ask('GET', '/readyz', { timeoutMs: 2000 });
+      const { status, body } = await rest.request('GET', '/readyz', { timeoutMs: 2000 });
       return status === 200 ? true : `/readyz answers ${status}: ${String(body)}`;
     };
     try {
-      await untilReady(probe, { what: 'kube-apiserver to be ready', processes: [process], timeoutMs, signal });
+      await pollUntilReady(probe, { what: 'kube-apiserver to be ready', processes: [process], timeoutMs, signal });
     } catch (error) {
       await this.kill();
       throw error;
@@ -186,7 +192,7 @@ export async function startControllers(options: ControllersOptions): Promise<Con
     startPart(options, 'kwok', kwokArgs(kwok, requirePath(paths, 'kwok-stages'))),
   ];
   await createFakeNode(rest);
-  await untilReady(schedulable(rest), {
+  await pollUntilReady(schedulable(rest), {
     what: 'the node and the default ServiceAccount',
     processes,
     timeoutMs,
@@ -208,7 +214,7 @@ function startPart({ paths, run, parts }: ControllersOptions, part: PartName, ar
 function credentialsFile({ pki, rest, run }: ControllersOptions, user: string, organizations: string[] = []): string {
   const credentials = pki.authority.client({ commonName: user, organizations });
   const content = { server: rest.server, authority: pki.authority.certificate, user, credentials };
-  return run.write(`components/${user.replace('system:', '')}.kubeconfig`, kubeconfig(content));
+  return run.write(`components/${user.replace('system:', '')}.kubeconfig`, renderKubeconfig(content));
 }
 
 /** The path of a part that was asked for. */
@@ -250,8 +256,8 @@ async function createFakeNode(rest: RestClient): Promise<void> {
 function schedulable(rest: RestClient): Probe {
   return async () => {
     const [found, account] = await Promise.all([
-      rest.ask('GET', `/api/v1/nodes/${nodeName}`),
-      rest.ask('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
+      rest.request('GET', `/api/v1/nodes/${nodeName}`),
+      rest.request('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
     ]);
     if (!isReady(found.body)) return `the node ${nodeName} is not Ready`;
     if (isTainted(found.body)) return `the node ${nodeName} is tainted`;

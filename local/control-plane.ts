@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LocalControlPlaneError, codeOf } from './assets/errors';
 import type { Components, ObtainOptions } from './assets/obtain';
 import type { Pki } from './certificates';
-import { describe, kubeconfig, type RestClient } from './client';
+import { describeResponse, renderKubeconfig, type RestClient } from './rest-client';
 import { compact, type ApiServer, type Controllers, type Etcd } from './components';
 import type { PartExit, RunningParts } from './guarded-process';
 import type { RunFolder } from './run-folder';
@@ -108,12 +108,12 @@ interface RunningControlPlaneOptions {
   readonly controllers: Controllers | undefined;
   readonly adminKubeconfig: string;
   readonly version: string;
-  readonly forget: () => void;
+  readonly unregisterExitHandler: () => void;
 }
 
 /** Marks the requests by which the audit log is read up to the present; they are left out of what is returned. */
 const auditMark = 'kindred-audit-mark';
-const auditPatienceMs = 10_000;
+const auditTimeoutMs = 10_000;
 
 /** A control plane that has been started. */
 export class RunningControlPlane implements ControlPlane {
@@ -139,7 +139,7 @@ export class RunningControlPlane implements ControlPlane {
     const { rest, run, pki } = this.#options;
     const token = await requestToken(rest, account, options.expirationSeconds ?? 3600);
     this.#kubeconfigs += 1;
-    const content = kubeconfig({
+    const content = renderKubeconfig({
       server: this.url,
       authority: pki.authority.certificate,
       user: `system:serviceaccount:${account.namespace}:${account.name}`,
@@ -164,7 +164,7 @@ export class RunningControlPlane implements ControlPlane {
   }
 
   async #stop(): Promise<void> {
-    const { parts, rest, run, forget } = this.#options;
+    const { parts, rest, run, unregisterExitHandler: forget } = this.#options;
     await parts.killAll();
     await rest.close();
     run.remove();
@@ -180,14 +180,14 @@ export class RunningControlPlane implements ControlPlane {
     const file = run.file('audit.log');
     if (!apiServer.answering) return readAuditLog(file);
     const mark = `${auditMark}=${randomUUID()}`;
-    await rest.ask('GET', `/version?${mark}`);
-    const deadline = Date.now() + auditPatienceMs;
+    await rest.request('GET', `/version?${mark}`);
+    const deadline = Date.now() + auditTimeoutMs;
     for (;;) {
       const events = await readAuditLog(file);
       if (events.some(({ requestURI }) => requestURI.endsWith(mark))) return events;
       if (Date.now() > deadline) {
         throw new LocalControlPlaneError(
-          `the API server answered a request but did not write it to its audit log ${file} within ${auditPatienceMs} ms`,
+          `the API server answered a request but did not write it to its audit log ${file} within ${auditTimeoutMs} ms`,
         );
       }
       await delay(10);
@@ -284,7 +284,7 @@ async function requestToken(
 ): Promise<string> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/serviceaccounts/${encodeURIComponent(name)}/token`;
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
-  const answer = await rest.ask('POST', path, { body });
+  const answer = await rest.request('POST', path, { body });
   if (answer.status === 404) {
     throw new LocalControlPlaneError(
       `cannot make a kubeconfig for the ServiceAccount ${namespace}/${name}: it does not exist. Create it first ` +
@@ -293,5 +293,5 @@ async function requestToken(
   }
   const token = (answer.body as { status?: { token?: string } }).status?.token;
   if (answer.status < 300 && token !== undefined) return token;
-  throw new LocalControlPlaneError(`no token for the ServiceAccount ${namespace}/${name}: ${describe(answer)}`);
+  throw new LocalControlPlaneError(`no token for the ServiceAccount ${namespace}/${name}: ${describeResponse(answer)}`);
 }

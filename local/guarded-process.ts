@@ -66,7 +66,7 @@ export function spawnGuarded(program: string, args: readonly string[], options: 
 }
 
 /** A program of `spawnGuarded` no longer keeps this process alive; with this process it ends. */
-export function letGo(child: ChildProcess): void {
+export function unrefGuarded(child: ChildProcess): void {
   child.unref();
   for (const pipe of [child.stdout, child.stderr, watcherOf(child)]) (pipe as Socket | null)?.unref();
 }
@@ -258,7 +258,7 @@ export class PartEndedError extends LocalControlPlaneError {
  * @throws PartEndedError when one of the processes ends first, with the last lines of its log
  * @throws LocalControlPlaneError at the deadline, with what was missing last
  */
-export async function untilReady(probe: Probe, options: ReadyOptions): Promise<void> {
+export async function pollUntilReady(probe: Probe, options: ReadyOptions): Promise<void> {
   const started = Date.now();
   let missing = 'nothing was seen yet';
   for (;;) {
@@ -273,12 +273,12 @@ export async function untilReady(probe: Probe, options: ReadyOptions): Promise<v
     for (const process of options.processes) {
       if (!process.running) throw new PartEndedError(describeExit(await process.exited, process.logFile));
     }
-    if (Date.now() - started > options.timeoutMs) throw await tooLate(missing, options);
+    if (Date.now() - started > options.timeoutMs) throw await timeoutError(missing, options);
     await delay(pollMs, undefined, { signal: options.signal });
   }
 }
 
-async function tooLate(missing: string, options: ReadyOptions): Promise<Error> {
+async function timeoutError(missing: string, options: ReadyOptions): Promise<Error> {
   const logs = await Promise.all(
     options.processes.map(async (process) => `The last lines of ${process.logFile}:\n${await process.lastLines()}`),
   );
@@ -289,7 +289,7 @@ async function tooLate(missing: string, options: ReadyOptions): Promise<Error> {
 const attempts = 3;
 
 /** Starts something on free ports; when another program took one between the look and the start, starts over. */
-export async function retryLostPort<T>(start: () => Promise<T>): Promise<T> {
+export async function retryOnPortConflict<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await start();

@@ -2,10 +2,10 @@ import { LocalControlPlaneError } from './assets/errors';
 import { prepare, type PartPaths } from './assets/obtain';
 import { duration, progressToStderr } from './assets/progress';
 import { createPki, type Pki } from './certificates';
-import { RestClient, describe, kubeconfig } from './client';
+import { RestClient, describeResponse, renderKubeconfig } from './rest-client';
 import { ApiServer, requirePath, startControllers, startEtcd } from './components';
 import { RunningControlPlane, auditPolicy, type ControlPlane, type ControlPlaneOptions } from './control-plane';
-import { RunningParts, retryLostPort } from './guarded-process';
+import { RunningParts, retryOnPortConflict } from './guarded-process';
 import { freePort, loopback, requireFree } from './ports';
 import { RunFolder, removeStaleRuns } from './run-folder';
 
@@ -32,12 +32,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const started = Date.now();
   const run = await RunFolder.create(options.dataDir);
   const parts = new RunningParts();
-  const forget = beforeExit(() => {
+  const forget = onProcessExit(() => {
     parts.signalAll();
     run.remove();
   });
   try {
-    const plane = await startParts(options, { paths, run, parts, forget });
+    const plane = await startParts(options, { paths, run, parts, unregisterExitHandler: forget });
     onProgress(`Kubernetes ${plane.version} is ready at ${plane.url} after ${duration(Date.now() - started)}`);
     return plane;
   } catch (error) {
@@ -61,7 +61,7 @@ interface StartContext {
   readonly run: RunFolder;
   readonly parts: RunningParts;
   /** Takes back the act that is due before this process ends. */
-  readonly forget: () => void;
+  readonly unregisterExitHandler: () => void;
 }
 
 async function startParts(options: ControlPlaneOptions, context: StartContext): Promise<ControlPlane> {
@@ -77,7 +77,7 @@ async function startParts(options: ControlPlaneOptions, context: StartContext): 
     const admin = pki.authority.client({ commonName: 'kindred-admin', organizations: ['system:masters'] });
     const adminKubeconfig = run.write(
       'admin.kubeconfig',
-      kubeconfig({
+      renderKubeconfig({
         server: rest.server,
         authority: pki.authority.certificate,
         user: 'kindred-admin',
@@ -100,7 +100,7 @@ async function startApiServer(
 ): Promise<{ readonly apiServer: ApiServer; readonly rest: RestClient }> {
   const client = pki.authority.client({ commonName: 'kindred-local', organizations: ['system:masters'] });
   const auditPolicyFile = run.write('audit-policy.yaml', auditPolicy);
-  return retryLostPort(async () => {
+  return retryOnPortConflict(async () => {
     const port = options.port ?? (await freePort());
     const rest = new RestClient(`https://${loopback}:${port}`, pki.authority.certificate, client);
     const apiServer = new ApiServer({
@@ -135,49 +135,49 @@ function isFull({ components = 'full' }: ControlPlaneOptions): boolean {
 }
 
 async function serverVersion(rest: RestClient): Promise<string> {
-  const answer = await rest.ask('GET', '/version');
+  const answer = await rest.request('GET', '/version');
   const version = (answer.body as { gitVersion?: unknown }).gitVersion;
   if (typeof version === 'string') return version;
-  throw new LocalControlPlaneError(`the API server does not tell its version: ${describe(answer)}`);
+  throw new LocalControlPlaneError(`the API server does not tell its version: ${describeResponse(answer)}`);
 }
 
 /**
  * What has to happen before this process ends, whichever way it ends: on exit, and on the signals that end it. (After
  * SIGKILL nothing can run here; the guards of the parts and the next start see to that case.)
  */
-const acts = new Set<() => void>();
+const exitHandlers = new Set<() => void>();
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Registers a synchronous act; the function that is returned takes it back. */
-function beforeExit(act: () => void): () => void {
-  if (acts.size === 0) listen();
-  acts.add(act);
+function onProcessExit(act: () => void): () => void {
+  if (exitHandlers.size === 0) listen();
+  exitHandlers.add(act);
   return () => {
-    acts.delete(act);
-    if (acts.size === 0) unlisten();
+    exitHandlers.delete(act);
+    if (exitHandlers.size === 0) unlisten();
   };
 }
 
 function listen(): void {
-  process.on('exit', runAll);
+  process.on('exit', runExitHandlers);
   for (const signal of signals) process.on(signal, onSignal);
 }
 
 function unlisten(): void {
-  process.off('exit', runAll);
+  process.off('exit', runExitHandlers);
   for (const signal of signals) process.off(signal, onSignal);
 }
 
-function runAll(): void {
-  for (const act of acts) act();
-  acts.clear();
+function runExitHandlers(): void {
+  for (const act of exitHandlers) act();
+  exitHandlers.clear();
 }
 
 /** Does the acts, then lets the signal do what it would have done without us. */
 function onSignal(signal: NodeJS.Signals): void {
   // A program with handlers of its own ends when it has finished, and usually calls stop() on its way.
   if (process.listenerCount(signal) > 1) return;
-  runAll();
+  runExitHandlers();
   unlisten();
   process.kill(process.pid, signal);
 }

@@ -25,8 +25,8 @@ export type {
 // The platform, and objects of its kinds.
 export { PlatformComponent } from './platform';
 export type { GuardedNamespaceArgs, PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
-export { KindComponent, READY_CONDITION } from './kind';
-export type { KindComponentArgs, KindMetadata, WithOutputs } from './kind';
+export { KindComponent, READY_CONDITION } from './kind-component';
+export type { KindComponentArgs, KindMetadata, WithOutputs } from './kind-component';
 
 // Clusters on machines.
 export { RemoteCluster } from './remote-cluster/remote-cluster';

@@ -6,13 +6,13 @@ import { readConfig } from './config/parse';
 import { program, type ProgramOutputs } from './program';
 
 /** Errors that were written for people, which Pulumi shows without a stack trace. */
-const forPeople = [InvalidObjectError, InvalidPropsError, BridgeError];
+const userErrors = [InvalidObjectError, InvalidPropsError, BridgeError];
 
 function run(): ProgramOutputs {
   try {
     return program(readConfig());
   } catch (error) {
-    if (forPeople.some((type) => error instanceof type)) throw new pulumi.RunError((error as Error).message);
+    if (userErrors.some((type) => error instanceof type)) throw new pulumi.RunError((error as Error).message);
     throw error;
   }
 }

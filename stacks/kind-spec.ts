@@ -4,17 +4,17 @@ import { isObject, type KubeObject } from '../constructs/kube/kube-object';
 import type { AnyKind } from '../constructs/kind/kind';
 import { sharedKeys, withDefaults } from '../constructs/kind/render';
 import { describeObject, validateObject } from '../constructs/kind/validate';
-import { holdsToken, outputs } from './bridge';
+import { containsToken, outputs } from './bridge';
 
 /** Visits the leaves of a value: what is neither list nor object. Outputs and promises are leaves. */
 function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string) => unknown): unknown {
-  if (isLater(value)) return leaf(value, at);
+  if (isDeferred(value)) return leaf(value, at);
   if (Array.isArray(value)) return value.map((item, i) => mapLeaves(item, `${at}[${i}]`, leaf));
   if (!isObject(value)) return leaf(value, at);
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapLeaves(field, `${at}.${key}`, leaf)]));
 }
 
-function isLater(value: unknown): boolean {
+function isDeferred(value: unknown): boolean {
   return pulumi.Output.isInstance(value) || (isObject(value) && typeof value['then'] === 'function');
 }
 
@@ -23,26 +23,28 @@ function isLater(value: unknown): boolean {
  *
  * @throws InvalidObjectError naming every field that is wrong
  */
-export function checkKnown(kind: AnyKind, object: KubeObject): void {
+export function validateKnown(kind: AnyKind, object: KubeObject): void {
   const later: string[] = [];
   const spec = mapLeaves(object.spec ?? {}, 'spec', (value, at) => {
-    if (!isLater(value)) return value;
+    if (!isDeferred(value)) return value;
     later.push(at);
     // Fits no schema of a leaf, so that no rule across fields is asked about it.
     return {};
   });
-  const found = problemsOf(kind, { ...object, spec }).filter(({ path }) => !later.some((at) => overlaps(path, at)));
+  const found = schemaProblems(kind, { ...object, spec }).filter(
+    ({ path }) => !later.some((at) => pathsOverlap(path, at)),
+  );
   if (found.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), found);
 }
 
 /** Whether one path lies within the other. */
-function overlaps(a: string, b: string): boolean {
+function pathsOverlap(a: string, b: string): boolean {
   const isWithin = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
   return isWithin(a, b) || isWithin(b, a);
 }
 
-function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
+function schemaProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
   try {
     validateObject(kind, object);
     return [];
@@ -55,7 +57,7 @@ function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
 /** An Output of a namespace says nothing in an error. */
 function plainName(object: KubeObject): KubeObject {
   const { namespace, ...metadata } = object.metadata;
-  return namespace === undefined || !holdsToken(namespace) ? object : { ...object, metadata };
+  return namespace === undefined || !containsToken(namespace) ? object : { ...object, metadata };
 }
 
 /**
@@ -65,11 +67,11 @@ function plainName(object: KubeObject): KubeObject {
  * @throws InvalidObjectError where an Output stands for what no stand-in can: a boolean, a text or number that the schema confines, or what
  *   names shared children
  */
-export function withStandIns(kind: AnyKind, object: KubeObject, tree: string): KubeObject {
+export function replaceOutputsWithTokens(kind: AnyKind, object: KubeObject, tree: string): KubeObject {
   const refused: Problem[] = [];
   const standIns = new Map<string, unknown>();
   const standIn = (value: unknown, at: string): unknown => {
-    if (!isLater(value)) return value;
+    if (!isDeferred(value)) return value;
     const token = tokenOf(value, typeAt(kind.schema.spec, at), `${tree}#${at}`);
     standIns.set(at, token);
     if (token === undefined) refused.push({ path: at, message: `an Output cannot stand for it ${FOR_CHILDREN}` });
@@ -79,7 +81,7 @@ export function withStandIns(kind: AnyKind, object: KubeObject, tree: string): K
   const stood = { ...object, spec };
   const problems = [
     ...refused,
-    ...problemsOf(kind, stood).map((problem) =>
+    ...schemaProblems(kind, stood).map((problem) =>
       standIns.has(problem.path)
         ? { path: problem.path, message: `an Output cannot stand for it ${FOR_CHILDREN}: ${problem.message}` }
         : problem,
@@ -103,7 +105,7 @@ function tokenOf(value: unknown, type: unknown, id: string): string | number | u
 function sharedProblems(kind: AnyKind, object: KubeObject, standIns: ReadonlyMap<string, unknown>): readonly Problem[] {
   if (kind.shared.length === 0) return [];
   const { namespace } = object.metadata;
-  const inNamespace = namespace !== undefined && holdsToken(namespace) ? ['metadata.namespace'] : [];
+  const inNamespace = namespace !== undefined && containsToken(namespace) ? ['metadata.namespace'] : [];
   return sharedKeys(kind, withDefaults(kind, object)).flatMap(({ group, key }) => {
     const inKey = [...standIns].filter(([, token]) => key.includes(String(token))).map(([at]) => at);
     const message =

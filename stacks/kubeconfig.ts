@@ -35,7 +35,7 @@ interface Entry {
   readonly source: string;
 }
 
-interface Merged {
+interface MergedKubeconfig {
   readonly sources: string;
   readonly currentContext: string | undefined;
   readonly clusters: ReadonlyMap<string, Entry>;
@@ -57,17 +57,17 @@ interface Merged {
  *
  * @throws KubeconfigError which says what is wrong and where; for a context that does not exist, with those that there are
  */
-export function minimalKubeconfig(source: KubeconfigSource = {}): string {
+export function minifyKubeconfig(source: KubeconfigSource = {}): string {
   const merged = source.text === undefined ? fromFiles(source) : fromText(source.text);
   if (merged === undefined) return fromServiceAccount(source);
-  const { name, cluster, user } = chosen(merged, source.context);
+  const { name, cluster, user } = selectContext(merged, source.context);
   const path = (source.env ?? process.env)['PATH'] ?? '';
   return kubeconfigOf(clusterFields(cluster, name), user === undefined ? {} : userFields(user, path));
 }
 
 function kubeconfigOf(cluster: Fields, user: Fields): string {
   return JSON.stringify(
-    sorted({
+    sortKeys({
       ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'context' },
       clusters: [{ name: 'cluster', cluster }],
       contexts: [{ name: 'context', context: { cluster: 'cluster', user: 'user' } }],
@@ -77,22 +77,22 @@ function kubeconfigOf(cluster: Fields, user: Fields): string {
 }
 
 /** Keys in one order, so that the same settings are the same text. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.keys(value)
       .sort()
-      .map((key) => [key, sorted(value[key])]),
+      .map((key) => [key, sortKeys(value[key])]),
   );
 }
 
-function fromText(text: string): Merged {
+function fromText(text: string): MergedKubeconfig {
   return merge([parse(text, 'the kubeconfig', undefined)], 'the kubeconfig');
 }
 
 /** Undefined: there is no kubeconfig at all, and a pod's ServiceAccount is to be used. */
-function fromFiles({ env = process.env, home = homedir(), ...source }: KubeconfigSource): Merged | undefined {
+function fromFiles({ env = process.env, home = homedir(), ...source }: KubeconfigSource): MergedKubeconfig | undefined {
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   const files = [...new Set(named.length > 0 ? named : [join(home, '.kube', 'config')])];
   const found = files.filter((file) => existsSync(file));
@@ -115,12 +115,12 @@ function fromServiceAccount({ env = process.env, ...source }: KubeconfigSource):
   return kubeconfigOf(clusterFields(cluster, 'of this pod'), userFields(user, ''));
 }
 
-interface Parsed {
+interface ParsedKubeconfig {
   readonly currentContext: string | undefined;
   readonly entries: (list: 'clusters' | 'users' | 'contexts') => readonly (readonly [name: string, entry: Entry])[];
 }
 
-function readFile(file: string): Parsed {
+function readFile(file: string): ParsedKubeconfig {
   return parse(textOf(file, 'the kubeconfig'), file, dirname(resolve(file)));
 }
 
@@ -136,7 +136,7 @@ function codeOf(error: unknown): string {
   return (error as { readonly code?: string }).code ?? 'no reason is known';
 }
 
-function parse(text: string, source: string, folder: string | undefined): Parsed {
+function parse(text: string, source: string, folder: string | undefined): ParsedKubeconfig {
   const document = yaml(text, source);
   const { 'current-context': current } = document;
   return {
@@ -177,7 +177,7 @@ function yaml(text: string, source: string): Fields {
 }
 
 /** As kubectl: of what several files define, the first counts. */
-function merge(parsed: readonly Parsed[], sources: string): Merged {
+function merge(parsed: readonly ParsedKubeconfig[], sources: string): MergedKubeconfig {
   const all = (list: 'clusters' | 'users' | 'contexts'): ReadonlyMap<string, Entry> =>
     new Map([...parsed].reverse().flatMap(({ entries }) => [...entries(list)]));
   return {
@@ -187,13 +187,16 @@ function merge(parsed: readonly Parsed[], sources: string): Merged {
   };
 }
 
-interface Chosen {
+interface SelectedContext {
   readonly name: string;
   readonly cluster: Entry;
   readonly user: Entry | undefined;
 }
 
-function chosen({ sources, currentContext, clusters, users, contexts }: Merged, asked: string | undefined): Chosen {
+function selectContext(
+  { sources, currentContext, clusters, users, contexts }: MergedKubeconfig,
+  asked: string | undefined,
+): SelectedContext {
   const known = [...contexts.keys()].sort().join(', ');
   const there = known === '' ? 'there is none' : `there are ${known}`;
   const name = asked ?? currentContext;
@@ -206,18 +209,18 @@ function chosen({ sources, currentContext, clusters, users, contexts }: Merged, 
   const cluster = typeof clusterName === 'string' ? clusters.get(clusterName) : undefined;
   if (cluster === undefined) {
     throw new KubeconfigError(
-      `the context "${name}" of ${context.source} names the cluster ${said(clusterName)}, which ${sources} does not define`,
+      `the context "${name}" of ${context.source} names the cluster ${quoteName(clusterName)}, which ${sources} does not define`,
     );
   }
   if (userName === undefined || userName === '') return { name, cluster, user: undefined };
   const user = typeof userName === 'string' ? users.get(userName) : undefined;
   if (user !== undefined) return { name, cluster, user };
   throw new KubeconfigError(
-    `the context "${name}" of ${context.source} names the user ${said(userName)}, which ${sources} does not define`,
+    `the context "${name}" of ${context.source} names the user ${quoteName(userName)}, which ${sources} does not define`,
   );
 }
 
-function said(value: unknown): string {
+function quoteName(value: unknown): string {
   return typeof value === 'string' ? `"${value}"` : 'of no name';
 }
 
@@ -238,7 +241,7 @@ function clusterFields(entry: Entry, context: string): Fields {
     : [];
   return {
     ...Object.fromEntries(ofCluster.filter((key) => fields[key] !== undefined).map((key) => [key, fields[key]])),
-    ...embedded(entry, 'certificate-authority'),
+    ...embedFile(entry, 'certificate-authority'),
     ...(told.length === 0 ? {} : { extensions: told }),
   };
 }
@@ -250,8 +253,8 @@ function userFields(entry: Entry, path: string): Fields {
   const file = fileOf(entry, 'tokenFile', tokenFile);
   return {
     ...Object.fromEntries(Object.entries(entry.fields).filter(([key]) => !gone.includes(key))),
-    ...embedded(entry, 'client-certificate'),
-    ...embedded(entry, 'client-key'),
+    ...embedFile(entry, 'client-certificate'),
+    ...embedFile(entry, 'client-key'),
     // As client-go: the file goes before a token that stands beside it.
     ...(file === undefined ? {} : { token: textOf(file, 'the token').trim() }),
     ...(isObject(provider) ? { 'auth-provider': { ...provider, ...authConfig(entry, provider['config']) } } : {}),
@@ -264,11 +267,11 @@ function authConfig(entry: Entry, config: unknown): Fields {
   if (!isObject(config)) return {};
   const authority = 'idp-certificate-authority';
   const rest = Object.entries(config).filter(([key]) => key !== authority);
-  return { config: { ...Object.fromEntries(rest), ...embedded({ ...entry, fields: config }, authority) } };
+  return { config: { ...Object.fromEntries(rest), ...embedFile({ ...entry, fields: config }, authority) } };
 }
 
 /** What a file holds in the place of its path; data that stands beside the path goes first. */
-function embedded(entry: Entry, key: string): Fields {
+function embedFile(entry: Entry, key: string): Fields {
   const data = `${key}-data`;
   const { [data]: given, [key]: path } = entry.fields;
   if (typeof given === 'string' && given !== '') return { [data]: given };

@@ -2,7 +2,7 @@ import { Namespace } from '@pulumi/kubernetes/core/v1';
 import { Provider, type ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { mutableContent } from './bridge';
-import { minimalKubeconfig } from './kubeconfig';
+import { minifyKubeconfig } from './kubeconfig';
 import type { PlatformComponentArgs } from './platform-args';
 
 /** The ways to the cluster. */
@@ -24,8 +24,8 @@ type TargetArgs = Pick<
 >;
 
 /** What a provider is made of besides the cluster: the same options are set on both, whatever the environment says. */
-const careful = { upsertExistingObjects: false, ...mutableContent };
-const takesOver = {
+const createOnly = { upsertExistingObjects: false, ...mutableContent };
+const upsert = {
   upsertExistingObjects: true,
   enablePatchForce: true,
   enableServerSideApply: true,
@@ -52,7 +52,7 @@ export function platformProviders(
   const given = own ?? parents;
   const hasTarget = [kubeconfig, context, clusterIdentifier].some((value) => value !== undefined);
   const hasOthers = [crdProvider, namespaceProvider].some((value) => value !== undefined);
-  if (given === undefined && !hasOthers) return madeProviders(name, args, opts, keepsNamespace);
+  if (given === undefined && !hasOthers) return createProviders(name, args, opts, keepsNamespace);
   const whose = parents === undefined ? 'it has a provider' : 'its parent has a kubernetes provider';
   if (hasTarget) {
     throw new TypeError(
@@ -80,7 +80,7 @@ function parentProvider({ parent }: pulumi.ComponentResourceOptions): pulumi.Pro
   return parent?.getProvider('kubernetes:core/v1:Namespace');
 }
 
-function madeProviders(
+function createProviders(
   name: string,
   args: TargetArgs,
   opts: pulumi.ComponentResourceOptions,
@@ -88,12 +88,12 @@ function madeProviders(
 ): PlatformProviders {
   const options = providerOptions(opts);
   const target = targetOf(name, args, options);
-  const main = new Provider(`${name}-cluster`, { ...target, ...careful }, options);
-  const forNamespace = { ...target, ...(keepsNamespace ? takesOver : careful) };
+  const main = new Provider(`${name}-cluster`, { ...target, ...createOnly }, options);
+  const forNamespace = { ...target, ...(keepsNamespace ? upsert : createOnly) };
   return {
     main,
     namespace: args.createNamespace === false ? main : new Provider(`${name}-namespace`, forNamespace, options),
-    retained: new Provider(`${name}-retained`, { ...target, ...takesOver }, options),
+    retained: new Provider(`${name}-retained`, { ...target, ...upsert }, options),
   };
 }
 
@@ -102,24 +102,24 @@ function targetOf(name: string, args: TargetArgs, options: pulumi.ResourceOption
   const { clusterIdentifier } = args;
   if (clusterIdentifier !== undefined) return connection(kubeconfig, clusterIdentifier);
   // The component's name alone: with the names of project and stack in it, `pulumi stack rename` would replace all that is installed.
-  return connection(onItsCluster(name, kubeconfig, options), name);
+  return connection(assertSameCluster(name, kubeconfig, options), name);
 }
 
 /** @throws KubeconfigError where it is known already; else the Output fails with it */
 function kubeconfigOf({ kubeconfig, context }: TargetArgs): pulumi.Output<string> {
   const read = (text: string | undefined, named: string | undefined): string =>
-    minimalKubeconfig({
+    minifyKubeconfig({
       ...(text === undefined ? {} : { text }),
       ...(named === undefined ? {} : { context: named }),
     });
-  if (isLater(kubeconfig) || isLater(context)) {
+  if (isDeferred(kubeconfig) || isDeferred(context)) {
     return pulumi.secret(pulumi.all([kubeconfig, context]).apply(([text, named]) => read(text, named)));
   }
   return pulumi.secret(read(kubeconfig, context));
 }
 
 /** Whether a value may be unknown in a preview. */
-function isLater<T>(value: pulumi.Input<T> | undefined): value is Promise<T> | pulumi.OutputInstance<T> {
+function isDeferred<T>(value: pulumi.Input<T> | undefined): value is Promise<T> | pulumi.OutputInstance<T> {
   return typeof value === 'object' && value !== null;
 }
 
@@ -157,7 +157,7 @@ function connection(kubeconfig: pulumi.Input<string>, identifier: string): Provi
  *
  * @param kubeconfig a minimal one
  */
-function onItsCluster(
+function assertSameCluster(
   name: string,
   kubeconfig: pulumi.Output<string>,
   opts: pulumi.ResourceOptions,
@@ -170,12 +170,12 @@ function onItsCluster(
   // The types say nothing of what a stash holds.
   const installedOn = installed.output as pulumi.Output<string>;
   return pulumi.all([kubeconfig, uid, installedOn]).apply(([text, found, before]) => {
-    if (found !== '' && found !== before) throw new pulumi.RunError(otherCluster(name, text, found, before));
+    if (found !== '' && found !== before) throw new pulumi.RunError(clusterMismatch(name, text, found, before));
     return text;
   });
 }
 
-function otherCluster(name: string, kubeconfig: string, found: string, before: string): string {
+function clusterMismatch(name: string, kubeconfig: string, found: string, before: string): string {
   return (
     `PlatformComponent ${name}: the kubeconfig leads to another cluster than the one that the platform is installed on. The UID of the namespace ` +
     `${SYSTEM_NAMESPACE} is ${found} on ${hostOf(kubeconfig)}, and ${before} where the platform is. Nothing was changed.\n` +

@@ -43,11 +43,11 @@ export class PlatformComponent extends pulumi.ComponentResource {
   readonly operators: readonly KubernetesObject[];
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
-    const platform = platformOf(name, args);
-    const keepsNamespace = namespaceStays(name, args);
+    const platform = buildPlatform(name, args);
+    const keepsNamespace = shouldKeepNamespace(name, args);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
       ...opts,
-      transformations: [...(opts.transformations ?? []), belowPlatform(opts.parent)],
+      transformations: [...(opts.transformations ?? []), platformTransformation(opts.parent)],
     });
     const providers = platformProviders(name, args, { ...opts, parent: this }, keepsNamespace);
     this.provider = providers.main;
@@ -63,7 +63,7 @@ export class PlatformComponent extends pulumi.ComponentResource {
         ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
       },
     );
-    this.operators = objectsBelow(platform)
+    this.operators = apiObjectsIn(platform)
       .filter(({ kind }) => kind === 'Deployment')
       .map((deployment) => resources.resourceOf(deployment));
 
@@ -99,7 +99,7 @@ export class PlatformComponent extends pulumi.ComponentResource {
 const platforms = new WeakMap<pulumi.Resource, pulumi.Resource>();
 
 /** The platform that contains a resource, however many components stand between them. Undefined where none does. */
-export function platformAbove(resource: pulumi.Resource): PlatformComponent | undefined {
+export function enclosingPlatform(resource: pulumi.Resource): PlatformComponent | undefined {
   const platform = platforms.get(resource);
   return platform instanceof PlatformComponent ? platform : undefined;
 }
@@ -110,13 +110,13 @@ export function platformAbove(resource: pulumi.Resource): PlatformComponent | un
  *
  * @param outer the platform's parent
  */
-function belowPlatform(outer: pulumi.Resource | undefined): pulumi.ResourceTransformation {
+function platformTransformation(outer: pulumi.Resource | undefined): pulumi.ResourceTransformation {
   let platform: pulumi.Resource | undefined;
   return ({ resource, props, opts }) => {
     platform ??= resource;
     if (!platforms.has(resource)) platforms.set(resource, platform);
     if (opts.parent !== platform) return undefined;
-    const provider = platformAbove(platform)?.provider;
+    const provider = enclosingPlatform(platform)?.provider;
     if (provider !== undefined) return { props, opts: withProvider(opts, provider) };
     // A way to the cluster, which is made before all else: these stood beside the component once.
     const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
@@ -151,7 +151,7 @@ function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
   return { ...Object.fromEntries(shown), operators };
 }
 
-const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
+const componentOnlyArgs: readonly (keyof PlatformComponentArgs)[] = [
   'kubeconfig',
   'context',
   'clusterIdentifier',
@@ -162,15 +162,19 @@ const notOfPlatform: readonly (keyof PlatformComponentArgs)[] = [
   'timeoutSeconds',
 ];
 
-function platformOf(name: string, args: PlatformComponentArgs): Platform {
-  const own = Object.entries(args).filter(([key]) => !(notOfPlatform as readonly string[]).includes(key));
+function buildPlatform(name: string, args: PlatformComponentArgs): Platform {
+  const own = Object.entries(args).filter(([key]) => !(componentOnlyArgs as readonly string[]).includes(key));
   const { namespace, guardedNamespaces, operators } = args;
   const platform = new Platform(new App(), name, {
     ...(Object.fromEntries(own) as Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'>),
     ...(namespace === undefined ? {} : { namespace: outputs.text(namespace, { id: `${name}#namespace` }) }),
     ...(guardedNamespaces === undefined
       ? {}
-      : { guardedNamespaces: guardedNamespaces.map((entry, i) => guarded(entry, `${name}#guardedNamespaces[${i}]`)) }),
+      : {
+          guardedNamespaces: guardedNamespaces.map((entry, i) =>
+            withNamespaceToken(entry, `${name}#guardedNamespaces[${i}]`),
+          ),
+        }),
     operators: operators.map(({ replicas, ...operator }) => ({
       ...operator,
       ...(typeof replicas === 'number' ? { replicas } : {}),
@@ -181,7 +185,7 @@ function platformOf(name: string, args: PlatformComponentArgs): Platform {
     if (replicas === undefined || typeof replicas === 'number') continue;
     const checked = pulumi.output(replicas).apply((value) => replicasOf(name, operator, value));
     const token = outputs.number(checked, { id: `${name}#${operator}/replicas` });
-    const deployment = objectsBelow(platform.node.findChild('operators')).find(
+    const deployment = apiObjectsIn(platform.node.findChild('operators')).find(
       ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
     );
     if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
@@ -191,7 +195,7 @@ function platformOf(name: string, args: PlatformComponentArgs): Platform {
   return platform;
 }
 
-function guarded(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
+function withNamespaceToken(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
   if (typeof entry === 'string' || pulumi.Output.isInstance(entry) || 'then' in entry)
     return outputs.text(entry, { id });
   return { ...entry, name: outputs.text(entry.name, { id }) };
@@ -205,7 +209,7 @@ function replicasOf(platform: string, operator: string, value: number): number {
 }
 
 /** @throws TypeError when it is said of a namespace that the platform does not create */
-function namespaceStays(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
+function shouldKeepNamespace(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
   if (createNamespace === false && keepNamespace !== undefined) {
     throw new TypeError(
       `PlatformComponent ${name}: keepNamespace says what becomes of a namespace that the platform creates; leave it out with createNamespace: false`,
@@ -214,27 +218,27 @@ function namespaceStays(name: string, { keepNamespace, createNamespace }: Platfo
   return keepNamespace ?? true;
 }
 
-interface Settings {
+interface ResourceSettings {
   readonly keepsNamespace: boolean;
   readonly protect: boolean | undefined;
   readonly timeoutSeconds: number | undefined;
 }
 
-function setOptions(platform: Platform, providers: PlatformProviders, settings: Settings): void {
+function setOptions(platform: Platform, providers: PlatformProviders, settings: ResourceSettings): void {
   const { keepsNamespace, protect, timeoutSeconds } = settings;
   const { retained } = providers;
   for (const crd of platform.customResourceDefinitions) {
-    keep(crd, retained);
+    retain(crd, retained);
     resourceOptions(crd, {
       await: { waitFor: 'condition=Established', timeoutSeconds: ESTABLISHED_SECONDS },
       ...(protect === undefined ? {} : { protect }),
     });
   }
   const guardrails = platform.node.tryFindChild('guardrails');
-  for (const object of objectsBelow(platform)) {
+  for (const object of apiObjectsIn(platform)) {
     if (object.kind === 'Namespace') {
       const isGuarded = guardrails !== undefined && object.node.scopes.includes(guardrails);
-      keep(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
+      retain(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
     } else if (object.kind !== 'CustomResourceDefinition') {
       // In another namespace the operators have another Lease: two of them would work at once. And a run that was interrupted after it had
       // created new objects could not be taken back, since Pulumi deletes the old ones last.
@@ -262,7 +266,7 @@ function requirePrometheusOperator(
 ): void {
   if (dependsOn !== undefined && pulumi.runtime.isDryRun()) return;
   const known = new Map<string, KubernetesObject>();
-  for (const object of objectsBelow(platform)) {
+  for (const object of apiObjectsIn(platform)) {
     if (!object.apiVersion.startsWith(`${PROMETHEUS_OPERATOR}/`)) continue;
     const crdName = `${object.kind.toLowerCase()}s.${PROMETHEUS_OPERATOR}`;
     const type = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
@@ -278,13 +282,13 @@ function requirePrometheusOperator(
 }
 
 /** Stays in the cluster when it leaves the stack, and is taken over by a later `up`. */
-function keep(object: ApiObject, provider: pulumi.ProviderResource, retainOnDelete = true): void {
+function retain(object: ApiObject, provider: pulumi.ProviderResource, retainOnDelete = true): void {
   resourceOptions(object, { provider, ...(retainOnDelete ? { retainOnDelete } : {}) });
   // The same field manager in every run: what an earlier one applied and this one leaves out is dropped, instead of staying for ever.
   object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
 }
 
-function objectsBelow(construct: IConstruct): readonly ApiObject[] {
+function apiObjectsIn(construct: IConstruct): readonly ApiObject[] {
   return construct.node.findAll().filter((part): part is ApiObject => ApiObject.isApiObject(part));
 }
 

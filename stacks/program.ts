@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { provisioner } from '../constructs/platform';
 import { PlatformComponent } from './platform';
-import { KindComponent } from './kind';
+import { KindComponent } from './kind-component';
 import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
 import { RemoteCluster, type RemoteClusterArgs } from './remote-cluster/remote-cluster';
 import type { StackConfig } from './config/parse';

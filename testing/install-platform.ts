@@ -43,7 +43,7 @@ export async function installPlatform(plane: TestControlPlane, operator: Platfor
   const rest = objects.filter((object) => !isCrd(object) && object !== deployment);
   await apply(plane, objects.filter(isCrd));
   await apply(plane, rest);
-  await must(plane, ['wait', '--for=condition=Established', 'crd', ...kinds.map(({ crdName }) => crdName)]);
+  await kubectlOrThrow(plane, ['wait', '--for=condition=Established', 'crd', ...kinds.map(({ crdName }) => crdName)]);
   // The garbage collector looks for new kinds every 30 seconds only.
   await plane.faults.restartControllerManager();
   const { serviceAccountName, containers } = deployment.spec.template.spec;
@@ -68,16 +68,19 @@ function operatorRulesIn(objects: readonly KubeObject[], account: string): reado
 
 async function apply(plane: TestControlPlane, objects: readonly KubeObject[]): Promise<void> {
   const input = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join('---\n');
-  await must(plane, ['apply', '--server-side', '-f', '-'], input);
+  await kubectlOrThrow(plane, ['apply', '--server-side', '-f', '-'], input);
 }
 
-async function must(plane: TestControlPlane, args: readonly string[], input?: string): Promise<void> {
+async function kubectlOrThrow(plane: TestControlPlane, args: readonly string[], input?: string): Promise<void> {
   const { code, stderr } = await kubectl(plane, args, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
 }
 
 /** Installs the platform on a control plane of components `api`, where there is no controller manager to be started anew. */
-export async function installOnApi(plane: ControlPlane, kinds: readonly AnyKind[]): Promise<InstalledPlatform> {
+export async function installWithoutControllers(
+  plane: ControlPlane,
+  kinds: readonly AnyKind[],
+): Promise<InstalledPlatform> {
   return installPlatform(
     {
       ...{ url: plane.url, version: plane.version, dataDir: plane.dataDir, adminKubeconfig: plane.adminKubeconfig },

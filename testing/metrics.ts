@@ -34,7 +34,7 @@ export class Metrics {
   }
 
   /** The values that a label has among the series of a metric, each once. */
-  labelled(name: string, label: string): readonly string[] {
+  labelValues(name: string, label: string): readonly string[] {
     const values = this.samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label]);
     return [...new Set(values.filter((value) => value !== undefined))];
   }

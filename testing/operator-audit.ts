@@ -24,7 +24,7 @@ export interface GrantedRule {
 const reads = new Set(['get', 'list', 'watch']);
 
 /** What one user asked of the API server, from its audit log. */
-export class OperatorAudit {
+export class OperatorAuditLog {
   private readonly requests: readonly AuditedRequest[];
 
   constructor(events: readonly AuditedRequest[], user: string) {
@@ -38,7 +38,7 @@ export class OperatorAudit {
   writes(): readonly string[] {
     return this.ended()
       .filter(({ verb, objectRef }) => !reads.has(verb) && objectRef?.resource !== 'leases')
-      .map(sentence);
+      .map(describeRequest);
   }
 
   /** How many writes, by verb, resource and code: `{ 'patch deployments.apps 200': 2 }`. */
@@ -60,11 +60,11 @@ export class OperatorAudit {
     return this.ended()
       .filter(({ responseStatus }) => responseStatus?.code === 403)
       .filter(({ responseStatus }) => responseStatus?.message?.endsWith('because it is being terminated') !== true)
-      .map((request) => `${sentence(request)}: ${request.responseStatus?.message ?? ''}`);
+      .map((request) => `${describeRequest(request)}: ${request.responseStatus?.message ?? ''}`);
   }
 
   /** What was granted and never asked for: `patch deployments.apps`, sorted. */
-  unused(rules: readonly GrantedRule[]): readonly string[] {
+  unusedRules(rules: readonly GrantedRule[]): readonly string[] {
     // A watch that runs has started only.
     const used = new Set(this.requests.map(({ verb, objectRef }) => `${verb} ${resourceOf(objectRef)}`));
     const granted = rules.flatMap(({ verbs, resources = [], apiGroups = [] }) =>
@@ -80,7 +80,7 @@ export class OperatorAudit {
   }
 }
 
-function sentence({ verb, objectRef, responseStatus }: AuditedRequest): string {
+function describeRequest({ verb, objectRef, responseStatus }: AuditedRequest): string {
   const name = [objectRef?.namespace, objectRef?.name].filter((part) => part !== undefined).join('/');
   return `${verb} ${resourceOf(objectRef)} ${name} ${String(responseStatus?.code)}`;
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { letGo, spawnGuarded } from '../local/guarded-process';
+import { unrefGuarded, spawnGuarded } from '../local/guarded-process';
 import { Metrics } from './metrics';
 
 /** How to run an operator. */
@@ -23,7 +23,7 @@ export interface OperatorExit {
 }
 
 /** An answer of the operator's health server. */
-export interface HealthAnswer {
+export interface HealthResponse {
   readonly status: number;
   readonly text: string;
 }
@@ -63,7 +63,7 @@ export class OperatorProcess {
     const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
     const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
     const child = spawnGuarded(process.execPath, args, { env: { ...options.env }, output: 'pipe' });
-    letGo(child);
+    unrefGuarded(child);
     const operator = new OperatorProcess(child);
     try {
       await operator.log.line('serving /healthz, /readyz and /metrics');
@@ -75,7 +75,7 @@ export class OperatorProcess {
   }
 
   /** Resolves when it leads and its controllers work. */
-  async working(timeoutMs?: number): Promise<LogLine> {
+  async waitUntilReconciling(timeoutMs?: number): Promise<LogLine> {
     return this.log.line('reconciling', timeoutMs);
   }
 
@@ -114,21 +114,21 @@ export class OperatorProcess {
 
   /** What `/metrics` says now. */
   async metrics(): Promise<Metrics> {
-    const { text } = await this.ask('/metrics');
+    const { text } = await this.fetchEndpoint('/metrics');
     return Metrics.parse(text);
   }
 
   /** What `/readyz` says now. */
-  async readyz(): Promise<HealthAnswer> {
-    return this.ask('/readyz?verbose');
+  async readyz(): Promise<HealthResponse> {
+    return this.fetchEndpoint('/readyz?verbose');
   }
 
   /** What `/healthz` says now. */
-  async healthz(): Promise<HealthAnswer> {
-    return this.ask('/healthz');
+  async healthz(): Promise<HealthResponse> {
+    return this.fetchEndpoint('/healthz');
   }
 
-  private async ask(path: string): Promise<HealthAnswer> {
+  private async fetchEndpoint(path: string): Promise<HealthResponse> {
     const { port } = await this.log.line('serving /healthz, /readyz and /metrics');
     const response = await fetch(`http://127.0.0.1:${String(port)}${path}`);
     return { status: response.status, text: await response.text() };
@@ -138,7 +138,7 @@ export class OperatorProcess {
 const root = join(__dirname, '..');
 const bundle = join(root, 'dist', 'operator.cjs');
 const lock = join(root, 'dist', 'operator.lock');
-const lockPatienceMs = 120_000;
+const lockTimeoutMs = 120_000;
 
 /** What the bundle is made of; `node_modules` changes with the lock file only. */
 const sources = [
@@ -192,7 +192,7 @@ async function modified(path: string): Promise<number | undefined> {
 
 async function acquire(): Promise<void> {
   await mkdir(join(root, 'dist'), { recursive: true });
-  const deadline = Date.now() + lockPatienceMs;
+  const deadline = Date.now() + lockTimeoutMs;
   while (!(await tryLock())) {
     if (await ownerIsDead()) await rm(lock, { force: true });
     else if (Date.now() > deadline) throw new Error(`${lock} is held by a process that builds; remove it if none does`);

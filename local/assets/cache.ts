@@ -16,7 +16,7 @@ type CacheState =
   | { readonly state: 'broken'; readonly reason: string };
 
 /** What stands beside each cached file, as `<file>.sha256.json`. */
-interface Seal {
+interface CacheRecord {
   readonly sha256: string;
   /** Bytes. */
   readonly size: number;
@@ -61,7 +61,7 @@ export class PartCache {
    */
   async check(part: Part, thorough = false): Promise<CacheState> {
     const file = this.fileOf(part);
-    const [found, seal] = [await statIfAny(file), await readSeal(sealOf(file))];
+    const [found, seal] = [await statIfAny(file), await readRecord(recordPath(file))];
     if (found === undefined && seal === undefined) return { state: 'missing' };
     if (found === undefined) return { state: 'broken', reason: 'the file is gone' };
     if (seal === undefined) return { state: 'broken', reason: 'it was never finished' };
@@ -116,10 +116,10 @@ export class PartCache {
     return path.join(this.folder, 'parts', part.name, part.version, `${this.platform.os}-${this.platform.arch}`);
   }
 
-  async #writeSeal(file: string, seal: Seal): Promise<void> {
-    const draft = `${sealOf(file)}.${randomUUID()}${draftSuffix}`;
+  async #writeSeal(file: string, seal: CacheRecord): Promise<void> {
+    const draft = `${recordPath(file)}.${randomUUID()}${draftSuffix}`;
     await writeFile(draft, `${JSON.stringify(seal, undefined, 2)}\n`);
-    await rename(draft, sealOf(file));
+    await rename(draft, recordPath(file));
   }
 }
 
@@ -130,7 +130,7 @@ export async function sha256Of(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-function sealOf(file: string): string {
+function recordPath(file: string): string {
   return `${file}.sha256.json`;
 }
 
@@ -143,7 +143,7 @@ async function statIfAny(file: string): Promise<{ size: number; mtimeMs: number 
   }
 }
 
-async function readSeal(file: string): Promise<Seal | undefined> {
+async function readRecord(file: string): Promise<CacheRecord | undefined> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
@@ -152,7 +152,7 @@ async function readSeal(file: string): Promise<Seal | undefined> {
     throw error;
   }
   try {
-    return JSON.parse(text) as Seal;
+    return JSON.parse(text) as CacheRecord;
   } catch {
     return undefined; // cut short: the same as never written
   }

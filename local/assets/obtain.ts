@@ -138,7 +138,7 @@ export class PartSource {
       this.#onProgress(`${label(part)}: downloaded ${size((await stat(file)).size)} in ${took}, checksum verified`);
       return file;
     } catch (error) {
-      if (!canFallThrough(error, this.#options.signal)) throw error;
+      if (!canTryNextSource(error, this.#options.signal)) throw error;
       tried.push(`download: ${messageOf(error)}`);
       const how = error instanceof HostUnreachableError ? '' : 'download failed: ';
       this.#onProgress(`${label(part)}: ${how}${messageOf(error)}`);
@@ -162,18 +162,18 @@ export class PartSource {
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
       tried.push(`build: ${messageOf(error)}`);
-      throw nothingWorked(part, tried, this.#cache.folder, error);
+      throw noSourceError(part, tried, this.#cache.folder, error);
     }
   }
 }
 
 /** A wrong checksum, a full disk or an abort ends the search; anything else a download can throw leaves the build to try. */
-function canFallThrough(error: unknown, signal: AbortSignal | undefined): boolean {
+function canTryNextSource(error: unknown, signal: AbortSignal | undefined): boolean {
   if (error instanceof ChecksumMismatchError) return false;
   return signal?.aborted !== true && codeOf(error) !== 'ENOSPC' && codeOf(error) !== 'EDQUOT';
 }
 
-function nothingWorked(part: Part, tried: readonly string[], cache: string, cause: unknown): LocalControlPlaneError {
+function noSourceError(part: Part, tried: readonly string[], cache: string, cause: unknown): LocalControlPlaneError {
   const { os, arch } = hostPlatform();
   const goHint =
     cause instanceof GoMissingError ? 'install Go (1.26 or newer, https://go.dev/dl)' : 'mend what the build says';

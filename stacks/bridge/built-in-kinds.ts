@@ -7,7 +7,7 @@ import { groupKind, groupOf, type Manifest } from './manifest';
  * Source: the discovery documents of Kubernetes 1.36 (`kubectl api-resources --namespaced=false`), and of the versions since 1.20 for what
  * is gone since.
  */
-export const clusterKinds: Readonly<Record<string, readonly string[]>> = {
+export const clusterScopedKinds: Readonly<Record<string, readonly string[]>> = {
   '': ['ComponentStatus', 'Namespace', 'Node', 'PersistentVolume'],
   'admissionregistration.k8s.io': [
     'MutatingAdmissionPolicy',
@@ -64,7 +64,7 @@ export function definedKind(manifest: Manifest): string | undefined {
 
 /** Scope of a kind of Kubernetes' own; undefined for all others. */
 export function builtInScope(manifest: Manifest): ResourceScope | undefined {
-  const cluster = clusterKinds[groupOf(manifest)];
+  const cluster = clusterScopedKinds[groupOf(manifest)];
   if (cluster === undefined) return undefined;
   return cluster.includes(manifest.kind) ? 'Cluster' : 'Namespaced';
 }
@@ -75,7 +75,7 @@ export function builtInScope(manifest: Manifest): ResourceScope | undefined {
  * A table, since loading the classes of @pulumi/kubernetes that know it loads thousands of modules; a test compares it with all of them.
  * Source: the aliases of the classes of @pulumi/kubernetes 4.34.
  */
-const ofOneGroup: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const versionsWithinGroup: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'admissionregistration.k8s.io': {
     'v1 v1alpha1 v1beta1':
       'MutatingAdmissionPolicy MutatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding',
@@ -117,7 +117,7 @@ const ofOneGroup: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Those that several groups serve, or once did, by their `apiVersion`s. An early provider called the group of an APIService otherwise. */
-const ofSeveralGroups: Readonly<Record<string, string>> = {
+const versionsAcrossGroups: Readonly<Record<string, string>> = {
   'apiregistration.k8s.io/v1 apiregistration.k8s.io/v1beta1 apiregistration/v1 apiregistration/v1beta1': 'APIService',
   'apps/v1 apps/v1beta1 apps/v1beta2 extensions/v1beta1': 'Deployment',
   'apps/v1 apps/v1beta2 extensions/v1beta1': 'DaemonSet ReplicaSet',
@@ -138,13 +138,13 @@ export function otherBuiltInVersions({ apiVersion, kind }: Pick<Manifest, 'apiVe
 }
 
 function familiesByObject(): ReadonlyMap<string, readonly string[]> {
-  const oneGroup = Object.entries(ofOneGroup).flatMap(([group, byVersions]) =>
+  const oneGroup = Object.entries(versionsWithinGroup).flatMap(([group, byVersions]) =>
     Object.entries(byVersions).map(([versions, kinds]) => ({
       apiVersions: versions.split(' ').map((version) => `${group}/${version}`),
       kinds,
     })),
   );
-  const severalGroups = Object.entries(ofSeveralGroups).map(([apiVersions, kinds]) => ({
+  const severalGroups = Object.entries(versionsAcrossGroups).map(([apiVersions, kinds]) => ({
     apiVersions: apiVersions.split(' '),
     kinds,
   }));

@@ -3,10 +3,10 @@ import * as pulumi from '@pulumi/pulumi';
 import { App, Chart, type ApiObject } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import type { Manifest } from './manifest';
-import { checkOf, ownOptions, type BridgeOptions } from './options';
-import { planOf, type PlannedObject } from './plan';
+import { resolvedCheck, ownOptions, type BridgeOptions } from './options';
+import { planResources, type PlannedObject } from './plan';
 import { BridgeError, pathBelow } from './render-tree';
-import { inTokenScope, textToken, tokenFor } from './tokens';
+import { withTokenScope, textToken, tokenFor } from './tokens';
 
 /** Arguments of {@link ConstructResources}: one of `build` and `constructs`. */
 export interface ConstructResourcesArgs {
@@ -25,7 +25,7 @@ const TREE_TYPE = 'kindred:constructs:ConstructResources';
 const CONSTRUCT_TYPE = 'kindred:constructs:Construct';
 
 /** Resources of constructs of all trees, so that one tree can depend on another. */
-const registered = new WeakMap<IConstruct, KubernetesObject>();
+const resourceByConstruct = new WeakMap<IConstruct, KubernetesObject>();
 
 /**
  * Turns constructs into Pulumi resources: constructs become components, ApiObjects become typed `kubernetes:` resources.
@@ -47,7 +47,7 @@ export class ConstructResources extends pulumi.ComponentResource {
   private readonly parents = new Map<IConstruct, pulumi.Resource>();
 
   constructor(name: string, args: ConstructResourcesArgs, opts: pulumi.ComponentResourceOptions = {}) {
-    const { root, plan } = planned(name, args);
+    const { root, plan } = planTree(name, args);
     super(TREE_TYPE, name, args.namespace === undefined ? {} : { namespace: args.namespace }, opts);
     this.root = root;
     this.treeName = name;
@@ -69,7 +69,7 @@ export class ConstructResources extends pulumi.ComponentResource {
     const { dependsOn: before, retainOnDelete } = tree;
     const { construct, path, options, inputs } = object;
     const after = object.after.flatMap((other) => this.parents.get(other) ?? []);
-    const check = object.open ? checkOf(construct, this.nameOf(path), inputs) : undefined;
+    const check = object.open ? resolvedCheck(construct, this.nameOf(path), inputs) : undefined;
     const resource = new KubernetesObject(this.nameOf(path), object, inputs, {
       // Pulumi hands `protect` and providers on by itself.
       ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
@@ -80,7 +80,7 @@ export class ConstructResources extends pulumi.ComponentResource {
       parent: this.parentOf(construct),
       aliases: [
         ...this.aliasesOf(construct, object),
-        ...object.otherVersions.map((version) => otherVersion(object, version)),
+        ...object.otherVersions.map((version) => versionAlias(object, version)),
       ],
       dependsOn: [
         ...after,
@@ -91,7 +91,7 @@ export class ConstructResources extends pulumi.ComponentResource {
         ...(after.length === 0 && before !== undefined ? [before as pulumi.Input<pulumi.Resource>] : []),
       ],
     });
-    registered.set(construct, resource);
+    resourceByConstruct.set(construct, resource);
     this.parents.set(construct, resource);
     return resource;
   }
@@ -136,12 +136,12 @@ export class ConstructResources extends pulumi.ComponentResource {
   }
 }
 
-function otherVersion({ kind }: PlannedObject, apiVersion: string): pulumi.Alias {
+function versionAlias({ kind }: PlannedObject, apiVersion: string): pulumi.Alias {
   return { type: typeToken({ apiVersion, kind }) };
 }
 
 /** Builds the tree and plans it, before anything is registered. */
-function planned(
+function planTree(
   name: string,
   { build, constructs, namespace }: ConstructResourcesArgs,
 ): { root: IConstruct; plan: readonly PlannedObject[] } {
@@ -149,10 +149,16 @@ function planned(
     throw new BridgeError(name, [{ path: '', message: 'give one of `build` and `constructs`' }]);
   }
   const fallback = namespaceText(name, namespace);
-  const { result: root, made } = inTokenScope(name, () => constructs ?? buildChart(name, build, fallback));
+  const { result: root, made } = withTokenScope(name, () => constructs ?? buildChart(name, build, fallback));
   return {
     root,
-    plan: planOf({ tree: name, root, made, namespace: fallback, registered: (object) => registered.get(object) }),
+    plan: planResources({
+      tree: name,
+      root,
+      made,
+      namespace: fallback,
+      registered: (object) => resourceByConstruct.get(object),
+    }),
   };
 }
 

@@ -4,11 +4,11 @@ import type { Problem } from '../../constructs/kube/errors';
 import { isObject } from '../../constructs/kube/kube-object';
 import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
 import { effectiveOptions } from './options';
-import { placeOutputs } from './place-outputs';
+import { resolveTokens } from './resolve-tokens';
 import { currentTokens, textToken, tokenFor } from './tokens';
 
 /** Objects named by their content, and who refers to them. */
-interface Hashed {
+interface ContentHashResult {
   readonly objects: readonly RenderedObject[];
   /** Pairs of indices: who refers to whom by a name that follows from content. */
   readonly references: readonly (readonly [from: number, to: number])[];
@@ -24,7 +24,7 @@ const MAX_NAME = 253;
  *
  * @param tree name of the tree
  */
-export function nameByContent(tree: string, objects: readonly RenderedObject[]): Hashed {
+export function applyContentHashNames(tree: string, objects: readonly RenderedObject[]): ContentHashResult {
   const problems: Problem[] = [];
   const renamed = new Map<string, { readonly name: string; readonly index: number }>();
   const named = objects.map((object, index) => {
@@ -67,7 +67,7 @@ function keyOf(kind: Referable, namespace: unknown, name: string): string {
 function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
   const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
   // The name may hold Outputs too.
-  const { value, used } = placeOutputs(currentTokens(), `${tree}/${path}`, [metadata.name, [kind, content]]);
+  const { value, used } = resolveTokens(currentTokens(), `${tree}/${path}`, [metadata.name, [kind, content]]);
   if (used.size === 0) return nameOf(value);
   return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
 }
@@ -79,18 +79,18 @@ function nameOf(resolved: unknown): string {
 
 function hashOf(value: unknown): string {
   return createHash('sha256')
-    .update(JSON.stringify(sorted(value)))
+    .update(JSON.stringify(sortKeys(value)))
     .digest('hex')
     .slice(0, HASH_LENGTH);
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.keys(value)
       .sort()
-      .map((key) => [key, sorted(value[key])]),
+      .map((key) => [key, sortKeys(value[key])]),
   );
 }
 

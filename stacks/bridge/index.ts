@@ -1,5 +1,5 @@
 export { BridgeError } from './render-tree';
-export { addChild, addKindChildren, refuseEffects } from './kind-resource';
+export { addChild, addKindChildren, assertNoEffects } from './kind-resource';
 export type { KindChildrenOptions } from './kind-resource';
 export { ConstructResources } from './construct-resources';
 export type { ConstructResourcesArgs } from './construct-resources';
@@ -12,6 +12,6 @@ export type { AwaitOptions, BridgeOptions } from './options';
 export { outputs } from './tokens';
 export type { TokenOptions } from './tokens';
 export { mutableContent } from './construct-resources';
-export { holdsToken } from './tokens';
+export { containsToken } from './tokens';
 export { propertyPath } from './manifest';
 export type { PathStep } from './manifest';

@@ -14,8 +14,8 @@ import { describeObject, validateObject } from '../../constructs/kind/validate';
 import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
 import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
 import { propertyPath, withMetadata, type Manifest } from './manifest';
-import { onceResolved, resourceOptions } from './options';
-import { holdsToken } from './tokens';
+import { checkWhenResolved, resourceOptions } from './options';
+import { containsToken } from './tokens';
 
 /** A value in which Outputs may stand anywhere: whole, or for any part of it. */
 export type WithOutputs<T> = T extends string | number | boolean | null | undefined
@@ -45,7 +45,7 @@ export interface KindResourceProps<K extends AnyKind> {
  */
 export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
   private readonly definition: AnyKind;
-  private readonly written: unknown;
+  private readonly rawSpec: unknown;
 
   constructor(scope: Construct, id: string, props: KindResourceProps<K>) {
     const { apiVersion, kind }: AnyKind = props.kind;
@@ -53,9 +53,9 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     const object = { apiVersion, kind, metadata: props.metadata, ...(spec === undefined ? {} : { spec }) };
     super(scope, id, object);
     this.definition = props.kind;
-    this.written = spec;
+    this.rawSpec = spec;
     if (props.kind.effects.length > 0) resourceOptions(this, { protect: true });
-    onceResolved(this, (resolved) => problemsOf(props.kind, resolved as unknown as KubeObject));
+    checkWhenResolved(this, (resolved) => schemaProblems(props.kind, resolved as unknown as KubeObject));
   }
 
   /** The manifest, with tokens in the place of Outputs. @throws InvalidObjectError when what is known does not fit the kind */
@@ -64,18 +64,18 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     const json = super.toJson() as Manifest;
     const object: Manifest = {
       ...(this.definition.scope === 'Cluster' ? withMetadata(json, { namespace: undefined }) : json),
-      ...(json['spec'] === undefined ? {} : { spec: restoreNulls(json['spec'], this.written) }),
+      ...(json['spec'] === undefined ? {} : { spec: restoreNulls(json['spec'], this.rawSpec) }),
     };
-    const open = openPaths(object, '');
-    const problems = problemsOf(this.definition, withoutOpen(object) as KubeObject).filter(
-      ({ path }) => !open.some((at) => concerns(path, at)),
+    const open = tokenPaths(object, '');
+    const problems = schemaProblems(this.definition, maskTokens(object) as KubeObject).filter(
+      ({ path }) => !open.some((at) => pathsOverlap(path, at)),
     );
     if (problems.length > 0) throw new InvalidObjectError(describeObject(object as unknown as KubeObject), problems);
     return object;
   }
 }
 
-function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
+function schemaProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
   try {
     validateObject(kind, object);
     return [];
@@ -86,28 +86,28 @@ function problemsOf(kind: AnyKind, object: KubeObject): readonly Problem[] {
   }
 }
 
-function isOpen(value: unknown): boolean {
-  return (typeof value === 'string' || typeof value === 'number') && holdsToken(value);
+function isToken(value: unknown): boolean {
+  return (typeof value === 'string' || typeof value === 'number') && containsToken(value);
 }
 
 /** What is not known yet becomes what fits no schema of a leaf, so that no rule across fields is asked about a token. */
-function withoutOpen(value: unknown): unknown {
-  if (isOpen(value)) return {};
-  if (Array.isArray(value)) return value.map(withoutOpen);
+function maskTokens(value: unknown): unknown {
+  if (isToken(value)) return {};
+  if (Array.isArray(value)) return value.map(maskTokens);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withoutOpen(field)]));
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, maskTokens(field)]));
 }
 
 /** Paths of the values that are not known yet, written as problems write them. */
-function openPaths(value: unknown, at: string): readonly string[] {
-  if (isOpen(value)) return [at];
-  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => openPaths(item, `${at}[${i}]`));
+function tokenPaths(value: unknown, at: string): readonly string[] {
+  if (isToken(value)) return [at];
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => tokenPaths(item, `${at}[${i}]`));
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, field]) => openPaths(field, at === '' ? key : `${at}.${key}`));
+  return Object.entries(value).flatMap(([key, field]) => tokenPaths(field, at === '' ? key : `${at}.${key}`));
 }
 
 /** Whether a problem is one of an open value, of something within it, or of what contains it: a rule may span fields. */
-function concerns(problem: string, open: string): boolean {
+function pathsOverlap(problem: string, open: string): boolean {
   return isWithin(problem, open) || isWithin(open, problem);
 }
 
@@ -141,7 +141,7 @@ export function addKindChildren(
   object: KubeObject,
   { shared = true }: KindChildrenOptions = {},
 ): readonly ApiObject[] {
-  refuseEffects(kind, describeObject(object));
+  assertNoEffects(kind, describeObject(object));
   const { namespace } = object.metadata;
   const groups = shared ? sharedKeys(kind, withDefaults(kind, object)) : [];
   return [
@@ -156,7 +156,7 @@ export function addKindChildren(
  * @param subject what the error is about
  * @throws TypeError when the kind acts by effects: nothing would be made of them, and nothing would say so
  */
-export function refuseEffects({ kind, effects }: AnyKind, subject: string): void {
+export function assertNoEffects({ kind, effects }: AnyKind, subject: string): void {
   if (effects.length === 0) return;
   throw new TypeError(
     `${subject}: a ${kind} acts by effects, which only its operator carries out, so that its children cannot take its place. Make the object itself ` +

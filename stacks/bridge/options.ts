@@ -99,7 +99,7 @@ type ResolvedCheck = (manifest: Manifest) => readonly Problem[];
 const checks = new WeakMap<ApiObject, ResolvedCheck>();
 
 /** Has an object checked again when its Outputs are known, before it is registered. */
-export function onceResolved(construct: ApiObject, check: ResolvedCheck): void {
+export function checkWhenResolved(construct: ApiObject, check: ResolvedCheck): void {
   checks.set(construct, check);
 }
 
@@ -109,7 +109,7 @@ export function onceResolved(construct: ApiObject, check: ResolvedCheck): void {
  *
  * @param resource name of the object's resource, for errors: the object's own name may be a secret
  */
-export function checkOf(
+export function resolvedCheck(
   construct: ApiObject,
   resource: string,
   inputs: pulumi.Inputs,

@@ -5,13 +5,13 @@ import type { Problem } from '../../constructs/kube/errors';
 import { isObject } from '../../constructs/kube/kube-object';
 import type { ResourceScope } from '../../constructs/kube/resource-type';
 import { builtInScope, definedKind, otherBuiltInVersions, scopesOfCrds } from './built-in-kinds';
-import { nameByContent } from './content-hash';
-import { graphOf } from './graph';
+import { applyContentHashNames } from './content-hash';
+import { buildDependencyGraph } from './dependency-graph';
 import { groupKind, withMetadata, type Manifest, type RenderedObject } from './manifest';
 import { effectiveOptions, type AwaitOptions, type BridgeOptions } from './options';
-import { placeOutputs } from './place-outputs';
+import { resolveTokens } from './resolve-tokens';
 import { BridgeError, renderTree } from './render-tree';
-import { currentTokens, holdsToken, type TokenEntry } from './tokens';
+import { currentTokens, containsToken, type TokenEntry } from './tokens';
 
 /** An object as it is to be registered. */
 export interface PlannedObject {
@@ -48,22 +48,26 @@ interface PlanInputs {
  *
  * @throws BridgeError with all that is wrong
  */
-export function planOf({ tree, root, made, namespace, registered }: PlanInputs): readonly PlannedObject[] {
+export function planResources({ tree, root, made, namespace, registered }: PlanInputs): readonly PlannedObject[] {
   const rendered = renderTree(root);
   fail(tree, rendered.problems);
-  const identified = identify(rendered.objects, namespace);
-  const hashed = nameByContent(tree, identified.objects);
+  const identified = resolveScopes(rendered.objects, namespace);
+  const hashed = applyContentHashNames(tree, identified.objects);
   const { objects, references } = hashed;
-  const graph = graphOf({ root, objects, references, registered });
+  const graph = buildDependencyGraph({ root, objects, references, registered });
   const placed = objects.map(({ construct, path, manifest }) =>
-    placeOutputs(currentTokens(), `${tree}/${path}`, annotated(manifest, effectiveOptions(construct).await)),
+    resolveTokens(
+      currentTokens(),
+      `${tree}/${path}`,
+      withAwaitAnnotations(manifest, effectiveOptions(construct).await),
+    ),
   );
   fail(tree, [
     ...identified.problems,
     ...hashed.problems,
     ...graph.problems,
     ...placed.flatMap(({ problems }, i) => problems.map((problem) => within(objects[i], problem))),
-    ...unplaced(made, new Set(placed.flatMap(({ used }) => [...used]))),
+    ...unusedTokenProblems(made, new Set(placed.flatMap(({ used }) => [...used]))),
   ]);
   const versions = versionsOf(objects.map(({ manifest }) => manifest));
   return graph.order.flatMap((i) => {
@@ -93,7 +97,7 @@ function within(object: RenderedObject | undefined, { path, message }: Problem):
   return { path: `${object?.path ?? ''}#${path}`, message };
 }
 
-function unplaced(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>): readonly Problem[] {
+function unusedTokenProblems(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>): readonly Problem[] {
   const missing = [...made].filter((entry) => !used.has(entry)).length;
   if (missing === 0) return [];
   const message =
@@ -106,7 +110,7 @@ function unplaced(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>):
  * The annotations by which the provider knows what to wait for.
  * Source: pulumi-kubernetes documentation, "Kubernetes annotations": `pulumi.com/skipAwait`, `pulumi.com/waitFor`.
  */
-function annotated(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
+function withAwaitAnnotations(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
   const { skip, waitFor } = options ?? {};
   const added: Readonly<Record<string, string>> = {
     ...(skip === true ? { 'pulumi.com/skipAwait': 'true' } : {}),
@@ -156,7 +160,7 @@ function versionsOf(manifests: readonly Manifest[]): ReadonlyMap<string, readonl
 }
 
 /** Objects whose name, namespace and scope are settled, and what is wrong with those that could not be. */
-interface Identified {
+interface ScopeResolution {
   readonly objects: readonly RenderedObject[];
   readonly problems: readonly Problem[];
 }
@@ -166,7 +170,7 @@ interface Identified {
  *
  * @param namespace for namespaced objects that say none
  */
-function identify(objects: readonly RenderedObject[], namespace: string | undefined): Identified {
+function resolveScopes(objects: readonly RenderedObject[], namespace: string | undefined): ScopeResolution {
   const crds = scopesOfCrds(objects.map(({ manifest }) => manifest));
   const problems: Problem[] = [];
   const identified = objects.map((object) => {
@@ -199,7 +203,8 @@ function problemOf(
   namespace: string | undefined,
 ): string | undefined {
   const { kind, apiVersion, metadata } = manifest;
-  if (holdsToken(kind) || holdsToken(apiVersion)) return 'its apiVersion or kind is an Output; both must be known';
+  if (containsToken(kind) || containsToken(apiVersion))
+    return 'its apiVersion or kind is an Output; both must be known';
   if (typeof metadata.name !== 'string' || metadata.name === '') {
     return `the ${kind} has no metadata.name; name it, since a name of Pulumi's making would differ from what synth shows`;
   }

@@ -3,7 +3,7 @@ import { ApiObject, type App, type IResolver, type ResolutionContext } from 'cdk
 import type { IConstruct } from 'constructs';
 import type { Problem } from '../../constructs/kube/errors';
 import type { Manifest, RenderedObject } from './manifest';
-import { piecesOf, textToken, tokenFor } from './tokens';
+import { splitAtTokens, textToken, tokenFor } from './tokens';
 
 /** The objects of a tree, and what keeps it from being rendered. */
 interface RenderedTree {
@@ -53,7 +53,7 @@ function renderObjects(root: IConstruct, resolver: OutputResolver): RenderedTree
     resolver.start();
     try {
       const manifest = construct.toJson() as Manifest;
-      const lost = resolver.lost(manifest);
+      const lost = resolver.lostOutputs(manifest);
       problems.push(...lost.map((at) => ({ path: `${path}#${at}`, message: LOST })));
       objects.push({ construct, path, manifest });
     } catch (error) {
@@ -88,11 +88,11 @@ class OutputResolver implements IResolver {
   }
 
   /** Where Outputs stood that are not in the manifest. */
-  lost(manifest: Manifest): readonly string[] {
+  lostOutputs(manifest: Manifest): readonly string[] {
     if (this.found.size === 0) return [];
     const present = new Set(
       textsIn(manifest)
-        .flatMap(piecesOf)
+        .flatMap(splitAtTokens)
         .flatMap((piece) => ('id' in piece ? [piece.id] : [])),
     );
     return [...this.found].filter(([id]) => !present.has(id)).map(([, at]) => at);

@@ -64,16 +64,16 @@ export interface TokenEntry {
   readonly output: pulumi.Output<unknown>;
 }
 
-const runs = new WeakMap<object, Tokens>();
-const outsideOfRuns = {};
+const tokensByRun = new WeakMap<object, Tokens>();
+const noRun = {};
 
 /** The tokens of the run under way: several may share a process, as with the Automation API and in tests. */
 export function currentTokens(): Tokens {
-  const run = pulumi.runtime.getMonitor() ?? outsideOfRuns;
-  let tokens = runs.get(run);
+  const run = pulumi.runtime.getMonitor() ?? noRun;
+  let tokens = tokensByRun.get(run);
   if (tokens === undefined) {
     tokens = { byId: new Map(), byNumber: new Map(), byOutput: new WeakMap(), counts: new Map() };
-    runs.set(run, tokens);
+    tokensByRun.set(run, tokens);
   }
   return tokens;
 }
@@ -91,7 +91,7 @@ const scopes: TokenScope[] = [];
  *
  * @returns what it returned, and the tokens it made
  */
-export function inTokenScope<T>(name: string, build: () => T): { result: T; made: ReadonlySet<TokenEntry> } {
+export function withTokenScope<T>(name: string, build: () => T): { result: T; made: ReadonlySet<TokenEntry> } {
   const scope: TokenScope = { name, made: new Set() };
   scopes.push(scope);
   try {
@@ -160,7 +160,7 @@ export type Piece = { readonly text: string } | { readonly id: string } | { read
 const TOKENS = new RegExp(`${PREFIX}([0-9a-f]{${ID_LENGTH}})|(?<![0-9])(21[0-4][0-9]{7})(?![0-9])`, 'g');
 
 /** Divides a string at the tokens in it. */
-export function piecesOf(value: string): readonly Piece[] {
+export function splitAtTokens(value: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
   for (const match of value.matchAll(TOKENS)) {
@@ -174,7 +174,7 @@ export function piecesOf(value: string): readonly Piece[] {
 }
 
 /** Whether a text without whole tokens shows that one was cut, or put into upper case. */
-export function isDamaged(text: string): boolean {
+export function hasDamagedToken(text: string): boolean {
   return text.toLowerCase().includes(PREFIX);
 }
 
@@ -187,7 +187,7 @@ export function isStringifiedOutput(text: string): boolean {
 const TOKEN_ID_LENGTH = ID_LENGTH;
 
 /** Whether a value is a number token, or a text with any token in it. */
-export function holdsToken(value: string | number): boolean {
+export function containsToken(value: string | number): boolean {
   if (typeof value === 'number') return isNumberToken(value);
-  return piecesOf(value).some((piece) => !('text' in piece)) || isDamaged(value);
+  return splitAtTokens(value).some((piece) => !('text' in piece)) || hasDamagedToken(value);
 }

@@ -3,9 +3,9 @@ import { validateObject } from '../../constructs/kind/validate';
 import { Cluster } from '../../constructs/kinds';
 import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
 import { clusterInput, clusterProblems } from '../../provision';
-import { SSH_KEY, ownPaths, type RemoteClusterArgs } from '../remote-cluster/args';
-import { lookupProblems, outlined } from '../remote-cluster/plan';
-import { ownProblems, unpinned } from '../remote-cluster/validate';
+import { SSH_KEY, toArgumentPaths, type RemoteClusterArgs } from '../remote-cluster/args';
+import { unresolvedSecretProblems, planOutline } from '../remote-cluster/plan';
+import { componentProblems, unpinnedHosts } from '../remote-cluster/validate';
 import { configKeys, type ClusterFields, type ConfigKeyName, type ConfigValues } from './keys';
 import { keyRemedy, removalRemedy, secretRemedy, valueRemedy, type ConfigProblem } from './problems';
 
@@ -129,7 +129,7 @@ export function clusterConfig(values: ConfigValues): Checked {
   };
   const found = [
     ...(hostKeyChecking ? hostKeyProblems(cluster) : []),
-    ...ownProblems(told).map(ownProblem),
+    ...componentProblems(told).map(ownProblem),
     ...specProblems(cluster),
   ];
   const problems = found.length > 0 ? found : missingSecretProblems(name, told, values);
@@ -155,7 +155,7 @@ function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
   const message =
     'is required: without it, whoever sits in between can take the machine over. Compare it with what the machine itself says; ' +
     'kindred:hostKeyChecking false does without';
-  return unpinned({ nodes: nodes as unknown as RemoteClusterArgs['nodes'] }).map(({ path }) => {
+  return unpinnedHosts({ nodes: nodes as unknown as RemoteClusterArgs['nodes'] }).map(({ path }) => {
     const node: Login = nodes[Number(/\d+/.exec(path)?.[0])] ?? {};
     const bastion = node['bastion'] as Login | undefined;
     const isOfBastion = bastion !== undefined && path.includes('bastion');
@@ -186,7 +186,7 @@ function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
   const plain = JSON.parse(JSON.stringify(spec)) as typeof spec;
   const beyond = new Set(unknownFields(Cluster.schema.spec, plain, 'spec').map(({ path }) => path));
   return problemsOfSpec(name, plain).flatMap((found) =>
-    ownPaths([found], distribution).map(({ path, message }) =>
+    toArgumentPaths([found], distribution).map(({ path, message }) =>
       problem(
         { path: path === 'clusterName' ? 'name' : path, message },
         beyond.has(found.path) ? removalRemedy : valueRemedy,
@@ -209,12 +209,12 @@ function problemsOfSpec(name: string, spec: object): readonly Problem[] {
 
 /** What the options refer to and `clusterSecrets` does not have. Only a plan tells which values are read. */
 function missingSecretProblems(name: string, args: RemoteClusterArgs, values: ConfigValues): readonly ConfigProblem[] {
-  const planned = outlined(name, args);
+  const planned = planOutline(name, args);
   if ('problems' in planned) return planned.problems.map((found) => problem(found));
-  const isGiven: Parameters<typeof lookupProblems>[1] = ({ namespace = '', name: secret, key }) =>
+  const isGiven: Parameters<typeof unresolvedSecretProblems>[1] = ({ namespace = '', name: secret, key }) =>
     (namespace === SSH_KEY.namespace && secret === SSH_KEY.name) ||
     values.clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
-  return lookupProblems(planned.outline, isGiven).map(({ path, message }) => {
+  return unresolvedSecretProblems(planned.outline, isGiven).map(({ path, message }) => {
     // The component has under `secrets` what the configuration keeps apart from `cluster`, encrypted.
     const key = path.replace(/^secrets(?=\[)/, 'clusterSecrets');
     return { key, message, remedy: secretRemedy(key) };

@@ -119,24 +119,24 @@ export const SSH_KEY: ObjectKeyRef = { namespace: OWN_NAMESPACE, name: 'ssh', ke
  */
 export function bastionKey(nodes: readonly NodeArgs[], sshKey: pulumi.Input<string>): ObjectKeyRef {
   const first = nodes.find(({ bastion }) => bastion?.sshKey === sshKey);
-  const label = (first && labelOf(first)) ?? '';
+  const label = (first && nodeLabel(first)) ?? '';
   // An IPv6 address is no name of a Secret.
   return { ...SSH_KEY, name: `bastion-${createHash('sha256').update(label).digest('hex').slice(0, 16)}` };
 }
 
 /** What a machine's resources are named by. Undefined when it has neither a name nor an address that is known now. */
-export function labelOf({ name, address }: NodeArgs): string | undefined {
+export function nodeLabel({ name, address }: NodeArgs): string | undefined {
   return name ?? (typeof address === 'string' ? address : undefined);
 }
 
 /** The arguments that say what the cluster is, in the fields of a Cluster's spec, without secrets. */
-export interface Description {
+export interface ClusterDescription {
   readonly nodes: readonly object[];
   readonly options: object;
 }
 
 /** Of the arguments, what a plan is made of. Outputs still stand in it. */
-export function described(args: RemoteClusterArgs): Description {
+export function describeCluster(args: RemoteClusterArgs): ClusterDescription {
   const nodes = args.nodes.map((node) => {
     const { bastion, ...rest } = withoutName(node);
     if (bastion === undefined) return rest;
@@ -158,7 +158,7 @@ function withoutName(node: NodeArgs): Omit<NodeArgs, 'name'> {
 type Checked = { readonly input: ClusterInput } | { readonly problems: readonly Problem[] };
 
 /** Checks a description against the schema of a Cluster, and then whether such a cluster can be. */
-export function checkedInput(name: string, args: RemoteClusterArgs, { nodes, options }: Description): Checked {
+export function validateInput(name: string, args: RemoteClusterArgs, { nodes, options }: ClusterDescription): Checked {
   const { distribution, version, installer, clusterName = name } = args;
   const { apiVersion, kind } = Cluster;
   const spec = { distribution, version, nodes, sshKeySecretRef: SSH_KEY, [distribution]: options };
@@ -166,15 +166,15 @@ export function checkedInput(name: string, args: RemoteClusterArgs, { nodes, opt
     const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name: clusterName }, spec });
     const input = { ...clusterInput(clusterName, valid.spec), ...(installer === undefined ? {} : { installer }) };
     const problems = clusterProblems(input);
-    return problems.length === 0 ? { input } : { problems: ownPaths(problems, distribution) };
+    return problems.length === 0 ? { input } : { problems: toArgumentPaths(problems, distribution) };
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error;
-    return { problems: ownPaths(error.problems, distribution) };
+    return { problems: toArgumentPaths(error.problems, distribution) };
   }
 }
 
 /** Problems with paths into a Cluster, as ones into the component's arguments. */
-export function ownPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
+export function toArgumentPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
   const options = new RegExp(`^${distribution}(?=$|[.[])`);
   return problems.map(({ path, message }) => ({
     path: path === 'metadata.name' ? 'clusterName' : path.replace(/^spec\.?/, '').replace(options, 'options'),

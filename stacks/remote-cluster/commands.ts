@@ -19,10 +19,10 @@ import {
   type Task,
 } from '../../provision';
 import { CHANGE_HASH, CHANGE_TOKEN, readsChangeToken } from '../../provision/rke2-k3s/change-token';
-import { removalStdin, removalsTogether, type PlannedTask } from './plan';
+import { removalStdin, groupRemovals, type PlannedTask } from './plan';
 
 /** How the tasks are carried out. */
-export interface CommandsOptions {
+export interface TaskCommandsOptions {
   /** Name of the cluster's component: resource names begin with it. */
   readonly name: string;
   readonly parent: pulumi.Resource;
@@ -49,13 +49,13 @@ const DIAL_TIMEOUT_SECONDS = 15;
 const INPUTS = ['addPreviousOutputInEnv', 'connection', 'create', 'logging', 'stdin', 'update'];
 
 /** What of a task a Command carries out. */
-interface Part {
+interface TaskAction {
   readonly script: (task: Task) => string;
   readonly values: (task: Task) => readonly StdinValue[];
 }
 
-const APPLY: Part = { script: ({ apply }) => apply, values: ({ stdin = [] }) => stdin };
-const REMOVE: Part = { script: ({ remove = '' }) => remove, values: removalStdin };
+const APPLY: TaskAction = { script: ({ apply }) => apply, values: ({ stdin = [] }) => stdin };
+const REMOVE: TaskAction = { script: ({ remove = '' }) => remove, values: removalStdin };
 
 /**
  * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
@@ -65,14 +65,14 @@ export class TaskCommands {
   private readonly applied = new Map<string, pulumi.CustomResource & { readonly stdout: pulumi.Output<string> }>();
   private readonly removals = new Map<string, pulumi.CustomResource>();
   private readonly planned: ReadonlyMap<string, PlannedTask>;
-  private readonly together: ReadonlyMap<string, readonly Task[]>;
+  private readonly removalsBefore: ReadonlyMap<string, readonly Task[]>;
 
   constructor(
     planned: readonly PlannedTask[],
-    private readonly options: CommandsOptions,
+    private readonly options: TaskCommandsOptions,
   ) {
     this.planned = new Map(planned.map((each) => [each.task.id, each]));
-    this.together = removalsTogether(
+    this.removalsBefore = groupRemovals(
       planned.map(({ task }) => task),
       options.serves,
     );
@@ -86,14 +86,14 @@ export class TaskCommands {
 
   /** An output of a task. Secret. */
   output(ref: OutputRef): pulumi.Output<string> {
-    return this.found(ref).apply((text) => {
+    return this.findOutput(ref).apply((text) => {
       if (text !== undefined) return text;
       throw new Error(`${this.options.name}: ${ref.task} succeeded without giving its "${ref.name}"`);
     });
   }
 
   /** An output of a task, if it gave one. Secret either way. */
-  private found({ task, name }: OutputRef): pulumi.Output<string | undefined> {
+  private findOutput({ task, name }: OutputRef): pulumi.Output<string | undefined> {
     const source = this.applied.get(task);
     if (source === undefined)
       throw new TypeError(`${task} was not carried out, so its output "${name}" is not to be had`);
@@ -103,9 +103,9 @@ export class TaskCommands {
   private register(planned: PlannedTask): void {
     const { task } = planned;
     const { isPointless, isOutOfReach } = this.options;
-    const needs = [...new Set(task.after.flatMap((id) => this.standingFor(id)))];
-    for (const each of [task, ...(this.together.get(task.id) ?? [])]) this.registerRemoval(each, needs);
-    const own = [task, ...(this.together.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
+    const needs = [...new Set(task.after.flatMap((id) => this.effectiveDependencies(id)))];
+    for (const each of [task, ...(this.removalsBefore.get(task.id) ?? [])]) this.registerRemoval(each, needs);
+    const own = [task, ...(this.removalsBefore.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
     const pointless = isPointless(task) || isOutOfReach(task);
     // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
     if (pointless && !this.isNeeded(task)) return;
@@ -142,13 +142,13 @@ export class TaskCommands {
   }
 
   /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
-  private standingFor(id: string): pulumi.Resource[] {
+  private effectiveDependencies(id: string): pulumi.Resource[] {
     const own = this.applied.get(id) ?? this.removals.get(id);
     if (own !== undefined) return [own];
-    return (this.planned.get(id)?.task.after ?? []).flatMap((before) => this.standingFor(before));
+    return (this.planned.get(id)?.task.after ?? []).flatMap((before) => this.effectiveDependencies(before));
   }
 
-  private line({ actual }: PlannedTask, label: string, { script }: Part): pulumi.Output<string> {
+  private line({ actual }: PlannedTask, label: string, { script }: TaskAction): pulumi.Output<string> {
     return pulumi.output(actual).apply((task) => launcher(`${this.options.name}/${label}`, script(task)));
   }
 
@@ -156,7 +156,7 @@ export class TaskCommands {
     planned: PlannedTask,
     label: string,
     lines: Pick<command.local.CommandArgs, 'create' | 'delete' | 'update'>,
-    part: Part,
+    part: TaskAction,
     opts: pulumi.CustomResourceOptions,
   ) {
     const { name, parent } = this.options;
@@ -177,8 +177,8 @@ export class TaskCommands {
     return new remote.Command(`${name}/${label}`, { ...common, logging: 'none', connection }, options);
   }
 
-  private stdin({ task, actual }: PlannedTask, { script, values }: Part): pulumi.Output<string> {
-    const steps = this.stepsAfter(task);
+  private stdin({ task, actual }: PlannedTask, { script, values }: TaskAction): pulumi.Output<string> {
+    const steps = this.dependentSteps(task);
     const secrets = steps.flatMap((step) => leavesIn(step.task.stdin).filter((leaf) => 'secret' in leaf));
     const leaves = [...leavesIn(values(task)), ...secrets];
     const inputs = Object.fromEntries(leaves.map((leaf) => [keyOf(leaf), this.valueOf(leaf)]));
@@ -203,7 +203,7 @@ export class TaskCommands {
    * The steps that a task gives their turn. Pulumi keeps what a Command that failed was before, so what it reads counts as a change here besides
    * its script: a secret that is taken back changes nothing else.
    */
-  private stepsAfter({ id, outputs = [] }: Task): readonly PlannedTask[] {
+  private dependentSteps({ id, outputs = [] }: Task): readonly PlannedTask[] {
     if (!outputs.includes(CHANGE_TOKEN)) return [];
     return [...this.planned.values()].filter(({ task }) => readsChangeToken(task, id));
   }
@@ -211,7 +211,7 @@ export class TaskCommands {
   private valueOf(leaf: ExternalSource): pulumi.Input<string> {
     if ('secret' in leaf) return this.options.secret(leaf.secret);
     // A script says itself what it cannot do without; of a run of RKE that failed there is no kubeconfig.
-    if ('output' in leaf) return this.found(leaf.output).apply((text) => text ?? '');
+    if ('output' in leaf) return this.findOutput(leaf.output).apply((text) => text ?? '');
     throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
   }
 
@@ -280,7 +280,7 @@ const MESSAGE = String.raw`sed -n -E 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p'`;
 const UNQUOTED = String.raw`sed 's/\\"/"/g'`;
 
 /** Runs a command line, and shows of its stdout either all or, when it failed, the answer's message. */
-function guarded(line: string): string {
+function hideStdoutOnFailure(line: string): string {
   return [
     `answer=$(${line})`,
     'code=$?',
@@ -293,7 +293,7 @@ function guarded(line: string): string {
 
 /** What goes to the launcher's stdin: the script, then the values that it reads. */
 export function launcherStdin(script: string, login: LoginOptions, values: readonly NamedValue[]): string {
-  return `${base64(guarded(sshCommand(script, login)))}\n${encodeStdin(values)}`;
+  return `${base64(hideStdoutOnFailure(sshCommand(script, login)))}\n${encodeStdin(values)}`;
 }
 
 const NAME = '@pulumi/command';

@@ -16,13 +16,13 @@ import { CHANGE_TOKEN } from '../../provision/rke2-k3s/change-token';
 import { propertyPath } from '../bridge/manifest';
 import {
   SSH_KEY,
-  checkedInput,
-  described,
+  validateInput,
+  describeCluster,
   hasOutputs,
   invalid,
-  labelOf,
+  nodeLabel,
   replaceOutputs,
-  type Description,
+  type ClusterDescription,
   type RemoteClusterArgs,
 } from './args';
 
@@ -35,7 +35,7 @@ export interface PlannedTask {
 }
 
 /** What can be planned now, or why nothing can. */
-type Planned = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
+type OutlineResult = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
 
 /** The tasks, with stand-ins where Outputs were given. */
 export interface Outline {
@@ -45,12 +45,16 @@ export interface Outline {
 }
 
 /** Two sets of stand-ins, of which no two are the same. */
-type StandIns = 'stand-in' | 'other';
+type PlaceholderSet = 'stand-in' | 'other';
 
 /** Plans with what is known: which tasks there are, and in which order. */
-export function outlined(name: string, args: RemoteClusterArgs, standIns: StandIns = 'stand-in'): Planned {
-  const description = replaceOutputs(described(args), '', (path) => standIn(path, args, standIns));
-  const checked = checkedInput(name, args, description as Description);
+export function planOutline(
+  name: string,
+  args: RemoteClusterArgs,
+  standIns: PlaceholderSet = 'stand-in',
+): OutlineResult {
+  const description = replaceOutputs(describeCluster(args), '', (path) => placeholder(path, args, standIns));
+  const checked = validateInput(name, args, description as ClusterDescription);
   if ('problems' in checked) return checked;
   const { input } = checked;
   const labels = labelsOf(args, input);
@@ -64,21 +68,21 @@ export function outlined(name: string, args: RemoteClusterArgs, standIns: StandI
  * Completes an outline. Where an Output was given, the plan is made once more inside an Output: that tells what each task does, while the outline
  * told a preview which there are.
  */
-export function completed(name: string, args: RemoteClusterArgs, { tasks }: Outline): readonly PlannedTask[] {
-  const description = described(args);
+export function resolveOutline(name: string, args: RemoteClusterArgs, { tasks }: Outline): readonly PlannedTask[] {
+  const description = describeCluster(args);
   if (!hasOutputs(description)) return tasks.map((task) => ({ task, actual: task }));
   const actual = actualTasks(name, args, description);
   // A preview shows a task in which no Output has a part as it is, though others cannot be known yet.
-  const free = pulumi.runtime.isDryRun() ? withoutOutputs(name, args, tasks) : new Set<Task>();
-  return tasks.map((task) => ({ task, actual: free.has(task) ? task : carriedOut(task, actual) }));
+  const free = pulumi.runtime.isDryRun() ? tasksWithoutOutputs(name, args, tasks) : new Set<Task>();
+  return tasks.map((task) => ({ task, actual: free.has(task) ? task : resolvedTask(task, actual) }));
 }
 
 /**
  * The tasks in which no Output has a part: those that are the same whatever stands in for them. To look for the stand-ins would not do: of some
  * a task has no more than a hash.
  */
-function withoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly Task[]): ReadonlySet<Task> {
-  const planned = outlined(name, args, 'other');
+function tasksWithoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly Task[]): ReadonlySet<Task> {
+  const planned = planOutline(name, args, 'other');
   if ('problems' in planned) throw invalid(name, planned.problems);
   const others = new Map(planned.outline.tasks.map((task) => [task.id, JSON.stringify(task)]));
   return new Set(tasks.filter((task) => others.get(task.id) === JSON.stringify(task)));
@@ -99,19 +103,21 @@ function isProtected(
 }
 
 function labelsOf(args: RemoteClusterArgs, input: ClusterInput): Labels {
-  return new Map(input.nodes.map(({ address }, i) => [address, (args.nodes[i] && labelOf(args.nodes[i])) ?? address]));
+  return new Map(
+    input.nodes.map(({ address }, i) => [address, (args.nodes[i] && nodeLabel(args.nodes[i])) ?? address]),
+  );
 }
 
-function actualTasks(name: string, args: RemoteClusterArgs, description: Description) {
+function actualTasks(name: string, args: RemoteClusterArgs, description: ClusterDescription) {
   return pulumi.output(description).apply((known): readonly Task[] => {
-    const checked = checkedInput(name, args, known);
+    const checked = validateInput(name, args, known);
     if ('problems' in checked) throw invalid(name, checked.problems);
     const labels = labelsOf(args, checked.input);
     return clusterTasks(checked.input, planOptions(args)).map((task) => withLabels(task, labels));
   });
 }
 
-function carriedOut(task: Task, actual: pulumi.Output<readonly Task[]>): pulumi.Output<Task> {
+function resolvedTask(task: Task, actual: pulumi.Output<readonly Task[]>): pulumi.Output<Task> {
   return actual.apply((tasks) => {
     const found = tasks.find(({ id }) => id === task.id);
     if (found === undefined) throw new TypeError(`the plan lost its task ${task.id} once all addresses were known`);
@@ -120,10 +126,10 @@ function carriedOut(task: Task, actual: pulumi.Output<readonly Task[]>): pulumi.
 }
 
 /** A value of the right form that nobody has. Sources: RFC 2606 for names, RFC 5737 for addresses. */
-function standIn(path: string, { nodes }: RemoteClusterArgs, standIns: StandIns): string {
+function placeholder(path: string, { nodes }: RemoteClusterArgs, standIns: PlaceholderSet): string {
   const isOther = standIns === 'other';
   const index = Number(/\d+/.exec(path)?.[0] ?? 0);
-  const label = (nodes[index] && labelOf(nodes[index])) ?? `node-${index}`;
+  const label = (nodes[index] && nodeLabel(nodes[index])) ?? `node-${index}`;
   const field = path.slice(path.lastIndexOf('.') + 1);
   if (field === 'hostKey') return `ssh-ed25519 ${(isOther ? 'B' : 'A').repeat(67 - String(index).length)}${index}`;
   if (field === 'internalAddress') return `${isOther ? '198.51.100' : '192.0.2'}.${index + 1}`;
@@ -132,7 +138,7 @@ function standIn(path: string, { nodes }: RemoteClusterArgs, standIns: StandIns)
 }
 
 /** Values that tasks read, or machines are reached with, and nobody gave. */
-export function lookupProblems(
+export function unresolvedSecretProblems(
   { tasks, labels }: Outline,
   isGiven: (ref: ObjectKeyRef) => boolean,
 ): readonly Problem[] {
@@ -181,7 +187,7 @@ function argumentOf(ref: ObjectKeyRef): string {
 type Labels = ReadonlyMap<string, string>;
 
 /** A task's id with the machine's label in place of its address: `10.0.0.1/server` or `first/server`. */
-function labelled(id: string, labels: Labels): string {
+function replaceAddress(id: string, labels: Labels): string {
   const end = id.lastIndexOf('/');
   const label = end < 0 ? undefined : labels.get(id.slice(0, end));
   return label === undefined ? id : `${label}${id.slice(end)}`;
@@ -198,8 +204,8 @@ export function servedLabel(task: Task, labels: Labels): string | undefined {
 function withLabels(task: Task, labels: Labels): Task {
   return {
     ...task,
-    id: labelled(task.id, labels),
-    after: task.after.map((id) => labelled(id, labels)),
+    id: replaceAddress(task.id, labels),
+    after: task.after.map((id) => replaceAddress(id, labels)),
     ...(task.stdin === undefined
       ? {}
       : { stdin: task.stdin.map((value) => ({ ...value, from: sourceWithLabels(value.from, labels) })) }),
@@ -207,7 +213,7 @@ function withLabels(task: Task, labels: Labels): Task {
 }
 
 function sourceWithLabels(source: ValueSource, labels: Labels): ValueSource {
-  if ('output' in source) return { output: { ...source.output, task: labelled(source.output.task, labels) } };
+  if ('output' in source) return { output: { ...source.output, task: replaceAddress(source.output.task, labels) } };
   if (!('template' in source)) return source;
   return {
     template: source.template.map((part) => (typeof part === 'string' ? part : sourceWithLabels(part, labels))),
@@ -228,7 +234,7 @@ export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): rea
  *
  * @param serves - the machine that a task is there for, if it is one
  */
-export function removalsTogether(
+export function groupRemovals(
   tasks: readonly Task[],
   serves: (task: Task) => string | undefined,
 ): ReadonlyMap<string, readonly Task[]> {

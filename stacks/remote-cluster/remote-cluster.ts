@@ -3,10 +3,10 @@ import * as pulumi from '@pulumi/pulumi';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { Task } from '../../provision';
 import { mutableContent } from '../bridge';
-import { SSH_KEY, bastionKey, invalid, labelOf, type RemoteClusterArgs } from './args';
+import { SSH_KEY, bastionKey, invalid, nodeLabel, type RemoteClusterArgs } from './args';
 import { TaskCommands, commandPackage } from './commands';
-import { completed, lookupProblems, outlined, servedLabel, type Outline } from './plan';
-import { argumentProblems, unpinned } from './validate';
+import { resolveOutline, unresolvedSecretProblems, planOutline, servedLabel, type Outline } from './plan';
+import { argumentProblems, unpinnedHosts } from './validate';
 
 /** A machine of a cluster, as it ended up. */
 export interface RemoteNode {
@@ -53,19 +53,19 @@ export class RemoteCluster extends pulumi.ComponentResource {
     args: RemoteClusterArgs,
     opts?: pulumi.ComponentResourceOptions,
   ) {
-    const plan = checkedOutline(clusterName, args);
+    const plan = planOrThrow(clusterName, args);
     // Before anything is registered.
     commandPackage();
     const { distribution, version, options } = args;
     super('kindred:cluster:RemoteCluster', clusterName, { distribution, version, options, nodes: nodesOf(args) }, opts);
-    warnOfUnpinned(args, this);
-    this.commands = new TaskCommands(completed(clusterName, args, plan), {
+    warnUnpinnedHosts(args, this);
+    this.commands = new TaskCommands(resolveOutline(clusterName, args, plan), {
       name: clusterName,
       parent: this,
       secret: (ref) => known(ref, secretOf(args, ref)),
       ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
       dialAttempts: args.dialAttempts ?? 10,
-      ...whatGoes(args, plan),
+      ...protectionRules(args, plan),
     });
     this.kubeconfig = this.commands.output(plan.kubeconfig);
     this.version = pulumi.output(args.version);
@@ -94,12 +94,12 @@ export class RemoteCluster extends pulumi.ComponentResource {
   }
 }
 
-function checkedOutline(name: string, args: RemoteClusterArgs): Outline {
+function planOrThrow(name: string, args: RemoteClusterArgs): Outline {
   const problems = [...argumentProblems(args)];
-  const planned = outlined(name, args);
+  const planned = planOutline(name, args);
   if ('problems' in planned) throw invalid(name, [...problems, ...planned.problems]);
   const { outline } = planned;
-  problems.push(...lookupProblems(outline, (ref) => secretOf(args, ref) !== undefined));
+  problems.push(...unresolvedSecretProblems(outline, (ref) => secretOf(args, ref) !== undefined));
   if (problems.length > 0) throw invalid(name, problems);
   return outline;
 }
@@ -122,7 +122,7 @@ function known<T>({ namespace = '', name, key }: ObjectKeyRef, value: T | undefi
 }
 
 /** Which tasks are guarded, and which have lost their machine. */
-function whatGoes(args: RemoteClusterArgs, { labels }: Outline) {
+function protectionRules(args: RemoteClusterArgs, { labels }: Outline) {
   const { lost = [], removable = [], protect = true } = args;
   const isAmong = (machines: readonly string[], label: string | undefined): boolean =>
     label !== undefined && machines.some((machine) => (labels.get(machine) ?? machine) === label);
@@ -136,9 +136,9 @@ function whatGoes(args: RemoteClusterArgs, { labels }: Outline) {
   };
 }
 
-function warnOfUnpinned(args: RemoteClusterArgs, cluster: RemoteCluster): void {
+function warnUnpinnedHosts(args: RemoteClusterArgs, cluster: RemoteCluster): void {
   if (args.hostKeyChecking !== 'skip-insecure') return;
-  const open = unpinned(args).map(({ machine }) => machine);
+  const open = unpinnedHosts(args).map(({ machine }) => machine);
   if (open.length === 0) return;
   const warning =
     `host keys are not checked for ${open.join(', ')}: whoever sits on the network in between can read every secret that goes there. ` +
@@ -152,7 +152,7 @@ function nodesOf({ nodes }: RemoteClusterArgs): pulumi.Output<readonly RemoteNod
     nodes.map((node) =>
       pulumi
         .output(node.address)
-        .apply((address) => ({ name: labelOf(node) ?? address, address, roles: [...node.roles] })),
+        .apply((address) => ({ name: nodeLabel(node) ?? address, address, roles: [...node.roles] })),
     ),
   );
 }

@@ -1,9 +1,9 @@
 import type { Problem } from '../../constructs';
 import { nameProblem } from '../../constructs/kube/names';
-import { isDeferred, labelOf, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
+import { isDeferred, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
 
 /** The fields that may be Outputs. What else must be known to plan anything: how many tasks there are, and of what kind. */
-const MAY_BE_DEFERRED = [
+const DEFERRABLE_PATHS = [
   /^nodes\[\d+\]\.(address|internalAddress|hostKey)$/,
   /^nodes\[\d+\]\.bastion\.(address|hostKey|sshKey)$/,
   /^options\.registrationAddress$/,
@@ -14,23 +14,23 @@ const MAY_BE_DEFERRED = [
 export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   return [
     ...deferredProblems(args),
-    ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinned(args).map(pinProblem)),
-    ...ownProblems(args),
+    ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinnedHosts(args).map(missingHostKeyProblem)),
+    ...componentProblems(args),
   ];
 }
 
 /** The arguments that only the component knows: a Cluster has no such fields. */
-export type OwnArgs = Pick<
+export type ComponentOnlyArgs = Pick<
   RemoteClusterArgs,
   'dialAttempts' | 'distribution' | 'lost' | 'nodes' | 'removable' | 'sshKeyPassphrase'
 >;
 
 /** What is wrong with the arguments that no schema of a Cluster sees. */
-export function ownProblems(args: OwnArgs): readonly Problem[] {
+export function componentProblems(args: ComponentOnlyArgs): readonly Problem[] {
   return [
     ...labelProblems(args.nodes),
-    ...addressedProblems(args, 'removable'),
-    ...addressedProblems(args, 'lost'),
+    ...machineReferenceProblems(args, 'removable'),
+    ...machineReferenceProblems(args, 'lost'),
     ...keyProblems(args),
   ];
 }
@@ -39,7 +39,7 @@ function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Probl
   const paths: string[] = [];
   replaceOutputs({ nodes, options }, '', (path) => paths.push(path));
   return paths
-    .filter((path) => !MAY_BE_DEFERRED.some((allowed) => allowed.test(path)))
+    .filter((path) => !DEFERRABLE_PATHS.some((allowed) => allowed.test(path)))
     .map((path) => ({ path, message: 'cannot be an Output: which tasks there are depends on it; give a plain value' }));
 }
 
@@ -52,12 +52,12 @@ function labelProblems(nodes: readonly NodeArgs[]): readonly Problem[] {
     }
     const problem = name === undefined ? undefined : nameProblem(name, { format: 'dns-label' });
     if (problem !== undefined) return [{ path, message: problem }];
-    return ambiguity(nodes, node, i).map((message) => ({ path, message }));
+    return ambiguousNameProblems(nodes, node, i).map((message) => ({ path, message }));
   });
 }
 
 /** What a machine is named by must mean no other, neither in Pulumi's state nor where machines are given by name or address. */
-function ambiguity(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: number): readonly string[] {
+function ambiguousNameProblems(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: number): readonly string[] {
   const find = (means: (other: NodeArgs, j: number) => boolean): number =>
     nodes.findIndex((other, j) => j !== i && means(other, j));
   if (name === undefined) {
@@ -67,7 +67,7 @@ function ambiguity(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: n
       ? []
       : [`"${nodes[named]?.name ?? ''}", the address, is also the name of nodes[${named}]; each node needs its own`];
   }
-  const same = find((other, j) => j < i && labelOf(other) === name);
+  const same = find((other, j) => j < i && nodeLabel(other) === name);
   if (same >= 0) return [`"${name}" is also that of nodes[${same}]; each node needs its own`];
   const addressed = find((other) => other.name !== undefined && other.address === name);
   return addressed < 0
@@ -76,7 +76,7 @@ function ambiguity(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: n
 }
 
 /** A machine without a host key. */
-export interface Unpinned {
+export interface UnpinnedHost {
   readonly path: string;
   /** What people know it by. */
   readonly machine: string;
@@ -84,10 +84,10 @@ export interface Unpinned {
 }
 
 /** The machines, bastions too, that could be anybody's. */
-export function unpinned({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly Unpinned[] {
+export function unpinnedHosts({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly UnpinnedHost[] {
   return nodes.flatMap((node, i) => {
     const { hostKey, bastion, port = 22 } = node;
-    const machine = labelOf(node) ?? `nodes[${i}]`;
+    const machine = nodeLabel(node) ?? `nodes[${i}]`;
     const own = hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, machine, port }] : [];
     if (bastion === undefined || bastion.hostKey !== undefined) return own;
     const address = typeof bastion.address === 'string' ? bastion.address : `the bastion of ${machine}`;
@@ -95,15 +95,15 @@ export function unpinned({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly 
   });
 }
 
-const pinProblem = ({ path, machine, port }: Unpinned): Problem => ({
+const missingHostKeyProblem = ({ path, machine, port }: UnpinnedHost): Problem => ({
   path,
   message:
     `${machine} must prove that it is itself: give the key that "ssh-keyscan -t ed25519 -p ${port} ${machine}" prints behind the host, after ` +
     "comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine, or set hostKeyChecking: 'skip-insecure'",
 });
 
-function addressedProblems(args: OwnArgs, field: 'lost' | 'removable'): readonly Problem[] {
-  const known = new Set(args.nodes.flatMap((node) => [labelOf(node), node.address]));
+function machineReferenceProblems(args: ComponentOnlyArgs, field: 'lost' | 'removable'): readonly Problem[] {
+  const known = new Set(args.nodes.flatMap((node) => [nodeLabel(node), node.address]));
   return (args[field] ?? []).flatMap((machine, i) =>
     known.has(machine)
       ? []
@@ -116,7 +116,7 @@ function addressedProblems(args: OwnArgs, field: 'lost' | 'removable'): readonly
   );
 }
 
-function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: OwnArgs): readonly Problem[] {
+function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: ComponentOnlyArgs): readonly Problem[] {
   const problems: Problem[] = [];
   if (distribution === 'rke' && sshKeyPassphrase !== undefined) {
     const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';

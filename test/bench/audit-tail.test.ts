@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiClient } from '../../operator/client/api-client';
-import { AuditTail } from '../../bench/audit';
+import { AuditLogTail } from '../../bench/audit';
 
 let folder: string;
 let log: string;
@@ -25,7 +25,7 @@ function server(): ApiClient {
 }
 
 test('each call tells what came since the last, of the account alone, wherever the chunks end', async () => {
-  const tail = new AuditTail(log, server());
+  const tail = new AuditLogTail(log, server());
   const many = Array.from({ length: 3000 }, (_, i) => line('operator', { i, note: 'ü'.repeat(300) }));
   await writeFile(log, many.join('') + line('somebody', { i: -1 }));
   expect((await tail.since('operator')).map((event) => (event as unknown as { i: number }).i)).toEqual([

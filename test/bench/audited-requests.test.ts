@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../local';
-import { auditedRequests } from '../../bench/audit';
+import { summarizeAudit } from '../../bench/audit';
 
 function request(verb: string, resource: string, at: string, more: Partial<AuditEvent> = {}): AuditEvent {
   return {
@@ -22,7 +22,7 @@ test('only what the account wrote counts as writes; events stand apart, Leases n
     request('watch', 'deployments', '5.000000'),
   ];
   const start = Date.parse('2030-01-01T00:00:00Z');
-  expect(auditedRequests(log, 'operator')).toEqual({
+  expect(summarizeAudit(log, 'operator')).toEqual({
     writes: { 'create deployments 201': 1, 'patch helloapps/status 200': 1 },
     requests: { 'list 200': 1, 'watch 200': 1, 'update 200': 1, 'create 201': 2, 'patch 200': 1 },
     ...{ writeCount: 2, events: 1, firstAt: start + 1000.5, lastAt: start + 2000, done: 1, doneAt: start + 2000 },
@@ -40,5 +40,5 @@ test('an object is done with the first write of its status that the server took'
     ...[status('a', '5.000000'), status('b', '6.000000')],
   ];
   const start = Date.parse('2030-01-01T00:00:00Z');
-  expect(auditedRequests(log, 'operator')).toMatchObject({ done: 2, doneAt: start + 4000, lastAt: start + 6000 });
+  expect(summarizeAudit(log, 'operator')).toMatchObject({ done: 2, doneAt: start + 4000, lastAt: start + 6000 });
 });

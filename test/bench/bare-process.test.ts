@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Usage } from '../../bench/results';
-import { bareBundle, sendBare, type Pair } from '../../bench/bare-requests';
+import { bareBundle, sendBare, type RequestPair } from '../../bench/bare-requests';
 
 const told: { readonly line: string; readonly token: string | undefined; readonly body: string }[] = [];
 const server = createServer((request, response) => {
@@ -42,13 +42,13 @@ afterAll(async () => {
 
 beforeEach(() => void told.splice(0));
 
-function send(pairs: readonly Pair[]): Promise<Usage> {
+function send(pairs: readonly RequestPair[]): Promise<Usage> {
   const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
   const access = { server: url, headers: { authorization: 'Bearer token' }, tls: {} };
   return sendBare(pairs, { bundle, access, env: {}, concurrency: 4, signal: new AbortController().signal });
 }
 
-function pair(at: string): Pair {
+function pair(at: string): RequestPair {
   const body = JSON.stringify({ text: `ü\t\n${'x'.repeat(30_000)}` });
   return [
     { method: 'POST', path: `${at}/create`, type: 'application/json', body },

@@ -1,4 +1,4 @@
-import { FakeStage, objectsOf, paces } from './fake-stage';
+import { FakeStage, objectsOf, paces } from './fake-bench-env';
 import { Backlog, busyRound, editWhile } from '../../bench/busy-edits';
 import { Rounds } from '../../bench/rounds';
 

@@ -1,4 +1,4 @@
-import { calm, type Ticks } from '../../bench/stage';
+import { waitForIdleMachine, type Ticks } from '../../bench/bench-env';
 
 /** A machine that is as busy as told from look to look, and then for ever as at last. */
 function machine(busy: readonly number[]): { readonly read: () => Ticks; readonly looks: () => number } {
@@ -19,6 +19,6 @@ test.each([
   [[1], 10],
 ])('a machine that is busy for %p of the time is waited for with %p looks', async (busy, expected) => {
   const { read, looks } = machine(busy);
-  await calm(read, 1);
+  await waitForIdleMachine(read, 1);
   expect(looks()).toBe(expected);
 });

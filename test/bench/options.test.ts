@@ -1,4 +1,4 @@
-import { argumentsTold, readOptions } from '../../bench/options';
+import { reportedArguments, readOptions } from '../../bench/options';
 
 const defaults = {
   ...{ objects: [1000], scale: 0, rounds: 2, edits: 100, busy: 1000, concurrency: 32, synth: true },
@@ -29,6 +29,6 @@ test.each([
 
 test('with the results it is told what decided them, and no path', () => {
   const argv = ['--full', '--rounds', '3', '--out=/home/a/b.json', '--bundle', '/home/a/operator.cjs', '--publish'];
-  expect(argumentsTold(argv)).toEqual(['--full', '--rounds=3', '--bundle']);
-  expect(argumentsTold([])).toEqual([]);
+  expect(reportedArguments(argv)).toEqual(['--full', '--rounds=3', '--bundle']);
+  expect(reportedArguments([])).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kustomize, twins } from '../../bench/contestants';
+import { kustomize, twins } from '../../bench/operators-under-test';
 
 const root = join(__dirname, '..', '..');
 const { PATH, KINDRED_CACHE } = process.env;

@@ -1,4 +1,4 @@
-import { FakeStage, firstWriteMs, paces } from './fake-stage';
+import { FakeStage, firstWriteMs, paces } from './fake-bench-env';
 import { Rounds, type RoundOptions } from '../../bench/rounds';
 
 const { signal } = new AbortController();

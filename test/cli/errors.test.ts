@@ -1,6 +1,6 @@
-import { CliError, Interrupted } from '../../cli/errors';
-import { explain } from '../../cli/explain';
-import { Undo } from '../../cli/shutdown';
+import { CliError, InterruptedError } from '../../cli/errors';
+import { formatError } from '../../cli/format-error';
+import { CleanupStack } from '../../cli/shutdown';
 import { LocalControlPlaneError } from '../../local';
 import { ApiError, TransportError } from '../../operator/client/errors';
 
@@ -13,27 +13,30 @@ describe('what a person is told', () => {
       new ApiError({ code: 403, reason: 'Forbidden', message: 'not you', causes: [] }, 'GET /api'),
       'GET /api was refused by the API server: not you',
     ],
-  ])('%s', (error, text) => expect(explain(error)).toBe(text));
+  ])('%s', (error, text) => expect(formatError(error)).toBe(text));
 
   test('a full disk, wherever it stands in the chain of causes', () => {
     const cause = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-    expect(explain(new LocalControlPlaneError('cannot write etcd.', { cause }))).toMatch(
+    expect(formatError(new LocalControlPlaneError('cannot write etcd.', { cause }))).toMatch(
       /^the disk is full: cannot write etcd\. Free some space \(.*\) and run it again\.$/,
     );
   });
 
   test('what nobody foresaw comes with its stack, for a report', () => {
-    expect(explain(new TypeError('x is undefined'))).toMatch(/please report it: TypeError: x is undefined\n.* at /s);
-    expect(explain('text')).toBe('this should not happen, please report it: text');
+    expect(formatError(new TypeError('x is undefined'))).toMatch(
+      /please report it: TypeError: x is undefined\n.* at /s,
+    );
+    expect(formatError('text')).toBe('this should not happen, please report it: text');
   });
 
-  test('an interruption names its signal', () => expect(new Interrupted('SIGTERM').message).toBe('stopped by SIGTERM'));
+  test('an interruption names its signal', () =>
+    expect(new InterruptedError('SIGTERM').message).toBe('stopped by SIGTERM'));
 });
 
 describe('undoing', () => {
   test('the last comes first, and a failure keeps nobody from their turn', async () => {
     const done: string[] = [];
-    const undo = new Undo();
+    const undo = new CleanupStack();
     undo.add('stop the plane', () => Promise.resolve(void done.push('plane')));
     undo.add('stop the operator', () => Promise.reject(new Error('stuck')));
     undo.add('close', () => Promise.resolve(void done.push('close')));

@@ -1,4 +1,4 @@
-import { ResourceTypes, applyObjects, parseObjects, readObjects } from '../../cli/objects';
+import { RestMapper, applyObjects, parseObjects, readObjects } from '../../cli/objects';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
@@ -67,12 +67,12 @@ class FakeClient implements Pick<ApiClient, 'getPath' | 'apply'> {
 describe('resource types', () => {
   test('are asked for once, subresources aside', async () => {
     const client = new FakeClient();
-    const types = new ResourceTypes(client);
+    const types = new RestMapper(client);
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment' };
-    expect(await types.of(deployment)).toMatchObject({ plural: 'deployments', scope: 'Namespaced' });
-    await types.of(deployment);
+    expect(await types.resourceTypeOf(deployment)).toMatchObject({ plural: 'deployments', scope: 'Namespaced' });
+    await types.resourceTypeOf(deployment);
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' };
-    expect(await types.of(role)).toMatchObject({ plural: 'clusterroles', scope: 'Cluster' });
+    expect(await types.resourceTypeOf(role)).toMatchObject({ plural: 'clusterroles', scope: 'Cluster' });
     expect(client.asked).toEqual(['/apis/apps/v1', '/apis/rbac.authorization.k8s.io/v1']);
   });
 
@@ -80,7 +80,7 @@ describe('resource types', () => {
     [{ apiVersion: 'apps/v1', kind: 'Scale' }, 'serves no Scale of apps/v1; it serves 1 other kinds of it'],
     [{ apiVersion: 'none.dev/v1', kind: 'A' }, 'serves no A of none.dev/v1; it serves nothing of none.dev/v1'],
   ])('%j is not served', async (object, message) => {
-    await expect(new ResourceTypes(new FakeClient()).of(object)).rejects.toThrow(message);
+    await expect(new RestMapper(new FakeClient()).resourceTypeOf(object)).rejects.toThrow(message);
   });
 });
 
@@ -90,7 +90,7 @@ describe('applying', () => {
       objects.map((object, i) => ({ object, source: `my.yaml, document ${i + 1}` })),
       {
         client: client as unknown as ApiClient,
-        types: new ResourceTypes(client),
+        types: new RestMapper(client),
         namespace: 'samples',
         signal: new AbortController().signal,
       },

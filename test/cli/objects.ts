@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import type { Row } from '../../cli/board';
+import type { Row } from '../../cli/object-watcher';
 
 /** An object of a kind, with a Ready condition if one is given. */
 export function helloApp(ready?: Record<string, unknown>, metadata: Record<string, unknown> = {}): KubeObject {

@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { CliError, Interrupted } from '../../cli/errors';
-import { OperatorProcess, untilServing } from '../../cli/operator-process';
+import { CliError, InterruptedError } from '../../cli/errors';
+import { OperatorProcess, waitUntilServing } from '../../cli/operator-process';
 import { GuardedProcess } from '../../local/guarded-process';
 import type * as portsModule from '../../local/ports';
 import { PORT_IN_USE } from '../../operator/process/health-server';
-import { untilPidIn } from '../support/processes';
+import { waitForPid } from '../support/processes';
 import { temporaryFolder } from '../support/temporary-folder';
 
 /** What the bundle is here, and the ports that are said to be free before it is looked. */
@@ -95,8 +95,8 @@ describe('the operator of a start', () => {
     bundle(`require('node:fs').writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000)`);
     const interruption = new AbortController();
     const starting = start({ signal: interruption.signal }).catch((error: unknown) => error);
-    const pid = await untilPidIn(pidFile);
-    interruption.abort(new Interrupted('SIGINT'));
+    const pid = await waitForPid(pidFile);
+    interruption.abort(new InterruptedError('SIGINT'));
     // The command itself tells the interruption from its consequences.
     expect(await starting).toMatchObject({ name: expect.stringMatching(/^(Interrupted|AbortError)$/) as unknown });
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');
@@ -110,7 +110,9 @@ test('the wait for an operator that does not serve has an end, and shows the end
   });
   const { freePort } = jest.requireActual<typeof portsModule>('../../local/ports');
   const port = await freePort();
-  await expect(untilServing(process, { port, startedAt: Date.now(), signal: never, timeoutMs: 300 })).rejects.toThrow(
+  await expect(
+    waitUntilServing(process, { port, startedAt: Date.now(), signal: never, timeoutMs: 300 }),
+  ).rejects.toThrow(
     new RegExp(
       `^waited 0\\.3 s for the operator to serve its metrics on 127\\.0\\.0\\.1:${port}; last seen: nothing answers there\\.\n` +
         'The last lines of \\S+slow\\.log:\nstill thinking$',

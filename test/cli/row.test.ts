@@ -1,4 +1,4 @@
-import { reasonLine, rowOf } from '../../cli/board';
+import { reasonLine, rowOf } from '../../cli/object-watcher';
 import { child, helloApp, notYet } from './objects';
 
 const ready = { status: 'True', reason: 'Ready', message: 'All.', observedGeneration: 2 };

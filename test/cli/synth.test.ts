@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliError } from '../../cli/errors';
-import { explain } from '../../cli/explain';
+import { formatError } from '../../cli/format-error';
 import { synth } from '../../cli/synth';
 import { parseArguments, type SynthArguments } from '../../cli/arguments';
 import { parseObjects } from '../../cli/objects';
@@ -36,7 +36,7 @@ describe('a folder that cannot be written to is told to people, with the flag', 
       (error: unknown) => error,
     );
     expect(failure).toBeInstanceOf(CliError);
-    return explain(failure);
+    return formatError(failure);
   };
 
   test('it lies below a file', async () => {

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { tableLines, viewOn, type Screen } from '../../cli/view';
+import { tableLines, createView, type Screen } from '../../cli/view';
 import { notYet, row } from './objects';
 
 describe('the table', () => {
@@ -54,12 +54,12 @@ describe('on a terminal', () => {
   const up = (lines: number): string => `\u001b[${lines}A\u001b[J`;
   const setup = () => {
     const screen = new FakeScreen(true);
-    return { screen, view: viewOn(screen, { NO_COLOR: '1' }) };
+    return { screen, view: createView(screen, { NO_COLOR: '1' }) };
   };
 
   test('the table is drawn over, and what is said stays above it', () => {
     const { screen, view } = setup();
-    view.say('hello');
+    view.print('hello');
     expect(screen.take()).toBe('hello\n');
     view.show([notYet]);
     const [first] = [screen.take()];
@@ -67,7 +67,7 @@ describe('on a terminal', () => {
     view.show([row()]);
     const second = screen.take();
     expect(second.startsWith(`${up(3)}KIND`)).toBe(true);
-    view.say('news');
+    view.print('news');
     expect(screen.take()).toBe(`${up(2)}news\n${second.slice(up(3).length)}`);
   });
 
@@ -76,13 +76,13 @@ describe('on a terminal', () => {
     view.show([row()]);
     view.end();
     screen.take();
-    view.say('bye');
+    view.print('bye');
     expect(screen.take()).toBe('bye\n');
   });
 
   test('a dumb terminal gets lines', () => {
     const screen = new FakeScreen(true);
-    viewOn(screen, { TERM: 'dumb' }).show([row()]);
+    createView(screen, { TERM: 'dumb' }).show([row()]);
     expect(screen.take()).toMatch(/^HelloApp team\/web Ready=True/);
   });
 });
@@ -90,7 +90,7 @@ describe('on a terminal', () => {
 describe('elsewhere', () => {
   test('only changes are written, each in one line', () => {
     const screen = new FakeScreen(false);
-    const view = viewOn(screen);
+    const view = createView(screen);
     view.show([notYet, row({ object: 'team/b' })]);
     expect(screen.take()).toBe(
       'HelloApp team/web Ready=False (Progressing) children: Deployment 0/1: Deployment "web": 0 of 1 replicas ready\n' +

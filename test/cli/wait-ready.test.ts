@@ -1,8 +1,8 @@
-import { Interrupted } from '../../cli/errors';
-import { awaitedRows, waitUntilReady, type Row, type Watched } from '../../cli/board';
+import { InterruptedError } from '../../cli/errors';
+import { awaitedRows, waitUntilReady, type Row, type RowSource } from '../../cli/object-watcher';
 import { helloApp, notYet, row } from './objects';
 
-class FakeBoard implements Watched {
+class FakeBoard implements RowSource {
   readonly listeners = new Set<(rows: readonly Row[]) => void>();
   constructor(private current: readonly Row[]) {}
   rows(): readonly Row[] {
@@ -58,10 +58,10 @@ test('at the deadline, says of each object why it is not Ready', async () => {
 
 test.each([true, false])('an interruption ends the wait (before it began: %s)', async (before) => {
   const controller = new AbortController();
-  if (before) controller.abort(new Interrupted('SIGINT'));
+  if (before) controller.abort(new InterruptedError('SIGINT'));
   const board = new FakeBoard([]);
   const wait = waitUntilReady(board, [helloApp()], { timeoutSeconds: 60, signal: controller.signal });
-  controller.abort(new Interrupted('SIGINT'));
+  controller.abort(new InterruptedError('SIGINT'));
   await expect(wait).rejects.toThrow('stopped by SIGINT');
   expect(board.listeners.size).toBe(0);
 });

@@ -6,7 +6,7 @@ import type { Json, KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
 import { allKinds } from '../../constructs/kinds';
 import { useControlPlane, waitFor } from '../../testing/control-plane';
-import { mistakenSpecOf, objectName, specOf } from '../support/spec-arbitrary';
+import { invalidSpecArbitrary, objectName, specArbitrary } from '../support/spec-arbitrary';
 import { Api } from './crds/api';
 
 const RUNS = 400;
@@ -70,14 +70,14 @@ describe.each(allKinds.map((kind) => [kind.kind, kind] as const))(
     const anyName = kind.names === undefined ? fc.constant('a-name') : objectName;
 
     test('as its schema admits it', async () => {
-      const property = fc.asyncProperty(anyName, specOf(kind.schema.spec), (name, spec) =>
+      const property = fc.asyncProperty(anyName, specArbitrary(kind.schema.spec), (name, spec) =>
         expectSameVerdict(kind, name, spec),
       );
       await fc.assert(property, { numRuns: RUNS });
     }, 120_000);
 
     test('with mistakes in it', async () => {
-      const property = fc.asyncProperty(anyName, mistakenSpecOf(kind.schema.spec), (name, spec) =>
+      const property = fc.asyncProperty(anyName, invalidSpecArbitrary(kind.schema.spec), (name, spec) =>
         expectSameVerdict(kind, name, spec),
       );
       await fc.assert(property, { numRuns: RUNS });

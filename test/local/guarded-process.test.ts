@@ -4,8 +4,8 @@ import {
   PartEndedError,
   RunningParts,
   describeExit,
-  retryLostPort,
-  untilReady,
+  retryOnPortConflict,
+  pollUntilReady,
   type PartExit,
 } from '../../local/guarded-process';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -76,7 +76,7 @@ describe('waiting until ready', () => {
 
   test('goes on through errors', async () => {
     let looks = 0;
-    await untilReady(
+    await pollUntilReady(
       () => {
         looks += 1;
         return looks < 3 ? Promise.reject(new Error('refused')) : Promise.resolve(true);
@@ -88,19 +88,19 @@ describe('waiting until ready', () => {
 
   test('ends at once when the process has ended', async () => {
     const processes = [run('echo broken flag; exit 1')];
-    const failing = untilReady(() => Promise.resolve('not yet'), { ...wait, processes, timeoutMs: 10_000 });
+    const failing = pollUntilReady(() => Promise.resolve('not yet'), { ...wait, processes, timeoutMs: 10_000 });
     await expect(failing).rejects.toThrow(/etcd exited with code 1[^]*broken flag/);
   });
 
   test('ends at the deadline with what was missing', async () => {
-    await expect(untilReady(() => Promise.resolve('no node'), wait)).rejects.toThrow(
+    await expect(pollUntilReady(() => Promise.resolve('no node'), wait)).rejects.toThrow(
       'waited 0.1 s for it; last seen: no node.',
     );
   });
 
   test('ends when it is called off', async () => {
     const signal = AbortSignal.abort(new Error('enough'));
-    await expect(untilReady(() => Promise.resolve('no'), { ...wait, signal })).rejects.toThrow('enough');
+    await expect(pollUntilReady(() => Promise.resolve('no'), { ...wait, signal })).rejects.toThrow('enough');
   });
 });
 
@@ -109,18 +109,18 @@ describe('a port lost to another program', () => {
 
   test('is tried again with another', async () => {
     const start = jest.fn<Promise<string>, []>().mockRejectedValueOnce(lost).mockResolvedValueOnce('up');
-    await expect(retryLostPort(start)).resolves.toBe('up');
+    await expect(retryOnPortConflict(start)).resolves.toBe('up');
   });
 
   test('three times', async () => {
     const start = jest.fn<Promise<string>, []>().mockRejectedValue(lost);
-    await expect(retryLostPort(start)).rejects.toBe(lost);
+    await expect(retryOnPortConflict(start)).rejects.toBe(lost);
     expect(start).toHaveBeenCalledTimes(3);
   });
 
   test('and no other failure is', async () => {
     const start = jest.fn<Promise<string>, []>().mockRejectedValue(new PartEndedError('unknown flag'));
-    await expect(retryLostPort(start)).rejects.toThrow('unknown flag');
+    await expect(retryOnPortConflict(start)).rejects.toThrow('unknown flag');
     expect(start).toHaveBeenCalledTimes(1);
   });
 });

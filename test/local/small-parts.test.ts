@@ -5,7 +5,7 @@ import path from 'node:path';
 import { parse } from 'yaml';
 import { waitFor } from '../../testing/control-plane';
 import { readAuditLog } from '../../local/control-plane';
-import { kubeconfig } from '../../local/client';
+import { renderKubeconfig } from '../../local/rest-client';
 import { freePort, requireFree } from '../../local/ports';
 import { duration, size } from '../../local/assets/progress';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -23,8 +23,8 @@ test('a taken port is refused before anything is started; a free one is not', as
 test('a kubeconfig stands by itself', () => {
   const content = { server: 'https://127.0.0.1:1', authority: 'CA', user: 'jane' };
   const read = (text: string) => parse(text) as { users: [{ user: unknown }]; 'current-context': string };
-  expect(read(kubeconfig({ ...content, credentials: { token: 'abc' } })).users[0].user).toEqual({ token: 'abc' });
-  expect(read(kubeconfig({ ...content, credentials: { certificate: 'C', key: 'K' } })).users[0].user).toEqual({
+  expect(read(renderKubeconfig({ ...content, credentials: { token: 'abc' } })).users[0].user).toEqual({ token: 'abc' });
+  expect(read(renderKubeconfig({ ...content, credentials: { certificate: 'C', key: 'K' } })).users[0].user).toEqual({
     'client-certificate-data': 'Qw==',
     'client-key-data': 'Sw==',
   });

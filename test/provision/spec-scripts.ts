@@ -9,7 +9,7 @@ import type { StructuralSchema } from '../../constructs/kind/schema/structural-s
 import { clusterInput } from '../../provision/cluster/cluster-input';
 import { clusterProblems } from '../../provision/cluster-problems';
 import { clusterTasks } from '../../provision/plan';
-import { specOf } from '../support/spec-arbitrary';
+import { specArbitrary } from '../support/spec-arbitrary';
 import { temporaryFolder } from '../support/temporary-folder';
 import { inputOf, type ServerDistribution } from './inputs';
 import { shells } from './shells';
@@ -44,7 +44,7 @@ const VERSIONS = { rke2: 'v1.34.1+rke2r1', k3s: 'v1.34.1+k3s1' };
 /** Specs with options of every kind; those that the schema's rules refuse are left out. */
 const specs = (distribution: ServerDistribution): fc.Arbitrary<JsonObject> =>
   fc
-    .record({ nodes: specOf(schemaOf('nodes')), options: specOf(schemaOf(distribution)) })
+    .record({ nodes: specArbitrary(schemaOf('nodes')), options: specArbitrary(schemaOf(distribution)) })
     .map(({ nodes, options }) => ({
       distribution,
       version: VERSIONS[distribution],

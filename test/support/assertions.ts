@@ -4,17 +4,17 @@ import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { refOf, type ObjectRef } from '../../operator/client/api-client';
 import { expectedChildren, type ExpectedChild, type OperatorProcess } from '../../testing';
-import type { Bench } from './test-env';
+import type { TestEnv } from './test-env';
 
 /** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */
-export async function expectChildren(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<void> {
+export async function expectChildren(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
   const expected = expectedChildren(kind, owner);
-  await expectStanding(bench, expected);
+  await expectObjects(bench, expected);
   expect(await ownedBy(bench, kind, owner)).toEqual(expected.map(({ object }) => nameOf(object)).sort());
 }
 
 /** Waits until the children of an object stand so. */
-export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<void> {
+export async function waitForChildren(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
   const { namespace } = owner.metadata;
   const watched = childTypes(kind).map((type) => ({ type, ...(namespace === undefined ? {} : { namespace }) }));
   const describe = `the children of ${owner.kind} ${owner.metadata.name} to stand as rendered`;
@@ -25,24 +25,24 @@ export async function childrenStand(bench: Bench, kind: AnyKind, owner: KubeObje
 }
 
 /** Expects objects to stand as they would be written; what the server or others add does not matter. */
-export async function expectStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
+export async function expectObjects(bench: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
   for (const { type, object } of expected) {
     expect(await bench.client.get(type, refOf(object))).toMatchObject(object);
   }
 }
 
 /** Waits until objects stand so. */
-export async function untilStanding(bench: Bench, expected: readonly ExpectedChild[]): Promise<void> {
+export async function untilStanding(bench: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
   const watched = expected.map(({ type, object }) => ({ type, ...refOf(object) }));
   const names = expected.map(({ object }) => nameOf(object)).join(', ');
   await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
-    await expectStanding(bench, expected);
+    await expectObjects(bench, expected);
     return true;
   });
 }
 
 /** The names of what an object controls, by kind. */
-async function ownedBy(bench: Bench, kind: AnyKind, owner: KubeObject): Promise<readonly string[]> {
+async function ownedBy(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<readonly string[]> {
   const { namespace, uid } = owner.metadata;
   const lists = await Promise.all(
     childTypes(kind).map(async (type) => bench.client.list(type, namespace === undefined ? {} : { namespace })),
@@ -59,19 +59,19 @@ function nameOf({ kind, metadata }: KubeObject): string {
 }
 
 /** A condition of an object, if it has it. */
-export function condition(object: KubeObject, type: string): Condition | undefined {
+export function findCondition(object: KubeObject, type: string): Condition | undefined {
   return statusOf(object).conditions?.find((candidate) => candidate.type === type);
 }
 
 /** Whether a condition stands at this status, for the generation that stands. */
-export function is(object: KubeObject, type: string, status: Condition['status']): boolean {
-  const found = condition(object, type);
+export function hasCondition(object: KubeObject, type: string, status: Condition['status']): boolean {
+  const found = findCondition(object, type);
   return found?.status === status && found.observedGeneration === object.metadata.generation;
 }
 
 /** Whether the object is Ready as it stands now, not as it stood a change ago. */
-export function ready(object: KubeObject): boolean {
-  return is(object, 'Ready', 'True') && statusOf(object).observedGeneration === object.metadata.generation;
+export function isReadyNow(object: KubeObject): boolean {
+  return hasCondition(object, 'Ready', 'True') && statusOf(object).observedGeneration === object.metadata.generation;
 }
 
 function statusOf(object: KubeObject): CommonStatus {
@@ -94,7 +94,7 @@ interface RecordedEvent extends KubeObject {
 }
 
 /** Waits for an event about an object. */
-export async function eventAbout(bench: Bench, object: KubeObject, reason: string): Promise<RecordedEvent> {
+export async function waitForEvent(bench: TestEnv, object: KubeObject, reason: string): Promise<RecordedEvent> {
   const { namespace = 'default', uid } = object.metadata;
   const describe = `an event ${reason} about ${object.kind} ${object.metadata.name}`;
   return bench.whenChanged(describe, [{ type: EVENTS, namespace }], async () => {
@@ -104,7 +104,7 @@ export async function eventAbout(bench: Bench, object: KubeObject, reason: strin
 }
 
 /** Waits until an operator has nothing left to do and has looked at so many keys at least. */
-export async function quiet(bench: Bench, operator: OperatorProcess, reconciles = 0): Promise<void> {
+export async function waitUntilIdle(bench: TestEnv, operator: OperatorProcess, reconciles = 0): Promise<void> {
   await bench.eventually(`the operator to have nothing left to do after ${String(reconciles)} reconciles`, async () => {
     const metrics = await operator.metrics();
     const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
@@ -127,8 +127,8 @@ export function deploymentEdits(container: string): readonly Edit[] {
 export const replicasEdit: Edit = ['replicas changed', { spec: { replicas: 7 } }];
 
 /** Edits a Deployment in several ways, then deletes it, and expects it back as rendered each time. */
-export async function expectDeploymentBack(
-  bench: Bench,
+export async function expectDeploymentRestored(
+  bench: TestEnv,
   kind: AnyKind,
   owner: ObjectRef,
   child: ObjectRef,
@@ -137,11 +137,11 @@ export async function expectDeploymentBack(
   const live = await bench.get(kind.type, owner);
   for (const [, patch] of edits) {
     await bench.patch(owned.Deployment, child, patch);
-    await childrenStand(bench, kind, live);
+    await waitForChildren(bench, kind, live);
   }
   const { uid } = (await bench.get(owned.Deployment, child)).metadata;
   await bench.client.delete(owned.Deployment, child);
-  await bench.until(owned.Deployment, child, 'to be made anew', ({ metadata }) => metadata.uid !== uid);
-  await childrenStand(bench, kind, live);
-  await bench.until(kind.type, owner, 'Ready again', ready);
+  await bench.waitUntil(owned.Deployment, child, 'to be made anew', ({ metadata }) => metadata.uid !== uid);
+  await waitForChildren(bench, kind, live);
+  await bench.waitUntil(kind.type, owner, 'Ready again', isReadyNow);
 }

@@ -1,5 +1,5 @@
 import type { ScriptResult } from '../../provision';
-import type { WhatStands } from './cluster-specs';
+import type { ClusterSnapshot } from './cluster-specs';
 
 /** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */
 export interface ModelRun {
@@ -36,10 +36,10 @@ interface ClusterState {
   readonly members: Set<string>;
   readonly nodes: Set<string>;
   /** It was complete once. */
-  stood: boolean;
+  wasComplete: boolean;
 }
 
-class Refused extends Error {
+class RefusedError extends Error {
   constructor(readonly reason: string) {
     super(reason);
   }
@@ -81,8 +81,8 @@ export class ClusterModel {
     return made;
   }
 
-  get state(): WhatStands {
-    const [cluster, ...others] = this.standing;
+  get state(): ClusterSnapshot {
+    const [cluster, ...others] = this.livingClusters;
     return {
       clusters: (cluster === undefined ? 0 : 1) + others.length,
       nodes: [...(cluster?.nodes ?? [])].sort(),
@@ -96,7 +96,7 @@ export class ClusterModel {
   }
 
   /** Clusters of which something is left. */
-  get standing(): readonly ClusterState[] {
+  get livingClusters(): readonly ClusterState[] {
     return this.clusters.filter(({ members }) => [...members].some((address) => this.machine(address).installed));
   }
 
@@ -105,7 +105,7 @@ export class ClusterModel {
     const end = this.#end(run);
     for (const [cluster, had] of before) {
       const ended = ![...cluster.members].some((address) => this.machine(address).installed);
-      const allowed = this.wanted.size === 0 || (ended && !cluster.stood);
+      const allowed = this.wanted.size === 0 || (ended && !cluster.wasComplete);
       if (had && !this.#hasQuorum(cluster) && !allowed) {
         this.violations.push(`${run.action} ${run.id} on ${run.on} cost cluster ${cluster.number} its quorum`);
       }
@@ -121,7 +121,7 @@ export class ClusterModel {
       );
       return { ok: true, changed: true, ...(coded.length > 0 && { outputs: Object.fromEntries(coded) }) };
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof RefusedError)) throw error;
       return { ok: false, changed: false, reason: error.reason, message: error.reason };
     }
   }
@@ -137,7 +137,8 @@ export class ClusterModel {
       case 'apply token':
         return { token: this.#token(run) };
       case 'apply drain':
-        if (address !== on && this.machine(on).cluster !== undefined && !this.#answers(on)) throw new Refused('NoApi');
+        if (address !== on && this.machine(on).cluster !== undefined && !this.#answers(on))
+          throw new RefusedError('NoApi');
         return { node: this.#nodeKnown(address, on) };
       case 'apply install':
         this.#install(run);
@@ -146,7 +147,7 @@ export class ClusterModel {
         this.#ready(address, on);
         return {};
       case 'apply member':
-        if (!this.#answers(on)) throw new Refused('NoApi');
+        if (!this.#answers(on)) throw new RefusedError('NoApi');
         this.machine(on).joined = true;
         return {};
       case 'apply members':
@@ -172,13 +173,14 @@ export class ClusterModel {
     const machine = this.machine(on);
     const roles = /^roles=(.*)$/m.exec(script)?.[1] ?? '';
     if (machine.installed && machine.cluster !== undefined && machine.roles !== roles)
-      throw new Refused('PreflightFailed');
+      throw new RefusedError('PreflightFailed');
   }
 
   #token({ on, script }: ModelRun): string {
     const machine = this.machine(on);
     const asked = [...script.matchAll(/https:\/\/([0-9.]+):\d+\/ping/g)].map(([, host]) => host ?? '');
-    if (machine.token === undefined && asked.some((other) => this.#isUp(other))) throw new Refused('ClusterExists');
+    if (machine.token === undefined && asked.some((other) => this.#isUp(other)))
+      throw new RefusedError('ClusterExists');
     machine.token ??= `token of ${on}`;
     return machine.token;
   }
@@ -191,7 +193,7 @@ export class ClusterModel {
       ...(isServer && !script.includes('disable-apiserver: true') ? ['controlplane'] : []),
       ...(isServer && !script.includes('disable-etcd: true') ? ['etcd'] : []),
     ];
-    if (machine.installed && machine.roles !== roles.join()) throw new Refused('RoleChanged');
+    if (machine.installed && machine.roles !== roles.join()) throw new RefusedError('RoleChanged');
     machine.installed = true;
     machine.roles = roles.join();
     if (script.includes("answered=''") && machine.joined && machine.data && !this.#isUp(on))
@@ -202,7 +204,7 @@ export class ClusterModel {
     }
     if (roles.includes('etcd')) {
       // A member that was removed does not start with its old data.
-      if (machine.data && machine.cluster?.members.has(on) !== true) throw new Refused('NotUp');
+      if (machine.data && machine.cluster?.members.has(on) !== true) throw new RefusedError('NotUp');
       if (!machine.data) {
         const cluster = first ? this.#begin() : this.#toJoin(on);
         cluster.members.add(on);
@@ -212,7 +214,7 @@ export class ClusterModel {
     } else machine.cluster = this.#toJoin(on);
     if (cut) return;
     if (isServer) machine.token ??= 'token';
-    if (machine.cluster === undefined || !this.#hasQuorum(machine.cluster)) throw new Refused('NotUp');
+    if (machine.cluster === undefined || !this.#hasQuorum(machine.cluster)) throw new RefusedError('NotUp');
     machine.registered = true;
   }
 
@@ -226,21 +228,21 @@ export class ClusterModel {
     const line = /for server in (.*); do/.exec(script.slice(script.indexOf("answered=''")))?.[1] ?? '';
     const server = hosts(line).find((other) => this.#answersTo(on, other));
     if (server === undefined || this.machine(server).cluster?.nodes.has(on) === true) return;
-    if (first) throw new Refused('ClusterExists');
+    if (first) throw new RefusedError('ClusterExists');
     machine.data = false;
     machine.joined = false;
   }
 
   #begin(): ClusterState {
-    if (this.standing.some(({ stood }) => stood) && this.wanted.size > 0) {
-      const kept = this.standing.flatMap(({ nodes }) => [...nodes]).filter((address) => this.wanted.has(address));
+    if (this.livingClusters.some(({ wasComplete: stood }) => stood) && this.wanted.size > 0) {
+      const kept = this.livingClusters.flatMap(({ nodes }) => [...nodes]).filter((address) => this.wanted.has(address));
       if (kept.length > 0) this.violations.push(`a second cluster was begun though ${kept.join()} are in one`);
     }
     const cluster: ClusterState = {
       number: this.clusters.length + 1,
       members: new Set(),
       nodes: new Set(),
-      stood: false,
+      wasComplete: false,
     };
     this.clusters.push(cluster);
     return cluster;
@@ -252,32 +254,33 @@ export class ClusterModel {
     const found = servers
       .map((address) => this.machine(address).cluster)
       .find((cluster) => cluster !== undefined && this.#hasQuorum(cluster));
-    if (found === undefined) throw new Refused('NotUp');
+    if (found === undefined) throw new RefusedError('NotUp');
     return found;
   }
 
   #ready(address: string, on: string): void {
     const { cluster, installed, registered } = this.machine(address);
     if (!this.#answers(on) || !installed || !registered || cluster !== this.machine(on).cluster || !this.#isUp(address))
-      throw new Refused('NotReady');
+      throw new RefusedError('NotReady');
     cluster?.nodes.add(address);
   }
 
   #members({ on, values, cut = false }: ModelRun): void {
     const machine = this.machine(on);
     const { cluster } = machine;
-    if (cluster === undefined || !this.#answers(on) || !cluster.nodes.has(on)) throw new Refused('NoApi');
+    if (cluster === undefined || !this.#answers(on) || !cluster.nodes.has(on)) throw new RefusedError('NoApi');
     machine.standing = true;
-    cluster.stood = true;
+    cluster.wasComplete = true;
     const staying = values['staying'] ?? '';
-    for (const address of staying.trim().split(' ')) if (!cluster.nodes.has(address)) throw new Refused('NotANode');
+    for (const address of staying.trim().split(' '))
+      if (!cluster.nodes.has(address)) throw new RefusedError('NotANode');
     for (;;) {
       const leaving = [...cluster.nodes].filter((address) => !staying.includes(` ${address} `));
       const next = leaving.find((address) => !this.#isAlive(address)) ?? leaving[0];
       if (next === undefined) return;
       const rest = [...cluster.members].filter((address) => address !== next && cluster.nodes.has(address));
       const ready = rest.filter((address) => this.#isAlive(address)).length;
-      if (cluster.members.has(next) && ready < Math.floor(rest.length / 2) + 1) throw new Refused('QuorumAtRisk');
+      if (cluster.members.has(next) && ready < Math.floor(rest.length / 2) + 1) throw new RefusedError('QuorumAtRisk');
       this.#removeNode(next, cluster);
       if (cut) return;
     }
@@ -293,7 +296,7 @@ export class ClusterModel {
   #removeNode(address: string, cluster: ClusterState): void {
     if (this.wanted.has(address))
       this.violations.push(`${address} was removed from cluster ${cluster.number}, though it stays`);
-    if (!this.#hasQuorum(cluster)) throw new Refused('LeaveFailed');
+    if (!this.#hasQuorum(cluster)) throw new RefusedError('LeaveFailed');
     cluster.nodes.delete(address);
     this.machine(address).registered = false;
     cluster.members.delete(address);
@@ -309,13 +312,13 @@ export class ClusterModel {
       const cluster = server === undefined ? undefined : this.machine(server).cluster;
       if (cluster?.nodes.has(on) === true) this.#removeNode(on, cluster);
       if (server === undefined && values['whole'] !== 'yes' && machine.data) {
-        if (!script.includes('LastServer')) throw new Refused('LeaveFailed');
-        if (machine.standing) throw new Refused('LastServer');
+        if (!script.includes('LastServer')) throw new RefusedError('LeaveFailed');
+        if (machine.standing) throw new RefusedError('LastServer');
       }
     }
     const { cluster } = machine;
     const others = [...(cluster?.members ?? [])].filter((address) => address !== on && this.machine(address).installed);
-    if (this.wanted.size > 0 && cluster?.members.has(on) === true && (others.length > 0 || cluster.stood)) {
+    if (this.wanted.size > 0 && cluster?.members.has(on) === true && (others.length > 0 || cluster.wasComplete)) {
       this.violations.push(`${on} was uninstalled, though it is a member of etcd`);
     }
     this.machines.delete(on);

@@ -13,7 +13,7 @@ export type Spec = readonly (readonly [number: number, role: Role])[];
 export const addressOf = (number: number): string => `10.0.0.${number}`;
 
 /** What stands: clusters, nodes and members of the first one, and machines with software. */
-export interface WhatStands {
+export interface ClusterSnapshot {
   readonly clusters: number;
   readonly nodes: readonly string[];
   readonly members: readonly string[];
@@ -22,7 +22,7 @@ export interface WhatStands {
 }
 
 /** What {@link ClusterModel.state} is to be. @param left - machines that could not be uninstalled */
-export const wantedState = (spec: Spec, left: readonly number[] = []): WhatStands => {
+export const expectedState = (spec: Spec, left: readonly number[] = []): ClusterSnapshot => {
   const addresses = spec.map(([number]) => addressOf(number)).sort();
   return {
     clusters: 1,

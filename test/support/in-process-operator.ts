@@ -15,7 +15,10 @@ export interface InProcessOperator {
 }
 
 /** Starts one; resolves when its health server listens. */
-export async function startInProcess(plane: TestControlPlane, kinds: readonly AnyKind[]): Promise<InProcessOperator> {
+export async function startInProcessOperator(
+  plane: TestControlPlane,
+  kinds: readonly AnyKind[],
+): Promise<InProcessOperator> {
   const stopping = new AbortController();
   const log: Record<string, unknown>[] = [];
   const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);

@@ -8,55 +8,55 @@ import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { provisioner } from '../../constructs/platform';
 import type { OperatorProcess } from '../../testing';
 import { waitFor } from '../../testing/control-plane';
-import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from './hosts';
-import { recordProcesses, spellings, type ProcessRecording } from './hosts/leaks';
-import { pidIn } from './processes';
-import { installRke, type RkeStandIn } from './rke/rke';
+import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from './hosts';
+import { recordProcesses, encodingsOf, type ProcessRecording } from './hosts/leaks';
+import { readPid } from './processes';
+import { installFakeRke, type FakeRkeBinary } from './rke/rke';
 import { temporaryFolder } from './temporary-folder';
-import { useBench, type Bench } from './test-env';
+import { useTestEnv, type TestEnv } from './test-env';
 
-export { INSTALLER };
+export { FAKE_INSTALLER };
 
 /** Where Secrets that specs name are, besides the provisioner's own namespace. */
-export const MACHINES = 'machines';
-export const STATE = 'kindred-system';
+export const MACHINES_NAMESPACE = 'machines';
+export const STATE_NAMESPACE = 'kindred-system';
 
 /** A control plane with the provisioner's part of the platform, and the provisioner under its own account. */
-export class ProvisionerWorld {
+export class ProvisionerTestEnv {
   readonly folder = temporaryFolder('kindred-provisioner-');
   readonly configDir = join(this.folder, 'config');
   readonly keyDir = join(this.folder, 'keys');
-  readonly bench: Bench;
+  readonly bench: TestEnv;
   /** Its environment: where `rke` is. */
   path = '/usr/bin:/bin';
 
   constructor() {
-    this.bench = useBench({
+    this.bench = useTestEnv({
       kinds: provisionerKinds,
       operator: false,
       prepare: async (bench) => {
         for (const folder of [this.configDir, this.keyDir]) mkdirSync(folder, { mode: 0o700 });
-        await bench.kubectl(['create', 'namespace', MACHINES]);
+        await bench.kubectl(['create', 'namespace', MACHINES_NAMESPACE]);
       },
-      platformOperator: provisioner({ image: 'none', kinds: provisionerKinds, secretNamespaces: [MACHINES] }),
+      platformOperator: provisioner({ image: 'none', kinds: provisionerKinds, secretNamespaces: [MACHINES_NAMESPACE] }),
     });
   }
 
   /** Starts a provisioner, and waits until it leads. */
   async start(args: readonly string[] = []): Promise<OperatorProcess> {
-    const operator = await this.begin(args);
-    await operator.working();
+    const operator = await this.launch(args);
+    await operator.waitUntilReconciling();
     return operator;
   }
 
   /** Starts a provisioner; it stands by while another leads. */
-  begin(args: readonly string[] = []): Promise<OperatorProcess> {
+  launch(args: readonly string[] = []): Promise<OperatorProcess> {
     const own = [`--config-dir=${this.configDir}`, `--key-dir=${this.keyDir}`, ...args];
     return this.bench.start(own, { PATH: this.path });
   }
 
   /** Waits until the provisioner has reconciled objects of a kind so often since it was started. */
-  async looked(kind: AnyKind, times: number): Promise<void> {
+  async waitForReconciles(kind: AnyKind, times: number): Promise<void> {
     await this.bench.eventually(`${kind.kind} to have been looked at`, async () => {
       const metrics = await this.bench.operator.metrics();
       const labels = { controller: kind.crdName };
@@ -69,7 +69,7 @@ export class ProvisionerWorld {
   }
 
   /** Puts a Secret there, or replaces its values. */
-  async secret(name: string, values: Readonly<Record<string, string>>, namespace = MACHINES): Promise<void> {
+  async secret(name: string, values: Readonly<Record<string, string>>, namespace = MACHINES_NAMESPACE): Promise<void> {
     const data = Object.fromEntries(
       Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
     );
@@ -78,7 +78,7 @@ export class ProvisionerWorld {
   }
 
   /** Decoded values of a Secret. */
-  async values(name: string, namespace = STATE): Promise<Readonly<Record<string, string>>> {
+  async values(name: string, namespace = STATE_NAMESPACE): Promise<Readonly<Record<string, string>>> {
     const secret = (await this.bench.get(owned.Secret, { name, namespace })) as KubeObject & {
       readonly data: Readonly<Record<string, string>>;
     };
@@ -88,31 +88,41 @@ export class ProvisionerWorld {
   }
 
   /** Waits until a condition stands as wanted; the error shows how the object stands. */
-  async until<K extends AnyKind>(
+  async waitUntil<K extends AnyKind>(
     kind: K,
     name: string,
     describe: string,
     wanted: (object: KindObject<K>) => boolean,
   ): Promise<KindObject<K>> {
-    return this.bench.until(kind.type as ResourceType<KindObject<K>>, { name }, describe, wanted);
+    return this.bench.waitUntil(kind.type as ResourceType<KindObject<K>>, { name }, describe, wanted);
   }
 
-  ready(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
-    return this.until(kind, name, 'Ready', (object) => condition(object, 'Ready') === 'True' && isSettled(object));
+  waitUntilReady(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
+    return this.waitUntil(
+      kind,
+      name,
+      'Ready',
+      (object) => conditionStatus(object, 'Ready') === 'True' && isObserved(object),
+    );
   }
 
-  stalled(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
-    return this.until(kind, name, 'Stalled', (object) => condition(object, 'Stalled') === 'True' && isSettled(object));
+  waitUntilStalled(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
+    return this.waitUntil(
+      kind,
+      name,
+      'Stalled',
+      (object) => conditionStatus(object, 'Stalled') === 'True' && isObserved(object),
+    );
   }
 
-  async gone(type: ResourceType, name: string): Promise<void> {
-    await this.bench.gone(type, { name });
+  async waitUntilGone(type: ResourceType, name: string): Promise<void> {
+    await this.bench.waitUntilGone(type, { name });
   }
 }
 
 /** The status of a condition. */
-export function condition(object: KubeObject, type: string): string | undefined {
-  return conditionOf(object, type)?.status;
+export function conditionStatus(object: KubeObject, type: string): string | undefined {
+  return findCondition(object, type)?.status;
 }
 
 interface Condition {
@@ -123,18 +133,18 @@ interface Condition {
   readonly lastUpdateTime?: string;
 }
 
-export function conditionOf(object: KubeObject, type: string): Condition | undefined {
+export function findCondition(object: KubeObject, type: string): Condition | undefined {
   const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
   return conditions.find((candidate) => candidate.type === type);
 }
 
-function isSettled(object: KubeObject): boolean {
+function isObserved(object: KubeObject): boolean {
   const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: number };
   return observedGeneration === object.metadata.generation;
 }
 
 /** Lets every host take the key of the first one, since a Cluster has one key for all. @returns that key */
-export async function oneKey(hosts: Hosts): Promise<string> {
+export async function shareSshKey(hosts: Hosts): Promise<string> {
   const [first, ...others] = hosts.all;
   if (first === undefined) throw new Error('there is no host');
   const keys = await first.exec('cat /etc/ssh/keys/authorized');
@@ -145,7 +155,7 @@ export async function oneKey(hosts: Hosts): Promise<string> {
 type Role = 'controlplane' | 'etcd' | 'worker';
 
 /** A node of a spec. */
-export function node(
+export function nodeSpec(
   host: TestHost,
   ...roles: readonly Role[]
 ): { address: string; user: string; roles: Role[]; hostKey: string } {
@@ -153,7 +163,7 @@ export function node(
 }
 
 /** A recording of what processes showed that ends when it is first asked for, so that no test leaves it running. */
-export function once(recording: ProcessRecording): { readonly now: () => Promise<string> } {
+export function lazyRecording(recording: ProcessRecording): { readonly now: () => Promise<string> } {
   let seen: Promise<string> | undefined;
   return { now: () => (seen ??= recording.stop()) };
 }
@@ -166,24 +176,24 @@ export class K3sMachines {
   readonly spec = {
     distribution: 'k3s' as const,
     version: 'v1.34.1+k3s1',
-    installer: { path: INSTALLER },
-    sshKeySecretRef: { namespace: MACHINES, name: 'ssh', key: 'ssh-privatekey' },
+    installer: { path: FAKE_INSTALLER },
+    sshKeySecretRef: { namespace: MACHINES_NAMESPACE, name: 'ssh', key: 'ssh-privatekey' },
   };
 
   private constructor(
     readonly hosts: Hosts,
     private readonly key: string,
-    private readonly seen: ReturnType<typeof once>,
+    private readonly seen: ReturnType<typeof lazyRecording>,
   ) {}
 
   /** Starts them, records from then on what processes show, and starts the provisioner. */
-  static async start(world: ProvisionerWorld, names: readonly string[]): Promise<K3sMachines> {
-    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+  static async start(world: ProvisionerTestEnv, names: readonly string[]): Promise<K3sMachines> {
+    const parts = await buildFakeDistributions(temporaryFolder('kindred-stand-ins-'));
     const hosts = await startHosts({ names, mounts: parts.mounts });
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
-    const key = await oneKey(hosts);
+    const key = await shareSshKey(hosts);
     await world.secret('ssh', { 'ssh-privatekey': key });
-    const seen = once(await recordProcesses());
+    const seen = lazyRecording(await recordProcesses());
     await world.start();
     return new K3sMachines(hosts, key, seen);
   }
@@ -194,23 +204,23 @@ export class K3sMachines {
   }
 
   /** The forms of a line of the key that a process or the provisioner's log showed. Ends the recording. */
-  async secretsShown({ bench }: ProvisionerWorld): Promise<readonly string[]> {
+  async secretsShown({ bench }: ProvisionerTestEnv): Promise<readonly string[]> {
     const all = await this.seen.now();
     const logs = JSON.stringify(bench.operator.log.all);
-    return spellings(this.key.split('\n')[3] ?? this.key).filter((text) => all.includes(text) || logs.includes(text));
+    return encodingsOf(this.key.split('\n')[3] ?? this.key).filter((text) => all.includes(text) || logs.includes(text));
   }
 }
 
 /** A stand-in for `rke` on the provisioner's PATH, whose clusters are this test's own control plane. */
-export class Rke {
-  readonly standIn: RkeStandIn;
+export class FakeRke {
+  readonly standIn: FakeRkeBinary;
   private readonly gate: string;
   private readonly arrived: string;
 
-  constructor(private readonly world: ProvisionerWorld) {
+  constructor(private readonly world: ProvisionerTestEnv) {
     const folder = join(world.folder, 'rke');
     mkdirSync(folder);
-    this.standIn = installRke(folder);
+    this.standIn = installFakeRke(folder);
     this.gate = join(folder, 'gate');
     this.arrived = join(folder, 'arrived');
     world.path = `${this.standIn.bin}:/usr/bin:/bin`;
@@ -234,22 +244,22 @@ export class Rke {
   }
 
   /** What it is to do besides. */
-  control(control: Parameters<RkeStandIn['control']>[0] = {}): void {
+  control(control: Parameters<FakeRkeBinary['control']>[0] = {}): void {
     this.standIn.control({ hook: this.hook, ...control });
   }
 
   /** From now on `rke up` stands still when its machines are set up. */
-  close(): void {
+  pause(): void {
     rmSync(this.arrived, { force: true });
     writeFileSync(this.gate, '');
   }
 
   /** Waits until an `rke up` stands still. */
-  async standsStill(): Promise<void> {
+  async waitUntilPaused(): Promise<void> {
     await waitFor(() => Promise.resolve(existsSync(this.arrived) ? true : undefined), { describe: 'rke at its gate' });
   }
 
-  open(): void {
+  resume(): void {
     rmSync(this.gate, { force: true });
   }
 
@@ -264,7 +274,7 @@ export class Rke {
   /** Kills what a provisioner that was killed has left, as the end of its pod does. */
   killOrphans(cluster: string): void {
     for (const file of ['pid', 'rke.pid']) {
-      process.kill(pidIn(`/dev/shm/kindred-rke-0-${cluster}/${file}`), 'SIGKILL');
+      process.kill(readPid(`/dev/shm/kindred-rke-0-${cluster}/${file}`), 'SIGKILL');
     }
   }
 }
@@ -277,7 +287,7 @@ function asRkeWrites(text: string): object {
 }
 
 /** Makes hosts what RKE wants machines to be. */
-export async function dockerOn(hosts: readonly TestHost[]): Promise<void> {
+export async function installFakeDocker(hosts: readonly TestHost[]): Promise<void> {
   const docker = `#!/bin/sh
 case "$*" in
   *version*) echo 27.1.1 ;;
@@ -296,7 +306,7 @@ export function rkeSpec(hosts: Hosts, names: readonly string[]): KindSpec<typeof
     version: 'v1.30.5-rancher1-1',
     sshKeySecretRef: { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' },
     nodes: names.map((name, i) => ({
-      ...(i === 0 ? node(hosts.get(name), 'controlplane', 'etcd', 'worker') : node(hosts.get(name), 'worker')),
+      ...(i === 0 ? nodeSpec(hosts.get(name), 'controlplane', 'etcd', 'worker') : nodeSpec(hosts.get(name), 'worker')),
       user: 'admin',
     })),
   };

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../constructs/kube/kube-object';
 import type { StructuralSchema } from '../../constructs/kind/schema/structural-schema';
 
 /** Values of the kind that people get wrong. */
-const MISTAKES: readonly Json[] = [
+const INVALID_VALUES: readonly Json[] = [
   ...[
     '',
     ' ',
@@ -27,7 +27,7 @@ const MISTAKES: readonly Json[] = [
 ];
 
 /** Specs that a schema's own keywords admit; rules across fields are not looked at. */
-export function specOf(schema: StructuralSchema): fc.Arbitrary<Json> {
+export function specArbitrary(schema: StructuralSchema): fc.Arbitrary<Json> {
   if (schema['x-kubernetes-int-or-string'] === true) return fc.oneof(fc.integer({ min: 0, max: 1000 }), textOf(schema));
   if (Array.isArray(schema.enum)) return fc.constantFrom(...(schema.enum as Json[]));
   switch (schema.type) {
@@ -38,7 +38,10 @@ export function specOf(schema: StructuralSchema): fc.Arbitrary<Json> {
     case 'boolean':
       return fc.boolean();
     case 'array':
-      return fc.array(specOf(schema.items as StructuralSchema), { minLength: count(schema.minItems, 0), maxLength: 3 });
+      return fc.array(specArbitrary(schema.items as StructuralSchema), {
+        minLength: count(schema.minItems, 0),
+        maxLength: 3,
+      });
     case 'object':
       return objectOf(schema);
     default:
@@ -47,14 +50,14 @@ export function specOf(schema: StructuralSchema): fc.Arbitrary<Json> {
 }
 
 /** Specs of which up to two fields are made wrong, or are missing, or are unknown. */
-export function mistakenSpecOf(schema: StructuralSchema): fc.Arbitrary<Json> {
-  const mistakes = fc.array(fc.tuple(fc.nat(), fc.constantFrom<Json>(...MISTAKES), fc.nat(9)), {
+export function invalidSpecArbitrary(schema: StructuralSchema): fc.Arbitrary<Json> {
+  const mistakes = fc.array(fc.tuple(fc.nat(), fc.constantFrom<Json>(...INVALID_VALUES), fc.nat(9)), {
     minLength: 1,
     maxLength: 2,
   });
   return fc
-    .tuple(specOf(schema), mistakes)
-    .map(([spec, wrongs]) => wrongs.reduce((value, [where, wrong, how]) => mistake(value, where, wrong, how), spec));
+    .tuple(specArbitrary(schema), mistakes)
+    .map(([spec, wrongs]) => wrongs.reduce((value, [where, wrong, how]) => corrupt(value, where, wrong, how), spec));
 }
 
 /** Names of objects, most of them valid. */
@@ -66,10 +69,10 @@ export const objectName: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-function mistake(value: Json, where: number, wrong: Json, how: number): Json {
+function corrupt(value: Json, where: number, wrong: Json, how: number): Json {
   if (Array.isArray(value) && value.length > 0) {
     const at = where % value.length;
-    return value.map((item, i) => (i === at ? mistake(item, Math.floor(where / value.length), wrong, how) : item));
+    return value.map((item, i) => (i === at ? corrupt(item, Math.floor(where / value.length), wrong, how) : item));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong;
   if (how === 0) return { ...value, unknownField: wrong };
@@ -77,16 +80,16 @@ function mistake(value: Json, where: number, wrong: Json, how: number): Json {
   const key = keys[where % keys.length];
   if (key === undefined) return wrong;
   if (how === 1) return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
-  return { ...value, [key]: mistake(value[key] ?? null, Math.floor(where / keys.length), wrong, how) };
+  return { ...value, [key]: corrupt(value[key] ?? null, Math.floor(where / keys.length), wrong, how) };
 }
 
 function objectOf(schema: StructuralSchema): fc.Arbitrary<JsonObject> {
   if (schema.additionalProperties !== undefined) {
     const key = fc.stringMatching(/^[a-z]{1,8}$/);
-    return fc.dictionary(key, specOf(schema.additionalProperties as StructuralSchema), { maxKeys: 3 });
+    return fc.dictionary(key, specArbitrary(schema.additionalProperties as StructuralSchema), { maxKeys: 3 });
   }
   const properties = Object.entries((schema.properties ?? {}) as Record<string, StructuralSchema>);
-  const model = Object.fromEntries(properties.map(([name, property]) => [name, specOf(property)]));
+  const model = Object.fromEntries(properties.map(([name, property]) => [name, specArbitrary(property)]));
   return fc.record(model, { requiredKeys: (schema.required ?? []) as string[] });
 }
 

@@ -5,7 +5,7 @@ import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { PlatformOperator } from '../../constructs/platform';
 import type { ApiClient, ObjectRef } from '../../operator/client/api-client';
 import { leaseType } from '../../operator/leader/lease';
-import { OperatorAudit, OperatorProcess, adminClient, operatorBundle } from '../../testing';
+import { OperatorAuditLog, OperatorProcess, adminClient, operatorBundle } from '../../testing';
 import {
   kubectl,
   useControlPlane,
@@ -13,12 +13,12 @@ import {
   type KubectlResult,
   type TestControlPlane,
 } from '../../testing/control-plane';
-import { FaultProxy, passing } from '../../testing/fault-proxy/fault-proxy';
+import { FaultProxy, noFault } from '../../testing/fault-proxy/fault-proxy';
 import { installPlatform, type InstalledPlatform } from '../../testing/install-platform';
 import { whenChanged, type Watched } from '../e2e/operator/support/when-changed';
 
 /** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 const ACCOUNTS: ResourceType = {
@@ -39,7 +39,7 @@ export const operatorKinds: readonly AnyKind[] = [
 ];
 
 /** A control plane with the platform on it, and the operator at work under its own account. */
-export class Bench {
+export class TestEnv {
   client!: ApiClient;
   platform!: InstalledPlatform;
   /** The operator that was started last. */
@@ -88,9 +88,9 @@ export class Bench {
   }
 
   /** What operators have asked of the API server until now. */
-  async audit(): Promise<OperatorAudit> {
+  async auditLog(): Promise<OperatorAuditLog> {
     const { namespace, name } = this.platform.account;
-    return new OperatorAudit(await this.plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
+    return new OperatorAuditLog(await this.plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
   }
 
   /** A new namespace in which pods can be created. */
@@ -111,7 +111,7 @@ export class Bench {
   }
 
   /** Creates an object of a kind. */
-  async make<K extends AnyKind>(kind: K, metadata: ObjectMeta, spec?: KindSpec<K>): Promise<KindObject<K>> {
+  async createOfKind<K extends AnyKind>(kind: K, metadata: ObjectMeta, spec?: KindSpec<K>): Promise<KindObject<K>> {
     return (await this.create(kind.type, metadata, spec === undefined ? {} : { spec })) as KindObject<K>;
   }
 
@@ -121,7 +121,7 @@ export class Bench {
   }
 
   /** Changes the spec of an object. */
-  async respec<K extends AnyKind>(kind: K, ref: ObjectRef, spec: object): Promise<KindObject<K>> {
+  async patchSpec<K extends AnyKind>(kind: K, ref: ObjectRef, spec: object): Promise<KindObject<K>> {
     return (await this.patch(kind.type, ref, { spec })) as KindObject<K>;
   }
 
@@ -133,20 +133,20 @@ export class Bench {
   }
 
   /** Deletes an object and waits until it is gone. */
-  async remove(type: ResourceType, ref: ObjectRef): Promise<void> {
+  async deleteAndWait(type: ResourceType, ref: ObjectRef): Promise<void> {
     await this.client.delete(type, ref);
-    await this.gone(type, ref);
+    await this.waitUntilGone(type, ref);
   }
 
   /** Waits until there is no such object. */
-  async gone(type: ResourceType, ref: ObjectRef): Promise<void> {
+  async waitUntilGone(type: ResourceType, ref: ObjectRef): Promise<void> {
     await this.whenChanged(`${type.kind} ${ref.name} to be gone`, [{ type, ...ref }], async () =>
       (await this.client.get(type, ref)) === undefined ? true : undefined,
     );
   }
 
   /** Waits until an object stands as wanted. */
-  async until<T extends KubeObject>(
+  async waitUntil<T extends KubeObject>(
     type: ResourceType<T>,
     ref: ObjectRef,
     describe: string,
@@ -167,12 +167,12 @@ export class Bench {
 
   /** Waits for what objects of the cluster show: looks at first and after each change of the watched ones. */
   async whenChanged<T>(describe: string, watched: readonly Watched[], check: () => Promise<T | undefined>): Promise<T> {
-    return whenChanged(this.client, { watched, describe, timeout: patienceMs }, check);
+    return whenChanged(this.client, { watched, describe, timeout: timeoutMs }, check);
   }
 
   /** Waits for what no watch tells, such as a metric, a log, or a permission that has come into force: looks again and again. */
   async eventually<T>(describe: string, check: () => Promise<T | undefined>): Promise<T> {
-    return await waitFor(check, { describe, timeout: patienceMs });
+    return await waitFor(check, { describe, timeout: timeoutMs });
   }
 
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
@@ -185,13 +185,13 @@ function withoutManagedFields(key: string, value: unknown): unknown {
 }
 
 /** Whether a file's bench starts its operator too. */
-interface BenchOptions {
+interface TestEnvOptions {
   /** @default the six kinds */
   readonly kinds?: readonly AnyKind[];
   /** The platform's operator as a whole. @default one of the kinds */
   readonly platformOperator?: PlatformOperator;
   /** Done before the platform is installed: namespaces that it expects, say. @default nothing */
-  readonly prepare?: (bench: Bench) => Promise<void>;
+  readonly prepare?: (bench: TestEnv) => Promise<void>;
   /** @default true */
   readonly operator?: boolean;
   /** More flags for kube-apiserver. @default none */
@@ -199,16 +199,16 @@ interface BenchOptions {
 }
 
 /** Gives a test file a bench of its own; call it at the top. */
-export function useBench(options: BenchOptions = {}): Bench {
+export function useTestEnv(options: TestEnvOptions = {}): TestEnv {
   const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
-  const bench = new Bench(plane);
+  const bench = new TestEnv(plane);
   beforeAll(async () => {
     const kinds = options.kinds ?? operatorKinds;
     await options.prepare?.(bench);
     await bench.install(options.platformOperator ?? { name: 'operator', image: 'none', kinds });
     if (options.operator === false) return;
     await bench.start();
-    await bench.operator.working();
+    await bench.operator.waitUntilReconciling();
   }, 180_000);
   afterAll(async () => {
     await bench.close();
@@ -217,7 +217,7 @@ export function useBench(options: BenchOptions = {}): Bench {
 }
 
 /** A bench whose operators reach the API server through a proxy; everyone else, the tests too, goes straight. */
-export class FaultBench extends Bench {
+export class FaultTestEnv extends TestEnv {
   /** Stands once it is installed. */
   proxy!: FaultProxy;
   private kinds: PlatformOperator['kinds'] = [];
@@ -245,9 +245,9 @@ export class FaultBench extends Bench {
    * Ends the faults; requests that are held, or watches that are silent, end with their connections. That an operator gets over silence by
    * itself does not show then: where it is to, the proxy is set to passing only.
    */
-  heal(): void {
-    this.proxy.fault = passing;
-    this.proxy.cut();
+  clearFaults(): void {
+    this.proxy.fault = noFault;
+    this.proxy.dropConnections();
   }
 
   /**
@@ -278,19 +278,19 @@ export class FaultBench extends Bench {
   }
 
   /** Kills the operator that was started last and starts another, which leads at once. */
-  async crash(): Promise<OperatorProcess> {
+  async crashAndRestart(): Promise<OperatorProcess> {
     await this.operator.kill();
     await this.releaseLease();
     const next = await this.start();
-    await next.working();
+    await next.waitUntilReconciling();
     return next;
   }
 }
 
 /** Gives a test file a bench with a proxy, platform and no operator; call it at the top. */
-export function useFaultBench(options: { readonly kinds?: PlatformOperator['kinds'] } = {}): FaultBench {
+export function useFaultTestEnv(options: { readonly kinds?: PlatformOperator['kinds'] } = {}): FaultTestEnv {
   const plane = useControlPlane({ components: 'full' });
-  const bench = new FaultBench(plane);
+  const bench = new FaultTestEnv(plane);
   beforeAll(async () => {
     await bench.install({ name: 'operator', image: 'none', kinds: options.kinds ?? operatorKinds });
   }, 180_000);

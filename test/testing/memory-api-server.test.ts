@@ -87,7 +87,7 @@ describe('MemoryApiServer', () => {
     await expect(server.delete(Deployment, ref, { resourceVersion: '1' })).rejects.toMatchObject({ code: 409 });
     await server.delete(Deployment, ref, { propagation: 'Foreground' });
     expect(server.peek(Deployment, ref)?.metadata.deletionTimestamp).toBeDefined();
-    server.collect();
+    server.collectGarbage();
     expect([server.peek(Deployment, ref), server.all(ConfigMap)]).toEqual([undefined, []]);
     expect(await server.delete(Deployment, ref)).toBe(false);
   });

@@ -20,8 +20,8 @@ test('a metric is summed over the series that bear the labels', () => {
 
 test('the values of a label are told once each', () => {
   const metrics = Metrics.parse(text);
-  expect(metrics.labelled('requests_total', 'code')).toEqual(['200', '500']);
-  expect(metrics.labelled('requests_total', 'host')).toEqual([]);
+  expect(metrics.labelValues('requests_total', 'code')).toEqual(['200', '500']);
+  expect(metrics.labelValues('requests_total', 'host')).toEqual([]);
 });
 
 test('one that has no series yet stands at 0, one that does not exist is an error', () => {

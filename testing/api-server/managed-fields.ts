@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { wireCopy } from './requests';
+import { jsonCopy } from './requests';
 
 /** One entry of `metadata.managedFields`. */
-interface Entry {
+interface ManagedFieldsEntry {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly apiVersion: string;
@@ -13,42 +13,42 @@ interface Entry {
 }
 
 /** Who writes, and how. */
-export interface Writer {
+export interface FieldManager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly subresource?: string | undefined;
 }
 
 /** Another manager owns a field that is applied with another value. */
-export class FieldConflict extends Error {}
+export class FieldConflictError extends Error {}
 
 /** The managedFields of an object. */
-export function entriesOf(object: KubeObject): readonly Entry[] {
-  return (object.metadata as { readonly managedFields?: readonly Entry[] }).managedFields ?? [];
+export function managedFieldsOf(object: KubeObject): readonly ManagedFieldsEntry[] {
+  return (object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] }).managedFields ?? [];
 }
 
 /** The same object with other managedFields. */
-export function withEntries(object: KubeObject, entries: readonly Entry[]): KubeObject {
+export function withManagedFields(object: KubeObject, entries: readonly ManagedFieldsEntry[]): KubeObject {
   const metadata = { ...object.metadata, managedFields: entries };
   return { ...object, metadata };
 }
 
-const id = (steps: Steps): string => JSON.stringify(steps);
+const id = (steps: FieldPath): string => JSON.stringify(steps);
 
-function isOf(entry: Entry, { manager, operation, subresource }: Writer): boolean {
+function isOf(entry: ManagedFieldsEntry, { manager, operation, subresource }: FieldManager): boolean {
   return entry.manager === manager && entry.operation === operation && entry.subresource === subresource;
 }
 
-function setOf(
-  entries: readonly Entry[],
+function replaceEntry(
+  entries: readonly ManagedFieldsEntry[],
   object: KubeObject,
-  writer: Writer,
-  paths: readonly Steps[],
-): readonly Entry[] {
+  writer: FieldManager,
+  paths: readonly FieldPath[],
+): readonly ManagedFieldsEntry[] {
   const others = entries.filter((entry) => !isOf(entry, writer));
   if (paths.length === 0) return others;
   const { manager, operation, subresource } = writer;
-  const entry: Entry = {
+  const entry: ManagedFieldsEntry = {
     manager,
     operation,
     apiVersion: object.apiVersion,
@@ -60,7 +60,11 @@ function setOf(
 }
 
 /** Takes paths away from everybody but the writer. */
-function takenFrom(entries: readonly Entry[], writer: Writer, taken: ReadonlySet<string>): readonly Entry[] {
+function disownPaths(
+  entries: readonly ManagedFieldsEntry[],
+  writer: FieldManager,
+  taken: ReadonlySet<string>,
+): readonly ManagedFieldsEntry[] {
   return entries.flatMap((entry) => {
     if (isOf(entry, writer)) return [entry];
     const left = pathsIn(entry.fieldsV1).filter((steps) => !taken.has(id(steps)));
@@ -69,8 +73,8 @@ function takenFrom(entries: readonly Entry[], writer: Writer, taken: ReadonlySet
 }
 
 /** An update, of which the server only sees the outcome: what differs belongs to the writer now. */
-export function updated(before: KubeObject | undefined, after: KubeObject, writer: Writer): KubeObject {
-  const entries = entriesOf(after);
+export function trackUpdate(before: KubeObject | undefined, after: KubeObject, writer: FieldManager): KubeObject {
+  const entries = managedFieldsOf(after);
   const part = writer.subresource === 'status' ? 'status' : undefined;
   const now = pathsOf(after, part);
   const changed = now.filter(
@@ -82,32 +86,32 @@ export function updated(before: KubeObject | undefined, after: KubeObject, write
   const kept = new Map(
     [...mine, ...changed].filter((steps) => !lost.has(id(steps))).map((steps) => [id(steps), steps]),
   );
-  const rest = takenFrom(entries, writer, new Set([...changed, ...gone].map(id)));
-  return withEntries(after, setOf(rest, after, writer, [...kept.values()]));
+  const rest = disownPaths(entries, writer, new Set([...changed, ...gone].map(id)));
+  return withManagedFields(after, replaceEntry(rest, after, writer, [...kept.values()]));
 }
 
 /** A server-side apply: what the manager applied before and applies no more goes, unless somebody else owns it too. */
-export function applied(live: KubeObject, body: KubeObject, writer: Writer, force: boolean): KubeObject {
-  const entries = entriesOf(live);
+export function serverSideApply(live: KubeObject, body: KubeObject, writer: FieldManager, force: boolean): KubeObject {
+  const entries = managedFieldsOf(live);
   const wanted = pathsOf(body, writer.subresource);
   const wantedIds = new Set(wanted.map(id));
   const differing = wanted.filter((steps) => !isDeepStrictEqual(valueOf(live, steps), valueOf(body, steps)));
   const others = entries.filter((entry) => !isOf(entry, writer));
   const ownedByOthers = new Set(others.flatMap((entry) => pathsIn(entry.fieldsV1)).map(id));
   const conflicts = differing.filter((steps) => ownedByOthers.has(id(steps)));
-  if (conflicts.length > 0 && !force) throw new FieldConflict(conflicts.map(id).join(', '));
+  if (conflicts.length > 0 && !force) throw new FieldConflictError(conflicts.map(id).join(', '));
   const result = merged(live, { ...body, metadata: { ...body.metadata, name: live.metadata.name } }) as KubeObject;
   const before = entries.filter((entry) => isOf(entry, writer)).flatMap((entry) => pathsIn(entry.fieldsV1));
-  const copy = wireCopy(result);
+  const copy = jsonCopy(result);
   const dropped = before.filter((steps) => !wantedIds.has(id(steps)) && !ownedByOthers.has(id(steps)));
   // Items go only with their last owner.
   for (const steps of dropped) removeAt(copy, steps);
-  const rest = takenFrom(entries, writer, new Set(differing.map(id)));
-  return withEntries(copy, setOf(rest, live, writer, wanted));
+  const rest = disownPaths(entries, writer, new Set(differing.map(id)));
+  return withManagedFields(copy, replaceEntry(rest, live, writer, wanted));
 }
 
 /** One step of a field path as `FieldsV1` writes it: `f:` a field, `k:` an item by its keys, `v:` a member of a set, `.` an item itself. */
-type Steps = readonly string[];
+type FieldPath = readonly string[];
 
 /** A set of field paths in its nested form. */
 interface FieldsV1 {
@@ -156,7 +160,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 /** The paths of everything that an object says, as the server tracks them. */
-function pathsOf(object: object, subresource?: string): Steps[] {
+function pathsOf(object: object, subresource?: string): FieldPath[] {
   const { metadata, status, ...main } = object as Fields;
   if (subresource === 'status') return below(status, 'status', ['f:status']);
   const managed = Object.fromEntries(Object.entries(metadata as Fields).filter(([name]) => !UNMANAGED.has(name)));
@@ -169,7 +173,7 @@ function pathsOf(object: object, subresource?: string): Steps[] {
   ];
 }
 
-function below(value: unknown, field: string, steps: Steps): Steps[] {
+function below(value: unknown, field: string, steps: FieldPath): FieldPath[] {
   if (value === undefined) return [];
   if (Array.isArray(value) && value.length > 0) {
     if (field === 'finalizers') return value.map((member) => [...steps, `v:${JSON.stringify(member)}`]);
@@ -185,7 +189,7 @@ function below(value: unknown, field: string, steps: Steps): Steps[] {
 }
 
 /** The nested form of paths. */
-function fieldsV1(paths: readonly Steps[]): FieldsV1 {
+function fieldsV1(paths: readonly FieldPath[]): FieldsV1 {
   const root: FieldsV1 = {};
   for (const steps of paths) {
     let at = root;
@@ -195,7 +199,7 @@ function fieldsV1(paths: readonly Steps[]): FieldsV1 {
 }
 
 /** The paths of a nested form. */
-function pathsIn(set: FieldsV1, above: Steps = []): Steps[] {
+function pathsIn(set: FieldsV1, above: FieldPath = []): FieldPath[] {
   return Object.entries(set).flatMap(([step, inner]) =>
     Object.keys(inner).length === 0 ? [[...above, step]] : pathsIn(inner, [...above, step]),
   );
@@ -209,7 +213,7 @@ function itemIn(list: unknown, step: string): unknown {
 }
 
 /** What stands at a path. */
-function valueOf(object: unknown, steps: Steps): unknown {
+function valueOf(object: unknown, steps: FieldPath): unknown {
   return steps.reduce<unknown>((at, step) => {
     if (step === '.') return at === undefined ? undefined : true;
     return step.startsWith('f:') ? (isFields(at) ? at[step.slice(2)] : undefined) : itemIn(at, step);
@@ -217,7 +221,7 @@ function valueOf(object: unknown, steps: Steps): unknown {
 }
 
 /** Takes what stands at a path out of an object, and the maps and lists that are empty then. */
-function removeAt(object: unknown, steps: Steps): void {
+function removeAt(object: unknown, steps: FieldPath): void {
   const [step, ...rest] = steps;
   if (step === undefined || object === undefined) return;
   if (step.startsWith('f:')) {
@@ -241,11 +245,11 @@ function merged(live: unknown, applied: unknown, field = ''): unknown {
   if (Array.isArray(applied)) {
     if (field === 'finalizers') return [...new Set([...((live ?? []) as unknown[]), ...(applied as unknown[])])];
     const keys = applied.length === 0 ? undefined : keysOf(field, applied[0]);
-    if (keys === undefined) return wireCopy(applied);
+    if (keys === undefined) return jsonCopy(applied);
     const items = [...((live ?? []) as unknown[])];
     for (const item of applied as unknown[]) {
       const at = items.findIndex((other) => keyStep(keys, other) === keyStep(keys, item));
-      if (at < 0) items.push(wireCopy(item));
+      if (at < 0) items.push(jsonCopy(item));
       else items[at] = merged(items[at], item);
     }
     return items;

@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type * as api from '../../operator/client/api-client';
-import { FieldConflict, applied, type Writer } from './managed-fields';
+import { FieldConflictError, serverSideApply, type FieldManager } from './managed-fields';
 import { MemoryStore, type Body } from './memory-store';
-import { conflict, line, notFound, refusalOf, wireCopy, type MemoryRequest } from './requests';
+import { conflict, formatRequest, notFound, apiError, jsonCopy, type MemoryRequest } from './requests';
 
 /**
  * The API server as the operator sees it, in memory: field ownership per manager, preconditions, generations, resource versions,
@@ -21,20 +21,20 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
 
   /** What was written, a line each. */
   get writes(): readonly string[] {
-    return this.requests.filter(({ verb }) => verb !== 'GET' && verb !== 'LIST').map(line);
+    return this.requests.filter(({ verb }) => verb !== 'GET' && verb !== 'LIST').map(formatRequest);
   }
 
   /** The requests so far, and forgets them. */
-  take(): readonly MemoryRequest[] {
+  takeRequests(): readonly MemoryRequest[] {
     return this.requests.splice(0);
   }
 
   async get(type: ResourceType, ref: api.ObjectRef): Promise<KubeObject | undefined> {
-    return this.answer({ verb: 'GET', type, ref }, () => this.at(type, ref));
+    return this.handle({ verb: 'GET', type, ref }, () => this.find(type, ref));
   }
 
   async list(type: ResourceType): Promise<api.ListPage> {
-    return this.answer({ verb: 'LIST', type, ref: { name: '' } }, () => ({
+    return this.handle({ verb: 'LIST', type, ref: { name: '' } }, () => ({
       items: this.all(type),
       resourceVersion: this.version,
     }));
@@ -42,29 +42,29 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
 
   async create(type: ResourceType, body: Body, options: api.CreateOptions): Promise<KubeObject> {
     const ref = body.metadata;
-    return this.answer(request('POST', type, ref, body, options), () => {
+    return this.handle(request('POST', type, ref, body, options), () => {
       if (ref.namespace !== undefined && this.terminating.has(ref.namespace)) {
         const message = `${type.plural} "${ref.name}" is forbidden: unable to create new content in namespace ${ref.namespace} because it is being terminated`;
-        throw refusalOf(403, 'Forbidden', message, [{ reason: 'NamespaceTerminating' }]);
+        throw apiError(403, 'Forbidden', message, [{ reason: 'NamespaceTerminating' }]);
       }
-      if (this.at(type, ref) !== undefined) {
-        throw refusalOf(409, 'AlreadyExists', `${type.plural} "${ref.name}" already exists`);
+      if (this.find(type, ref) !== undefined) {
+        throw apiError(409, 'AlreadyExists', `${type.plural} "${ref.name}" already exists`);
       }
       return this.insert(type, body, { manager: options.fieldManager, operation: 'Update' });
     });
   }
 
   async update(type: ResourceType, body: Body, options: api.CreateOptions): Promise<KubeObject> {
-    return this.answer(request('PUT', type, body.metadata, body, options), () => {
+    return this.handle(request('PUT', type, body.metadata, body, options), () => {
       return this.replace(type, body.metadata, body, { manager: options.fieldManager, operation: 'Update' });
     });
   }
 
   async apply(type: ResourceType, body: Body, options: api.ApplyOptions): Promise<KubeObject> {
     const { fieldManager: manager, subresource, force = true } = options;
-    return this.answer(request('APPLY', type, body.metadata, body, options), () => {
-      const writer: Writer = { manager, operation: 'Apply', subresource };
-      const live = this.at(type, body.metadata);
+    return this.handle(request('APPLY', type, body.metadata, body, options), () => {
+      const writer: FieldManager = { manager, operation: 'Apply', subresource };
+      const live = this.find(type, body.metadata);
       const { uid, resourceVersion } = body.metadata;
       if (uid !== undefined && live?.metadata.uid !== uid) {
         throw conflict(
@@ -81,26 +81,30 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
       try {
         const { status, ...main } = body;
         const said = subresource === 'status' ? { ...identity(body), status } : main;
-        return this.commit(type, live, applied(live, said, writer, force));
+        return this.commit(type, live, serverSideApply(live, said, writer, force));
       } catch (error) {
-        if (error instanceof FieldConflict) throw conflict(`Apply failed with conflicts: ${error.message}`);
+        if (error instanceof FieldConflictError) throw conflict(`Apply failed with conflicts: ${error.message}`);
         throw error;
       }
     });
   }
 
   async patch(type: ResourceType, ref: api.ObjectRef, body: unknown, options: api.PatchOptions): Promise<KubeObject> {
-    return this.answer(request('PATCH', type, ref, body, options), () => {
-      const live = this.at(type, ref);
+    return this.handle(request('PATCH', type, ref, body, options), () => {
+      const live = this.find(type, ref);
       if (live === undefined) throw notFound(type, ref);
-      const writer: Writer = { manager: options.fieldManager, operation: 'Update', subresource: options.subresource };
+      const writer: FieldManager = {
+        manager: options.fieldManager,
+        operation: 'Update',
+        subresource: options.subresource,
+      };
       return this.replace(type, ref, patched(live, body, options.type), writer);
     });
   }
 
   async delete(type: ResourceType, ref: api.ObjectRef, options: api.DeleteOptions = {}): Promise<boolean> {
-    return this.answer(request('DELETE', type, ref, undefined, { propagation: 'Background', ...options }), () => {
-      const live = this.at(type, ref);
+    return this.handle(request('DELETE', type, ref, undefined, { propagation: 'Background', ...options }), () => {
+      const live = this.find(type, ref);
       if (live === undefined) return false;
       const { uid, resourceVersion } = live.metadata;
       if (options.uid !== undefined && options.uid !== uid)
@@ -108,7 +112,7 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
       if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
         throw conflict(`resourceVersion precondition: ${options.resourceVersion}, not ${resourceVersion ?? ''}`);
       }
-      this.end(type, live, options.propagation ?? 'Background');
+      this.beginDeletion(type, live, options.propagation ?? 'Background');
       return true;
     });
   }
@@ -125,11 +129,11 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
     return Promise.resolve();
   }
 
-  private async answer<T>(asked: MemoryRequest, act: () => T): Promise<T> {
-    this.requests.push(wireCopy(asked));
+  private async handle<T>(asked: MemoryRequest, act: () => T): Promise<T> {
+    this.requests.push(jsonCopy(asked));
     await Promise.resolve();
     await this.before(asked);
-    const result = wireCopy(act());
+    const result = jsonCopy(act());
     await this.after(asked);
     return result;
   }
@@ -156,7 +160,7 @@ function patched(live: KubeObject, body: unknown, type: 'merge' | 'json'): Body 
     return jsonPatch(live, body as JsonPatchOperation[]) as Body;
   } catch (error) {
     // What a real server answers to a test that fails.
-    throw refusalOf(422, 'Invalid', error instanceof Error ? error.message : String(error));
+    throw apiError(422, 'Invalid', error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -183,7 +187,7 @@ interface JsonPatchOperation {
 
 /** RFC 6902, as far as paths of fields go. @throws Error when a test fails or a path does not exist */
 function jsonPatch(target: object, operations: readonly JsonPatchOperation[]): object {
-  const result = wireCopy(target);
+  const result = jsonCopy(target);
   for (const { op, path, value } of operations) {
     const steps = path
       .slice(1)
@@ -197,7 +201,7 @@ function jsonPatch(target: object, operations: readonly JsonPatchOperation[]): o
       if (JSON.stringify(parent[last]) !== JSON.stringify(value))
         throw new Error(`testing value ${path} failed: test failed`);
     } else if (op === 'remove') Reflect.deleteProperty(parent, last);
-    else parent[last] = wireCopy(value);
+    else parent[last] = jsonCopy(value);
   }
   return result;
 }

@@ -3,10 +3,10 @@ import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-obje
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import type { DeleteOptions, ObjectRef } from '../../operator/client/api-client';
 import type { ObjectCache } from '../../operator/informer/object-cache';
-import { entriesOf, updated, withEntries, type Writer } from './managed-fields';
-import { conflict, notFound, refusalOf, wireCopy } from './requests';
+import { managedFieldsOf, trackUpdate, withManagedFields, type FieldManager } from './managed-fields';
+import { conflict, notFound, apiError, jsonCopy } from './requests';
 
-interface Stored {
+interface StoredObject {
   readonly type: ResourceType;
   readonly object: KubeObject;
 }
@@ -15,36 +15,36 @@ interface Stored {
 export type Body = KubeObject & { readonly status?: unknown; readonly spec?: unknown };
 
 /** When the watches tell of a change: after the answer to the request, before it, or when the test says so. */
-type Delivery = 'after' | 'before' | 'held';
+type EventDelivery = 'after' | 'before' | 'held';
 
 type Propagation = NonNullable<DeleteOptions['propagation']>;
 
 /** The objects of a cluster with what the server keeps of them, what its controllers and people do to them, and its garbage collector. */
 export class MemoryStore {
-  delivery: Delivery = 'after';
+  eventDelivery: EventDelivery = 'after';
   /** What admission makes of an object before it is stored. It may change the object. */
   admit: (object: KubeObject) => void = () => undefined;
-  private readonly store = new Map<string, Stored>();
+  private readonly store = new Map<string, StoredObject>();
   private readonly caches = new Map<string, ObjectCache>();
-  private undelivered: (() => void)[] = [];
+  private pendingEvents: (() => void)[] = [];
   private revision = 100;
   private uids = 0;
 
   /** From now on the cache follows what happens, as behind a watch. */
-  feed(cache: ObjectCache): void {
+  attachCache(cache: ObjectCache): void {
     this.caches.set(typeKey(cache.type), cache);
-    const entries = this.all(cache.type).map((object) => cache.project(wireCopy(object)));
+    const entries = this.all(cache.type).map((object) => cache.project(jsonCopy(object)));
     cache.replace(entries, this.version);
   }
 
   /** Tells the caches of all that happened. */
-  deliver(): void {
-    for (const tell of this.undelivered.splice(0)) tell();
+  deliverEvents(): void {
+    for (const tell of this.pendingEvents.splice(0)) tell();
   }
 
   /** What stands, without asking. */
   peek(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
-    return this.at(type, ref);
+    return this.find(type, ref);
   }
 
   /** All that stands of a type, without asking. */
@@ -61,17 +61,17 @@ export class MemoryStore {
 
   /** A controller's write to the status. */
   setStatus(type: ResourceType, ref: ObjectRef, status: object): void {
-    const live = this.must(type, ref);
-    const writer: Writer = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'status' };
-    this.commit(type, live, updated(live, { ...live, status }, writer));
+    const live = this.getOrThrow(type, ref);
+    const writer: FieldManager = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'status' };
+    this.commit(type, live, trackUpdate(live, { ...live, status }, writer));
   }
 
   /** An autoscaler's write to the scale subresource. */
   scale(type: ResourceType, ref: ObjectRef, replicas: number): void {
-    const live = this.must(type, ref);
-    const writer: Writer = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'scale' };
+    const live = this.getOrThrow(type, ref);
+    const writer: FieldManager = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'scale' };
     const spec = { ...(live.spec as object), replicas };
-    this.commit(type, live, updated(live, { ...live, spec }, writer));
+    this.commit(type, live, trackUpdate(live, { ...live, spec }, writer));
   }
 
   /** Somebody's change to an object, by PUT, without a request. */
@@ -81,16 +81,16 @@ export class MemoryStore {
     change: (object: KubeObject) => KubeObject,
     manager = 'kubectl',
   ): KubeObject {
-    return this.replace(type, ref, change(wireCopy(this.must(type, ref))), { manager, operation: 'Update' });
+    return this.replace(type, ref, change(jsonCopy(this.getOrThrow(type, ref))), { manager, operation: 'Update' });
   }
 
   /** Somebody's deletion, without a request. */
   remove(type: ResourceType, ref: ObjectRef, propagation: Propagation = 'Background'): void {
-    this.end(type, this.must(type, ref), propagation);
+    this.beginDeletion(type, this.getOrThrow(type, ref), propagation);
   }
 
   /** The garbage collector, until it finds nothing more to do. */
-  collect(): void {
+  collectGarbage(): void {
     for (let again = true; again;) {
       again = [...this.store.values()].some(
         ({ type, object }) => this.store.has(addressOf(type, object.metadata)) && this.collectOne(type, object),
@@ -112,13 +112,13 @@ export class MemoryStore {
     }
     if (deletionTimestamp !== undefined && finalizers.includes('foregroundDeletion')) {
       const waiting = dependents.filter(({ object: other }) => other.metadata.deletionTimestamp === undefined);
-      for (const { type: of, object: other } of waiting) this.end(of, other, 'Foreground');
+      for (const { type: of, object: other } of waiting) this.beginDeletion(of, other, 'Foreground');
       return waiting.length > 0 || (dependents.length === 0 && this.dropFinalizer(type, object, 'foregroundDeletion'));
     }
     const living = new Set([...this.store.values()].map(({ object: other }) => other.metadata.uid));
     if (deletionTimestamp !== undefined || ownerReferences.length === 0) return false;
     if (ownerReferences.some((owner) => living.has(owner.uid))) return false;
-    this.end(type, object, 'Background');
+    this.beginDeletion(type, object, 'Background');
     return true;
   }
 
@@ -128,8 +128,8 @@ export class MemoryStore {
     return true;
   }
 
-  protected insert(type: ResourceType, body: Body, writer: Writer): KubeObject {
-    const said: Body = { ...wireCopy(body), status: undefined };
+  protected insert(type: ResourceType, body: Body, writer: FieldManager): KubeObject {
+    const said: Body = { ...jsonCopy(body), status: undefined };
     Reflect.deleteProperty(said, 'status');
     const object: KubeObject = {
       ...said,
@@ -140,27 +140,27 @@ export class MemoryStore {
         ...(said.spec === undefined ? {} : { generation: 1 }),
       },
     };
-    return this.commit(type, undefined, updated(undefined, object, writer));
+    return this.commit(type, undefined, trackUpdate(undefined, object, writer));
   }
 
-  protected replace(type: ResourceType, ref: ObjectRef, body: Body, writer: Writer): KubeObject {
-    const live: Body = this.must(type, ref);
+  protected replace(type: ResourceType, ref: ObjectRef, body: Body, writer: FieldManager): KubeObject {
+    const live: Body = this.getOrThrow(type, ref);
     const { resourceVersion, uid } = body.metadata;
     if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion) {
       throw conflict('the object has been modified; please apply your changes to the latest version and try again');
     }
     if (uid !== undefined && uid !== live.metadata.uid)
-      throw refusalOf(422, 'Invalid', 'metadata.uid: Invalid value: field is immutable');
+      throw apiError(422, 'Invalid', 'metadata.uid: Invalid value: field is immutable');
     const status = writer.subresource === 'status' ? body.status : live.status;
     const next = {
       ...body,
       metadata: { ...live.metadata, ...body.metadata },
       ...(status === undefined ? {} : { status }),
     };
-    return this.commit(type, live, updated(live, next, writer));
+    return this.commit(type, live, trackUpdate(live, next, writer));
   }
 
-  protected end(type: ResourceType, live: KubeObject, propagation: Propagation): void {
+  protected beginDeletion(type: ResourceType, live: KubeObject, propagation: Propagation): void {
     const { metadata } = live;
     const gc = { Background: [], Foreground: ['foregroundDeletion'], Orphan: ['orphan'] }[propagation];
     const finalizers = [...new Set([...(metadata.finalizers ?? []), ...gc])];
@@ -169,12 +169,12 @@ export class MemoryStore {
   }
 
   protected commit(type: ResourceType, before: Body | undefined, after: Body): KubeObject {
-    const next = wireCopy(after);
+    const next = jsonCopy(after);
     setDefaults(next);
     this.admit(next);
     if (
       before !== undefined &&
-      isDeepStrictEqual(withEntries(next, entriesOf(before)), before) &&
+      isDeepStrictEqual(withManagedFields(next, managedFieldsOf(before)), before) &&
       sameEntries(next, before)
     ) {
       return before;
@@ -194,27 +194,27 @@ export class MemoryStore {
     const address = addressOf(type, object.metadata);
     if (gone) this.store.delete(address);
     else this.store.set(address, { type, object });
-    this.tell(type, object, gone);
+    this.queueEvent(type, object, gone);
     return object;
   }
 
-  private tell(type: ResourceType, object: KubeObject, gone: boolean): void {
-    const copy = wireCopy(object);
-    this.undelivered.push(() => {
+  private queueEvent(type: ResourceType, object: KubeObject, gone: boolean): void {
+    const copy = jsonCopy(object);
+    this.pendingEvents.push(() => {
       const cache = this.caches.get(typeKey(type));
       if (gone) cache?.applyDeletion(copy);
       else cache?.applyChange(copy);
     });
-    if (this.delivery === 'before') this.deliver();
-    else if (this.delivery === 'after') setImmediate(() => this.delivery === 'after' && this.deliver());
+    if (this.eventDelivery === 'before') this.deliverEvents();
+    else if (this.eventDelivery === 'after') setImmediate(() => this.eventDelivery === 'after' && this.deliverEvents());
   }
 
-  protected at(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
+  protected find(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
     return this.store.get(addressOf(type, ref))?.object;
   }
 
-  protected must(type: ResourceType, ref: ObjectRef): KubeObject {
-    const live = this.at(type, ref);
+  protected getOrThrow(type: ResourceType, ref: ObjectRef): KubeObject {
+    const live = this.find(type, ref);
     if (live === undefined) throw notFound(type, ref);
     return live;
   }
@@ -229,7 +229,8 @@ function owners(object: KubeObject): readonly OwnerReference[] {
 }
 
 function sameEntries(a: KubeObject, b: KubeObject): boolean {
-  const plain = (object: KubeObject): unknown => [...entriesOf(object)].map((entry) => JSON.stringify(entry)).sort();
+  const plain = (object: KubeObject): unknown =>
+    [...managedFieldsOf(object)].map((entry) => JSON.stringify(entry)).sort();
   return isDeepStrictEqual(plain(a), plain(b));
 }
 

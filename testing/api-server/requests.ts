@@ -12,7 +12,7 @@ export interface MemoryRequest {
 }
 
 /** A request in one line: `APPLY Deployment web (kindred)`, `APPLY HelloApp web/status (kindred)`. */
-export function line({ verb, type, ref, options = {} }: MemoryRequest): string {
+export function formatRequest({ verb, type, ref, options = {} }: MemoryRequest): string {
   const { subresource, fieldManager, propagation } = options as Record<string, string | undefined>;
   const by = fieldManager ?? propagation;
   const part = subresource === undefined ? '' : `/${subresource}`;
@@ -20,19 +20,19 @@ export function line({ verb, type, ref, options = {} }: MemoryRequest): string {
 }
 
 /** An answer that refuses. */
-export function refusalOf(code: number, reason: string, message: string, causes: ApiStatus['causes'] = []): ApiError {
+export function apiError(code: number, reason: string, message: string, causes: ApiStatus['causes'] = []): ApiError {
   return new ApiError({ code, reason, message, causes }, 'a request to the memory');
 }
 
 export function conflict(message: string): ApiError {
-  return refusalOf(409, 'Conflict', `Operation cannot be fulfilled: ${message}`);
+  return apiError(409, 'Conflict', `Operation cannot be fulfilled: ${message}`);
 }
 
 export function notFound(type: ResourceType, { name }: ObjectRef): ApiError {
-  return refusalOf(404, 'NotFound', `${type.plural} "${name}" not found`);
+  return apiError(404, 'NotFound', `${type.plural} "${name}" not found`);
 }
 
 /** A copy as a value makes the way over the wire: undefined fields are lost, and nothing is shared with the original. */
-export function wireCopy<T>(value: T): T {
+export function jsonCopy<T>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }

@@ -10,7 +10,7 @@ export interface Upstream {
 }
 
 /** An answer that was read as a whole. */
-export interface WholeAnswer {
+export interface BufferedResponse {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
@@ -29,7 +29,7 @@ interface ExchangeHooks {
 }
 
 /** What a forwarded request may differ in. */
-interface Changes {
+interface ForwardOptions {
   /** Path and query. @default as it came */
   readonly target?: string;
   /** The request goes on to the server even when the client has gone, as one does that was in flight. @default false */
@@ -45,9 +45,9 @@ interface Changes {
  */
 export class Exchange {
   /** Aborts when the client has gone, or was sent away. */
-  readonly gone: AbortSignal;
+  readonly clientGone: AbortSignal;
   private readonly going = new AbortController();
-  private isHurt = false;
+  private isFaulted = false;
 
   constructor(
     readonly request: ProxiedRequest,
@@ -56,21 +56,21 @@ export class Exchange {
     private readonly upstream: Upstream,
     private readonly hooks: ExchangeHooks,
   ) {
-    this.gone = this.going.signal;
+    this.clientGone = this.going.signal;
     outgoing.once('close', () => {
       this.going.abort();
     });
   }
 
   /** Counts the exchange as hurt. */
-  hurt(): void {
-    if (this.isHurt) return;
-    this.isHurt = true;
+  markFaulted(): void {
+    if (this.isFaulted) return;
+    this.isFaulted = true;
     this.hooks.hurt();
   }
 
   /** Sends the request on and the answer back as it comes. */
-  async pass(changes: Changes = {}): Promise<void> {
+  async pass(changes: ForwardOptions = {}): Promise<void> {
     await this.relay(await this.forward(changes));
   }
 
@@ -79,17 +79,20 @@ export class Exchange {
    *
    * @throws Error when the server could not be reached, or the client has gone meanwhile
    */
-  forward({ target = this.incoming.url ?? '/', outlivesClient = false }: Changes = {}): Promise<IncomingMessage> {
+  forward({
+    target = this.incoming.url ?? '/',
+    outlivesClient = false,
+  }: ForwardOptions = {}): Promise<IncomingMessage> {
     const { method, body } = this.request;
     return new Promise((resolve, reject) => {
       const request = httpsRequest(`${this.upstream.origin}${target}`, {
         method,
         headers: endToEnd(this.incoming.headers),
         agent: this.upstream.agent,
-        ...(outlivesClient ? {} : { signal: this.gone }),
+        ...(outlivesClient ? {} : { signal: this.clientGone }),
       });
       request.once('error', (error) => {
-        if (!this.gone.aborted) this.hooks.unanswered();
+        if (!this.clientGone.aborted) this.hooks.unanswered();
         reject(error);
       });
       request.once('response', resolve);
@@ -98,7 +101,7 @@ export class Exchange {
   }
 
   /** Sends the request on and reads the whole answer, of which the client learns nothing yet. */
-  async wholeAnswer(changes: Changes = {}): Promise<WholeAnswer> {
+  async fetchResponse(changes: ForwardOptions = {}): Promise<BufferedResponse> {
     const answer = await this.forward(changes);
     const chunks: Buffer[] = [];
     for await (const chunk of answer) chunks.push(chunk as Buffer);
@@ -118,15 +121,15 @@ export class Exchange {
   }
 
   /** Answers with a whole answer. */
-  send({ status, headers, body }: WholeAnswer): void {
+  send({ status, headers, body }: BufferedResponse): void {
     this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     this.outgoing.end(body);
   }
 
   /** Sends the first bytes of a whole answer, whose headers promise all of them, and cuts the connection. */
-  async sendPart({ status, headers, body }: WholeAnswer, bytes: number): Promise<void> {
-    this.hurt();
+  async sendTruncated({ status, headers, body }: BufferedResponse, bytes: number): Promise<void> {
+    this.markFaulted();
     this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     // Sent before the connection ends: a reset may overtake what was written.
@@ -135,8 +138,8 @@ export class Exchange {
   }
 
   /** Refuses as the API server does, with a Status, without asking it. */
-  refuse(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): void {
-    this.hurt();
+  respondWithError(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): void {
+    this.markFaulted();
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `fault: ${reason}`, reason, code };
     this.send({
       status: code,
@@ -147,17 +150,17 @@ export class Exchange {
 
   /** Cuts the client's connection by a TCP reset. */
   reset(): void {
-    this.hurt();
+    this.markFaulted();
     this.hooks.reset();
     this.going.abort();
   }
 
   /** Waits, without a word, for the client to give up. */
-  async silence(): Promise<void> {
-    this.hurt();
-    if (this.gone.aborted) return;
+  async hang(): Promise<void> {
+    this.markFaulted();
+    if (this.clientGone.aborted) return;
     await new Promise<void>((resolve) => {
-      this.gone.addEventListener('abort', () => resolve(), { once: true });
+      this.clientGone.addEventListener('abort', () => resolve(), { once: true });
     });
   }
 }
@@ -188,7 +191,7 @@ export interface ProxiedRequest {
   readonly body: Buffer;
 }
 
-const besideWork = new Set(['leases.coordination.k8s.io', 'events', 'events.events.k8s.io']);
+const backgroundResources = new Set(['leases.coordination.k8s.io', 'events', 'events.events.k8s.io']);
 
 /**
  * Reads a request.
@@ -199,7 +202,7 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
   const url = new URL(target, 'https://api-server');
   const { resource = '', namespace, name } = resourceOf(url.pathname);
   const verb = verbOf(method, name, url.searchParams);
-  const beside = besideWork.has(resource);
+  const beside = backgroundResources.has(resource);
   const creates = verb === 'create' && !beside ? nameOfNew(body) : undefined;
   return {
     ...{ verb, resource, url, method, body },
@@ -212,7 +215,7 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
 }
 
 /** `patch deployments.apps shop/web`; a create bears the name of what is new. */
-export function sentenceOf({ verb, resource, namespace, name, creates }: ProxiedRequest): string {
+export function describeRequest({ verb, resource, namespace, name, creates }: ProxiedRequest): string {
   const object = [namespace, name ?? creates].filter((part) => part !== undefined).join('/');
   return [verb, resource, object].join(' ').trimEnd();
 }

@@ -48,7 +48,7 @@ interface KubeconfigFile {
  */
 export class FaultProxy {
   /** What is done with requests from now on. @default they pass */
-  fault: Fault = passing;
+  fault: Fault = noFault;
   /** Every request that came, oldest first. */
   readonly requests: SeenRequest[] = [];
   /** The TCP connections below TLS, by the client's port: a connection can be reset only there. */
@@ -59,7 +59,7 @@ export class FaultProxy {
     private readonly upstream: Upstream,
     private readonly authority: CertificateAuthority,
   ) {
-    server.on('request', (incoming, outgoing) => void this.take(incoming, outgoing));
+    server.on('request', (incoming, outgoing) => void this.handle(incoming, outgoing));
     server.on('connection', (socket: Socket) => {
       const { remotePort } = socket;
       this.connections.set(remotePort, socket);
@@ -104,24 +104,24 @@ export class FaultProxy {
   }
 
   /** Requests that came since a moment (milliseconds since 1970) and were hurt, oldest first. */
-  hits(since = 0): readonly SeenRequest[] {
+  faultedRequests(since = 0): readonly SeenRequest[] {
     return this.requests.filter(({ hurt, at }) => hurt && at >= since);
   }
 
   /** Cuts every connection, watches too. */
-  cut(): void {
+  dropConnections(): void {
     for (const socket of this.connections.values()) socket.resetAndDestroy();
   }
 
   /** Cuts every connection and stops. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
-    this.cut();
+    this.dropConnections();
     this.upstream.agent.destroy();
     await closed;
   }
 
-  private async take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  private async handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     let seen: Writable<SeenRequest> | undefined;
     const connection = this.connections.get(incoming.socket.remotePort);
     const reset = (): void => void connection?.resetAndDestroy();
@@ -150,7 +150,7 @@ export class FaultProxy {
 }
 
 /** No fault. */
-export const passing: Fault = (exchange) => exchange.pass();
+export const noFault: Fault = (exchange) => exchange.pass();
 
 async function wholeBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -2,15 +2,15 @@
 import { createHash } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sentenceOf, type ProxiedRequest } from './exchange';
+import { describeRequest, type ProxiedRequest } from './exchange';
 import type { Fault } from './fault-proxy';
 import { cutEvents, silentWatch } from './watch-faults';
 
-export { pagesOf, stale, staleReads, withoutStreamingLists } from './watch-faults';
-export { cutEvents, delayedEvents, goneInStream, loseEvent, silentFrom, silentWatch } from './watch-faults';
+export { limitPageSize, canBeStale, staleReads, withoutStreamingLists } from './watch-faults';
+export { cutEvents, delayedEvents, goneInStream, dropEvent, silentAfter, silentWatch } from './watch-faults';
 
 /** Whether a fault that is about the work may hurt a request: one about a Lease is left alone, else the operator gives up by itself. */
-export function aboutWork({ resource }: ProxiedRequest): boolean {
+export function exceptLeases({ resource }: ProxiedRequest): boolean {
   return resource !== 'leases.coordination.k8s.io';
 }
 
@@ -30,25 +30,25 @@ export const resetMidway: Fault = async (exchange) => {
 };
 
 /** The request takes effect, but the client sees a reset instead of the answer. Of a watch, it sees no event. */
-export const loseAnswer: Fault = async (exchange) => {
+export const dropResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') (await exchange.forward()).destroy();
-  else await exchange.wholeAnswer({ outlivesClient: true });
+  else await exchange.fetchResponse({ outlivesClient: true });
   exchange.reset();
 };
 
 /** Silence: no answer ever comes, and the server never hears of the request. A watch is opened, and nothing follows. */
 export const stall: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') await silentWatch(exchange);
-  else await exchange.silence();
+  else await exchange.hang();
 };
 
 /** 429, as API Priority and Fairness refuses. Source: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ */
 export function tooManyRequests(retryAfterSeconds: number): Fault {
-  return refusing(429, 'TooManyRequests', { 'retry-after': String(retryAfterSeconds) });
+  return respondWith(429, 'TooManyRequests', { 'retry-after': String(retryAfterSeconds) });
 }
 
 /** 500, without any effect. */
-export const internalError: Fault = refusing(500, 'InternalError');
+export const internalError: Fault = respondWith(500, 'InternalError');
 
 /**
  * 503, as a load balancer refuses that has no server, or a server that starts.
@@ -56,7 +56,7 @@ export const internalError: Fault = refusing(500, 'InternalError');
  * @param retryAfterSeconds @default the answer does not say
  */
 export function unavailable(retryAfterSeconds?: number): Fault {
-  return refusing(
+  return respondWith(
     503,
     'ServiceUnavailable',
     retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
@@ -65,41 +65,41 @@ export function unavailable(retryAfterSeconds?: number): Fault {
 
 /** 409 for every write, as if the object had been changed by another; reads pass. */
 export const conflict: Fault = (exchange) =>
-  exchange.request.writes ? refusing(409, 'Conflict')(exchange) : exchange.pass();
+  exchange.request.writes ? respondWith(409, 'Conflict')(exchange) : exchange.pass();
 
 /** 410 for watches from a version, and for the further pages of lists: the server has forgotten it. The others pass. */
 export const gone: Fault = (exchange) => {
   const { verb, url } = exchange.request;
   const fromThePast = verb === 'watch' && url.searchParams.has('resourceVersion');
   const furtherPage = verb === 'list' && url.searchParams.has('continue');
-  return fromThePast || furtherPage ? refusing(410, 'Expired')(exchange) : exchange.pass();
+  return fromThePast || furtherPage ? respondWith(410, 'Expired')(exchange) : exchange.pass();
 };
 
 /** Refuses with a Status. */
-function refusing(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): Fault {
+function respondWith(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): Fault {
   return (exchange) => {
-    exchange.refuse(code, reason, headers);
+    exchange.respondWithError(code, reason, headers);
     return Promise.resolve();
   };
 }
 
 /** The connection ends in the middle of the answer; of a watch, in the middle of its next event. */
-export const cutAnswer: Fault = async (exchange) => {
+export const cutResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') return cutEvents(0)(exchange);
-  const answer = await exchange.wholeAnswer();
-  return exchange.sendPart(answer, Math.ceil(answer.body.length / 2));
+  const answer = await exchange.fetchResponse();
+  return exchange.sendTruncated(answer, Math.ceil(answer.body.length / 2));
 };
 
 /** Half of the answer comes as if it were all: HTTP is satisfied, JSON is not. Watches are cut between two chunks, without an error. */
-export const truncatedAnswer: Fault = async (exchange) => {
+export const truncatedResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') return cutEvents(0, { cleanly: true })(exchange);
-  const answer = await exchange.wholeAnswer();
-  exchange.hurt();
+  const answer = await exchange.fetchResponse();
+  exchange.markFaulted();
   exchange.send({ ...answer, body: answer.body.subarray(0, Math.ceil(answer.body.length / 2)) });
 };
 
 /** How slow an answer is. */
-interface Slowness {
+interface SlowOptions {
   /** Before the request is sent on, in milliseconds. */
   readonly delayMs: number;
   /** So many bytes come at once ... @default all that there are */
@@ -109,16 +109,16 @@ interface Slowness {
 }
 
 /** The request is slow to go, and the answer trickles. */
-export function slow({ delayMs, bytes = Infinity, everyMs = 10 }: Slowness): Fault {
+export function slow({ delayMs, bytes = Infinity, everyMs = 10 }: SlowOptions): Fault {
   return async (exchange) => {
-    exchange.hurt();
-    await delay(delayMs, undefined, { signal: exchange.gone });
-    await exchange.relay(await exchange.forward(), new Trickle(bytes, everyMs));
+    exchange.markFaulted();
+    await delay(delayMs, undefined, { signal: exchange.clientGone });
+    await exchange.relay(await exchange.forward(), new ThrottleTransform(bytes, everyMs));
   };
 }
 
 /** Passes a few bytes at a time. */
-class Trickle extends Transform {
+class ThrottleTransform extends Transform {
   constructor(
     private readonly bytes: number,
     private readonly everyMs: number,
@@ -140,17 +140,17 @@ class Trickle extends Transform {
  *
  * @param rate from 0, none, to 1, all
  */
-export function sometimes(seed: string, rate: number, fault: Fault): Fault {
+export function withProbability(seed: string, rate: number, fault: Fault): Fault {
   const asked = new Map<string, number>();
   return (exchange) => {
-    const sentence = sentenceOf(exchange.request);
+    const sentence = describeRequest(exchange.request);
     const times = asked.get(sentence) ?? 0;
     asked.set(sentence, times + 1);
-    return chance(`${seed} ${sentence} ${String(times)}`) < rate ? fault(exchange) : exchange.pass();
+    return seededFraction(`${seed} ${sentence} ${String(times)}`) < rate ? fault(exchange) : exchange.pass();
   };
 }
 
 /** A number from 0 to 1, without 1, that depends on a text alone. */
-export function chance(text: string): number {
+export function seededFraction(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }

@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import type { WatchEvent } from '../../operator/client/api-client';
-import type { Exchange, WholeAnswer } from './exchange';
+import type { Exchange, BufferedResponse } from './exchange';
 import type { Fault } from './fault-proxy';
 
 /**
@@ -25,17 +25,17 @@ export function goneInStream(after: number): Fault {
 }
 
 /** A watch's first events come whole; the next is given to `end`, which ends the stream. What is no watch passes. */
-function endsAfter(count: number, end: (line: Buffer, out: Out) => void): Fault {
+function endsAfter(count: number, end: (line: Buffer, out: LineSink) => void): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
     const answer = await exchange.forward();
     let left = count;
-    const lines = new Lines((line, out) => {
+    const lines = new LineTransform((line, out) => {
       if (left > 0) {
         left -= 1;
         out.push(line);
       } else {
-        exchange.hurt();
+        exchange.markFaulted();
         end(line, out);
       }
     });
@@ -53,17 +53,17 @@ const EXPIRED = {
 };
 
 /** One event of a watch never comes, the first that fits; the next do, as if nothing had been. What is no watch passes. */
-export function loseEvent(fits: (event: WatchEvent) => boolean): Fault {
+export function dropEvent(fits: (event: WatchEvent) => boolean): Fault {
   let isLost = false;
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
-    const lines = new Lines((line, out) => {
+    const lines = new LineTransform((line, out) => {
       if (isLost || !fits(JSON.parse(line.toString('utf8')) as WatchEvent)) {
         out.push(line);
         return;
       }
       isLost = true;
-      exchange.hurt();
+      exchange.markFaulted();
     });
     await exchange.relay(await exchange.forward(), lines);
   };
@@ -74,26 +74,26 @@ export const silentWatch: Fault = async (exchange) => {
   if (exchange.request.verb !== 'watch') return exchange.pass();
   return exchange.relay(
     await exchange.forward(),
-    swallowing(exchange, () => true),
+    dropChunksWhile(exchange, () => true),
   );
 };
 
 /** Watches that are open when the signal aborts are silent from then on, without an end; what is opened later passes. */
-export function silentFrom(signal: AbortSignal): Fault {
+export function silentAfter(signal: AbortSignal): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch' || signal.aborted) return exchange.pass();
     return exchange.relay(
       await exchange.forward(),
-      swallowing(exchange, () => signal.aborted),
+      dropChunksWhile(exchange, () => signal.aborted),
     );
   };
 }
 
-function swallowing(exchange: Exchange, isSilent: () => boolean): Transform {
+function dropChunksWhile(exchange: Exchange, isSilent: () => boolean): Transform {
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
       if (isSilent()) {
-        exchange.hurt();
+        exchange.markFaulted();
         done();
       } else {
         done(null, chunk);
@@ -106,23 +106,23 @@ function swallowing(exchange: Exchange, isSilent: () => boolean): Transform {
 export function delayedEvents(ms: number): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
-    return exchange.relay(await exchange.forward(), new Later(ms, () => exchange.hurt()));
+    return exchange.relay(await exchange.forward(), new DelayTransform(ms, () => exchange.markFaulted()));
   };
 }
 
 /** Where the lines of a stream go. */
-interface Out {
+interface LineSink {
   push(bytes: Buffer): void;
   /** Nothing follows. @param error with it, the stream fails. @default it ends as it should */
   end(error?: Error): void;
 }
 
 /** Takes a stream apart into its lines, line ends included. */
-class Lines extends Transform {
+class LineTransform extends Transform {
   private rest: Buffer = Buffer.alloc(0);
   private over = false;
 
-  constructor(private readonly onLine: (line: Buffer, out: Out) => void) {
+  constructor(private readonly onLine: (line: Buffer, out: LineSink) => void) {
     super();
   }
 
@@ -149,7 +149,7 @@ class Lines extends Transform {
 }
 
 /** Brings everything later, and in its order. */
-class Later extends Transform {
+class DelayTransform extends Transform {
   private readonly timers = new Set<NodeJS.Timeout>();
 
   constructor(
@@ -184,7 +184,7 @@ class Later extends Transform {
 }
 
 /** Whether a read can be answered from an older revision: a get or a first page that asks for no version of its own. */
-export function stale({ verb, url }: Exchange['request']): boolean {
+export function canBeStale({ verb, url }: Exchange['request']): boolean {
   const { searchParams: query } = url;
   return (verb === 'get' || verb === 'list') && !query.has('continue') && !query.has('resourceVersion');
 }
@@ -198,18 +198,18 @@ export function stale({ verb, url }: Exchange['request']): boolean {
 export function staleReads(revision: () => string): Fault {
   return async (exchange) => {
     const { request } = exchange;
-    if (!stale(request)) return exchange.pass();
+    if (!canBeStale(request)) return exchange.pass();
     const { name, url } = request;
     const query = new URLSearchParams(url.searchParams);
     query.set('resourceVersion', revision());
     query.set('resourceVersionMatch', 'Exact');
     if (name !== undefined) query.set('fieldSelector', `metadata.name=${name}`);
     const path = name === undefined ? url.pathname : url.pathname.slice(0, url.pathname.lastIndexOf('/'));
-    const answer = await exchange.wholeAnswer({ target: `${path}?${query.toString()}` });
+    const answer = await exchange.fetchResponse({ target: `${path}?${query.toString()}` });
     if (answer.status !== 200) return exchange.pass();
     const found = name === undefined ? answer : onlyItem(answer);
-    exchange.hurt();
-    if (found === undefined) exchange.refuse(404, 'NotFound');
+    exchange.markFaulted();
+    if (found === undefined) exchange.respondWithError(404, 'NotFound');
     else exchange.send(found);
   };
 }
@@ -221,7 +221,7 @@ interface List {
 }
 
 /** The one object of a list, as a get answers it: lists of built-in types leave kind and version out of their items. */
-function onlyItem(answer: WholeAnswer): WholeAnswer | undefined {
+function onlyItem(answer: BufferedResponse): BufferedResponse | undefined {
   const { kind, apiVersion, items } = JSON.parse(answer.body.toString('utf8')) as List;
   const [item] = items;
   if (item === undefined) return undefined;
@@ -234,7 +234,7 @@ function onlyItem(answer: WholeAnswer): WholeAnswer | undefined {
  *
  * @param further what becomes of requests for further pages. @default they are answered, as small
  */
-export function pagesOf(limit: number, further?: Fault): Fault {
+export function limitPageSize(limit: number, further?: Fault): Fault {
   return (exchange) => {
     const { verb, url } = exchange.request;
     if (verb !== 'list' || !url.searchParams.has('limit')) return exchange.pass();
@@ -242,7 +242,7 @@ export function pagesOf(limit: number, further?: Fault): Fault {
     if (query.has('continue') && further !== undefined) return further(exchange);
     query.set('limit', String(limit));
     // That there is another page shows that the list did not come in one piece.
-    if (query.has('continue')) exchange.hurt();
+    if (query.has('continue')) exchange.markFaulted();
     return exchange.pass({ target: `${url.pathname}?${query.toString()}` });
   };
 }
@@ -251,7 +251,7 @@ export function pagesOf(limit: number, further?: Fault): Fault {
 export function withoutStreamingLists(then: Fault): Fault {
   return (exchange) => {
     if (!exchange.request.url.searchParams.has('sendInitialEvents')) return then(exchange);
-    exchange.refuse(400, 'BadRequest');
+    exchange.respondWithError(400, 'BadRequest');
     return Promise.resolve();
   };
 }

@@ -1,10 +1,10 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { CronTab } from '../../../constructs/kinds';
-import type { Bench } from '../../support/test-env';
-import { childrenStand, condition, expectChildren, ready } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import { waitForChildren, findCondition, expectChildren, isReadyNow } from '../../support/assertions';
 
 /** CronTab on a real API server. */
-export function cronTabTests(bench: Bench): void {
+export function cronTabTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('cron');
@@ -13,45 +13,45 @@ export function cronTabTests(bench: Bench): void {
   test('without a spec it is Ready, and nothing is scheduled', async () => {
     const [sample] = CronTab.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(CronTab, ref);
-    const live = await bench.until(CronTab.type, ref, 'Ready', ready);
-    expect(condition(live, 'Ready')).toMatchObject({ status: 'True', reason: 'NothingScheduled' });
+    await bench.createOfKind(CronTab, ref);
+    const live = await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
+    expect(findCondition(live, 'Ready')).toMatchObject({ status: 'True', reason: 'NothingScheduled' });
     expect(await bench.client.get(owned.CronJob, ref)).toBeUndefined();
   });
 
   test('lives from its schedule to its deletion', async () => {
     const ref = { namespace, name: 'nightly' };
     const spec = { cronSpec: '0 3 * * 1-5', image: 'busybox:1', timeZone: 'Europe/Berlin', command: ['sleep', '1'] };
-    await bench.make(CronTab, ref, spec);
-    await expectChildren(bench, CronTab, await bench.until(CronTab.type, ref, 'Ready', ready));
+    await bench.createOfKind(CronTab, ref, spec);
+    await expectChildren(bench, CronTab, await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow));
     const cronJob = await bench.get(owned.CronJob, ref);
     expect(cronJob).toMatchObject({
       spec: { schedule: '0 3 * * 1-5', timeZone: 'Europe/Berlin', suspend: false, concurrencyPolicy: 'Forbid' },
     });
 
-    await bench.respec(CronTab, ref, { cronSpec: '@hourly', suspend: true, command: null, timeZone: null });
-    const changed = await bench.until(CronTab.type, ref, 'Ready', ready);
+    await bench.patchSpec(CronTab, ref, { cronSpec: '@hourly', suspend: true, command: null, timeZone: null });
+    const changed = await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
     await expectChildren(bench, CronTab, changed);
     const after = (await bench.get(owned.CronJob, ref)) as { spec?: { timeZone?: string; jobTemplate?: unknown } };
     expect(after.spec?.timeZone).toBeUndefined();
     expect(JSON.stringify(after.spec?.jobTemplate)).not.toContain('"sleep"');
 
     await bench.patch(owned.CronJob, ref, { spec: { schedule: '1 1 * * *' } });
-    await childrenStand(bench, CronTab, changed);
+    await waitForChildren(bench, CronTab, changed);
     await bench.client.delete(owned.CronJob, ref);
-    await childrenStand(bench, CronTab, changed);
+    await waitForChildren(bench, CronTab, changed);
 
     await bench.patch(CronTab.type, ref, { spec: null });
-    const bare = await bench.until(CronTab.type, ref, 'Ready with nothing to do', (object) => {
-      return ready(object) && condition(object, 'Ready')?.reason === 'NothingScheduled';
+    const bare = await bench.waitUntil(CronTab.type, ref, 'Ready with nothing to do', (object) => {
+      return isReadyNow(object) && findCondition(object, 'Ready')?.reason === 'NothingScheduled';
     });
-    await bench.gone(owned.CronJob, ref);
+    await bench.waitUntilGone(owned.CronJob, ref);
     await expectChildren(bench, CronTab, bare);
 
-    await bench.respec(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
-    await expectChildren(bench, CronTab, await bench.until(CronTab.type, ref, 'Ready', ready));
-    await bench.remove(CronTab.type, ref);
-    await bench.gone(owned.CronJob, ref);
+    await bench.patchSpec(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
+    await expectChildren(bench, CronTab, await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow));
+    await bench.deleteAndWait(CronTab.type, ref);
+    await bench.waitUntilGone(owned.CronJob, ref);
   });
 
   test.each([

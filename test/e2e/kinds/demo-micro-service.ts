@@ -1,8 +1,14 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { DemoMicroService } from '../../../constructs/kinds';
 import { ApiError } from '../../../operator/client/errors';
-import type { Bench } from '../../support/test-env';
-import { condition, deploymentEdits, expectChildren, expectDeploymentBack, ready } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import {
+  findCondition,
+  deploymentEdits,
+  expectChildren,
+  expectDeploymentRestored,
+  isReadyNow,
+} from '../../support/assertions';
 
 const FINALIZER = 'demomicroservice.finalizers.devops.my.domain';
 const HOLD = 'e2e.test/hold';
@@ -22,7 +28,7 @@ const POLICIES = policyType('ValidatingAdmissionPolicy', 'validatingadmissionpol
 const BINDINGS = policyType('ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings');
 
 /** DemoMicroService on a real API server. */
-export function demoMicroServiceTests(bench: Bench): void {
+export function demoMicroServiceTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('demo');
@@ -31,8 +37,8 @@ export function demoMicroServiceTests(bench: Bench): void {
   test('the sample gets its Deployment and finalizer, rolls with its image, and comes back', async () => {
     const [sample] = DemoMicroService.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(DemoMicroService, ref, sample!.spec);
-    const live = await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await bench.createOfKind(DemoMicroService, ref, sample!.spec);
+    const live = await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
     await expectChildren(bench, DemoMicroService, live);
     expect(live.metadata.finalizers).toEqual([FINALIZER]);
     const container = {
@@ -46,48 +52,57 @@ export function demoMicroServiceTests(bench: Bench): void {
       spec: { selector: { matchLabels: { app: sample!.name } }, template: { spec: { containers: [container] } } },
     });
 
-    await bench.respec(DemoMicroService, ref, { image: 'stefanprodan/podinfo:0.0.2' });
-    await expectChildren(bench, DemoMicroService, await bench.until(DemoMicroService.type, ref, 'Ready', ready));
+    await bench.patchSpec(DemoMicroService, ref, { image: 'stefanprodan/podinfo:0.0.2' });
+    await expectChildren(
+      bench,
+      DemoMicroService,
+      await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow),
+    );
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(deployment.metadata.uid);
-    await expectDeploymentBack(bench, DemoMicroService, ref, ref, deploymentEdits(sample!.name));
+    await expectDeploymentRestored(bench, DemoMicroService, ref, ref, deploymentEdits(sample!.name));
   });
 
   test('deleting it deletes the Deployment first, and waits for that', async () => {
     const ref = { namespace, name: 'finalized' };
-    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
     const [replicaSet] = (await bench.client.list(REPLICA_SETS, { namespace, labelSelector: 'app=finalized' })).items;
     const held = { namespace, name: replicaSet!.metadata.name };
     await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: [HOLD] } });
     await bench.client.delete(DemoMicroService.type, ref);
-    const deployment = await bench.until(owned.Deployment, ref, 'being deleted', ({ metadata }) => {
+    const deployment = await bench.waitUntil(owned.Deployment, ref, 'being deleted', ({ metadata }) => {
       return metadata.deletionTimestamp !== undefined;
     });
     // The Deployment waits for its ReplicaSet, and the object for its Deployment.
     expect(deployment.metadata.finalizers).toEqual(['foregroundDeletion']);
-    expect((await bench.audit()).writes()).toContain(`delete deployments.apps ${namespace}/finalized 200`);
-    await bench.until(REPLICA_SETS, held, 'being deleted', ({ metadata }) => metadata.deletionTimestamp !== undefined);
+    expect((await bench.auditLog()).writes()).toContain(`delete deployments.apps ${namespace}/finalized 200`);
+    await bench.waitUntil(
+      REPLICA_SETS,
+      held,
+      'being deleted',
+      ({ metadata }) => metadata.deletionTimestamp !== undefined,
+    );
     expect((await bench.get(DemoMicroService.type, ref)).metadata.finalizers).toEqual([FINALIZER]);
 
     await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: null } });
-    await bench.gone(DemoMicroService.type, ref);
+    await bench.waitUntilGone(DemoMicroService.type, ref);
     expect(await bench.client.get(owned.Deployment, ref)).toBeUndefined();
   });
 
   test('a clean-up that is refused says why and does not run hot; once allowed, it ends', async () => {
     const ref = { namespace, name: 'guarded' };
-    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
     await forbidDeletion(bench, namespace);
     await bench.client.delete(DemoMicroService.type, ref);
-    const stuck = await bench.until(DemoMicroService.type, ref, 'saying why', (object) => {
-      return condition(object, 'Ready')?.reason === 'ErrCleanup';
+    const stuck = await bench.waitUntil(DemoMicroService.type, ref, 'saying why', (object) => {
+      return findCondition(object, 'Ready')?.reason === 'ErrCleanup';
     });
-    expect(condition(stuck, 'Ready')?.message).toContain('guarded by the test');
+    expect(findCondition(stuck, 'Ready')?.message).toContain('guarded by the test');
     expect(stuck.metadata.finalizers).toEqual([FINALIZER]);
-    await bench.remove(BINDINGS, { name: 'guard' });
-    await bench.gone(DemoMicroService.type, ref);
-    const refused = (await bench.audit())
+    await bench.deleteAndWait(BINDINGS, { name: 'guard' });
+    await bench.waitUntilGone(DemoMicroService.type, ref);
+    const refused = (await bench.auditLog())
       .writes()
       .filter((write) => write === `delete deployments.apps ${namespace}/guarded 422`);
     expect(refused.length).toBeLessThan(30);
@@ -95,7 +110,7 @@ export function demoMicroServiceTests(bench: Bench): void {
 }
 
 /** Nobody may delete the Deployment `guarded`; returns when that is so. */
-async function forbidDeletion(bench: Bench, namespace: string): Promise<void> {
+async function forbidDeletion(bench: TestEnv, namespace: string): Promise<void> {
   const rule = { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['DELETE'], resources: ['deployments'] };
   await bench.create(
     POLICIES,

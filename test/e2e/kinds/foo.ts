@@ -1,14 +1,14 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
-import type { Bench } from '../../support/test-env';
+import type { TestEnv } from '../../support/test-env';
 import {
-  condition,
+  findCondition,
   deploymentEdits,
-  eventAbout,
+  waitForEvent,
   expectChildren,
-  expectDeploymentBack,
-  is,
-  ready,
+  expectDeploymentRestored,
+  hasCondition,
+  isReadyNow,
   replicasEdit,
 } from '../../support/assertions';
 
@@ -20,7 +20,7 @@ const foreignSpec = {
 };
 
 /** Foo on a real API server. */
-export function fooTests(bench: Bench): void {
+export function fooTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('foo');
@@ -29,36 +29,36 @@ export function fooTests(bench: Bench): void {
   test('the sample gets its Deployment, becomes Ready and is said to be synced', async () => {
     const [sample] = Foo.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(Foo, ref, sample!.spec);
-    const live = await bench.until(Foo.type, ref, 'Ready', ready);
+    await bench.createOfKind(Foo, ref, sample!.spec);
+    const live = await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow);
     await expectChildren(bench, Foo, live);
     expect(live.status).toMatchObject({ availableReplicas: 1 });
     expect(await bench.get(owned.Deployment, ref)).toMatchObject({
       metadata: { labels: { app: 'nginx', controller: sample!.name } },
       spec: { template: { spec: { containers: [{ name: 'nginx', image: 'nginx:latest' }] } } },
     });
-    const event = await eventAbout(bench, live, 'Synced');
+    const event = await waitForEvent(bench, live, 'Synced');
     expect(event).toMatchObject({ type: 'Normal', note: 'Foo synced successfully' });
   });
 
   test('an edited or deleted Deployment comes back; deleting the Foo removes it', async () => {
     const ref = { namespace, name: 'drifting' };
     const child = { namespace, name: 'drifting-deployment' };
-    await bench.make(Foo, ref, { deploymentName: child.name });
-    await bench.until(Foo.type, ref, 'Ready', ready);
-    await expectDeploymentBack(bench, Foo, ref, child, [...deploymentEdits('nginx'), replicasEdit]);
-    await bench.remove(Foo.type, ref);
-    await bench.gone(owned.Deployment, child);
+    await bench.createOfKind(Foo, ref, { deploymentName: child.name });
+    await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow);
+    await expectDeploymentRestored(bench, Foo, ref, child, [...deploymentEdits('nginx'), replicasEdit]);
+    await bench.deleteAndWait(Foo.type, ref);
+    await bench.waitUntilGone(owned.Deployment, child);
   });
 
   test('a new deploymentName makes the new Deployment before the old one goes', async () => {
     const ref = { namespace, name: 'renamed' };
-    await bench.make(Foo, ref, { deploymentName: 'before' });
-    await bench.until(Foo.type, ref, 'Ready', ready);
-    await bench.respec(Foo, ref, { deploymentName: 'after', replicas: 2 });
-    await bench.gone(owned.Deployment, { namespace, name: 'before' });
-    await expectChildren(bench, Foo, await bench.until(Foo.type, ref, 'Ready', ready));
-    const writes = (await bench.audit()).writes();
+    await bench.createOfKind(Foo, ref, { deploymentName: 'before' });
+    await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow);
+    await bench.patchSpec(Foo, ref, { deploymentName: 'after', replicas: 2 });
+    await bench.waitUntilGone(owned.Deployment, { namespace, name: 'before' });
+    await expectChildren(bench, Foo, await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow));
+    const writes = (await bench.auditLog()).writes();
     const created = writes.indexOf(`create deployments.apps ${namespace}/after 201`);
     expect(created).toBeGreaterThan(-1);
     expect(writes.indexOf(`delete deployments.apps ${namespace}/before 200`)).toBeGreaterThan(created);
@@ -67,15 +67,17 @@ export function fooTests(bench: Bench): void {
   test("somebody else's Deployment of that name is refused and left alone, until it goes", async () => {
     const child = { namespace, name: 'taken' };
     const { uid } = (await bench.create(owned.Deployment, child, { spec: foreignSpec })).metadata;
-    await bench.until(owned.Deployment, child, 'available', ({ status }) => status?.availableReplicas === 1);
+    await bench.waitUntil(owned.Deployment, child, 'available', ({ status }) => status?.availableReplicas === 1);
     const ref = { namespace, name: 'refused' };
-    await bench.make(Foo, ref, { deploymentName: 'taken' });
+    await bench.createOfKind(Foo, ref, { deploymentName: 'taken' });
     const words = 'Resource "taken" already exists and is not managed by Foo';
-    const refused = await bench.until(Foo.type, ref, 'refused', (object) => is(object, 'Stalled', 'True'));
-    expect(condition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrResourceExists' });
-    expect(condition(refused, 'Ready')?.message).toContain(words);
+    const refused = await bench.waitUntil(Foo.type, ref, 'refused', (object) =>
+      hasCondition(object, 'Stalled', 'True'),
+    );
+    expect(findCondition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrResourceExists' });
+    expect(findCondition(refused, 'Ready')?.message).toContain(words);
     expect(refused.status).toMatchObject({ availableReplicas: 0 });
-    const event = await eventAbout(bench, refused, 'ErrResourceExists');
+    const event = await waitForEvent(bench, refused, 'ErrResourceExists');
     expect(event).toMatchObject({ type: 'Warning', regarding: { kind: 'Foo', name: 'refused' } });
     expect(event.note).toContain(words);
 
@@ -86,7 +88,7 @@ export function fooTests(bench: Bench): void {
     expect(JSON.stringify(after.metadata)).not.toContain('kindred');
 
     await bench.client.delete(owned.Deployment, child);
-    await expectChildren(bench, Foo, await bench.until(Foo.type, ref, 'Ready', ready));
+    await expectChildren(bench, Foo, await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow));
     const log = bench.operator.log.all.filter(({ key }) => key === `object:${namespace}/refused`);
     expect([...new Set(log.map(({ msg }) => msg))]).toEqual(['not as the spec says']);
   });
@@ -94,13 +96,13 @@ export function fooTests(bench: Bench): void {
   test('of two that want one name the second is refused, until the first one lets it go', async () => {
     const first = { namespace, name: 'first' };
     const second = { namespace, name: 'second' };
-    await bench.make(Foo, first, { deploymentName: 'wanted' });
-    await bench.until(Foo.type, first, 'Ready', ready);
-    await bench.make(Foo, second, { deploymentName: 'wanted' });
-    await bench.until(Foo.type, second, 'refused', (object) => is(object, 'Stalled', 'True'));
-    await bench.respec(Foo, first, { deploymentName: 'unwanted' });
-    await expectChildren(bench, Foo, await bench.until(Foo.type, second, 'Ready', ready));
-    await expectChildren(bench, Foo, await bench.until(Foo.type, first, 'Ready', ready));
+    await bench.createOfKind(Foo, first, { deploymentName: 'wanted' });
+    await bench.waitUntil(Foo.type, first, 'Ready', isReadyNow);
+    await bench.createOfKind(Foo, second, { deploymentName: 'wanted' });
+    await bench.waitUntil(Foo.type, second, 'refused', (object) => hasCondition(object, 'Stalled', 'True'));
+    await bench.patchSpec(Foo, first, { deploymentName: 'unwanted' });
+    await expectChildren(bench, Foo, await bench.waitUntil(Foo.type, second, 'Ready', isReadyNow));
+    await expectChildren(bench, Foo, await bench.waitUntil(Foo.type, first, 'Ready', isReadyNow));
   });
 
   test.each([0, 11])('kubectl refuses %d replicas', async (replicas) => {

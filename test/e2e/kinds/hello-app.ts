@@ -1,17 +1,17 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import type { Bench } from '../../support/test-env';
+import type { TestEnv } from '../../support/test-env';
 import {
-  childrenStand,
+  waitForChildren,
   deploymentEdits,
   expectChildren,
-  expectDeploymentBack,
-  ready,
+  expectDeploymentRestored,
+  isReadyNow,
   replicasEdit,
 } from '../../support/assertions';
 
 /** HelloApp on a real API server. */
-export function helloAppTests(bench: Bench): void {
+export function helloAppTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('hello');
@@ -20,8 +20,8 @@ export function helloAppTests(bench: Bench): void {
   test('the sample gets its Deployment and becomes Ready', async () => {
     const [sample] = HelloApp.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(HelloApp, ref, sample!.spec);
-    const live = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, sample!.spec);
+    const live = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     await expectChildren(bench, HelloApp, live);
     expect(live.status).toMatchObject({
       observedGeneration: 1,
@@ -45,10 +45,10 @@ export function helloAppTests(bench: Bench): void {
 
   test('a new image and size, and kubectl scale, reach the Deployment', async () => {
     const ref = { namespace, name: 'scaled.with-dots' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
-    await bench.respec(HelloApp, ref, { image: 'nginx:2', size: 2 });
-    await expectChildren(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await bench.patchSpec(HelloApp, ref, { image: 'nginx:2', size: 2 });
+    await expectChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
 
     const { code, stderr } = await bench.kubectl([
       'scale',
@@ -58,39 +58,39 @@ export function helloAppTests(bench: Bench): void {
       namespace,
     ]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    const scaled = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const scaled = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     expect(scaled).toMatchObject({ spec: { size: 5 }, status: { replicas: 5, readyReplicas: 5 } });
     expect((await bench.get(owned.Deployment, ref)).spec?.replicas).toBe(5);
 
     await bench.kubectl(['scale', 'helloapp/scaled.with-dots', '--replicas=0', '-n', namespace]);
-    const idle = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    const idle = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     expect(idle).toMatchObject({ status: { replicas: 0, readyReplicas: 0 } });
   });
 
   test('an edited or deleted Deployment comes back', async () => {
     const ref = { namespace, name: 'drifting' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
-    await expectDeploymentBack(bench, HelloApp, ref, ref, [...deploymentEdits('helloapp'), replicasEdit]);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await expectDeploymentRestored(bench, HelloApp, ref, ref, [...deploymentEdits('helloapp'), replicasEdit]);
   });
 
   test('deleting it deletes its Deployment', async () => {
     const ref = { namespace, name: 'short-lived' };
-    const object = await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await childrenStand(bench, HelloApp, object);
-    await bench.remove(HelloApp.type, ref);
-    await bench.gone(owned.Deployment, ref);
+    const object = await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await waitForChildren(bench, HelloApp, object);
+    await bench.deleteAndWait(HelloApp.type, ref);
+    await bench.waitUntilGone(owned.Deployment, ref);
   });
 
   test('deleting it in the foreground deletes its Deployment first, and nothing comes back', async () => {
     const ref = { namespace, name: 'foreground' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
-    const logged = (await bench.audit()).writes().length;
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const logged = (await bench.auditLog()).writes().length;
     const { code } = await bench.kubectl(['delete', 'helloapp/foreground', '--cascade=foreground', '-n', namespace]);
     expect(code).toBe(0);
     expect(await bench.client.get(owned.Deployment, ref)).toBeUndefined();
-    const writes = (await bench.audit()).writes().slice(logged);
+    const writes = (await bench.auditLog()).writes().slice(logged);
     expect(writes.filter((write) => write.includes('deployments.apps'))).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { childTypes } from '../../../constructs/kind/kind';
 import { groupOf, type ResourceType } from '../../../constructs/kube/resource-type';
 import { kinds } from '../../../constructs/kinds';
-import { useBench } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { cronTabTests } from './cron-tab';
 import { demoMicroServiceTests } from './demo-micro-service';
 import { fooTests } from './foo';
@@ -13,7 +13,7 @@ import { microServiceSharedTests } from './micro-service-shared';
 import { sampleResourceTests } from './sample-resource';
 
 // One control plane for all of them: starting one takes longer than most of these tests.
-const bench = useBench();
+const bench = useTestEnv();
 jest.setTimeout(180_000);
 
 describe('HelloApp', () => helloAppTests(bench));
@@ -29,12 +29,12 @@ describe('SampleResource', () => sampleResourceTests(bench));
 describe('Foo', () => fooTests(bench));
 
 test('nothing was refused to the operator, and it logged no error', async () => {
-  expect((await bench.audit()).refusals()).toEqual([]);
+  expect((await bench.auditLog()).refusals()).toEqual([]);
   expect(bench.operator.log.errors()).toEqual([]);
 });
 
 test('nothing was granted in vain', async () => {
-  const unused = (await bench.audit()).unused(bench.platform.rules);
+  const unused = (await bench.auditLog()).unusedRules(bench.platform.rules);
   // Lists are for servers without streaming ones, finalizers for an admission plugin: the operator's own tests need both.
   const elsewhere = (grant: string): boolean => grant.startsWith('list ') || grant.includes('/finalizers.');
   // A child is read when it has changed since it was cached, which comes about by chance.

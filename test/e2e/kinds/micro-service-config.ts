@@ -1,13 +1,13 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
-import type { Bench } from '../../support/test-env';
-import { childrenStand, expectChildren, ready } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import { waitForChildren, expectChildren, isReadyNow } from '../../support/assertions';
 
 const PODS: ResourceType = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
 
 /** The configuration of a MicroServiceDeploy, and when its pods restart, on a real API server. */
-export function microServiceConfigTests(bench: Bench): void {
+export function microServiceConfigTests(bench: TestEnv): void {
   const msName = 'configured';
   let ref: { namespace: string; name: string };
   let child: { namespace: string; name: string };
@@ -16,12 +16,12 @@ export function microServiceConfigTests(bench: Bench): void {
     ref = { namespace, name: 'configured' };
     child = { namespace, name: 'configured-v1' };
     const spec = { msName, fullName: child.name, version: '1', path: 'v1', image: 'ms:1', creationTimestamp: '1' };
-    await bench.make(MicroServiceDeploy, ref, spec);
-    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   });
   const respec = async (spec: object): Promise<KubeObject> => {
-    await bench.respec(MicroServiceDeploy, ref, spec);
-    return bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.patchSpec(MicroServiceDeploy, ref, spec);
+    return bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   };
   const pods = async (): Promise<readonly string[]> => {
     const { items } = await bench.client.list(PODS, { namespace: ref.namespace, labelSelector: `app=${msName}` });
@@ -34,14 +34,14 @@ export function microServiceConfigTests(bench: Bench): void {
     expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': '' } });
     const before = await bench.get(owned.Deployment, child);
     const podsBefore = await pods();
-    const writesBefore = (await bench.audit()).writes().length;
+    const writesBefore = (await bench.auditLog()).writes().length;
     await expectChildren(bench, MicroServiceDeploy, await respec({ config: 'a=1' }));
     expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': 'a=1' } });
     const after = await bench.get(owned.Deployment, child);
     expect(after.metadata.generation).toBe(before.metadata.generation);
     expect(await pods()).toEqual(podsBefore);
     const { namespace } = ref;
-    const writes = (await bench.audit()).writes().slice(writesBefore);
+    const writes = (await bench.auditLog()).writes().slice(writesBefore);
     expect([...new Set(writes)].sort()).toEqual([
       `patch configmaps ${namespace}/configured-v1 200`,
       `patch microservicedeploys/status.custom.ops ${namespace}/configured 200`,
@@ -62,7 +62,7 @@ export function microServiceConfigTests(bench: Bench): void {
 
   test('without a creationTimestamp its annotations go', async () => {
     const live = await respec({ creationTimestamp: null });
-    await childrenStand(bench, MicroServiceDeploy, live);
+    await waitForChildren(bench, MicroServiceDeploy, live);
     const text = JSON.stringify(await bench.get(owned.Deployment, child), (key, value: unknown) =>
       key === 'managedFields' ? undefined : value,
     );
@@ -76,7 +76,7 @@ export function microServiceConfigTests(bench: Bench): void {
       MicroServiceDeploy,
       await respec({ config: null, configSecretRef: { name: 'settings', key: 'text' } }),
     );
-    await bench.gone(owned.ConfigMap, child);
+    await bench.waitUntilGone(owned.ConfigMap, child);
     const secret = { secretName: 'settings', defaultMode: 420, items: [{ key: 'text', path: 'ms.properties' }] };
     const deployment = (await bench.get(owned.Deployment, child)) as unknown as {
       spec: { template: { spec: { volumes: readonly unknown[] } } };

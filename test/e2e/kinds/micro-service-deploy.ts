@@ -1,20 +1,20 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { expectedShared } from '../../../testing';
-import type { Bench } from '../../support/test-env';
+import type { TestEnv } from '../../support/test-env';
 import {
   deploymentEdits,
   expectChildren,
-  expectDeploymentBack,
-  expectStanding,
-  ready,
+  expectDeploymentRestored,
+  expectObjects,
+  isReadyNow,
   replicasEdit,
 } from '../../support/assertions';
 
 const made = { 'my-domain-ops-controller-make': 'true' };
 
 /** The life of one MicroServiceDeploy on a real API server. */
-export function microServiceDeployTests(bench: Bench): void {
+export function microServiceDeployTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('ms');
@@ -23,10 +23,10 @@ export function microServiceDeployTests(bench: Bench): void {
   test('the sample gets its children and becomes Ready', async () => {
     const [sample] = MicroServiceDeploy.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(MicroServiceDeploy, ref, sample!.spec);
-    const live = await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.createOfKind(MicroServiceDeploy, ref, sample!.spec);
+    const live = await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
     await expectChildren(bench, MicroServiceDeploy, live);
-    await expectStanding(bench, expectedShared(MicroServiceDeploy, [live]));
+    await expectObjects(bench, expectedShared(MicroServiceDeploy, [live]));
     expect(live.status).toMatchObject({ replicas: 3, readyReplicas: 3 });
     expect((await bench.get(owned.Deployment, ref)).spec).toMatchObject(deploymentSpec);
     const labels = { ...made, app: 'ms-sample' };
@@ -62,23 +62,27 @@ export function microServiceDeployTests(bench: Bench): void {
   test('an edited or deleted child comes back', async () => {
     const ref = { namespace, name: 'drifting' };
     const spec = { msName: 'drift', fullName: 'drift-v1', version: '1', path: 'v1', image: 'ms:1', config: 'a=1' };
-    await bench.make(MicroServiceDeploy, ref, spec);
-    const live = await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    const live = await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
     const child = { namespace, name: 'drift-v1' };
-    await expectDeploymentBack(bench, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
+    await expectDeploymentRestored(bench, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
     // The number is the port's key, so an apply alone would add ours beside it, under the same name.
     await bench.patch(owned.Service, child, { spec: { ports: [{ name: 'http', port: 80, targetPort: 80 }] } });
-    await bench.until(owned.Service, child, 'one port, ours', ({ spec: service }) => {
+    await bench.waitUntil(owned.Service, child, 'one port, ours', ({ spec: service }) => {
       const { ports } = service as { readonly ports: readonly { readonly port: number }[] };
       return ports.length === 1 && ports[0]?.port === 9898;
     });
-    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+    );
     await bench.patch(owned.ConfigMap, child, { data: { 'ms.properties': 'a=2' } });
-    await bench.until(owned.ConfigMap, child, 'as written', (map) => {
+    await bench.waitUntil(owned.ConfigMap, child, 'as written', (map) => {
       return JSON.stringify(map.data) === JSON.stringify({ 'ms.properties': 'a=1' });
     });
     await bench.client.delete(owned.Service, child);
-    await bench.until(owned.Service, child, 'back', () => true);
+    await bench.waitUntil(owned.Service, child, 'back', () => true);
     await expectChildren(bench, MicroServiceDeploy, live);
   });
 
@@ -92,13 +96,17 @@ export function microServiceDeployTests(bench: Bench): void {
       image: 'ms:1',
       autoscaling: true,
     };
-    await bench.make(MicroServiceDeploy, ref, spec);
-    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
-    await bench.respec(MicroServiceDeploy, ref, { fullName: 'renamed-v2', version: '2', path: 'v2' });
+    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await bench.patchSpec(MicroServiceDeploy, ref, { fullName: 'renamed-v2', version: '2', path: 'v2' });
     const old = { namespace, name: 'renamed-v1' };
-    for (const type of MicroServiceDeploy.owns) await bench.gone(type, old);
-    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
-    const writes = (await bench.audit()).writes();
+    for (const type of MicroServiceDeploy.owns) await bench.waitUntilGone(type, old);
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+    );
+    const writes = (await bench.auditLog()).writes();
     const created = writes.indexOf(`create deployments.apps ${namespace}/renamed-v2 201`);
     expect(created).toBeGreaterThan(-1);
     expect(writes.indexOf(`delete deployments.apps ${namespace}/renamed-v1 200`)).toBeGreaterThan(created);
@@ -107,11 +115,15 @@ export function microServiceDeployTests(bench: Bench): void {
   test('deleting it deletes everything', async () => {
     const ref = { namespace, name: 'short-lived' };
     const spec = { msName: 'short', fullName: 'short', version: '1', path: 'v1', image: 'ms:1', autoscaling: true };
-    await bench.make(MicroServiceDeploy, ref, spec);
-    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
-    await bench.remove(MicroServiceDeploy.type, ref);
+    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+    );
+    await bench.deleteAndWait(MicroServiceDeploy.type, ref);
     const children = [...MicroServiceDeploy.owns, owned.ServiceAccount];
-    for (const type of children) await bench.gone(type, { namespace, name: 'short' });
+    for (const type of children) await bench.waitUntilGone(type, { namespace, name: 'short' });
   });
 
   test.each([
@@ -133,8 +145,14 @@ export function microServiceDeployTests(bench: Bench): void {
 
   test('the server refuses another msName', async () => {
     const ref = { namespace, name: 'steady' };
-    await bench.make(MicroServiceDeploy, ref, { msName: 'a', fullName: 'a', version: '1', path: 'v1', image: 'ms:1' });
-    const refusal = bench.respec(MicroServiceDeploy, ref, { msName: 'b' });
+    await bench.createOfKind(MicroServiceDeploy, ref, {
+      msName: 'a',
+      fullName: 'a',
+      version: '1',
+      path: 'v1',
+      image: 'ms:1',
+    });
+    const refusal = bench.patchSpec(MicroServiceDeploy, ref, { msName: 'b' });
     await expect(refusal).rejects.toMatchObject({
       code: 422,
       message: expect.stringContaining('spec.msName') as string,

@@ -2,11 +2,11 @@ import { MicroServiceDeploy } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ObjectRef } from '../../../operator/client/api-client';
-import { childrenStand, expectChildren, ready } from '../../support/assertions';
-import type { Bench } from '../../support/test-env';
+import { waitForChildren, expectChildren, isReadyNow } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
 
 /** Who says how many pods a MicroServiceDeploy has, on a real API server with its autoscaler. */
-export function microServiceScalingTests(bench: Bench): void {
+export function microServiceScalingTests(bench: TestEnv): void {
   let ref: { namespace: string; name: string };
   let child: { namespace: string; name: string };
   beforeAll(async () => {
@@ -14,15 +14,19 @@ export function microServiceScalingTests(bench: Bench): void {
     ref = { namespace, name: 'scaled' };
     child = { namespace, name: 'scaled-v1' };
     const spec = { msName: 'scaled', fullName: child.name, version: '1', path: 'v1', image: 'ms:1', replicas: 4 };
-    await bench.make(MicroServiceDeploy, ref, spec);
-    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   });
 
   /** Changes the spec and gives every number of pods on the way to Ready. */
   const numbersOn = async (spec: object): Promise<readonly number[]> => {
     const recorder = await ReplicaRecorder.start(bench, child);
-    await bench.respec(MicroServiceDeploy, ref, spec);
-    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready));
+    await bench.patchSpec(MicroServiceDeploy, ref, spec);
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+    );
     return recorder.stop();
   };
   const autoscaler = (): Promise<KubeObject | undefined> => bench.client.get(owned.HorizontalPodAutoscaler, child);
@@ -37,7 +41,7 @@ export function microServiceScalingTests(bench: Bench): void {
       namespace,
     ]);
     expect(code).toBe(0);
-    await bench.until(owned.Deployment, child, 'scaled', ({ status }) => status?.availableReplicas === replicas);
+    await bench.waitUntil(owned.Deployment, child, 'scaled', ({ status }) => status?.availableReplicas === replicas);
   };
 
   test('autoscaling on takes over at the live number', async () => {
@@ -54,9 +58,9 @@ export function microServiceScalingTests(bench: Bench): void {
     const recorder = await ReplicaRecorder.start(bench, child);
     const live = await bench.get(MicroServiceDeploy.type, ref);
     await bench.patch(owned.HorizontalPodAutoscaler, child, { spec: { maxReplicas: 20 } });
-    await childrenStand(bench, MicroServiceDeploy, live);
+    await waitForChildren(bench, MicroServiceDeploy, live);
     await bench.client.delete(owned.HorizontalPodAutoscaler, child);
-    await childrenStand(bench, MicroServiceDeploy, live);
+    await waitForChildren(bench, MicroServiceDeploy, live);
     expect(await recorder.stop()).toEqual([6]);
   });
 
@@ -83,13 +87,17 @@ export function microServiceScalingTests(bench: Bench): void {
     const { namespace } = ref;
     const born = { namespace, name: 'born' };
     const spec = { msName: 'born', fullName: 'born-v1', version: '1', path: 'v1', image: 'ms:1', autoscaling: true };
-    await bench.make(MicroServiceDeploy, born, spec);
-    await bench.until(MicroServiceDeploy.type, born, 'Ready', ready);
+    await bench.createOfKind(MicroServiceDeploy, born, spec);
+    await bench.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow);
     const deployment = { namespace, name: 'born-v1' };
     await bench.kubectl(['scale', 'deployment/born-v1', '--replicas=3', '-n', namespace]);
     const recorder = await ReplicaRecorder.start(bench, deployment);
-    await bench.respec(MicroServiceDeploy, born, { image: 'ms:2' });
-    await expectChildren(bench, MicroServiceDeploy, await bench.until(MicroServiceDeploy.type, born, 'Ready', ready));
+    await bench.patchSpec(MicroServiceDeploy, born, { image: 'ms:2' });
+    await expectChildren(
+      bench,
+      MicroServiceDeploy,
+      await bench.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow),
+    );
     expect(await recorder.stop()).toEqual([3]);
   });
 
@@ -109,12 +117,12 @@ class ReplicaRecorder {
   private done: Promise<void> = Promise.resolve();
 
   private constructor(
-    private readonly bench: Bench,
+    private readonly bench: TestEnv,
     private readonly ref: ObjectRef,
   ) {}
 
   /** Starts at the Deployment as it stands. */
-  static async start(bench: Bench, ref: ObjectRef): Promise<ReplicaRecorder> {
+  static async start(bench: TestEnv, ref: ObjectRef): Promise<ReplicaRecorder> {
     const recorder = new ReplicaRecorder(bench, ref);
     const now = await bench.get(owned.Deployment, ref);
     recorder.take(now);

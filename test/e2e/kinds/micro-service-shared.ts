@@ -1,22 +1,29 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { expectedShared } from '../../../testing';
-import type { Bench } from '../../support/test-env';
-import { condition, eventAbout, expectStanding, is, ready, untilStanding } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import {
+  findCondition,
+  waitForEvent,
+  expectObjects,
+  hasCondition,
+  isReadyNow,
+  untilStanding,
+} from '../../support/assertions';
 
 /** What the instances of one msName share, on a real API server. */
-export function microServiceSharedTests(bench: Bench): void {
+export function microServiceSharedTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('shared');
   });
   const instance = (name: string, msName: string) =>
-    bench.make(
+    bench.createOfKind(
       MicroServiceDeploy,
       { namespace, name },
       { msName, fullName: `${msName}-${name}`, version: name, path: name, image: 'ms:1' },
     );
-  const isReady = (name: string) => bench.until(MicroServiceDeploy.type, { namespace, name }, 'Ready', ready);
+  const isReady = (name: string) => bench.waitUntil(MicroServiceDeploy.type, { namespace, name }, 'Ready', isReadyNow);
 
   test('two instances share a Service and a ServiceAccount; the last one takes them along', async () => {
     const shared = { namespace, name: 'pair' };
@@ -30,18 +37,18 @@ export function microServiceSharedTests(bench: Bench): void {
       expect(ownerReferences.some(({ controller }) => controller === true)).toBe(false);
     }
 
-    await bench.remove(MicroServiceDeploy.type, { namespace, name: 'v1' });
+    await bench.deleteAndWait(MicroServiceDeploy.type, { namespace, name: 'v1' });
     const { uid } = both[1]!.metadata;
     for (const type of [owned.Service, owned.ServiceAccount]) {
-      await bench.until(type, shared, 'held by v2 alone', ({ metadata }) => {
+      await bench.waitUntil(type, shared, 'held by v2 alone', ({ metadata }) => {
         return metadata.ownerReferences?.length === 1 && metadata.ownerReferences[0]?.uid === uid;
       });
     }
-    await bench.gone(owned.Deployment, { namespace, name: 'pair-v1' });
+    await bench.waitUntilGone(owned.Deployment, { namespace, name: 'pair-v1' });
     await isReady('v2');
 
-    await bench.remove(MicroServiceDeploy.type, { namespace, name: 'v2' });
-    for (const type of [owned.Service, owned.ServiceAccount]) await bench.gone(type, shared);
+    await bench.deleteAndWait(MicroServiceDeploy.type, { namespace, name: 'v2' });
+    for (const type of [owned.Service, owned.ServiceAccount]) await bench.waitUntilGone(type, shared);
   });
 
   test('of many that come at once, all become Ready', async () => {
@@ -49,7 +56,7 @@ export function microServiceSharedTests(bench: Bench): void {
     await Promise.all(names.map((name) => instance(name, 'crowd')));
     const all = [];
     for (const name of names) all.push(await isReady(name));
-    await expectStanding(bench, expectedShared(MicroServiceDeploy, all));
+    await expectObjects(bench, expectedShared(MicroServiceDeploy, all));
   });
 
   test('what is shared comes back when it is edited or deleted', async () => {
@@ -71,17 +78,17 @@ export function microServiceSharedTests(bench: Bench): void {
     const spec = { selector: { app: 'theirs' }, ports: [{ port: 80 }] };
     await bench.create(owned.Service, shared, { spec });
     await instance('v4', 'taken');
-    const refused = await bench.until(MicroServiceDeploy.type, { namespace, name: 'v4' }, 'refused', (object) => {
-      return is(object, 'Stalled', 'True');
+    const refused = await bench.waitUntil(MicroServiceDeploy.type, { namespace, name: 'v4' }, 'refused', (object) => {
+      return hasCondition(object, 'Stalled', 'True');
     });
     const words = 'Resource "taken" already exists and is not managed by MicroServiceDeploy';
-    expect(condition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrResourceExists' });
-    expect(condition(refused, 'Ready')?.message).toContain(words);
-    expect((await eventAbout(bench, refused, 'ErrResourceExists')).note).toContain(words);
+    expect(findCondition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrResourceExists' });
+    expect(findCondition(refused, 'Ready')?.message).toContain(words);
+    expect((await waitForEvent(bench, refused, 'ErrResourceExists')).note).toContain(words);
     const theirs = await bench.get(owned.Service, shared);
     expect(theirs).toMatchObject({ spec });
     expect(JSON.stringify(theirs)).not.toContain('kindred');
     await bench.client.delete(owned.Service, shared);
-    await expectStanding(bench, expectedShared(MicroServiceDeploy, [await isReady('v4')]));
+    await expectObjects(bench, expectedShared(MicroServiceDeploy, [await isReady('v4')]));
   });
 }

@@ -1,31 +1,37 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { SampleResource } from '../../../constructs/kinds';
-import type { Bench } from '../../support/test-env';
-import { deploymentEdits, expectChildren, expectDeploymentBack, ready, replicasEdit } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import {
+  deploymentEdits,
+  expectChildren,
+  expectDeploymentRestored,
+  isReadyNow,
+  replicasEdit,
+} from '../../support/assertions';
 
 /** SampleResource on a real API server. */
-export function sampleResourceTests(bench: Bench): void {
+export function sampleResourceTests(bench: TestEnv): void {
   test('lives from its sample to its deletion', async () => {
     const namespace = await bench.namespace('sample');
     const [sample] = SampleResource.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.make(SampleResource, ref, sample!.spec);
-    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+    await bench.createOfKind(SampleResource, ref, sample!.spec);
+    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
     const deployment = await bench.get(owned.Deployment, ref);
     expect(deployment.spec?.replicas).toBe(1);
 
-    await bench.respec(SampleResource, ref, { podImage: 'redis:7' });
-    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+    await bench.patchSpec(SampleResource, ref, { podImage: 'redis:7' });
+    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
     const { containers } = (
       deployment as unknown as { spec: { template: { spec: { containers: { name: string }[] } } } }
     ).spec.template.spec;
-    await expectDeploymentBack(bench, SampleResource, ref, ref, [
+    await expectDeploymentRestored(bench, SampleResource, ref, ref, [
       ...deploymentEdits(containers[0]!.name),
       replicasEdit,
     ]);
 
-    await bench.remove(SampleResource.type, ref);
-    await bench.gone(owned.Deployment, ref);
+    await bench.deleteAndWait(SampleResource.type, ref);
+    await bench.waitUntilGone(owned.Deployment, ref);
   });
 
   test('kubectl refuses one without an image', async () => {

@@ -1,8 +1,8 @@
 import { awayTests, leadershipTests, permissionTests, readinessTests, restartTests } from './lifecycle';
-import { useBench } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 
 // Without streaming lists the operator lists in pages, as it must on older servers; the other files run with them.
-const bench = useBench({ operator: false, apiServerArgs: ['--feature-gates=WatchList=false'] });
+const bench = useTestEnv({ operator: false, apiServerArgs: ['--feature-gates=WatchList=false'] });
 jest.setTimeout(240_000);
 
 describe('readiness', () => readinessTests(bench));
@@ -11,9 +11,9 @@ describe('away', () => awayTests(bench));
 describe('leadership', () => leadershipTests(bench));
 
 test('nothing was refused to the operator, and every list that is granted was asked for', async () => {
-  const audit = await bench.audit();
+  const audit = await bench.auditLog();
   expect(audit.refusals()).toEqual([]);
-  expect(audit.unused(bench.platform.rules).filter((grant) => grant.startsWith('list '))).toEqual([]);
+  expect(audit.unusedRules(bench.platform.rules).filter((grant) => grant.startsWith('list '))).toEqual([]);
 });
 
 // The last one: here something is refused.

@@ -1,9 +1,9 @@
 import { HelloApp } from '../../../constructs/kinds';
 import { useControlPlane, waitFor } from '../../../testing/control-plane';
-import { adminClient, OperatorAudit, operatorBundle, OperatorProcess } from '../../../testing';
+import { adminClient, OperatorAuditLog, operatorBundle, OperatorProcess } from '../../../testing';
 import type { ApiClient } from '../../../operator/client/api-client';
-import { makeMany } from '../../../bench/many-objects';
-import { installOnApi, type InstalledPlatform } from '../../../testing/install-platform';
+import { createObjects } from '../../../bench/many-objects';
+import { installWithoutControllers, type InstalledPlatform } from '../../../testing/install-platform';
 
 const count = 1_000;
 const patienceMs = 120_000;
@@ -16,7 +16,7 @@ let operator: OperatorProcess | undefined;
 
 beforeAll(async () => {
   [platform, client] = await Promise.all([
-    installOnApi(plane, [HelloApp]),
+    installWithoutControllers(plane, [HelloApp]),
     adminClient(plane.adminKubeconfig),
     operatorBundle(),
   ]);
@@ -30,7 +30,7 @@ afterAll(async () => {
 async function start(): Promise<OperatorProcess> {
   const kubeconfig = await plane.kubeconfigFor(platform.account);
   operator = await OperatorProcess.start({ kubeconfig, args: platform.args });
-  await operator.working(patienceMs);
+  await operator.waitUntilReconciling(patienceMs);
   return operator;
 }
 
@@ -48,14 +48,14 @@ async function settled(running: OperatorProcess, counter: string, atLeast: numbe
 /** The operator's writes, but events: they are a courtesy. */
 async function writes(): Promise<readonly string[]> {
   const { namespace, name } = platform.account;
-  const audit = new OperatorAudit(await plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
+  const audit = new OperatorAuditLog(await plane.auditLog(), `system:serviceaccount:${namespace}:${name}`);
   expect(audit.refusals()).toEqual([]);
   return audit.writes().filter((write) => !write.includes(' events.events.k8s.io '));
 }
 
 test('1,000 objects created at once take one create and one status each, and a restart nothing', async () => {
   const first = await start();
-  const objects = await makeMany(client, 'many', count);
+  const objects = await createObjects(client, 'many', count);
   await settled(first, 'kindred_writes_total', 2 * count);
   expect(await first.stop()).toEqual({ code: 0, signal: null });
   const expected = objects.flatMap(({ metadata: { name } }) => [

@@ -5,9 +5,9 @@ import { owned, type ResourceType } from '../../../constructs/kube/resource-type
 import { crdManifest } from '../../../constructs/crd';
 import { useControlPlane } from '../../../testing/control-plane';
 import { adminClient } from '../../../testing';
-import { Bench } from '../../support/test-env';
-import { condition, is, ready } from '../../support/assertions';
-import { startInProcess, type InProcessOperator } from '../../support/in-process-operator';
+import { TestEnv } from '../../support/test-env';
+import { findCondition, hasCondition, isReadyNow } from '../../support/assertions';
+import { startInProcessOperator, type InProcessOperator } from '../../support/in-process-operator';
 
 const CRDS: ResourceType = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -107,7 +107,7 @@ function customCrd({ apiVersion, kind, plural, scope }: ResourceType): object {
 }
 
 const plane = useControlPlane({ components: 'full' });
-const bench = new Bench(plane);
+const bench = new TestEnv(plane);
 jest.setTimeout(180_000);
 
 beforeAll(async () => {
@@ -119,7 +119,12 @@ async function install(...crds: readonly object[]): Promise<void> {
   for (const crd of crds) {
     const { metadata, spec } = crd as { metadata: { name: string }; spec: object };
     await bench.create(CRDS, metadata, { spec });
-    await bench.until(CRDS, metadata, 'established', (object) => condition(object, 'Established')?.status === 'True');
+    await bench.waitUntil(
+      CRDS,
+      metadata,
+      'established',
+      (object) => findCondition(object, 'Established')?.status === 'True',
+    );
   }
 }
 
@@ -129,29 +134,31 @@ describe('children on a real control plane', () => {
 
   beforeAll(async () => {
     await install(crdManifest(Backup), customCrd(BatchJob));
-    operator = await startInProcess(plane, [Backup]);
+    operator = await startInProcessOperator(plane, [Backup]);
     namespace = await bench.namespace('children');
   }, 120_000);
   afterAll(() => operator.stop());
 
   test('an owned Job is current when it is complete, not when it has been made', async () => {
     const ref = { namespace, name: 'later' };
-    await bench.make(Backup, ref, { suspend: true });
-    const waiting = await bench.until(Backup.type, ref, 'suspended', (object) =>
-      (condition(object, 'Ready')?.message ?? '').includes('suspended'),
+    await bench.createOfKind(Backup, ref, { suspend: true });
+    const waiting = await bench.waitUntil(Backup.type, ref, 'suspended', (object) =>
+      (findCondition(object, 'Ready')?.message ?? '').includes('suspended'),
     );
-    expect(condition(waiting, 'Ready')).toMatchObject({ status: 'False', reason: 'Progressing' });
-    await bench.respec(Backup, ref, { suspend: false });
-    await bench.until(Backup.type, ref, 'Ready', ready);
-    expect(condition(await bench.get(owned.Job, ref), 'Complete')?.status).toBe('True');
+    expect(findCondition(waiting, 'Ready')).toMatchObject({ status: 'False', reason: 'Progressing' });
+    await bench.patchSpec(Backup, ref, { suspend: false });
+    await bench.waitUntil(Backup.type, ref, 'Ready', isReadyNow);
+    expect(findCondition(await bench.get(owned.Job, ref), 'Complete')?.status).toBe('True');
   });
 
   test('an owned Job that failed makes its owner Stalled, in its own words', async () => {
     const ref = { namespace, name: 'failing' };
-    await bench.make(Backup, ref, { node: 'there-is-none' });
-    const failed = await bench.until(Backup.type, ref, 'Stalled', (object) => is(object, 'Stalled', 'True'));
-    expect(condition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'ChildFailed' });
-    expect(condition(failed, 'Ready')?.message).toContain('Job was active longer than specified deadline');
+    await bench.createOfKind(Backup, ref, { node: 'there-is-none' });
+    const failed = await bench.waitUntil(Backup.type, ref, 'Stalled', (object) =>
+      hasCondition(object, 'Stalled', 'True'),
+    );
+    expect(findCondition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'ChildFailed' });
+    expect(findCondition(failed, 'Ready')?.message).toContain('Job was active longer than specified deadline');
   });
 
   test('a custom child is judged by its own conditions, though its kind is called Job', async () => {
@@ -166,21 +173,21 @@ describe('children on a real control plane', () => {
         },
       );
     const one = (type: string, status: string) => [{ type, status, reason: 'Because', message: `${type} ${status}` }];
-    await bench.make(Backup, ref, { custom: true });
-    await bench.until(Backup.type, ref, 'Ready while it says nothing', ready);
+    await bench.createOfKind(Backup, ref, { custom: true });
+    await bench.waitUntil(Backup.type, ref, 'Ready while it says nothing', isReadyNow);
     for (const [conditions, reason, message] of [
       [one('Ready', 'False'), 'Progressing', 'Ready False'],
       [one('Reconciling', 'True'), 'Progressing', 'Reconciling True'],
       [one('Stalled', 'True'), 'ChildFailed', 'Stalled True'],
     ] as const) {
       await report(conditions);
-      const seen = await bench.until(Backup.type, ref, message, (object) =>
-        (condition(object, 'Ready')?.message ?? '').includes(message),
+      const seen = await bench.waitUntil(Backup.type, ref, message, (object) =>
+        (findCondition(object, 'Ready')?.message ?? '').includes(message),
       );
-      expect(condition(seen, 'Ready')).toMatchObject({ status: 'False', reason });
+      expect(findCondition(seen, 'Ready')).toMatchObject({ status: 'False', reason });
     }
     await report(one('Ready', 'True'));
-    await bench.until(Backup.type, ref, 'Ready again', ready);
+    await bench.waitUntil(Backup.type, ref, 'Ready again', isReadyNow);
   });
 });
 
@@ -191,62 +198,62 @@ describe('a type that is not installed', () => {
   beforeAll(async () => {
     await install(crdManifest(Panel));
     namespace = await bench.namespace('missing');
-    operator = await startInProcess(plane, [Panel, Note, Backup]);
+    operator = await startInProcessOperator(plane, [Panel, Note, Backup]);
   }, 120_000);
   afterAll(() => operator.stop());
 
   const panel = (name: string) => ({ namespace, name });
   const lacking = (name: string) =>
-    bench.until(Panel.type, panel(name), 'missing its type', (object) => {
-      const found = condition(object, 'Ready');
+    bench.waitUntil(Panel.type, panel(name), 'missing its type', (object) => {
+      const found = findCondition(object, 'Ready');
       return found?.reason === 'ErrTypeMissing' && found.message.includes('widgets.example.com/v1/Widget');
     });
   /** Another kind of the same operator goes on. */
   async function othersGoOn(name: string): Promise<void> {
     const ref = { namespace, name };
-    await bench.make(Backup, ref, { suspend: true });
-    await bench.until(Backup.type, ref, 'reconciled', (object) => is(object, 'Ready', 'False'));
+    await bench.createOfKind(Backup, ref, { suspend: true });
+    await bench.waitUntil(Backup.type, ref, 'reconciled', (object) => hasCondition(object, 'Ready', 'False'));
     expect(await operator.readyz()).toMatchObject({ status: 200 });
   }
 
   test('stops only what needs it, and nothing else of that', async () => {
-    await bench.make(Panel, panel('whole'));
-    await bench.make(Panel, panel('plain'), { widget: false });
-    expect(is(await lacking('whole'), 'Reconciling', 'True')).toBe(true);
+    await bench.createOfKind(Panel, panel('whole'));
+    await bench.createOfKind(Panel, panel('plain'), { widget: false });
+    expect(hasCondition(await lacking('whole'), 'Reconciling', 'True')).toBe(true);
     expect(await bench.get(owned.ConfigMap, panel('whole'))).toBeDefined();
-    await bench.until(Panel.type, panel('plain'), 'Ready', ready);
+    await bench.waitUntil(Panel.type, panel('plain'), 'Ready', isReadyNow);
     await othersGoOn('before');
   });
 
   test('lets an object with a finalizer go', async () => {
-    await bench.make(Panel, panel('leaving'));
+    await bench.createOfKind(Panel, panel('leaving'));
     await lacking('leaving');
-    await bench.remove(Panel.type, panel('leaving'));
-    await bench.gone(owned.ConfigMap, panel('leaving'));
+    await bench.deleteAndWait(Panel.type, panel('leaving'));
+    await bench.waitUntilGone(owned.ConfigMap, panel('leaving'));
   });
 
   test('is taken up without a restart when it is installed: a child type, and a kind of the operator', async () => {
     await install(customCrd(Widget), crdManifest(Note));
-    await bench.until(Panel.type, panel('whole'), 'Ready', ready);
+    await bench.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
     expect((await bench.get(Widget, panel('whole'))).metadata.ownerReferences).toMatchObject([{ kind: 'Panel' }]);
-    await bench.make(Note, panel('late'));
-    await bench.until(Note.type, panel('late'), 'Ready', ready);
+    await bench.createOfKind(Note, panel('late'));
+    await bench.waitUntil(Note.type, panel('late'), 'Ready', isReadyNow);
     expect(await operator.readyz()).toMatchObject({ status: 200 });
   });
 
   test('does not stop the others when it is removed later, and is taken up again', async () => {
-    await bench.remove(CRDS, { name: 'widgets.widgets.example.com' });
+    await bench.deleteAndWait(CRDS, { name: 'widgets.widgets.example.com' });
     await lacking('whole');
     await othersGoOn('after');
-    await bench.remove(CRDS, { name: Note.crdName });
-    await bench.make(Panel, panel('more'), { widget: false });
-    await bench.until(Panel.type, panel('more'), 'Ready', ready);
+    await bench.deleteAndWait(CRDS, { name: Note.crdName });
+    await bench.createOfKind(Panel, panel('more'), { widget: false });
+    await bench.waitUntil(Panel.type, panel('more'), 'Ready', isReadyNow);
     expect(await operator.readyz()).toMatchObject({ status: 200 });
 
     await install(customCrd(Widget), crdManifest(Note));
-    await bench.until(Panel.type, panel('whole'), 'Ready', ready);
-    await bench.make(Note, panel('again'));
-    await bench.until(Note.type, panel('again'), 'Ready', ready);
+    await bench.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
+    await bench.createOfKind(Note, panel('again'));
+    await bench.waitUntil(Note.type, panel('again'), 'Ready', isReadyNow);
     expect(operator.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

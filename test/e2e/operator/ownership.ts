@@ -1,17 +1,24 @@
 import { DemoMicroService, HelloApp, MicroServiceDeploy, SampleResource } from '../../../constructs/kinds';
 import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/kube/envelope';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
-import { childrenStand, condition, expectChildren, is, quiet, ready } from '../../support/assertions';
-import { operatorKinds, type Bench } from '../../support/test-env';
+import {
+  waitForChildren,
+  findCondition,
+  expectChildren,
+  hasCondition,
+  waitUntilIdle,
+  isReadyNow,
+} from '../../support/assertions';
+import { operatorKinds, type TestEnv } from '../../support/test-env';
 
 /** Whose a child is, on a real API server. */
-export function ownershipTests(bench: Bench): void {
+export function ownershipTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('own');
   });
   const stalled = (name: string) =>
-    bench.until(HelloApp.type, { namespace, name }, 'refused', (object) => is(object, 'Stalled', 'True'));
+    bench.waitUntil(HelloApp.type, { namespace, name }, 'refused', (object) => hasCondition(object, 'Stalled', 'True'));
   const orphan = async (what: string): Promise<void> => {
     const { code, stderr } = await bench.kubectl(['delete', what, '--cascade=orphan', '-n', namespace]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
@@ -19,27 +26,27 @@ export function ownershipTests(bench: Bench): void {
 
   test('a stripped owner reference is put back', async () => {
     const ref = { namespace, name: 'stripped' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    const live = await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    const live = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
     await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null } });
-    await childrenStand(bench, HelloApp, live);
+    await waitForChildren(bench, HelloApp, live);
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(uid);
   });
 
   test("an object without an owner is not re-owned under a stranger's UID, until a person says so", async () => {
     const ref = { namespace, name: 'estranged' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const stranger = { [OWNER_UID_ANNOTATION]: '00000000-0000-0000-0000-000000000000' };
     await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null, annotations: stranger } });
-    expect(condition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
+    expect(findCondition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
     const { metadata } = await bench.get(owned.Deployment, ref);
     expect(metadata.ownerReferences).toBeUndefined();
 
     await bench.patch(owned.Deployment, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
-    const adopted = await bench.until(HelloApp.type, ref, 'Ready', ready);
-    await childrenStand(bench, HelloApp, adopted);
+    const adopted = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await waitForChildren(bench, HelloApp, adopted);
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(metadata.uid);
   });
 
@@ -49,44 +56,44 @@ export function ownershipTests(bench: Bench): void {
     const containers = [{ name: 'helloapp', image: 'theirs:1' }];
     const template = { metadata: { labels }, spec: { containers } };
     await bench.create(owned.Deployment, ref, { spec: { replicas: 3, selector: { matchLabels: labels }, template } });
-    await bench.make(HelloApp, ref, { image: 'nginx:1', size: 1 });
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1', size: 1 });
     await stalled(ref.name);
     await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
-    const asking = await bench.until(
+    const asking = await bench.waitUntil(
       HelloApp.type,
       ref,
       'told where consent must stand',
-      (object) => condition(object, 'Ready')?.message.includes('kubectl annotate ') === true,
+      (object) => findCondition(object, 'Ready')?.message.includes('kubectl annotate ') === true,
     );
     expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
-    const [, command = ''] = condition(asking, 'Ready')?.message.split('kubectl ') ?? [];
+    const [, command = ''] = findCondition(asking, 'Ready')?.message.split('kubectl ') ?? [];
     expect(await bench.kubectl(command.split(' '))).toMatchObject({ code: 0 });
-    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
   });
 
   test('--cascade=orphan leaves a Deployment alone, and a namesake does not take it', async () => {
     const ref = { namespace, name: 'orphaned' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
     await orphan('helloapp/orphaned');
-    await bench.gone(HelloApp.type, ref);
+    await bench.waitUntilGone(HelloApp.type, ref);
     const left = await bench.get(owned.Deployment, ref);
     expect(left.metadata).toMatchObject({ uid });
     expect(left.metadata.ownerReferences).toBeUndefined();
     expect(left.metadata.deletionTimestamp).toBeUndefined();
 
-    await bench.make(HelloApp, ref, { image: 'nginx:2' });
-    expect(condition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:2' });
+    expect(findCondition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
     expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
   });
 
   test('--cascade=orphan leaves what a finalizer would have deleted', async () => {
     const ref = { namespace, name: 'finalized' };
-    await bench.make(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.until(DemoMicroService.type, ref, 'Ready', ready);
+    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
     await orphan('dms/finalized');
-    await bench.gone(DemoMicroService.type, ref);
+    await bench.waitUntilGone(DemoMicroService.type, ref);
     const { metadata } = await bench.get(owned.Deployment, ref);
     expect(metadata.ownerReferences).toBeUndefined();
     expect(metadata.deletionTimestamp).toBeUndefined();
@@ -94,16 +101,16 @@ export function ownershipTests(bench: Bench): void {
 
   test('--cascade=orphan leaves what is shared', async () => {
     const ref = { namespace, name: 'ms' };
-    await bench.make(MicroServiceDeploy, ref, {
+    await bench.createOfKind(MicroServiceDeploy, ref, {
       msName: 'ms',
       fullName: 'ms-v1',
       version: '1',
       path: 'v1',
       image: 'ms:1',
     });
-    await bench.until(MicroServiceDeploy.type, ref, 'Ready', ready);
+    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
     await orphan('microservicedeploy/ms');
-    await bench.gone(MicroServiceDeploy.type, ref);
+    await bench.waitUntilGone(MicroServiceDeploy.type, ref);
     for (const [type, name] of [
       [owned.Service, 'ms'],
       [owned.ServiceAccount, 'ms'],
@@ -119,18 +126,18 @@ export function ownershipTests(bench: Bench): void {
 
   test('a namesake of a deleted object waits for the old Deployment and makes its own', async () => {
     const ref = { namespace, name: 'again' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
-    await bench.remove(HelloApp.type, ref);
-    await bench.make(HelloApp, ref, { image: 'nginx:2' });
-    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+    await bench.deleteAndWait(HelloApp.type, ref);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:2' });
+    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
     expect((await bench.get(owned.Deployment, ref)).metadata.uid).not.toBe(uid);
   });
 }
 
 /** Several who want one thing, on a real API server. */
-export function contestTests(bench: Bench): void {
+export function contestTests(bench: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
     namespace = await bench.namespace('contest');
@@ -138,43 +145,45 @@ export function contestTests(bench: Bench): void {
 
   test('a writer that insists is named, and neither side runs hot; once it stops, the operator wins', async () => {
     const ref = { namespace, name: 'contested' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const contested = await bench.eventually('the contest to be noticed', async () => {
       await bench.patch(owned.Deployment, ref, { spec: { replicas: 7 } });
       const object = await bench.get(HelloApp.type, ref);
-      return condition(object, 'Ready')?.reason === 'ErrContested' ? object : undefined;
+      return findCondition(object, 'Ready')?.reason === 'ErrContested' ? object : undefined;
     });
-    expect(condition(contested, 'Ready')?.message).toContain('spec.replicas is changed by "e2e"');
-    await childrenStand(bench, HelloApp, await bench.until(HelloApp.type, ref, 'Ready', ready));
+    expect(findCondition(contested, 'Ready')?.message).toContain('spec.replicas is changed by "e2e"');
+    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
   });
 
   test('of two kinds that want one name the second is refused, until the first one goes', async () => {
     const ref = { namespace, name: 'both' };
-    await bench.make(HelloApp, ref, { image: 'nginx:1' });
-    await bench.until(HelloApp.type, ref, 'Ready', ready);
-    await bench.make(SampleResource, ref, { podImage: 'nginx:2' });
-    const refused = await bench.until(SampleResource.type, ref, 'refused', (object) => is(object, 'Stalled', 'True'));
-    expect(condition(refused, 'Ready')?.message).toContain('already exists and is not managed by SampleResource');
-    await bench.until(HelloApp.type, ref, 'Ready as before', ready);
-    await bench.remove(HelloApp.type, ref);
-    await expectChildren(bench, SampleResource, await bench.until(SampleResource.type, ref, 'Ready', ready));
+    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await bench.createOfKind(SampleResource, ref, { podImage: 'nginx:2' });
+    const refused = await bench.waitUntil(SampleResource.type, ref, 'refused', (object) =>
+      hasCondition(object, 'Stalled', 'True'),
+    );
+    expect(findCondition(refused, 'Ready')?.message).toContain('already exists and is not managed by SampleResource');
+    await bench.waitUntil(HelloApp.type, ref, 'Ready as before', isReadyNow);
+    await bench.deleteAndWait(HelloApp.type, ref);
+    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
   });
 }
 
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 
 /** The end of a namespace in which objects stand, on a real API server. */
-export function namespaceEndTests(bench: Bench): void {
+export function namespaceEndTests(bench: TestEnv): void {
   test('a namespace with an object of every kind ends cleanly and quietly', async () => {
     const namespace = await bench.namespace('ending');
     const samples = operatorKinds.flatMap((kind) => kind.samples.map((sample) => ({ kind, ...sample })));
-    await Promise.all(samples.map(({ kind, name, spec }) => bench.make(kind, { namespace, name }, spec)));
-    for (const { kind, name } of samples) await bench.until(kind.type, { namespace, name }, 'Ready', ready);
+    await Promise.all(samples.map(({ kind, name, spec }) => bench.createOfKind(kind, { namespace, name }, spec)));
+    for (const { kind, name } of samples) await bench.waitUntil(kind.type, { namespace, name }, 'Ready', isReadyNow);
     const logged = bench.operator.log.all.length;
     await bench.client.delete(NAMESPACES, { name: namespace });
-    await bench.gone(NAMESPACES, { name: namespace });
-    await quiet(bench, bench.operator);
+    await bench.waitUntilGone(NAMESPACES, { name: namespace });
+    await waitUntilIdle(bench, bench.operator);
     const lines = bench.operator.log.all.slice(logged).filter(({ controller, level }) => {
       return controller !== undefined && level !== 'info';
     });

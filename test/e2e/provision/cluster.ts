@@ -23,7 +23,7 @@ import {
   type TransportResult,
 } from '../../../provisioner/tasks/transport';
 import { waitFor } from '../../../testing/control-plane';
-import { INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
+import { FAKE_INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
 
 const schemas = { rke2: rke2Options, k3s: k3sOptions };
 
@@ -66,7 +66,7 @@ export class TestCluster {
       ),
       [distribution]: schemas[distribution].parse(options ?? {}),
     });
-    return { ...input, installer: { path: INSTALLER } };
+    return { ...input, installer: { path: FAKE_INSTALLER } };
   }
 
   plan(wanted: Wanted): readonly Task[] {

@@ -1,7 +1,7 @@
 import { kubectl } from '../../../testing/control-plane';
 import { MachineError, type Transport } from '../../../provisioner/tasks/transport';
-import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { findOnHost, recordProcesses, spellings, type ProcessRecording } from '../../support/hosts/leaks';
+import { buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { findFilesContaining, recordProcesses, encodingsOf, type ProcessRecording } from '../../support/hosts/leaks';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { TestCluster, type Wanted } from './cluster';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
@@ -24,7 +24,7 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
   let plane: { adminKubeconfig: string; dataDir: string };
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+    const parts = await buildFakeDistributions(temporaryFolder('kindred-stand-ins-'));
     hosts = await startHosts({ names: ['s1', 's2', 's3', 'a1', 'a2', 'a3'], mounts: parts.mounts });
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
     cluster = new TestCluster(hosts, folder, 'prod', secrets);
@@ -106,8 +106,8 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
     const token = await hosts.get('s1').exec('cat /var/lib/kindred/prod/token');
     expect(token).toMatch(/^[0-9a-f]{64}$/);
     secrets.token = token;
-    const texts = Object.values(secrets).flatMap(spellings);
-    const found = (await Promise.all(hosts.all.map((host) => findOnHost(host, texts)))).flat();
+    const texts = Object.values(secrets).flatMap(encodingsOf);
+    const found = (await Promise.all(hosts.all.map((host) => findFilesContaining(host, texts)))).flat();
     expect(found.filter(({ mode }) => mode !== '600')).toEqual([]);
     const config = '/etc/rancher/rke2';
     const expected = ['config.yaml.d/50-kindred.yaml', 'registries.yaml'].map((name) => `${config}/${name}`);
@@ -222,7 +222,7 @@ describeOnHosts('a cluster of RKE2 with three servers', () => {
     expect(seen).toContain('kube-apiserver');
     const told = JSON.stringify(cluster.events);
     const keys = hosts.all.map(({ privateKey }) => privateKey.split('\n')[2] ?? '');
-    const all = [...Object.values(secrets), ...keys].flatMap(spellings);
+    const all = [...Object.values(secrets), ...keys].flatMap(encodingsOf);
     expect(all.length).toBeGreaterThan(40);
     for (const spelling of all) for (const text of [seen, told]) expect(text).not.toContain(spelling);
   });

@@ -1,5 +1,5 @@
 import { kubectl } from '../../../testing/control-plane';
-import { standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
 import type { ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import { InterruptingTransport, TestCluster, type Wanted } from './cluster';
@@ -15,7 +15,7 @@ describeOnHosts('a cluster of K3s that is disturbed', () => {
   let cluster: TestCluster;
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-ins-'));
+    const parts = await buildFakeDistributions(temporaryFolder('kindred-stand-ins-'));
     hosts = await startHosts({ names: ['server', 'agent'], mounts: parts.mounts });
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
     [server, agent] = [hosts.get('server'), hosts.get('agent')];

@@ -5,8 +5,8 @@ import { setTimeout as elapsed } from 'node:timers/promises';
 import { parseScriptResult, renderSource, encodeStdin, type ScriptResult, type Task } from '../../../provision';
 import { RKE_UP, rkeTasks } from '../../../provision/rke';
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
-import { untilPidIn } from '../../support/processes';
-import { installRke, type RkeStandIn } from '../../support/rke/rke';
+import { waitForPid } from '../../support/processes';
+import { installFakeRke, type FakeRkeBinary } from '../../support/rke/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { node, rkeInput } from '../../provision/rke/fixtures';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
@@ -19,7 +19,7 @@ describeOnHosts('the lock of a cluster of RKE', () => {
   const rkeFolder = join(temporaryFolder('kindred-rke-lock-'), 'rke');
   let hosts: Hosts;
   let host: TestHost;
-  let rke: RkeStandIn;
+  let rke: FakeRkeBinary;
   let task: Task;
   const running: ChildProcess[] = [];
   let computers = 0;
@@ -27,7 +27,7 @@ describeOnHosts('the lock of a cluster of RKE', () => {
   beforeAll(async () => {
     hosts = await startHosts({ names: ['n1'] });
     host = hosts.get('n1');
-    rke = installRke(rkeFolder);
+    rke = installFakeRke(rkeFolder);
     const { address, port, hostKey } = host;
     const input = rkeInput({ name, nodes: [node({ address, port, hostKey, user: 'admin' })] });
     task = rkeTasks(input).find(({ id }) => id === RKE_UP)!;
@@ -67,7 +67,7 @@ describeOnHosts('the lock of a cluster of RKE', () => {
     rmSync(join(rkeFolder, 'pid'), { force: true });
     rke.control({ fail: 'hang' });
     const { child } = start();
-    await untilPidIn(join(rkeFolder, 'pid'));
+    await waitForPid(join(rkeFolder, 'pid'));
     return child;
   }
   const ups = (): number => rke.calls().filter(({ argv }) => argv[0] === 'up').length;

@@ -6,11 +6,11 @@ import { owned } from '../../../constructs/kube/resource-type';
 import {
   Cluster,
   Kubeconfig,
-  MACHINES,
-  ProvisionerWorld,
-  Rke,
-  STATE,
-  conditionOf,
+  MACHINES_NAMESPACE,
+  ProvisionerTestEnv,
+  FakeRke,
+  STATE_NAMESPACE,
+  findCondition,
 } from '../../support/provisioner-env';
 
 /** Stands in every file and Secret that is refused, and must show nowhere. */
@@ -23,9 +23,9 @@ const yml = (more = '', node = ''): string => `nodes:
 ${node}${more}`;
 
 describe('what is refused', () => {
-  const world = new ProvisionerWorld();
-  const rke = new Rke(world);
-  const key = { namespace: MACHINES, name: 'ssh', key: 'k' };
+  const world = new ProvisionerTestEnv();
+  const rke = new FakeRke(world);
+  const key = { namespace: MACHINES_NAMESPACE, name: 'ssh', key: 'k' };
   let count = 0;
 
   beforeAll(async () => {
@@ -46,12 +46,12 @@ describe('what is refused', () => {
   ): Promise<{ reason: string; message: string }> {
     const name = `bad-${String((count += 1))}`;
     await world.bench.create(kind.type, { name }, { spec });
-    const object = await world.until(kind, name, 'refused', (one) => {
-      const { reason, status } = conditionOf(one, 'Ready') ?? {};
+    const object = await world.waitUntil(kind, name, 'refused', (one) => {
+      const { reason, status } = findCondition(one, 'Ready') ?? {};
       return status === 'False' && reason !== 'Provisioning';
     });
     expect(JSON.stringify(object)).not.toContain(CANARY);
-    const { reason, message } = conditionOf(object, 'Ready') ?? { reason: '', message: '' };
+    const { reason, message } = findCondition(object, 'Ready') ?? { reason: '', message: '' };
     return { reason, message };
   }
 
@@ -116,19 +116,21 @@ describe('what is refused', () => {
     Object.assign(config.users[0]!.user, change.user);
     const name = `kubeconfig-${String(count)}`;
     await world.secret(name, { k: JSON.stringify(config) });
-    const { reason, message: said } = await refusal(Kubeconfig, { secretRef: { namespace: MACHINES, name, key: 'k' } });
+    const { reason, message: said } = await refusal(Kubeconfig, {
+      secretRef: { namespace: MACHINES_NAMESPACE, name, key: 'k' },
+    });
     expect(reason).toBe('ErrKubeconfig');
     expect(said).toContain(message);
   });
 
   describe('of Secrets', () => {
     test('one that is missing, or has no such key, until it is there; and one that is deleted later', async () => {
-      const secretRef = { namespace: MACHINES, name: 'late', key: 'k' };
+      const secretRef = { namespace: MACHINES_NAMESPACE, name: 'late', key: 'k' };
       const config = readFileSync(world.bench.plane.adminKubeconfig, 'utf8');
       await world.bench.create(Kubeconfig.type, { name: 'late' }, { spec: { secretRef } });
       const reason = (wanted: string, words: string) =>
-        world.until(Kubeconfig, 'late', wanted, (object) => {
-          const ready = conditionOf(object, 'Ready');
+        world.waitUntil(Kubeconfig, 'late', wanted, (object) => {
+          const ready = findCondition(object, 'Ready');
           return ready?.reason === wanted && ready.message.includes(words);
         });
       await reason('ErrNotFound', 'Secret machines/late does not exist');
@@ -137,8 +139,8 @@ describe('what is refused', () => {
       await reason('ErrNotFound', 'has no key "k"');
       await world.secret('late', { k: config });
       await world.annotate(Kubeconfig, 'late', { 'kindred.dev/reconcile-at': '2' });
-      await world.ready(Kubeconfig, 'late');
-      await world.bench.remove(owned.Secret, { namespace: MACHINES, name: 'late' });
+      await world.waitUntilReady(Kubeconfig, 'late');
+      await world.bench.deleteAndWait(owned.Secret, { namespace: MACHINES_NAMESPACE, name: 'late' });
       await world.annotate(Kubeconfig, 'late', { 'kindred.dev/reconcile-at': '3' });
       await reason('ErrNotFound', 'does not exist');
     });
@@ -160,9 +162,9 @@ describe('what is refused', () => {
         ['edge-state', 'effects.json'],
         ['edge-kubeconfig', 'kubeconfig'],
       ] as const) {
-        await world.secret(name, { [data]: CANARY }, STATE);
-        await world.bench.patch(owned.Secret, { namespace: STATE, name }, { metadata: mark });
-        const ref = { namespace: STATE, name, key: data };
+        await world.secret(name, { [data]: CANARY }, STATE_NAMESPACE);
+        await world.bench.patch(owned.Secret, { namespace: STATE_NAMESPACE, name }, { metadata: mark });
+        const ref = { namespace: STATE_NAMESPACE, name, key: data };
         const nodes = [{ address: '192.0.2.1', user: 'root', roles: ['controlplane', 'etcd'] }];
         const k3s = { distribution: 'k3s', version: 'v1.34.1+k3s1', nodes };
         const registries = [{ host: 'r.example.com', caSecretRef: ref }];
@@ -176,7 +178,7 @@ describe('what is refused', () => {
           expect(message).toContain(`Secret kindred-system/${name} is not read: it is the ${name.slice(5)} of`);
         }
       }
-      const secretRef = { namespace: STATE, name: 'edge-state', key: 'effects.json' };
+      const secretRef = { namespace: STATE_NAMESPACE, name: 'edge-state', key: 'effects.json' };
       expect((await refusal(Kubeconfig, { secretRef })).reason).toBe('ErrSecretNotAllowed');
     });
 
@@ -197,10 +199,10 @@ describe('what is refused', () => {
 
     test('a state of somebody else: nothing is begun', async () => {
       const inits = rke.count('init');
-      await world.secret('taken-state', { k: CANARY }, STATE);
+      await world.secret('taken-state', { k: CANARY }, STATE_NAMESPACE);
       await world.bench.create(Cluster.type, { name: 'taken' }, { spec: { configPath: file('taken.yml', yml()) } });
-      const object = await world.stalled(Cluster, 'taken');
-      expect(conditionOf(object, 'Ready')).toMatchObject({
+      const object = await world.waitUntilStalled(Cluster, 'taken');
+      expect(findCondition(object, 'Ready')).toMatchObject({
         reason: 'ErrResourceExists',
         message: expect.stringContaining('Secret kindred-system/taken-state is not ours') as string,
       });
@@ -238,6 +240,6 @@ describe('what is refused', () => {
     expect(JSON.stringify(world.bench.operator.log.all)).not.toContain(CANARY);
     const events = await world.bench.kubectl(['get', 'events', '-A', '-o', 'json']);
     expect(events.stdout).not.toContain(CANARY);
-    expect((await world.bench.audit()).refusals()).toEqual([]);
+    expect((await world.bench.auditLog()).refusals()).toEqual([]);
   });
 });

@@ -5,25 +5,25 @@ import {
   Cluster,
   K3sMachines,
   Kubeconfig,
-  ProvisionerWorld,
-  STATE,
-  condition,
-  conditionOf,
-  node,
+  ProvisionerTestEnv,
+  STATE_NAMESPACE,
+  conditionStatus,
+  findCondition,
+  nodeSpec,
 } from '../../support/provisioner-env';
 
 // The gate keeps a Cluster on one machine: one-machine.test.ts.
 jest.setTimeout(200_000);
 
 describeOnHosts('a Cluster of K3s', () => {
-  const world = new ProvisionerWorld();
+  const world = new ProvisionerTestEnv();
   let machines: K3sMachines;
   let hosts: Hosts;
 
   const spec = (names: readonly string[]) => ({
     ...machines.spec,
     nodes: names.map((name) =>
-      name === 's1' ? node(hosts.get(name), 'controlplane', 'etcd') : node(hosts.get(name), 'worker'),
+      name === 's1' ? nodeSpec(hosts.get(name), 'controlplane', 'etcd') : nodeSpec(hosts.get(name), 'worker'),
     ),
   });
 
@@ -34,19 +34,19 @@ describeOnHosts('a Cluster of K3s', () => {
   afterAll(() => machines.end());
 
   test('comes up on bare machines, and so does its Kubeconfig', async () => {
-    await world.bench.make(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
-    const cluster = await world.ready(Cluster, 'edge');
-    expect(condition(cluster, 'Provisioned')).toBe('True');
-    expect(conditionOf(cluster, 'Ready')?.lastUpdateTime).toMatch(/Z$/);
+    await world.bench.createOfKind(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
+    const cluster = await world.waitUntilReady(Cluster, 'edge');
+    expect(conditionStatus(cluster, 'Provisioned')).toBe('True');
+    expect(findCondition(cluster, 'Ready')?.lastUpdateTime).toMatch(/Z$/);
     expect(cluster.status).toMatchObject({
       attempts: 1,
-      kubeconfigRef: { namespace: STATE, name: 'edge-kubeconfig', key: 'kubeconfig' },
+      kubeconfigRef: { namespace: STATE_NAMESPACE, name: 'edge-kubeconfig', key: 'kubeconfig' },
       nodes: [
         { address: hosts.get('s1').address, state: 'Ready', version: 'v1.34.1+k3s1' },
         { address: hosts.get('a1').address, state: 'Ready' },
       ],
     });
-    const kubeconfig = await world.ready(Kubeconfig, 'edge');
+    const kubeconfig = await world.waitUntilReady(Kubeconfig, 'edge');
     expect(kubeconfig.status).toMatchObject({
       server: `https://${hosts.get('s1').address}:6443`,
       kubernetesVersion: expect.stringMatching(/^v1\./) as string,
@@ -60,37 +60,37 @@ describeOnHosts('a Cluster of K3s', () => {
 
   test('a restart does nothing', async () => {
     await world.bench.operator.stop();
-    const before = (await world.bench.audit()).writes().length;
+    const before = (await world.bench.auditLog()).writes().length;
     const marker = await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge');
     await world.start();
-    await world.ready(Kubeconfig, 'edge');
-    await world.looked(Kubeconfig, 2);
-    const writes = (await world.bench.audit()).writes().slice(before);
+    await world.waitUntilReady(Kubeconfig, 'edge');
+    await world.waitForReconciles(Kubeconfig, 2);
+    const writes = (await world.bench.auditLog()).writes().slice(before);
     expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
     expect(await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge')).toBe(marker);
   });
 
   test('goes on after it was killed in the middle of a change', async () => {
-    await world.bench.respec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a1', 'a2']).nodes });
-    await world.until(Cluster, 'edge', 'a2 under way', ({ status }) =>
+    await world.bench.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a1', 'a2']).nodes });
+    await world.waitUntil(Cluster, 'edge', 'a2 under way', ({ status }) =>
       (status as { nodes: { address: string; state: string }[] }).nodes.some(
         ({ address, state }) => address === hosts.get('a2').address && state === 'Provisioning',
       ),
     );
     await world.bench.operator.kill();
     await world.start();
-    const cluster = await world.ready(Cluster, 'edge');
+    const cluster = await world.waitUntilReady(Cluster, 'edge');
     expect((cluster.status as { nodes: unknown[] }).nodes).toHaveLength(3);
   });
 
   test('a node that leaves the spec is drained and cleaned', async () => {
-    await world.bench.respec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a2']).nodes });
-    await world.until(Cluster, 'edge', 'two nodes', (cluster) => {
+    await world.bench.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a2']).nodes });
+    await world.waitUntil(Cluster, 'edge', 'two nodes', (cluster) => {
       const { nodes, observedGeneration } = cluster.status as { nodes: unknown[]; observedGeneration: number };
       return (
         nodes.length === 2 &&
         observedGeneration === cluster.metadata.generation &&
-        condition(cluster, 'Ready') === 'True'
+        conditionStatus(cluster, 'Ready') === 'True'
       );
     });
     expect(await hosts.get('a1').exec('ls /usr/local/bin/k3s 2>/dev/null || true')).toBe('');
@@ -98,16 +98,16 @@ describeOnHosts('a Cluster of K3s', () => {
 
   test('goes with all that it brought, its Secrets too', async () => {
     await world.bench.client.delete(Cluster.type, { name: 'edge' });
-    await world.gone(Cluster.type, 'edge');
-    await world.gone(Kubeconfig.type, 'edge');
+    await world.waitUntilGone(Cluster.type, 'edge');
+    await world.waitUntilGone(Kubeconfig.type, 'edge');
     for (const name of ['edge-state', 'edge-kubeconfig']) {
-      await world.bench.gone(owned.Secret, { namespace: STATE, name });
+      await world.bench.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
     }
     for (const host of hosts.all) expect(await host.exec('pgrep -a k3s || true')).toBe('');
   });
 
   test('asked for no more than it may', async () => {
-    const audit = await world.bench.audit();
+    const audit = await world.bench.auditLog();
     expect(audit.refusals()).toEqual([]);
   });
 

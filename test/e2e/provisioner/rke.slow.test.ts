@@ -2,20 +2,20 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { owned } from '../../../constructs/kube/resource-type';
 import { startHosts, type Hosts } from '../../support/hosts';
-import { recordProcesses, spellings } from '../../support/hosts/leaks';
+import { recordProcesses, encodingsOf } from '../../support/hosts/leaks';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 import {
   Cluster,
   Kubeconfig,
-  ProvisionerWorld,
-  Rke,
-  STATE,
+  ProvisionerTestEnv,
+  FakeRke,
+  STATE_NAMESPACE,
   clusterYml,
-  condition,
-  conditionOf,
-  dockerOn,
-  once,
-  oneKey,
+  conditionStatus,
+  findCondition,
+  installFakeDocker,
+  lazyRecording,
+  shareSshKey,
   rkeSpec,
 } from '../../support/provisioner-env';
 
@@ -26,13 +26,13 @@ interface ClusterStatus {
 }
 
 describeOnHosts('a Cluster of RKE', () => {
-  const world = new ProvisionerWorld();
-  const rke = new Rke(world);
+  const world = new ProvisionerTestEnv();
+  const rke = new FakeRke(world);
   const sshKeySecretRef = { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' };
   /** Of this process alone: RKE's folders for runs are this machine's. */
   const names = (name: string): string => `${name}-${String(process.pid)}`;
   let hosts: Hosts;
-  let seen: ReturnType<typeof once>;
+  let seen: ReturnType<typeof lazyRecording>;
   let key: string;
   /** Every provisioner's log. */
   const logs: string[] = [];
@@ -48,23 +48,23 @@ describeOnHosts('a Cluster of RKE', () => {
 
   beforeAll(async () => {
     hosts = await startHosts({ names: ['n1', 'n2', 'n3'] });
-    await dockerOn(hosts.all);
-    key = await oneKey(hosts);
+    await installFakeDocker(hosts.all);
+    key = await shareSshKey(hosts);
     rke.install();
     await world.secret('ssh', { 'ssh-privatekey': key });
-    seen = once(await recordProcesses());
+    seen = lazyRecording(await recordProcesses());
     await world.start(['--runs=1']);
   }, 120_000);
   // Nothing may stand still longer than its test, were it to fail.
-  afterEach(() => rke.open());
+  afterEach(() => rke.resume());
   afterAll(async () => {
     await seen.now();
     await hosts.end();
   });
 
   test('of typed nodes comes up by rke up, and its API answers', async () => {
-    await world.bench.make(Cluster, { name: names('typed') }, rkeSpec(hosts, ['n1', 'n2']));
-    const cluster = await world.ready(Cluster, names('typed'));
+    await world.bench.createOfKind(Cluster, { name: names('typed') }, rkeSpec(hosts, ['n1', 'n2']));
+    const cluster = await world.waitUntilReady(Cluster, names('typed'));
     expect(cluster.status).toMatchObject({
       attempts: 1,
       nodes: [
@@ -72,36 +72,36 @@ describeOnHosts('a Cluster of RKE', () => {
         { address: address('n2'), state: 'Ready' },
       ],
     });
-    await world.ready(Kubeconfig, names('typed'));
+    await world.waitUntilReady(Kubeconfig, names('typed'));
     expect([rke.count('init'), rke.count('up')]).toEqual([1, 1]);
     expect(rke.standIn.machines()).toEqual([address('n1'), address('n2')].sort());
   });
 
   test('is not run again by a restart, and nothing is written', async () => {
     await world.bench.operator.stop();
-    const before = (await world.bench.audit()).writes().length;
+    const before = (await world.bench.auditLog()).writes().length;
     await restart(['--runs=1']);
-    await world.looked(Cluster, 1);
-    await world.looked(Kubeconfig, 2);
-    const writes = (await world.bench.audit()).writes().slice(before);
+    await world.waitForReconciles(Cluster, 1);
+    await world.waitForReconciles(Kubeconfig, 2);
+    const writes = (await world.bench.auditLog()).writes().slice(before);
     expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
     expect(rke.count('up')).toBe(1);
   });
 
   test('fails halfway, keeps its state all the same, and goes on with it', async () => {
     rke.control({ fail: 'after-nodes', nodes: 1 });
-    await world.bench.respec(Cluster, { name: names('typed') }, { nodes: rkeSpec(hosts, ['n1', 'n3']).nodes });
-    const failed = await world.until(Cluster, names('typed'), 'failed', (object) => {
-      return conditionOf(object, 'Ready')?.reason === 'RkeFailed';
+    await world.bench.patchSpec(Cluster, { name: names('typed') }, { nodes: rkeSpec(hosts, ['n1', 'n3']).nodes });
+    const failed = await world.waitUntil(Cluster, names('typed'), 'failed', (object) => {
+      return findCondition(object, 'Ready')?.reason === 'RkeFailed';
     });
-    expect(conditionOf(failed, 'Ready')?.message).toMatch(/Failed to bring up Worker Plane.*attempt 1 of 5 failed/s);
-    expect(condition(failed, 'Provisioned')).toBe('False');
+    expect(findCondition(failed, 'Ready')?.message).toMatch(/Failed to bring up Worker Plane.*attempt 1 of 5 failed/s);
+    expect(conditionStatus(failed, 'Provisioned')).toBe('False');
     const [up] = (
       JSON.parse((await world.values(`${names('typed')}-state`))['value.tasks'] ?? '') as StoredTask[]
     ).filter(({ task }) => task.id === 'rke/up');
     const state = JSON.parse(Buffer.from(up?.outputs['state'] ?? '', 'base64').toString()) as RkeState;
     expect(state.desiredState.rkeConfig.nodes.map((each) => each.address)).toEqual([address('n1'), address('n3')]);
-    const cluster = await world.ready(Cluster, names('typed'));
+    const cluster = await world.waitUntilReady(Cluster, names('typed'));
     expect(cluster.status).toMatchObject({ attempts: 2 });
     // A machine that is set up with another authority refuses it: see the stand-in.
     expect(rke.standIn.machines()).toEqual([address('n1'), address('n3')].sort());
@@ -110,12 +110,12 @@ describeOnHosts('a Cluster of RKE', () => {
 
   test('is taken down by rke remove, with its Secrets', async () => {
     await world.bench.client.delete(Cluster.type, { name: names('typed') });
-    await world.gone(Cluster.type, names('typed'));
+    await world.waitUntilGone(Cluster.type, names('typed'));
     const removals = rke.standIn.calls().filter(({ argv }) => argv[0] === 'remove');
     expect(removals.map(({ argv }) => argv)).toEqual([['remove', '--force', '--config', '../cluster.yml']]);
     expect(rke.standIn.machines()).toEqual([]);
     for (const name of [`${names('typed')}-state`, `${names('typed')}-kubeconfig`]) {
-      await world.bench.gone(owned.Secret, { namespace: STATE, name });
+      await world.bench.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
     }
   });
 
@@ -124,20 +124,20 @@ describeOnHosts('a Cluster of RKE', () => {
     mkdirSync(folder);
     writeFileSync(join(folder, 'id_rke'), key);
     writeFileSync(join(folder, 'cluster.yml'), clusterYml(hosts.get('n1'), 'ssh_key_path: id_rke\n'));
-    rke.close();
+    rke.pause();
     const configPath = join(folder, 'cluster.yml');
-    await world.bench.make(Cluster, { name: names('of-a-file') }, { configPath });
-    await rke.standsStill();
+    await world.bench.createOfKind(Cluster, { name: names('of-a-file') }, { configPath });
+    await rke.waitUntilPaused();
     const first = world.bench.operator;
-    const second = await world.begin();
+    const second = await world.launch();
     await first.kill();
     rke.killOrphans(names('of-a-file'));
-    rke.open();
-    await second.working();
+    rke.resume();
+    await second.waitUntilReconciling();
     logs.push(JSON.stringify(first.log.all));
-    const cluster = await world.ready(Cluster, names('of-a-file'));
+    const cluster = await world.waitUntilReady(Cluster, names('of-a-file'));
     expect(cluster.status).toMatchObject({ attempts: 2, nodes: [{ address: address('n1'), state: 'Ready' }] });
-    await world.ready(Kubeconfig, names('of-a-file'));
+    await world.waitUntilReady(Kubeconfig, names('of-a-file'));
     expect(rke.standIn.machines()).toEqual([address('n1')]);
   });
 
@@ -145,52 +145,52 @@ describeOnHosts('a Cluster of RKE', () => {
     writeFileSync(join(world.configDir, 'config', 'cluster.yml'), '');
     await world.bench.operator.stop();
     await world.bench.client.delete(Cluster.type, { name: names('of-a-file') }, { propagation: 'Foreground' });
-    const state = { namespace: STATE, name: `${names('of-a-file')}-state` };
+    const state = { namespace: STATE_NAMESPACE, name: `${names('of-a-file')}-state` };
     // The garbage collector does not wait for the Cluster's finalizer.
     await world.bench.eventually('the deletion of its state', async () => {
       return (await world.bench.get(owned.Secret, state)).metadata.deletionTimestamp;
     });
     await restart(['--runs=1']);
-    await world.gone(Cluster.type, names('of-a-file'));
+    await world.waitUntilGone(Cluster.type, names('of-a-file'));
     expect(rke.standIn.machines()).toEqual([]);
-    await world.bench.gone(owned.Secret, state);
+    await world.bench.waitUntilGone(owned.Secret, state);
   });
 
   test('of a Secret: a stop lets the step under way end, and starts no other', async () => {
     await world.secret('cluster', { yml: clusterYml(hosts.get('n2')) });
     const configSecretRef = { namespace: 'machines', name: 'cluster', key: 'yml' };
     const ups = rke.count('up');
-    rke.close();
-    await world.bench.make(Cluster, { name: names('of-a-secret') }, { configSecretRef, sshKeySecretRef });
-    await rke.standsStill();
-    await world.bench.make(
+    rke.pause();
+    await world.bench.createOfKind(Cluster, { name: names('of-a-secret') }, { configSecretRef, sshKeySecretRef });
+    await rke.waitUntilPaused();
+    await world.bench.createOfKind(
       Cluster,
       { name: names('waits') },
       { configSecretRef, sshKeySecretRef, deletionPolicy: 'Retain' },
     );
-    await world.until(Cluster, names('waits'), 'its turn', (object) =>
-      (conditionOf(object, 'Ready')?.message ?? '').includes('other objects go first'),
+    await world.waitUntil(Cluster, names('waits'), 'its turn', (object) =>
+      (findCondition(object, 'Ready')?.message ?? '').includes('other objects go first'),
     );
     const stop = world.bench.operator.stop();
     await world.bench.operator.log.line('shutting down');
-    rke.open();
+    rke.resume();
     expect(await stop).toEqual({ code: 0, signal: null });
     expect(rke.count('up')).toBe(ups + 1);
     await world.bench.client.delete(Cluster.type, { name: names('waits') });
     await restart();
-    await world.ready(Cluster, names('of-a-secret'));
+    await world.waitUntilReady(Cluster, names('of-a-secret'));
     expect(await status(names('of-a-secret'))).toMatchObject({ attempts: 1 });
-    await world.gone(Cluster.type, names('waits'));
+    await world.waitUntilGone(Cluster.type, names('waits'));
     expect(rke.count('up')).toBe(ups + 1);
   });
 
   test('that is retained leaves its machines alone, and its Secrets without an owner', async () => {
     const removals = rke.count('remove');
-    await world.bench.respec(Cluster, { name: names('of-a-secret') }, { deletionPolicy: 'Retain' });
+    await world.bench.patchSpec(Cluster, { name: names('of-a-secret') }, { deletionPolicy: 'Retain' });
     await world.bench.client.delete(Cluster.type, { name: names('of-a-secret') });
-    await world.gone(Cluster.type, names('of-a-secret'));
+    await world.waitUntilGone(Cluster.type, names('of-a-secret'));
     for (const name of [`${names('of-a-secret')}-state`, `${names('of-a-secret')}-kubeconfig`]) {
-      const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE, name });
+      const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE_NAMESPACE, name });
       expect(metadata.ownerReferences ?? []).toEqual([]);
       expect(metadata.finalizers ?? []).toEqual([]);
     }
@@ -201,18 +201,18 @@ describeOnHosts('a Cluster of RKE', () => {
   test('stalls after so many attempts, is left alone then, and tried again when a person says so', async () => {
     rke.control({ fail: 'before-state', always: true });
     const inits = rke.count('init');
-    await world.bench.make(Cluster, { name: names('stalls') }, { ...rkeSpec(hosts, ['n3']), maxAttempts: 2 });
-    const stalled = await world.stalled(Cluster, names('stalls'));
-    expect(conditionOf(stalled, 'Ready')?.message).toMatch(/unsupported Kubernetes version.*2 of 2 attempts failed/s);
+    await world.bench.createOfKind(Cluster, { name: names('stalls') }, { ...rkeSpec(hosts, ['n3']), maxAttempts: 2 });
+    const stalled = await world.waitUntilStalled(Cluster, names('stalls'));
+    expect(findCondition(stalled, 'Ready')?.message).toMatch(/unsupported Kubernetes version.*2 of 2 attempts failed/s);
     expect(stalled.status).toMatchObject({ attempts: 2 });
     expect(rke.count('init') - inits).toBe(2);
     await world.bench.operator.stop();
     await restart();
-    await world.looked(Cluster, 1);
+    await world.waitForReconciles(Cluster, 1);
     expect(rke.count('init') - inits).toBe(2);
     rke.control();
     await world.annotate(Cluster, names('stalls'), { 'kindred.dev/reconcile-at': 'now' });
-    await world.ready(Cluster, names('stalls'));
+    await world.waitUntilReady(Cluster, names('stalls'));
     expect(rke.count('init') - inits).toBe(3);
   });
 
@@ -220,14 +220,14 @@ describeOnHosts('a Cluster of RKE', () => {
     rke.control({ fail: 'after-nodes', always: true });
     const removals = rke.count('remove');
     await world.bench.client.delete(Cluster.type, { name: names('stalls') });
-    const stalled = await world.stalled(Cluster, names('stalls'));
-    expect(conditionOf(stalled, 'Ready')).toMatchObject({
+    const stalled = await world.waitUntilStalled(Cluster, names('stalls'));
+    expect(findCondition(stalled, 'Ready')).toMatchObject({
       reason: 'RkeFailed',
       message: expect.stringContaining('kindred.dev/force-remove') as string,
     });
     expect(rke.count('remove') - removals).toBe(2);
     await world.annotate(Cluster, names('stalls'), { 'kindred.dev/force-remove': 'true' });
-    await world.gone(Cluster.type, names('stalls'));
+    await world.waitUntilGone(Cluster.type, names('stalls'));
     expect(rke.count('remove') - removals).toBe(2);
   });
 
@@ -235,20 +235,20 @@ describeOnHosts('a Cluster of RKE', () => {
     rke.control();
     const removals = rke.count('remove');
     const name = names('paused');
-    await world.bench.make(Cluster, { name }, rkeSpec(hosts, ['n1']));
-    await world.ready(Cluster, name);
+    await world.bench.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
+    await world.waitUntilReady(Cluster, name);
     await world.annotate(Cluster, name, { 'kindred.dev/paused': 'true' });
     await world.bench.client.delete(Cluster.type, { name });
-    await world.until(Cluster, name, 'told of', (object) =>
-      (conditionOf(object, 'Ready')?.message ?? '').startsWith('The deletion is paused'),
+    await world.waitUntil(Cluster, name, 'told of', (object) =>
+      (findCondition(object, 'Ready')?.message ?? '').startsWith('The deletion is paused'),
     );
     await world.bench.operator.stop();
     await restart();
-    await world.looked(Cluster, 1);
+    await world.waitForReconciles(Cluster, 1);
     expect(rke.count('remove')).toBe(removals);
     expect(rke.standIn.machines()).toContain(address('n1'));
     await world.bench.patch(Cluster.type, { name }, { metadata: { annotations: { 'kindred.dev/paused': null } } });
-    await world.gone(Cluster.type, name);
+    await world.waitUntilGone(Cluster.type, name);
     expect(rke.count('remove')).toBe(removals + 1);
   });
 
@@ -261,9 +261,9 @@ describeOnHosts('a Cluster of RKE', () => {
     async (when, before, after) => {
       const removals = rke.count('remove');
       const name = names(when.replaceAll(' ', '-'));
-      await world.bench.make(Cluster, { name }, rkeSpec(hosts, ['n1']));
-      await world.ready(Cluster, name);
-      await world.ready(Kubeconfig, name);
+      await world.bench.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
+      await world.waitUntilReady(Cluster, name);
+      await world.waitUntilReady(Kubeconfig, name);
       await before();
       await world.bench.client.delete(Cluster.type, { name }, { propagation: 'Orphan' });
       await world.bench.eventually('the end of the orphaning', async () => {
@@ -271,16 +271,16 @@ describeOnHosts('a Cluster of RKE', () => {
         return finalizers.includes('orphan') ? undefined : true;
       });
       await after();
-      await world.gone(Cluster.type, name);
+      await world.waitUntilGone(Cluster.type, name);
       for (const secret of [`${name}-state`, `${name}-kubeconfig`]) {
-        const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE, name: secret });
+        const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE_NAMESPACE, name: secret });
         expect([metadata.ownerReferences ?? [], metadata.finalizers ?? [], metadata.deletionTimestamp]).toEqual([
           [],
           [],
           undefined,
         ]);
       }
-      await world.ready(Kubeconfig, name);
+      await world.waitUntilReady(Kubeconfig, name);
       expect(rke.count('remove')).toBe(removals);
       expect(rke.standIn.machines()).toContain(address('n1'));
       // A person cleans it up: it would let no other cluster in.
@@ -289,14 +289,14 @@ describeOnHosts('a Cluster of RKE', () => {
   );
 
   test('asked for no more than it may', async () => {
-    expect((await world.bench.audit()).refusals()).toEqual([]);
+    expect((await world.bench.auditLog()).refusals()).toEqual([]);
   });
 
   test('showed no secret', async () => {
     const calls = JSON.stringify(rke.standIn.calls());
     const all = [await seen.now(), calls, ...logs, JSON.stringify(world.bench.operator.log.all)].join('\n');
     const events = (await world.bench.kubectl(['get', 'events', '-A', '-o', 'json'])).stdout;
-    const texts = spellings(key.split('\n')[3] ?? key);
+    const texts = encodingsOf(key.split('\n')[3] ?? key);
     expect(texts.filter((text) => `${all}${events}`.includes(text))).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { useControlPlane } from '../../../testing/control-plane';
 import { createApiClient, loadClusterAccess } from '../../../operator';
 import { ConstructResources, outputs, resourceOptions } from '../../../stacks/bridge';
 import { groupKind } from '../../../stacks/bridge/manifest';
-import { builtInScope, clusterKinds } from '../../../stacks/bridge/built-in-kinds';
+import { builtInScope, clusterScopedKinds } from '../../../stacks/bridge/built-in-kinds';
 import { Unknown } from '../../support/pulumi-engine';
 import { servedTypes } from '../../support/pulumi-engine/providers/kubernetes-objects';
 import { get, minutes, missing, newEngine, object, pod, providerOf } from './bridge-plane';
@@ -182,5 +182,5 @@ describe('the scopes that the bridge knows', () => {
 });
 
 function tableOfClusterKinds(): string[] {
-  return Object.entries(clusterKinds).flatMap(([group, kinds]) => kinds.map((kind) => `${group}/${kind}`));
+  return Object.entries(clusterScopedKinds).flatMap(([group, kinds]) => kinds.map((kind) => `${group}/${kind}`));
 }

@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import { RemoteCluster } from '../../../stacks/remote-cluster/remote-cluster';
-import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { Engine, commandProvider } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
@@ -13,7 +13,7 @@ describeOnHosts('RemoteCluster on one machine', () => {
   let host: TestHost;
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-in-'));
+    const parts = await buildFakeDistributions(temporaryFolder('kindred-stand-in-'));
     hosts = await startHosts({ names: ['one'], mounts: parts.mounts });
     host = hosts.get('one');
     await parts.setUp(host);
@@ -25,7 +25,7 @@ describeOnHosts('RemoteCluster on one machine', () => {
     const program = () => {
       const { address, hostKey, privateKey } = host;
       const cluster = new RemoteCluster('prod', {
-        ...{ distribution: 'k3s', version: 'v1.34.1+k3s1', installer: { path: INSTALLER }, protect: false },
+        ...{ distribution: 'k3s', version: 'v1.34.1+k3s1', installer: { path: FAKE_INSTALLER }, protect: false },
         nodes: [{ address, hostKey, user: 'root', roles: ['controlplane', 'etcd', 'worker'] }],
         sshKey: pulumi.secret(privateKey),
       });

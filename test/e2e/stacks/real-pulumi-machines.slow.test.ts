@@ -1,8 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { INSTALLER, hostsAvailable, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import {
+  FAKE_INSTALLER,
+  hostsAvailable,
+  buildFakeDistributions,
+  startHosts,
+  type Hosts,
+  type TestHost,
+} from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../../support/hosts/leaks';
+import { encodingsOf } from '../../support/hosts/leaks';
 import { RealStack, pulumiVersion } from './pulumi-cli';
 
 /** The whole stack by the real CLI, its providers and its state: first the cluster on machines, then the platform on it. */
@@ -31,14 +38,14 @@ describeWhere('machines under the real pulumi CLI', () => {
   const secrets: string[] = [];
 
   beforeAll(async () => {
-    const parts = await standIns(code);
+    const parts = await buildFakeDistributions(code);
     hosts = await startHosts({ names: ['one'], mounts: parts.mounts });
     one = hosts.get('one');
     await parts.setUp(one);
     stack = new RealStack();
     const { address, hostKey } = one;
     const cluster = {
-      ...{ name: 'prod', distribution: 'k3s', version: 'v1.33.4+k3s1', installer: { path: INSTALLER } },
+      ...{ name: 'prod', distribution: 'k3s', version: 'v1.33.4+k3s1', installer: { path: FAKE_INSTALLER } },
       nodes: [{ address, hostKey, user: 'root', roles: ['controlplane', 'etcd', 'worker'] }],
     };
     await stack.init({ cluster, kinds: ['HelloApp'], replicas: 1 }, { sshKey: one.privateKey });
@@ -61,7 +68,7 @@ describeWhere('machines under the real pulumi CLI', () => {
     const files = stack.files().filter(({ path }) => !/\/kubeconfig\d*$/.test(path));
     for (const secret of secrets) {
       expect(secret.length).toBeGreaterThan(16);
-      for (const form of spellings(secret)) {
+      for (const form of encodingsOf(secret)) {
         expect(files.filter(({ text }) => text.includes(form)).map(({ path }) => path)).toEqual([]);
         expect(said.includes(form)).toBe(false);
       }

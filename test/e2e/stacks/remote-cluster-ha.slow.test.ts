@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import { RemoteCluster, type NodeArgs } from '../../../stacks/remote-cluster/remote-cluster';
-import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { Engine, commandProvider, type Result } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
@@ -16,7 +16,7 @@ describeOnHosts('RemoteCluster with three servers of RKE2', () => {
   let engine: Engine;
 
   beforeAll(async () => {
-    const parts = await standIns(temporaryFolder('kindred-stand-in-'));
+    const parts = await buildFakeDistributions(temporaryFolder('kindred-stand-in-'));
     hosts = await startHosts({ names: ['s1', 's2', 's3'], mounts: parts.mounts });
     servers = hosts.all;
     const [first] = servers;
@@ -38,7 +38,7 @@ describeOnHosts('RemoteCluster with three servers of RKE2', () => {
 
   const program = (version: string, isProtected: boolean) => () => {
     const cluster = new RemoteCluster('prod', {
-      ...{ distribution: 'rke2', version, installer: { path: INSTALLER }, protect: isProtected },
+      ...{ distribution: 'rke2', version, installer: { path: FAKE_INSTALLER }, protect: isProtected },
       nodes: servers.map(node),
       sshKey: pulumi.secret(servers[0]!.privateKey),
       options: { registrationAddress: FIXED_NAME },

@@ -6,10 +6,10 @@ import { kubectl } from '../../../testing/control-plane';
 import { OperatorProcess } from '../../../testing';
 import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
-import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { Engine, commandProvider, kubernetesProvider, type Result } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../../support/hosts/leaks';
+import { encodingsOf } from '../../support/hosts/leaks';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /**
@@ -43,7 +43,7 @@ describeOnHosts('from bare machines to a running HelloApp', () => {
   let operator: OperatorProcess | undefined;
 
   beforeAll(async () => {
-    const parts = await standIns(code);
+    const parts = await buildFakeDistributions(code);
     hosts = await startHosts({ names: ['one', 'two'], mounts: parts.mounts });
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
     [one, two] = [hosts.get('one'), hosts.get('two')];
@@ -67,7 +67,7 @@ describeOnHosts('from bare machines to a running HelloApp', () => {
       distribution: 'rke2',
       version: 'v1.34.1+rke2r1',
       nodes: [node(one, ['controlplane', 'etcd', 'worker']), node(two, ['worker'])],
-      installer: { path: INSTALLER },
+      installer: { path: FAKE_INSTALLER },
     };
     const values = {
       cluster: JSON.stringify(cluster),
@@ -100,7 +100,7 @@ describeOnHosts('from bare machines to a running HelloApp', () => {
     const file = join(folder, 'operator');
     writeFileSync(file, dump({ ...known, users }), { mode: 0o600 });
     const started = await OperatorProcess.start({ kubeconfig: file, args: containers[0]!.args });
-    await started.working();
+    await started.waitUntilReconciling();
     return started;
   }
 
@@ -111,7 +111,7 @@ describeOnHosts('from bare machines to a running HelloApp', () => {
     const text = result.plainText();
     for (const secret of secrets) {
       expect(secret.length).toBeGreaterThan(16);
-      for (const form of spellings(secret)) expect(text.includes(form)).toBe(false);
+      for (const form of encodingsOf(secret)) expect(text.includes(form)).toBe(false);
     }
   }
 

@@ -5,9 +5,9 @@ import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../s
 import { startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { DeploymentError, Engine, Secret, commandProvider } from '../../support/pulumi-engine';
 
-import { installRke, type RkeStandIn } from '../../support/rke/rke';
+import { installFakeRke, type FakeRkeBinary } from '../../support/rke/rke';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { spellings } from '../../support/hosts/leaks';
+import { encodingsOf } from '../../support/hosts/leaks';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
 /**
@@ -38,7 +38,7 @@ describeOnHosts('RemoteCluster of RKE', () => {
   let hosts: Hosts;
   let one: TestHost;
   let two: TestHost;
-  let rke: RkeStandIn;
+  let rke: FakeRkeBinary;
   let engine: Engine;
 
   beforeAll(async () => {
@@ -47,7 +47,7 @@ describeOnHosts('RemoteCluster of RKE', () => {
     const keys = await one.exec('cat /etc/ssh/keys/authorized');
     await two.exec('cat >>/etc/ssh/keys/authorized', keys);
     await Promise.all(hosts.all.map((host) => host.exec(DOCKER)));
-    rke = installRke(join(folder, 'rke'));
+    rke = installFakeRke(join(folder, 'rke'));
     process.env['PATH'] = `${rke.bin}:${path ?? ''}`;
     engine = new Engine({ providers: [commandProvider()] });
   });
@@ -96,7 +96,7 @@ describeOnHosts('RemoteCluster of RKE', () => {
     const keyLine = one.privateKey.split('\n')[2] ?? '';
     for (const secret of [keyLine, PASSWORD, authority(await copyOnOne())]) {
       expect(secret.length).toBeGreaterThan(16);
-      for (const form of spellings(secret)) expect(all.includes(form)).toBe(false);
+      for (const form of encodingsOf(secret)) expect(all.includes(form)).toBe(false);
     }
   }
 

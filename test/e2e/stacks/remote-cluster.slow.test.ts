@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { kubectl } from '../../../testing/control-plane';
 import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
-import { INSTALLER, standIns, startHosts, type Hosts, type TestHost } from '../../support/hosts';
+import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import {
   DeploymentError,
   Engine,
   InterruptedError,
   commandProvider,
   kubernetesProvider,
-  type Announced,
+  type AnnouncedOperation,
   type Result,
   type RunOptions,
 } from '../../support/pulumi-engine';
@@ -36,7 +36,7 @@ const node = (host: TestHost, roles: NodeArgs['roles'], more: Partial<NodeArgs> 
 
 /** A program with one cluster. */
 const program = (args: Omit<Args, 'distribution' | 'installer'>) => () => {
-  const cluster = new RemoteCluster('prod', { distribution: 'k3s', installer: { path: INSTALLER }, ...args });
+  const cluster = new RemoteCluster('prod', { distribution: 'k3s', installer: { path: FAKE_INSTALLER }, ...args });
   return { kubeconfig: cluster.kubeconfig, nodes: cluster.nodes };
 };
 
@@ -63,7 +63,7 @@ describeOnHosts('RemoteCluster on machines', () => {
   let version = 'v1.33.4+k3s1';
 
   beforeAll(async () => {
-    const parts = await standIns(code);
+    const parts = await buildFakeDistributions(code);
     hosts = await startHosts({ names: ['one', 'two'], mounts: parts.mounts });
     await Promise.all(hosts.all.map((host) => parts.setUp(host)));
     [one, two] = [hosts.get('one'), hosts.get('two')];
@@ -224,7 +224,7 @@ describeOnHosts('RemoteCluster on machines', () => {
   test('takes off a machine that never got ready', async () => {
     // The installer ends well, and then the service does not come up.
     const failing = {
-      onOperation: ({ name, op }: Announced) => {
+      onOperation: ({ name, op }: AnnouncedOperation) => {
         if (op === 'create' && name.endsWith(`${two.address}/ready`)) throw new Error('as the test wants it');
       },
     };

@@ -21,39 +21,43 @@ export interface WriteAddress {
 }
 
 /** `before`: the write never reaches the server. `after`: it takes effect, and the operator never learns of it. */
-export type Moment = 'before' | 'after';
+export type CrashTiming = 'before' | 'after';
 
 /** Where an operator is stopped. */
 export interface CrashPoint {
   readonly life: string;
-  readonly moment: Moment;
+  readonly moment: CrashTiming;
   readonly write: WriteAddress;
 }
 
 /** The object and verb of a write, whenever in its stage it comes: `update: patch deployments.apps web`. */
-export function targetOf({ stage, verb, resource, name }: Omit<WriteAddress, 'occurrence'>): string {
+export function writeTarget({ stage, verb, resource, name }: Omit<WriteAddress, 'occurrence'>): string {
   return `${stage}: ${verb} ${resource} ${name}`;
 }
 
 /** `HelloApp/update/before patch deployments.apps web #2`. */
-export function pointText({ life, moment, write }: CrashPoint): string {
+export function formatCrashPoint({ life, moment, write }: CrashPoint): string {
   const { stage, verb, resource, name, occurrence } = write;
   return `${life}/${stage}/${moment} ${verb} ${resource} ${name} #${String(occurrence)}`;
 }
 
 /** Crash points, one a line. */
-export function pointsText(points: readonly CrashPoint[]): string {
-  return points.length === 0 ? '  none' : points.map((point) => `  ${pointText(point)}`).join('\n');
+export function formatCrashPoints(points: readonly CrashPoint[]): string {
+  return points.length === 0 ? '  none' : points.map((point) => `  ${formatCrashPoint(point)}`).join('\n');
 }
 
 /** @throws Error when the text is no crash point */
-function parsePoint(text: string): CrashPoint {
+function parseCrashPoint(text: string): CrashPoint {
   const parts = /^([\w-]+)\/([\w-]+)\/(before|after) (\w+) (\S+) (\S+) #(\d+)$/.exec(text);
   if (parts === null) {
     throw new Error(`"${text}" is no crash point; one reads "HelloApp/update/before patch deployments.apps web #2"`);
   }
   const [, life = '', stage = '', moment = '', verb = '', resource = '', name = '', occurrence = ''] = parts;
-  return { life, moment: moment as Moment, write: { stage, verb, resource, name, occurrence: Number(occurrence) } };
+  return {
+    life,
+    moment: moment as CrashTiming,
+    write: { stage, verb, resource, name, occurrence: Number(occurrence) },
+  };
 }
 
 /** The name of the object that a write is about, without the number of this process, which some names bear. */
@@ -68,17 +72,17 @@ export function contentIn({ url, body }: ProxiedRequest): string {
 }
 
 /** Says of each write, as it comes, whether the operator is stopped there. */
-export type Choice = (write: WriteAddress) => Moment | undefined;
+export type CrashSelector = (write: WriteAddress) => CrashTiming | undefined;
 
 /** A life without a crash. */
-export const nowhere: Choice = () => undefined;
+export const noCrash: CrashSelector = () => undefined;
 
 /** A crash at each of these points, once. */
-export function at(...points: readonly CrashPoint[]): Choice {
+export function atPoints(...points: readonly CrashPoint[]): CrashSelector {
   const open = new Set(points);
   return (write) => {
     const here = [...open].find((point) => {
-      return targetOf(point.write) === targetOf(write) && point.write.occurrence === write.occurrence;
+      return writeTarget(point.write) === writeTarget(write) && point.write.occurrence === write.occurrence;
     });
     if (here !== undefined) open.delete(here);
     return here?.moment;
@@ -89,11 +93,11 @@ export function at(...points: readonly CrashPoint[]): Choice {
  * A crash before each write, and another one after it, when the next operator has come to it. A write that is merely repeated, because its
  * effect cannot be told from what stands, passes: nobody would ever come further.
  */
-export function everywhere(): Choice {
+export function atEveryWrite(): CrashSelector {
   const heldBack = new Set<string>();
   const done = new Set<string>();
   return (write) => {
-    const key = `${targetOf(write)} ${write.content ?? ''}`;
+    const key = `${writeTarget(write)} ${write.content ?? ''}`;
     if (done.has(key)) return undefined;
     const moment = heldBack.has(key) ? 'after' : 'before';
     (moment === 'after' ? done : heldBack).add(key);
@@ -104,4 +108,4 @@ export function everywhere(): Choice {
 const text = process.env['KINDRED_CRASH_AT'];
 
 /** The one crash to run alone: `KINDRED_CRASH_AT='HelloApp/update/before patch deployments.apps web #2'`. */
-export const only: CrashPoint | undefined = text === undefined ? undefined : parsePoint(text);
+export const crashPointFromEnv: CrashPoint | undefined = text === undefined ? undefined : parseCrashPoint(text);

@@ -1,9 +1,9 @@
-import { useBench } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { crashedEverywhere } from './crashed-everywhere';
 import { demoMicroService } from './lives';
 
 // The whole lives of all kinds are in sweep.slow.test.ts. This kind has a child and a finalizer.
-const bench = useBench({ operator: false });
+const bench = useTestEnv({ operator: false });
 const stages = ['create', 'update', 'delete'];
 
 crashedEverywhere(bench, [
@@ -11,5 +11,5 @@ crashedEverywhere(bench, [
 ]);
 
 test('nothing was refused to the operators', async () => {
-  expect((await bench.audit()).refusals()).toEqual([]);
+  expect((await bench.auditLog()).refusals()).toEqual([]);
 });

@@ -1,12 +1,12 @@
-import type { Bench } from '../../support/test-env';
-import { everywhere } from './crash-point';
+import type { TestEnv } from '../../support/test-env';
+import { atEveryWrite } from './crash-point';
 import { concurrently, differences, uncovered } from './sweep';
 import type { Life } from './lives';
-import { liveThrough, type LifeStory } from './run-life';
+import { runLife, type LifeResult } from './run-life';
 
 interface Stories {
-  readonly calm: LifeStory;
-  readonly crashed: LifeStory;
+  readonly calm: LifeResult;
+  readonly crashed: LifeResult;
 }
 
 /**
@@ -15,7 +15,7 @@ interface Stories {
  *
  * @returns the story of a life without crashes, for tests that follow
  */
-export function crashedEverywhere(bench: Bench, lives: readonly Life[]): (life: Life) => LifeStory {
+export function crashedEverywhere(bench: TestEnv, lives: readonly Life[]): (life: Life) => LifeResult {
   const stories = new Map<Life, PromiseSettledResult<Stories>>();
   const storiesOf = (life: Life): Stories => {
     const result = stories.get(life);
@@ -24,8 +24,8 @@ export function crashedEverywhere(bench: Bench, lives: readonly Life[]): (life: 
   };
   beforeAll(async () => {
     const results = await concurrently(3, lives, async (life): Promise<Stories> => {
-      const calm = await liveThrough(bench, life);
-      return { calm, crashed: await liveThrough(bench, life, everywhere()) };
+      const calm = await runLife(bench, life);
+      return { calm, crashed: await runLife(bench, life, atEveryWrite()) };
     });
     results.forEach((result, i) => stories.set(lives[i] as Life, result));
   }, 900_000);

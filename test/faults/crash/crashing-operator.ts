@@ -2,16 +2,16 @@ import { readFileSync, readdirSync } from 'node:fs';
 import type { OperatorProcess } from '../../../testing';
 import type { Exchange, ProxiedRequest } from '../../../testing/fault-proxy/exchange';
 import { FaultProxy, type Fault } from '../../../testing/fault-proxy/fault-proxy';
-import { ErrorsLogged, expectNothingMissed } from '../support/steady-state';
-import { contentIn, nameIn, targetOf, type Choice, type Moment, type WriteAddress } from './crash-point';
+import { ErrorLog, expectNoMissedEvents } from '../support/steady-state';
+import { contentIn, nameIn, writeTarget, type CrashSelector, type CrashTiming, type WriteAddress } from './crash-point';
 
 /** What a crashing operator is made of. */
 interface CrashingOperatorOptions {
   /** A kubeconfig with the operator's rights, straight to the server. */
   readonly kubeconfig: string;
   /** Starts an operator with a kubeconfig that leads through the proxy. */
-  readonly begin: (kubeconfig: string) => Promise<OperatorProcess>;
-  readonly choice: Choice;
+  readonly startOperator: (kubeconfig: string) => Promise<OperatorProcess>;
+  readonly choice: CrashSelector;
   /** Kills an operator, and what the end of its pod would take with it. @default the operator alone */
   readonly kill?: (operator: OperatorProcess) => Promise<void>;
 }
@@ -20,24 +20,24 @@ interface CrashingOperatorOptions {
 export class CrashingOperator {
   /** Where operators were killed, oldest first. */
   readonly crashes: Crash[] = [];
-  private readonly crasher: Crasher;
+  private readonly crasher: CrashFault;
   private current: OperatorProcess | undefined;
-  private readonly logged = new ErrorsLogged();
+  private readonly logged = new ErrorLog();
   /** How many writes there had been when the operator of the moment was started. */
   private writesBefore = 0;
   /** Settles when the operator of the moment works. */
-  private succession: Promise<void> = Promise.resolve();
+  private pendingRestart: Promise<void> = Promise.resolve();
 
   private constructor(
     private readonly proxy: FaultProxy,
     private readonly options: CrashingOperatorOptions,
     private readonly path: string,
   ) {
-    this.crasher = new Crasher(options.choice, (crash) => {
+    this.crasher = new CrashFault(options.choice, (crash) => {
       this.crashes.push(crash);
-      this.succession = this.succession.then(() => this.succeed());
+      this.pendingRestart = this.pendingRestart.then(() => this.restart());
       // Whoever asks for the operator next is told; until then it is nobody's.
-      this.succession.catch(() => undefined);
+      this.pendingRestart.catch(() => undefined);
     });
     proxy.fault = this.crasher.fault;
   }
@@ -79,8 +79,8 @@ export class CrashingOperator {
     return this.logged.all();
   }
 
-  enter(stage: string): void {
-    this.crasher.enter(stage);
+  enterStage(stage: string): void {
+    this.crasher.enterStage(stage);
   }
 
   /**
@@ -88,31 +88,31 @@ export class CrashingOperator {
    *
    * @throws Error when one could not be started
    */
-  async living(): Promise<OperatorProcess> {
+  async currentOperator(): Promise<OperatorProcess> {
     for (;;) {
-      const { succession } = this;
+      const { pendingRestart: succession } = this;
       await succession;
-      if (succession === this.succession) return this.operator;
+      if (succession === this.pendingRestart) return this.operator;
     }
   }
 
   /** Kills the operator, though it writes nothing, and starts another. */
   async replace(): Promise<void> {
-    await this.living();
-    await this.succeed();
+    await this.currentOperator();
+    await this.restart();
   }
 
   /**
    * Waits until the operator of the moment has compared all its caches with the server, and expects that it has never found an event missing. In
    * between nothing may crash.
    */
-  async expectNothingMissed(): Promise<void> {
-    await expectNothingMissed(this.proxy, await this.living());
+  async expectNoMissedEvents(): Promise<void> {
+    await expectNoMissedEvents(this.proxy, await this.currentOperator());
   }
 
   /** Ends the operator and the proxy. */
   async end(): Promise<void> {
-    await this.succession.catch(() => undefined);
+    await this.pendingRestart.catch(() => undefined);
     try {
       await this.kill();
     } finally {
@@ -126,7 +126,7 @@ export class CrashingOperator {
     return this.current;
   }
 
-  private async succeed(): Promise<void> {
+  private async restart(): Promise<void> {
     await this.kill();
     this.crasher.release();
     await this.next();
@@ -141,15 +141,15 @@ export class CrashingOperator {
 
   private async next(): Promise<void> {
     this.writesBefore = this.writes.length;
-    this.current = await this.options.begin(this.path);
+    this.current = await this.options.startOperator(this.path);
     this.logged.follow(this.current);
-    await this.current.working();
+    await this.current.waitUntilReconciling();
   }
 }
 
 /** A write at which the operator was stopped. */
 interface Crash {
-  readonly moment: Moment;
+  readonly moment: CrashTiming;
   readonly write: WriteAddress;
 }
 
@@ -157,7 +157,7 @@ interface Crash {
  * The fault that finds the moment of a crash. From that moment on nothing that the operator asks for reaches the server, until `release`:
  * whoever is told has all the time to kill it.
  */
-class Crasher {
+class CrashFault {
   /** Every write that came to the proxy, oldest first. */
   readonly writes: WriteAddress[] = [];
   /** Those that the server accepted, in the order of its answers. */
@@ -168,12 +168,12 @@ class Crasher {
   private readonly counts = new Map<string, number>();
 
   constructor(
-    private readonly choice: Choice,
+    private readonly choice: CrashSelector,
     private readonly onCrash: (crash: Crash) => void,
   ) {}
 
   /** Writes belong to this stage from now on. */
-  enter(stage: string): void {
+  enterStage(stage: string): void {
     this.stage = stage;
   }
 
@@ -183,7 +183,7 @@ class Crasher {
   }
 
   readonly fault: Fault = async (exchange) => {
-    if (this.isHolding) return exchange.silence();
+    if (this.isHolding) return exchange.hang();
     const { request } = exchange;
     if (!request.writes || request.beside) return exchange.pass();
     const write = this.record(request);
@@ -199,15 +199,15 @@ class Crasher {
   }
 
   private async crash(exchange: Exchange, crash: Crash): Promise<void> {
-    if (crash.moment === 'after') this.answered(crash.write, (await exchange.wholeAnswer()).status);
+    if (crash.moment === 'after') this.answered(crash.write, (await exchange.fetchResponse()).status);
     this.isHolding = true;
     this.onCrash(crash);
-    return exchange.silence();
+    return exchange.hang();
   }
 
   private answered(write: WriteAddress, status = 0): void {
     if (status < 200 || status > 299) return;
-    const key = targetOf(write);
+    const key = writeTarget(write);
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
     this.accepted.push(write);
   }
@@ -215,7 +215,7 @@ class Crasher {
   private record(request: ProxiedRequest): WriteAddress {
     const { verb, resource } = request;
     const target = { stage: this.stage, verb, resource, name: nameIn(request), content: contentIn(request) };
-    const write = { ...target, occurrence: (this.counts.get(targetOf(target)) ?? 0) + 1 };
+    const write = { ...target, occurrence: (this.counts.get(writeTarget(target)) ?? 0) + 1 };
     this.writes.push(write);
     return write;
   }

@@ -9,11 +9,11 @@ import {
 } from '../../../constructs/kinds';
 import { MANAGED_BY_LABEL } from '../../../constructs/kube/envelope';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
-import type { Bench } from '../../support/test-env';
+import type { TestEnv } from '../../support/test-env';
 
 /** Where a life takes place. */
-export interface Scene {
-  readonly bench: Bench;
+export interface LifeContext {
+  readonly bench: TestEnv;
   readonly kind: AnyKind;
   readonly namespace: string;
 }
@@ -22,7 +22,7 @@ export interface Scene {
 export interface Stage {
   readonly name: string;
   /** Makes the change; it needs no operator. */
-  readonly act: (scene: Scene) => Promise<unknown>;
+  readonly act: (scene: LifeContext) => Promise<unknown>;
   /** The names of the kind's objects that stand afterwards. */
   readonly objects: readonly string[];
   /** An object goes: what the operator does about its children, the garbage collector does too, and may be first. @default false */
@@ -45,7 +45,7 @@ function makes(name: string, spec: object): Act {
 
 /** A user changes its spec; null takes a field out. */
 function changes(name: string, spec: object): Act {
-  return ({ bench, kind, namespace }) => bench.respec(kind, { namespace, name }, spec);
+  return ({ bench, kind, namespace }) => bench.patchSpec(kind, { namespace, name }, spec);
 }
 
 /** A user runs `kubectl scale`. */
@@ -89,7 +89,7 @@ function scalesDeployment(name: string): Act {
 
 /** One after the other. */
 function all(...acts: readonly Act[]): Act {
-  return async (scene: Scene) => {
+  return async (scene: LifeContext) => {
     for (const act of acts) await act(scene);
   };
 }

@@ -4,14 +4,14 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
 import { OperatorProcess, expectedChildren, expectedShared, type ExpectedChild } from '../../../testing';
-import { ready } from '../../support/assertions';
-import type { Bench } from '../../support/test-env';
-import { nowhere, pointsText, type Choice, type CrashPoint, type WriteAddress } from './crash-point';
+import { isReadyNow } from '../../support/assertions';
+import type { TestEnv } from '../../support/test-env';
+import { noCrash, formatCrashPoints, type CrashSelector, type CrashPoint, type WriteAddress } from './crash-point';
 import { CrashingOperator } from './crashing-operator';
-import type { Life, Scene, Stage } from './lives';
+import type { Life, LifeContext, Stage } from './lives';
 
 /** What came of a life. */
-export interface LifeStory {
+export interface LifeResult {
   /** How things stood after each stage. */
   readonly snapshots: ReadonlyMap<string, Snapshot>;
   /** What the server accepted of the operators. */
@@ -20,46 +20,48 @@ export interface LifeStory {
 }
 
 /** A life did not come to its end. */
-export class LifeCutShort extends Error {
+export class LifeError extends Error {
   override readonly name = 'LifeCutShort';
 }
 
 /**
  * Lives through a life in a namespace of its own, with an operator of its own that is stopped where it was chosen.
  *
- * @throws LifeCutShort when a stage does not settle, or an operator logs an error, with the crashes up to then
+ * @throws LifeError when a stage does not settle, or an operator logs an error, with the crashes up to then
  */
-export async function liveThrough(bench: Bench, life: Life, choice: Choice = nowhere): Promise<LifeStory> {
+export async function runLife(bench: TestEnv, life: Life, choice: CrashSelector = noCrash): Promise<LifeResult> {
   const { kind } = life;
   const { account, env } = bench.platform;
-  const scene: Scene = { bench, kind, namespace: await bench.namespace(`crash-${life.name.toLowerCase()}`) };
+  const scene: LifeContext = { bench, kind, namespace: await bench.namespace(`crash-${life.name.toLowerCase()}`) };
   const subject = await CrashingOperator.start({
     kubeconfig: await bench.plane.kubeconfigFor(account),
-    begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env }),
+    startOperator: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env }),
     choice,
   });
   const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: life.name, ...crash }));
   try {
     const snapshots = await stages(scene, life.stages, subject);
-    await subject.expectNothingMissed();
+    await subject.expectNoMissedEvents();
     if (subject.errors.length > 0) throw new Error(`the operator logged errors:\n${subject.errors.join('\n')}`);
     return { snapshots, writes: subject.accepted, crashes: crashes() };
   } catch (cause) {
-    throw new LifeCutShort(`a life of ${life.name}, crashed at\n${pointsText(crashes())}\n${String(cause)}`, { cause });
+    throw new LifeError(`a life of ${life.name}, crashed at\n${formatCrashPoints(crashes())}\n${String(cause)}`, {
+      cause,
+    });
   } finally {
     await subject.end();
   }
 }
 
 async function stages(
-  scene: Scene,
+  scene: LifeContext,
   all: readonly Stage[],
   subject: CrashingOperator,
 ): Promise<ReadonlyMap<string, Snapshot>> {
   const snapshots = new Map<string, Snapshot>();
   const aliases = new Map([[scene.namespace, '<namespace>']]);
   for (const stage of all) {
-    subject.enter(stage.name);
+    subject.enterStage(stage.name);
     await stage.act(scene);
     const { owners, children } = await lastState(scene, stage, subject);
     for (const { kind, metadata } of owners) aliases.set(metadata.uid ?? '', `<UID of ${kind} ${metadata.name}>`);
@@ -69,7 +71,7 @@ async function stages(
 }
 
 /** How things stand at the end of a stage. After crashes in it the last operator must have found nothing to write: if need be, one more is started. */
-async function lastState(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+async function lastState(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
   const standing = await settle(scene, stage, subject);
   if (subject.crashes.at(-1)?.write.stage !== stage.name || !subject.hasWritten) return standing;
   const writes = subject.writes.length;
@@ -80,14 +82,14 @@ async function lastState(scene: Scene, stage: Stage, subject: CrashingOperator):
 }
 
 /** One kind, one namespace, no Lease to wait for, and a look now and then at what the watches may have missed. */
-function argumentsFor({ bench, kind, namespace }: Scene): readonly string[] {
+function argumentsFor({ bench, kind, namespace }: LifeContext): readonly string[] {
   const own = ['--leader-elect', '--lease-', '--kinds', '--namespaces'];
   const rest = bench.platform.args.filter((arg) => !own.some((name) => arg.startsWith(name)));
   return [...rest, `--kinds=${kind.crdName}`, `--namespaces=${namespace}`, '--audit-seconds=1'];
 }
 
 /** What stands in a scene: the objects of the kind, and everything of the types that they have for children. */
-interface Standing {
+interface LifeObjects {
   readonly owners: readonly KubeObject[];
   readonly children: readonly KubeObject[];
 }
@@ -101,7 +103,7 @@ const CLUSTERS_OWN = ['ConfigMap kube-root-ca.crt', 'ServiceAccount default'];
  *
  * @throws Error at the end of the patience, with what was still open
  */
-async function settle(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+async function settle(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
   for (;;) {
     const crashes = subject.crashes.length;
     try {
@@ -112,21 +114,21 @@ async function settle(scene: Scene, stage: Stage, subject: CrashingOperator): Pr
   }
 }
 
-function settleAtOnce(scene: Scene, stage: Stage, subject: CrashingOperator): Promise<Standing> {
+function settleAtOnce(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
   let before = '';
   return scene.bench.eventually(`the stage ${stage.name} to settle`, async () => {
-    const operator = await subject.living();
-    const standing = await lookAround(scene);
+    const operator = await subject.currentOperator();
+    const standing = await listObjects(scene);
     expectSettled(scene, stage, standing);
     await expectQuiet(operator);
     const now = versionsOf(standing) + String(subject.writes.length);
-    const isStill = now === before && operator === (await subject.living());
+    const isStill = now === before && operator === (await subject.currentOperator());
     before = now;
     return isStill ? standing : undefined;
   });
 }
 
-async function lookAround({ bench, kind, namespace }: Scene): Promise<Standing> {
+async function listObjects({ bench, kind, namespace }: LifeContext): Promise<LifeObjects> {
   const [owners = [], ...children] = await Promise.all(
     [kind.type, ...childTypes(kind)].map(async (type) => {
       const { items } = await bench.client.list(type, { namespace });
@@ -137,16 +139,16 @@ async function lookAround({ bench, kind, namespace }: Scene): Promise<Standing> 
   return { owners, children: children.flat().filter((child) => !CLUSTERS_OWN.includes(titleOf(child))) };
 }
 
-function expectSettled({ kind }: Scene, stage: Stage, { owners, children }: Standing): void {
+function expectSettled({ kind }: LifeContext, stage: Stage, { owners, children }: LifeObjects): void {
   expect(owners.map(({ metadata }) => metadata.name).sort()).toEqual([...stage.objects].sort());
   const expected = [...owners.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, owners)];
   expect(children.map(titleOf).sort()).toEqual(expected.map(({ object }) => titleOf(object)).sort());
-  for (const each of expected) expectStanding(each, children);
+  for (const each of expected) expectObject(each, children);
   for (const child of children) if (child.kind === owned.Deployment.kind) expectCurrent(child);
-  expect(owners.filter((owner) => !ready(owner)).map(({ status }) => status)).toEqual([]);
+  expect(owners.filter((owner) => !isReadyNow(owner)).map(({ status }) => status)).toEqual([]);
 }
 
-function expectStanding({ object }: ExpectedChild, children: readonly KubeObject[]): void {
+function expectObject({ object }: ExpectedChild, children: readonly KubeObject[]): void {
   expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
 }
 
@@ -171,7 +173,7 @@ function titleOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;
 }
 
-function versionsOf({ owners, children }: Standing): string {
+function versionsOf({ owners, children }: LifeObjects): string {
   return [...owners, ...children].map(({ metadata }) => `${metadata.uid}/${metadata.resourceVersion};`).join('');
 }
 

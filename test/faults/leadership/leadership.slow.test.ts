@@ -1,25 +1,25 @@
 import { DemoMicroService, Foo, HelloApp } from '../../../constructs/kinds';
 import { RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import { owned } from '../../../constructs/kube/resource-type';
-import { useBench } from '../../support/test-env';
-import { childrenStand, ready } from '../../support/assertions';
-import { form } from '../form';
+import { useTestEnv } from '../../support/test-env';
+import { waitForChildren, isReadyNow } from '../../support/assertions';
+import { byMode } from '../mode';
 import { when } from '../../../testing/fault-proxy/fault-proxy';
 import { resetBefore, stall } from '../../../testing/fault-proxy/faults';
-import { sentenceOf } from '../../../testing/fault-proxy/exchange';
-import { CALM_WITHIN_MS, endStateReached } from '../support/steady-state';
+import { describeRequest } from '../../../testing/fault-proxy/exchange';
+import { STEADY_STATE_TIMEOUT_MS, waitForEndState } from '../support/steady-state';
 import { Load } from '../support/load';
-import { HeldRequests, RENEW_DEADLINE_MS, Replica, Succession, WriteTimes } from './replica';
+import { HeldRequests, RENEW_DEADLINE_MS, Replica, Failover, WriteTimes } from './replica';
 
-jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
+jest.setTimeout(byMode({ short: STEADY_STATE_TIMEOUT_MS, long: 900_000 }));
 
-const size = form({ short: { steady: 1, rounds: 1, paceMs: 150 }, long: { steady: 4, rounds: 3, paceMs: 1_000 } });
+const size = byMode({ short: { steady: 1, rounds: 1, paceMs: 150 }, long: { steady: 4, rounds: 3, paceMs: 1_000 } });
 /** So many writes into the work a leader is in the middle of it. */
-const MIDDLE = form({ short: 10, long: 60 });
+const MIDDLE = byMode({ short: 10, long: 60 });
 /** What was asked for just before the moment at which a proxy, or this process, looks at its clock, in milliseconds. */
 const CLOCKS_MS = 250;
 
-const bench = useBench({ operator: false });
+const bench = useTestEnv({ operator: false });
 const replicas: Replica[] = [];
 let leader: Replica;
 let other: Replica;
@@ -32,7 +32,7 @@ async function join(): Promise<Replica> {
 
 beforeAll(async () => {
   leader = await join();
-  await leader.operator.working();
+  await leader.operator.waitUntilReconciling();
   other = await join();
 }, 120_000);
 afterAll(async () => {
@@ -48,8 +48,8 @@ async function succeeded(): Promise<void> {
 test('the leader is killed in the middle of work: the other one finishes it', async () => {
   const load = new Load(bench, await bench.namespace('killed'), size);
   await load.before();
-  await endStateReached(load);
-  const succession = new Succession(leader, other);
+  await waitForEndState(load);
+  const succession = new Failover(leader, other);
   const before = leader.writesSince(0).length;
   const working = load.during();
   await bench.eventually('the leader to be in the middle of it', () =>
@@ -58,59 +58,61 @@ test('the leader is killed in the middle of work: the other one finishes it', as
   await leader.operator.kill();
   const killedAt = Date.now();
   await working;
-  await other.operator.working();
+  await other.operator.waitUntilReconciling();
   expect(other.writesSince(0).filter(({ at }) => at < killedAt)).toEqual([]);
-  await endStateReached(load);
-  await succession.expectSound(load);
+  await waitForEndState(load);
+  await succession.expectCleanFailover(load);
   await succeeded();
 });
 
 test('a leader that was paused past its Lease writes nothing more, and what it had in flight does no harm', async () => {
   const namespace = await bench.namespace('paused');
   const at = (name: string) => ({ namespace, name });
-  await bench.make(HelloApp, at('replaced'), { image: 'nginx:1' });
-  await bench.make(HelloApp, at('changed'), { image: 'nginx:1' });
-  for (const name of ['replaced', 'changed']) await bench.until(HelloApp.type, at(name), 'Ready', ready);
+  await bench.createOfKind(HelloApp, at('replaced'), { image: 'nginx:1' });
+  await bench.createOfKind(HelloApp, at('changed'), { image: 'nginx:1' });
+  for (const name of ['replaced', 'changed']) await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
   // The first change of a child moves its fields to apply; later ones are an apply alone, which is what is to be held.
   for (const name of ['replaced', 'changed']) {
-    await bench.respec(HelloApp, at(name), { image: 'nginx:1.1' });
-    await bench.until(HelloApp.type, at(name), 'Ready', ready);
+    await bench.patchSpec(HelloApp, at(name), { image: 'nginx:1.1' });
+    await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
   }
 
-  const succession = new Succession(leader, other);
+  const succession = new Failover(leader, other);
   const held = new HeldRequests();
   leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
-  await bench.respec(HelloApp, at('replaced'), { image: 'nginx:2' });
-  await bench.respec(HelloApp, at('changed'), { image: 'nginx:2' });
-  await bench.make(HelloApp, at('created'), { image: 'nginx:1' });
-  await bench.make(DemoMicroService, at('finalized'), { image: 'podinfo:1' });
-  await bench.make(Foo, at('foo'), { deploymentName: 'of-foo' });
+  await bench.patchSpec(HelloApp, at('replaced'), { image: 'nginx:2' });
+  await bench.patchSpec(HelloApp, at('changed'), { image: 'nginx:2' });
+  await bench.createOfKind(HelloApp, at('created'), { image: 'nginx:1' });
+  await bench.createOfKind(DemoMicroService, at('finalized'), { image: 'podinfo:1' });
+  await bench.createOfKind(Foo, at('foo'), { deploymentName: 'of-foo' });
   await bench.eventually('a write for each', () => Promise.resolve(held.all.length === 5 ? true : undefined));
   leader.operator.pause();
   const pausedAt = Date.now();
   const deadline = leader.lastRenewal(pausedAt) + RENEW_DEADLINE_MS;
 
-  await other.operator.working();
-  expect(await other.said('became leader')).toBeGreaterThan(deadline);
+  await other.operator.waitUntilReconciling();
+  expect(await other.loggedAt('became leader')).toBeGreaterThan(deadline);
   // The other one brings all of it about; then things change that the held writes know nothing of.
-  for (const name of ['replaced', 'changed', 'created']) await bench.until(HelloApp.type, at(name), 'Ready', ready);
-  await bench.until(DemoMicroService.type, at('finalized'), 'Ready', ready);
-  await bench.remove(DemoMicroService.type, at('finalized'));
+  for (const name of ['replaced', 'changed', 'created'])
+    await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+  await bench.waitUntil(DemoMicroService.type, at('finalized'), 'Ready', isReadyNow);
+  await bench.deleteAndWait(DemoMicroService.type, at('finalized'));
   const { uid } = (await bench.get(owned.Deployment, at('replaced'))).metadata;
   await bench.client.delete(owned.Deployment, at('replaced'));
-  const renewed = await bench.until(
+  const renewed = await bench.waitUntil(
     owned.Deployment,
     at('replaced'),
     'made anew',
     ({ metadata }) => metadata.uid !== uid,
   );
-  for (const name of ['replaced', 'changed', 'created']) await bench.respec(HelloApp, at(name), { image: 'nginx:3' });
+  for (const name of ['replaced', 'changed', 'created'])
+    await bench.patchSpec(HelloApp, at(name), { image: 'nginx:3' });
   const settled = async (): Promise<void> => {
     for (const name of ['replaced', 'changed', 'created']) {
-      const live = await bench.until(HelloApp.type, at(name), 'Ready', ready);
-      await childrenStand(bench, HelloApp, live);
+      const live = await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+      await waitForChildren(bench, HelloApp, live);
     }
-    await childrenStand(bench, Foo, await bench.until(Foo.type, at('foo'), 'Ready', ready));
+    await waitForChildren(bench, Foo, await bench.waitUntil(Foo.type, at('foo'), 'Ready', isReadyNow));
   };
   await settled();
 
@@ -134,17 +136,17 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   const resumedAt = Date.now();
   leader.operator.resume();
   expect(await leader.operator.exited).toEqual({ code: 1, signal: null });
-  expect(leader.writesSince(resumedAt).map(sentenceOf)).toEqual([]);
-  expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
+  expect(leader.writesSince(resumedAt).map(describeRequest)).toEqual([]);
+  expect(leader.writesSince(deadline + CLOCKS_MS).map(describeRequest)).toEqual([]);
   await settled();
   const living = [
     ...['replaced', 'changed', 'created'].map((name) => [HelloApp, name] as const),
     [Foo, 'foo'] as const,
   ];
   let forced = 0;
-  await succession.expectSound({
+  await succession.expectCleanFailover({
     bench,
-    living,
+    liveObjects: living,
     // Of the one that users change most: two images, a child deleted, and what that child becomes.
     workload: { objects: living.length, changes: 4 },
     forceReconciles: async () => {
@@ -155,7 +157,7 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   await succeeded();
 });
 
-const cuts = form({
+const cuts = byMode({
   short: [['gets no answer', stall]] as const,
   long: [
     ['gets no answer', stall],
@@ -165,27 +167,27 @@ const cuts = form({
 test.each(cuts)('a leader that %s has ended its work before the other one begins', async (_what, fault) => {
   const load = new Load(bench, await bench.namespace('cut'), size);
   await load.before();
-  await endStateReached(load);
-  const succession = new Succession(leader, other);
+  await waitForEndState(load);
+  const succession = new Failover(leader, other);
   const working = load.during();
   const writes = new WriteTimes();
   const cutAt = Date.now();
   leader.proxy.fault = writes.under(fault);
   // Its watches tell it what there is to write as long as they stand.
   await bench.eventually('a write to be under way', () => Promise.resolve(writes.all.length > 0 ? true : undefined));
-  leader.proxy.cut();
+  leader.proxy.dropConnections();
   const deadline = leader.lastRenewal(cutAt) + RENEW_DEADLINE_MS;
   await working;
 
-  const lostAt = await leader.said('lost leadership');
-  const ledAt = await other.said('became leader');
+  const lostAt = await leader.loggedAt('lost leadership');
+  const ledAt = await other.loggedAt('became leader');
   expect(lostAt).toBeLessThan(ledAt);
   // Those that got no answer had waited until then, and no longer.
   if (fault === stall) expect(writes.openAt(lostAt - CLOCKS_MS)).not.toEqual([]);
   expect(writes.openAt(ledAt)).toEqual([]);
-  expect(leader.writesSince(deadline + CLOCKS_MS).map(sentenceOf)).toEqual([]);
+  expect(leader.writesSince(deadline + CLOCKS_MS).map(describeRequest)).toEqual([]);
   expect(await leader.operator.exited).toEqual({ code: 1, signal: null });
-  await endStateReached(load);
-  await succession.expectSound(load);
+  await waitForEndState(load);
+  await succession.expectCleanFailover(load);
   await succeeded();
 });

@@ -1,9 +1,9 @@
 import { OperatorProcess } from '../../../testing';
-import { sentenceOf, type Exchange, type ProxiedRequest } from '../../../testing/fault-proxy/exchange';
+import { describeRequest, type Exchange, type ProxiedRequest } from '../../../testing/fault-proxy/exchange';
 import { FaultProxy, type Fault } from '../../../testing/fault-proxy/fault-proxy';
-import type { Bench } from '../../support/test-env';
-import { expectCalm, expectNothingMissed, type Reconcilable } from '../support/steady-state';
-import { expectNoStorm, rssMiB, trafficOf, type Traffic, type Workload } from '../support/traffic';
+import type { TestEnv } from '../../support/test-env';
+import { expectNoWritesOnResync, expectNoMissedEvents, type Reconcilable } from '../support/steady-state';
+import { expectNoStorm, rssMiB, measureTraffic, type Traffic, type Workload } from '../support/traffic';
 
 /** How long a leader leads after the start of its last renewal, and how long others wait, in milliseconds: DESIGN's 15 and 10 s. */
 export const RENEW_DEADLINE_MS = 10_000;
@@ -22,7 +22,7 @@ export class Replica {
    *
    * @throws Error when it never does; neither an operator nor a proxy is left then
    */
-  static async start(bench: Bench): Promise<Replica> {
+  static async start(bench: TestEnv): Promise<Replica> {
     const { plane, platform } = bench;
     const proxy = await FaultProxy.start(plane.adminKubeconfig);
     let operator: OperatorProcess | undefined;
@@ -56,7 +56,7 @@ export class Replica {
   }
 
   /** When it logged something (milliseconds since 1970). */
-  async said(msg: string): Promise<number> {
+  async loggedAt(msg: string): Promise<number> {
     return Date.parse((await this.operator.log.line(msg)).time);
   }
 
@@ -73,7 +73,7 @@ const GROWTH_MIB = 60;
  * How often the heir may ask what a calm run asks once: nothing is in its way, but all that was left undone comes at once. Measured in the short form: 9
  * writes to one object where 18 are allowed, and 5 where 36 are.
  */
-const HEIR_FACTOR = 3;
+const SUCCESSOR_FACTOR = 3;
 
 /** What there was to do, and how all of it is looked at again; a `Load` is one. */
 interface Work extends Reconcilable {
@@ -81,39 +81,39 @@ interface Work extends Reconcilable {
 }
 
 /** One replica takes over from another. */
-export class Succession {
+export class Failover {
   private readonly began = Date.now();
   private readonly before: number;
 
   /** The heir still stands by. */
   constructor(
     private readonly leader: Replica,
-    private readonly heir: Replica,
+    private readonly successor: Replica,
   ) {
-    this.before = rssMiB(heir.operator.pid);
+    this.before = rssMiB(successor.operator.pid);
   }
 
   /**
    * Expects, once all is done, that neither replica has made a storm of requests, and that the heir has missed nothing, has not grown, and has
    * nothing left to write.
    */
-  async expectSound(work: Work): Promise<void> {
-    const { operator, proxy } = this.heir;
+  async expectCleanFailover(work: Work): Promise<void> {
+    const { operator, proxy } = this.successor;
     expectNoStorm(this.trafficOf(this.leader), work.workload);
-    expectNoStorm(this.trafficOf(this.heir), work.workload, HEIR_FACTOR);
-    await expectNothingMissed(proxy, operator);
-    await expectCalm(this.heir, work);
+    expectNoStorm(this.trafficOf(this.successor), work.workload, SUCCESSOR_FACTOR);
+    await expectNoMissedEvents(proxy, operator);
+    await expectNoWritesOnResync(this.successor, work);
     expect(rssMiB(operator.pid) - this.before).toBeLessThan(GROWTH_MIB);
   }
 
   private trafficOf({ proxy }: Replica): Traffic {
-    return trafficOf(proxy.requests, this.began, Date.now());
+    return measureTraffic(proxy.requests, this.began, Date.now());
   }
 }
 
 /** A request that came and was held, and what the server said when it was let go. */
 interface HeldRequest {
-  readonly sentence: string;
+  readonly description: string;
   readonly exchange: Exchange;
 }
 
@@ -129,12 +129,12 @@ export class HeldRequests {
 
   /** Holds whatever it is asked to do. */
   readonly hold: Fault = (exchange) => {
-    const sentence = sentenceOf(exchange.request);
-    this.all.push({ sentence, exchange });
+    const sentence = describeRequest(exchange.request);
+    this.all.push({ description: sentence, exchange });
     const arrival = this.released.then(async () => {
-      const answer = await exchange.wholeAnswer({ outlivesClient: true });
+      const answer = await exchange.fetchResponse({ outlivesClient: true });
       this.statuses.set(sentence, [...(this.statuses.get(sentence) ?? []), answer.status]);
-      if (!exchange.gone.aborted) exchange.send(answer);
+      if (!exchange.clientGone.aborted) exchange.send(answer);
     });
     this.arrivals.push(arrival);
     return arrival;
@@ -150,8 +150,8 @@ export class HeldRequests {
 
 /** A write, when it came and when it ended for who asked, in milliseconds since 1970. */
 interface WriteTime {
-  readonly sentence: string;
-  readonly came: number;
+  readonly description: string;
+  readonly receivedAt: number;
   /** Undefined as long as it is open. */
   ended?: number;
 }
@@ -163,9 +163,9 @@ export class WriteTimes {
   /** A fault that notes each write and then does what another one does. */
   under(fault: Fault): Fault {
     return async (exchange) => {
-      const { request, gone } = exchange;
+      const { request, clientGone: gone } = exchange;
       if (request.writes && !request.beside) {
-        const write: WriteTime = { sentence: sentenceOf(request), came: Date.now() };
+        const write: WriteTime = { description: describeRequest(request), receivedAt: Date.now() };
         this.all.push(write);
         const end = (): void => void (write.ended ??= Date.now());
         if (gone.aborted) end();
@@ -178,7 +178,7 @@ export class WriteTimes {
   /** Those that had come and not ended at a moment. */
   openAt(moment: number): readonly string[] {
     return this.all
-      .filter(({ came, ended = Infinity }) => came <= moment && ended >= moment)
-      .map(({ sentence }) => sentence);
+      .filter(({ receivedAt: came, ended = Infinity }) => came <= moment && ended >= moment)
+      .map(({ description: sentence }) => sentence);
   }
 }

@@ -1,33 +1,41 @@
-import { useFaultBench } from '../../support/test-env';
-import { form } from '../form';
+import { useFaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
 import {
-  cutAnswer,
-  loseAnswer,
+  cutResponse,
+  dropResponse,
   resetBefore,
   resetMidway,
   slow,
-  sometimes,
-  truncatedAnswer,
+  withProbability,
+  truncatedResponse,
 } from '../../../testing/fault-proxy/faults';
-import { liveThrough, seed, testUnderFaults, watches, writes } from '../support/under-fault';
+import { runUnderFault, seed, testUnderFaults, watches, writes } from '../support/under-fault';
 import { expectNoStorm } from '../support/traffic';
 
-jest.setTimeout(form({ short: 240_000, long: 900_000 }));
+jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 testUnderFaults(bench, [
-  ['half of the requests are reset before they are sent on', sometimes(seed, 0.5, resetBefore), { writes }],
-  ['half of the requests are reset while they are under way', sometimes(seed, 0.5, resetMidway), { writes }],
-  ['half of the requests take effect, but their answers are lost', sometimes(seed, 0.5, loseAnswer), { writes }],
+  ['half of the requests are reset before they are sent on', withProbability(seed, 0.5, resetBefore), { writes }],
+  ['half of the requests are reset while they are under way', withProbability(seed, 0.5, resetMidway), { writes }],
+  [
+    'half of the requests take effect, but their answers are lost',
+    withProbability(seed, 0.5, dropResponse),
+    { writes },
+  ],
   ['every answer is slow and trickles', slow({ delayMs: 100, bytes: 500, everyMs: 5 }), { writes, watches }],
-  ['half of the answers are cut in their middle', sometimes(seed, 0.5, cutAnswer), { writes }],
-  ['half of the answers end too soon, though HTTP is content', sometimes(seed, 0.5, truncatedAnswer), { writes }],
+  ['half of the answers are cut in their middle', withProbability(seed, 0.5, cutResponse), { writes }],
+  [
+    'half of the answers end too soon, though HTTP is content',
+    withProbability(seed, 0.5, truncatedResponse),
+    { writes },
+  ],
 ]);
 
 test('without a fault nothing is hurt, and a load takes no more than the bounds of the others are made of', async () => {
   const began = Date.now();
-  const { traffic, workload } = await liveThrough(bench, (work) => work());
-  expect(bench.proxy.hits(began)).toEqual([]);
+  const { traffic, workload } = await runUnderFault(bench, (work) => work());
+  expect(bench.proxy.faultedRequests(began)).toEqual([]);
   expectNoStorm(traffic, workload, 1);
 });

@@ -1,14 +1,19 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
-import { quiet, ready } from '../../support/assertions';
-import { useFaultBench } from '../../support/test-env';
-import { passing } from '../../../testing/fault-proxy/fault-proxy';
-import { loseEvent } from '../../../testing/fault-proxy/faults';
-import { ErrorsLogged, expectNothingMissed, missedEvents, startAuditing } from '../support/steady-state';
+import { waitUntilIdle, isReadyNow } from '../../support/assertions';
+import { useFaultTestEnv } from '../../support/test-env';
+import { noFault } from '../../../testing/fault-proxy/fault-proxy';
+import { dropEvent } from '../../../testing/fault-proxy/faults';
+import {
+  ErrorLog,
+  expectNoMissedEvents,
+  missedEventsMessage,
+  startWithConsistencyChecks,
+} from '../support/steady-state';
 
 jest.setTimeout(240_000);
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 const helloApps = { type: 'apps.anupam.com/v1/HelloApp' };
 
@@ -19,36 +24,40 @@ test('an event that a watch never told is found missing, named, and made good', 
   const namespace = await bench.namespace();
   const ref = { namespace, name: 'unheard' };
   const other = { namespace, name: 'other' };
-  bench.proxy.fault = loseEvent(({ object }) => {
+  bench.proxy.fault = dropEvent(({ object }) => {
     const { image } = (object['spec'] ?? {}) as { readonly image?: string };
     return object.kind === 'HelloApp' && object.metadata.name === ref.name && image === 'nginx:2';
   });
-  await startAuditing(bench);
+  await startWithConsistencyChecks(bench);
   const { operator, proxy } = bench;
   for (const each of [ref, other]) {
-    await bench.make(HelloApp, each, spec);
-    await bench.until(HelloApp.type, each, 'Ready', ready);
+    await bench.createOfKind(HelloApp, each, spec);
+    await bench.waitUntil(HelloApp.type, each, 'Ready', isReadyNow);
   }
-  await quiet(bench, operator);
-  await expectNothingMissed(proxy, operator);
+  await waitUntilIdle(bench, operator);
+  await expectNoMissedEvents(proxy, operator);
 
-  await bench.respec(HelloApp, ref, { image: 'nginx:2' });
-  await bench.eventually('the event to be lost', () => Promise.resolve(proxy.hits().length > 0 ? true : undefined));
-  proxy.fault = passing;
+  await bench.patchSpec(HelloApp, ref, { image: 'nginx:2' });
+  await bench.eventually('the event to be lost', () =>
+    Promise.resolve(proxy.faultedRequests().length > 0 ? true : undefined),
+  );
+  proxy.fault = noFault;
   let size = 0;
   const found = await bench.eventually('it to be found missing', async () => {
     // What the watch tells later, of another object, proves that the event is missing and not late; else a bookmark would, in a minute.
-    await bench.respec(HelloApp, other, { size: (size = 1 - size) });
+    await bench.patchSpec(HelloApp, other, { size: (size = 1 - size) });
     const metrics = await operator.metrics();
     return metrics.sum('kindred_missed_events_total') > 0 ? metrics : undefined;
   });
-  expect(proxy.hits().map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([`watch ${HelloApp.crdName}`]);
+  expect(proxy.faultedRequests().map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
+    `watch ${HelloApp.crdName}`,
+  ]);
   expect(found.sum('kindred_missed_events_total', helloApps)).toBe(1);
   expect(found.sum('kindred_audits_total', { ...helloApps, outcome: 'missed' })).toBe(1);
 
-  await bench.until(owned.Deployment, ref, 'the new image', (live) => JSON.stringify(live).includes('nginx:2'));
-  await bench.until(HelloApp.type, ref, 'Ready', ready);
-  const told = operator.log.errors().filter(({ msg }) => msg.startsWith(missedEvents));
+  await bench.waitUntil(owned.Deployment, ref, 'the new image', (live) => JSON.stringify(live).includes('nginx:2'));
+  await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+  const told = operator.log.errors().filter(({ msg }) => msg.startsWith(missedEventsMessage));
   expect(told).toEqual([expect.objectContaining({ ...helloApps, missed: 1, some: [`${namespace}/${ref.name}`] })]);
   const agreed = found.sum('kindred_audits_total', { ...helloApps, outcome: 'agrees' });
   const after = await bench.eventually('the cache to agree with the server again', async () => {
@@ -58,8 +67,8 @@ test('an event that a watch never told is found missing, named, and made good', 
   expect(after.sum('kindred_missed_events_total')).toBe(1);
 
   // Every other test that looks for missed events would have told.
-  await expect(expectNothingMissed(proxy, operator)).rejects.toThrow(/"missed": 1/);
-  const logged = new ErrorsLogged();
+  await expect(expectNoMissedEvents(proxy, operator)).rejects.toThrow(/"missed": 1/);
+  const logged = new ErrorLog();
   logged.follow(operator);
-  expect(() => logged.expectNoBug()).toThrow(missedEvents);
+  expect(() => logged.expectNoBug()).toThrow(missedEventsMessage);
 });

@@ -1,37 +1,37 @@
 import { waitFor } from '../../../testing/control-plane';
-import { operatorKinds, useFaultBench } from '../../support/test-env';
-import { form, long } from '../form';
+import { operatorKinds, useFaultTestEnv } from '../../support/test-env';
+import { byMode, isLongMode } from '../mode';
 import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
 import type { ProxiedRequest } from '../../../testing/fault-proxy/exchange';
-import { aboutWork, silentFrom, silentWatch, sometimes, stall } from '../../../testing/fault-proxy/faults';
-import { startAuditing } from '../support/steady-state';
-import { liveThrough, seed, underFault, watches, writes } from '../support/under-fault';
+import { exceptLeases, silentAfter, silentWatch, withProbability, stall } from '../../../testing/fault-proxy/faults';
+import { startWithConsistencyChecks } from '../support/steady-state';
+import { runUnderFault, seed, withFault, watches, writes } from '../support/under-fault';
 
 // In all of these nobody cuts a connection: that nothing comes any more the operator has to notice by itself.
 
-jest.setTimeout(form({ short: 300_000, long: 900_000 }));
+jest.setTimeout(byMode({ short: 300_000, long: 900_000 }));
 
 /** A watch is given up after 70 s of silence, a request after 30 s; a busy machine takes some more. */
 const patienceMs = { watches: 100_000, requests: 60_000 };
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 const silence = new AbortController();
 
 beforeAll(async () => {
   // Before the watches are opened, which it leaves alone until silence falls.
-  bench.proxy.fault = silentFrom(silence.signal);
-  await startAuditing(bench);
+  bench.proxy.fault = silentAfter(silence.signal);
+  await startWithConsistencyChecks(bench);
 }, 60_000);
 
 beforeEach(async () => {
-  if (!bench.operator.running) await startAuditing(bench);
+  if (!bench.operator.running) await startWithConsistencyChecks(bench);
 }, 60_000);
 
 // Whatever has failed, the next test begins with connections that are sound.
-afterEach(() => bench.heal());
+afterEach(() => bench.clearFaults());
 
 test('watches that are open fall silent while new connections pass: each is opened anew', async () => {
-  await liveThrough(bench, async (work) => {
+  await runUnderFault(bench, async (work) => {
     const watched = watchedSince(0);
     const began = Date.now();
     silence.abort();
@@ -41,16 +41,16 @@ test('watches that are open fall silent while new connections pass: each is open
       timeout: patienceMs.watches,
     });
     // There was something to hear of.
-    const unheard = bench.proxy.hits().map(({ resource }) => resource);
+    const unheard = bench.proxy.faultedRequests().map(({ resource }) => resource);
     expect(unheard).toEqual(expect.arrayContaining(operatorKinds.map(({ crdName }) => crdName)));
   });
 });
 
 test('a third of the requests get silence: they are given up, and the work is done', async () => {
   const swallowed = counted(stall);
-  const isAnswered = (request: ProxiedRequest): boolean => aboutWork(request) && request.verb !== 'watch';
-  await liveThrough(bench, async (work) => {
-    await underFault(bench, when(isAnswered, sometimes(seed, 0.33, swallowed.fault)), { writes }, work);
+  const isAnswered = (request: ProxiedRequest): boolean => exceptLeases(request) && request.verb !== 'watch';
+  await runUnderFault(bench, async (work) => {
+    await withFault(bench, when(isAnswered, withProbability(seed, 0.33, swallowed.fault)), { writes }, work);
     await waitFor(() => swallowed.underWay() === 0, {
       describe: 'the requests without an answer to be given up',
       timeout: patienceMs.requests,
@@ -59,18 +59,18 @@ test('a third of the requests get silence: they are given up, and the work is do
 });
 
 // What takes 70 s more is left to the long form.
-(long ? test : test.skip)(
+(isLongMode ? test : test.skip)(
   'half of the watches are silent from their beginning, a fifth of the requests too',
   async () => {
     const silent = counted(silentWatch);
     const swallowed = counted(stall);
-    const watch = sometimes(seed, 0.5, silent.fault);
-    const request = sometimes(seed, 0.2, swallowed.fault);
-    await liveThrough(bench, async (work) => {
+    const watch = withProbability(seed, 0.5, silent.fault);
+    const request = withProbability(seed, 0.2, swallowed.fault);
+    await runUnderFault(bench, async (work) => {
       const fault: Fault = (exchange) => (exchange.request.verb === 'watch' ? watch : request)(exchange);
-      await underFault(bench, when(aboutWork, fault), { watches, writes }, async () => {
+      await withFault(bench, when(exceptLeases, fault), { watches, writes }, async () => {
         // Only what is opened from now on can be silent from its beginning.
-        bench.proxy.cut();
+        bench.proxy.dropConnections();
         await work();
       });
       await waitFor(() => silent.underWay() + swallowed.underWay() === 0, {

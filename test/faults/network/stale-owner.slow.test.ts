@@ -1,30 +1,30 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
-import { ready } from '../../support/assertions';
-import { useFaultBench } from '../../support/test-env';
+import { isReadyNow } from '../../support/assertions';
+import { useFaultTestEnv } from '../../support/test-env';
 import { when } from '../../../testing/fault-proxy/fault-proxy';
 import { resetBefore } from '../../../testing/fault-proxy/faults';
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 /** The garbage collector deletes a child of an owner that is gone in a fraction of a second: a loop with it would show. */
 const lookMs = 5_000;
 
 test('while owners are not heard of, a child of a deleted one is not made again and again', async () => {
   await bench.start();
-  await bench.operator.working();
+  await bench.operator.waitUntilReconciling();
   const namespace = await bench.namespace();
   const ref = { namespace, name: 'foo' };
   const child = { namespace, name: 'of-foo' };
-  await bench.make(Foo, ref, { deploymentName: child.name });
-  await bench.until(Foo.type, ref, 'Ready', ready);
+  await bench.createOfKind(Foo, ref, { deploymentName: child.name });
+  await bench.waitUntil(Foo.type, ref, 'Ready', isReadyNow);
 
   const isWatchOfFoos = ({ verb, resource }: { verb: string; resource: string }): boolean =>
     verb === 'watch' && resource === 'foos.samplecontroller.k8s.io';
   bench.proxy.fault = when(isWatchOfFoos, resetBefore);
   const already = bench.proxy.requests.length;
-  bench.proxy.cut();
+  bench.proxy.dropConnections();
   await bench.eventually('the other watches to be open again, and that of the owners to be refused', () => {
     const since = bench.proxy.requests.slice(already).filter(({ verb }) => verb === 'watch');
     const isOpen = since.some(({ resource }) => resource === 'deployments.apps');
@@ -34,7 +34,7 @@ test('while owners are not heard of, a child of a deleted one is not made again 
   });
   const { uid } = (await bench.get(owned.Deployment, child)).metadata;
   const before = bench.proxy.writes().length;
-  await bench.remove(Foo.type, ref);
+  await bench.deleteAndWait(Foo.type, ref);
   await bench.eventually('the garbage collector to have deleted the child', async () => {
     const live = await bench.client.get(owned.Deployment, child);
     return live?.metadata.uid === uid ? undefined : true;
@@ -47,6 +47,6 @@ test('while owners are not heard of, a child of a deleted one is not made again 
   // It may be made once: that it is not to be shows only then.
   expect(creates.length).toBeLessThanOrEqual(1);
 
-  bench.heal();
-  await bench.gone(owned.Deployment, child);
+  bench.clearFaults();
+  await bench.waitUntilGone(owned.Deployment, child);
 });

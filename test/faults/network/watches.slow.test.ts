@@ -1,23 +1,23 @@
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import { useFaultBench } from '../../support/test-env';
-import { form } from '../form';
+import { useFaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
 import type { Fault, SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
 import {
   cutEvents,
   delayedEvents,
   gone,
   goneInStream,
-  loseAnswer,
-  pagesOf,
-  sometimes,
+  dropResponse,
+  limitPageSize,
+  withProbability,
   staleReads,
   withoutStreamingLists,
 } from '../../../testing/fault-proxy/faults';
 import { gets, pages, seed, testUnderFaults, watches } from '../support/under-fault';
 
-jest.setTimeout(form({ short: 240_000, long: 900_000 }));
+jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
 
@@ -31,15 +31,15 @@ function fromTheBeginning(): Fault {
   };
 }
 
-const forgotten = sometimes(seed, 0.7, gone);
-const ended = sometimes(seed, 0.7, cutEvents(30, { cleanly: true }));
+const forgotten = withProbability(seed, 0.7, gone);
+const ended = withProbability(seed, 0.7, cutEvents(30, { cleanly: true }));
 
 /** Watches end all the time; whoever comes back finds its version forgotten. */
 const forgetful: Fault = (exchange) =>
   (exchange.request.url.searchParams.has('resourceVersion') ? forgotten : ended)(exchange);
 
 const late = delayedEvents(1_500);
-const lost = sometimes(seed, 0.5, loseAnswer);
+const lost = withProbability(seed, 0.5, dropResponse);
 const before = fromTheBeginning();
 const olderLists = fromTheBeginning();
 
@@ -71,12 +71,12 @@ testUnderFaults(bench, [
   ['watches end in the middle of an event, though HTTP is content', cutEvents(3, { cleanly: true }), { watches }],
   ['events come a second and a half late', delayedEvents(1_500), { watches }],
   ['watches end, and their version is gone, 410', forgetful, { watches }],
-  ['watches say in the stream that their version is gone', sometimes(seed, 0.7, goneInStream(5)), { watches }],
+  ['watches say in the stream that their version is gone', withProbability(seed, 0.7, goneInStream(5)), { watches }],
   ['gets and lists are answered from an older revision', behind, { gets }],
   [
     'there are no streaming lists, pages are small, and the further ones are gone',
     (exchange) =>
-      exchange.request.verb === 'watch' ? withoutStreamingLists(forgetful)(exchange) : pagesOf(2, gone)(exchange),
+      exchange.request.verb === 'watch' ? withoutStreamingLists(forgetful)(exchange) : limitPageSize(2, gone)(exchange),
     { watches, pages },
   ],
   [

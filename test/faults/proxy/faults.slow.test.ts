@@ -9,26 +9,26 @@ import { adminClient } from '../../../testing';
 import { holdTimeouts } from '../../operator/support/held-timeouts';
 import { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
 import {
-  chance,
+  seededFraction,
   conflict,
-  cutAnswer,
+  cutResponse,
   cutEvents,
   delayedEvents,
   gone,
   goneInStream,
   internalError,
-  loseAnswer,
-  loseEvent,
-  pagesOf,
+  dropResponse,
+  dropEvent,
+  limitPageSize,
   resetBefore,
   resetMidway,
   silentWatch,
   slow,
-  sometimes,
+  withProbability,
   staleReads,
   stall,
   tooManyRequests,
-  truncatedAnswer,
+  truncatedResponse,
   unavailable,
   withoutStreamingLists,
 } from '../../../testing/fault-proxy/faults';
@@ -58,7 +58,7 @@ beforeAll(async () => {
 afterEach(async () => {
   jest.useRealTimers();
   proxy.fault = (exchange) => exchange.pass();
-  proxy.cut();
+  proxy.dropConnections();
   // Other than a create, it may be repeated: it finds the connections that were cut.
   await waitFor(() => client.getPath('/version'), { describe: 'a sound connection' });
 });
@@ -127,7 +127,7 @@ test('reset midway: an error, whatever the server did', async () => {
 });
 
 test('a lost answer: an error, though the write took effect; a watch ends before its first event', async () => {
-  proxy.fault = loseAnswer;
+  proxy.fault = dropResponse;
   const name = aName();
   expect(await failure(client.create(CONFIG_MAPS, configMap(name), MANAGER))).toBeInstanceOf(TransportError);
   const object = await admin.get(CONFIG_MAPS, at(name));
@@ -171,7 +171,7 @@ test('slow: late and in pieces, but whole', async () => {
 test('cut: an answer ends in its middle, a watch in an event', async () => {
   const object = await made();
   const { name } = object.metadata;
-  proxy.fault = cutAnswer;
+  proxy.fault = cutResponse;
   expect(await failure(client.get(CONFIG_MAPS, at(name)))).toBeInstanceOf(TransportError);
   expect(await failure(client.list(CONFIG_MAPS, {}))).toBeInstanceOf(TransportError);
   for (const fault of [cutEvents(1), cutEvents(1, { cleanly: true })]) {
@@ -186,7 +186,7 @@ test('cut: an answer ends in its middle, a watch in an event', async () => {
 
 test('truncated: HTTP is content, JSON is not', async () => {
   const { name } = (await made()).metadata;
-  proxy.fault = truncatedAnswer;
+  proxy.fault = truncatedResponse;
   expect(String(await failure(client.list(CONFIG_MAPS, {})))).toContain('is not JSON');
   expect(String(await failure(client.get(CONFIG_MAPS, at(name))))).toContain('is not JSON');
   const watch = follow(await made());
@@ -271,7 +271,7 @@ test('delayed events: in their order, this much later, while reads and writes go
 test('a lost event: the first that fits, and no other', async () => {
   const object = await made();
   const { name } = object.metadata;
-  proxy.fault = loseEvent((event) => event.type === 'MODIFIED' && texts([event])[0] !== 'one');
+  proxy.fault = dropEvent((event) => event.type === 'MODIFIED' && texts([event])[0] !== 'one');
   const watch = follow(object);
   for (const text of ['one', 'two', 'three']) await changed(name, text);
   await waitFor(() => watch.seen.length === 2, { describe: 'the other events' });
@@ -281,11 +281,11 @@ test('a lost event: the first that fits, and no other', async () => {
 
 test('small pages, the further ones hurt or not; no streaming lists', async () => {
   await Promise.all([made(), made(), made()]);
-  proxy.fault = pagesOf(2);
+  proxy.fault = limitPageSize(2);
   const { items, continueToken = '' } = await client.list(CONFIG_MAPS, { limit: 500 });
   expect(items).toHaveLength(2);
   expect((await client.list(CONFIG_MAPS, { limit: 500, continueToken })).items.length).toBeLessThanOrEqual(2);
-  proxy.fault = pagesOf(2, gone);
+  proxy.fault = limitPageSize(2, gone);
   expect(await failure(client.list(CONFIG_MAPS, { limit: 500, continueToken }))).toMatchObject({ code: 410 });
   proxy.fault = withoutStreamingLists(gone);
   const streaming = follow(await made(), { sendInitialEvents: true });
@@ -295,7 +295,7 @@ test('small pages, the further ones hurt or not; no streaming lists', async () =
 test('sometimes: a share of the requests, the same ones for the same seed', async () => {
   const { name } = (await made()).metadata;
   const hurt = async (seed: string): Promise<string> => {
-    proxy.fault = sometimes(seed, 0.3, internalError);
+    proxy.fault = withProbability(seed, 0.3, internalError);
     const outcomes: string[] = [];
     for (let i = 0; i < 40; i += 1)
       outcomes.push(
@@ -311,7 +311,7 @@ test('sometimes: a share of the requests, the same ones for the same seed', asyn
   expect(first.replaceAll('x', '').length).toBeGreaterThan(14);
   expect(await hurt('one')).toBe(first);
   expect(await hurt('two')).not.toBe(first);
-  const chances = Array.from({ length: 1_000 }, (_, i) => chance(String(i)));
+  const chances = Array.from({ length: 1_000 }, (_, i) => seededFraction(String(i)));
   expect(chances.filter((value) => value < 0.25).length).toBeGreaterThan(200);
   expect(chances.filter((value) => value < 0.25).length).toBeLessThan(300);
 });

@@ -1,29 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { useFaultBench } from '../../support/test-env';
-import { form } from '../form';
-import { alone, liveThrough } from '../support/under-fault';
+import { useFaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
+import { disableLeaderElection, runUnderFault } from '../support/under-fault';
 import type { SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
-import { aboutWork } from '../../../testing/fault-proxy/faults';
-import { CALM_WITHIN_MS, startAuditing } from '../support/steady-state';
+import { exceptLeases } from '../../../testing/fault-proxy/faults';
+import { STEADY_STATE_TIMEOUT_MS, startWithConsistencyChecks } from '../support/steady-state';
 
-jest.setTimeout(form({ short: CALM_WITHIN_MS, long: 900_000 }));
+jest.setTimeout(byMode({ short: STEADY_STATE_TIMEOUT_MS, long: 900_000 }));
 
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 /** How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. */
-const [beforeMs, troubleMs] = form({ short: [500, 3_000], long: [5_000, 30_000] });
+const [beforeMs, troubleMs] = byMode({ short: [500, 3_000], long: [5_000, 30_000] });
 
 /** No answer of a server that is well takes as long, in milliseconds. */
 const LONG_WAIT_MS = 1_000;
 
 beforeAll(async () => {
-  alone(bench);
-  await startAuditing(bench);
+  disableLeaderElection(bench);
+  await startWithConsistencyChecks(bench);
 }, 60_000);
 
 test('the API server is killed in the middle of work, and comes back', async () => {
   const { faults } = bench.plane;
-  await liveThrough(bench, async (work) => {
+  await runUnderFault(bench, async (work) => {
     const working = work();
     await delay(beforeMs);
     const began = Date.now();
@@ -39,7 +39,7 @@ test('the API server is killed in the middle of work, and comes back', async () 
 
 test('the API server freezes in the middle of work, and thaws', async () => {
   const { faults } = bench.plane;
-  await liveThrough(bench, async (work) => {
+  await runUnderFault(bench, async (work) => {
     const working = work();
     await delay(beforeMs);
     await bench.outage(async () => {
@@ -55,12 +55,12 @@ test('the API server freezes in the middle of work, and thaws', async () => {
 });
 
 test('the operator is frozen while users work and the server forgets the past', async () => {
-  await liveThrough(bench, async (work) => {
+  await runUnderFault(bench, async (work) => {
     const watched = typesOf(seenSince(0).filter(({ verb }) => verb === 'watch'));
     bench.operator.pause();
     await work();
     await bench.plane.faults.compactEtcd();
-    await delay(form({ short: 0, long: 180_000 }));
+    await delay(byMode({ short: 0, long: 180_000 }));
     const resumed = Date.now();
     bench.operator.resume();
     // It comes back with the version that it knew of each type, which is forgotten; a watch that was merely opened again would take no list.
@@ -74,17 +74,17 @@ test('the operator is frozen while users work and the server forgets the past', 
 });
 
 test('the operator is gone while users work and the server forgets the past', async () => {
-  await liveThrough(bench, async (work) => {
+  await runUnderFault(bench, async (work) => {
     await bench.operator.kill();
     await work();
     await bench.plane.faults.compactEtcd();
-    await startAuditing(bench);
+    await startWithConsistencyChecks(bench);
   });
 });
 
 /** What the operator has asked about its work since a moment (milliseconds since 1970), oldest first. */
 function seenSince(moment: number): readonly SeenRequest[] {
-  return bench.proxy.requests.filter((request) => aboutWork(request) && request.at >= moment);
+  return bench.proxy.requests.filter((request) => exceptLeases(request) && request.at >= moment);
 }
 
 /** How long a request was under way between two moments, in milliseconds; a watch, which always is, not at all. */

@@ -8,11 +8,11 @@ import {
   MicroServiceDeploy,
   SampleResource,
 } from '../../../constructs/kinds';
-import { passing, when, type FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
-import type { Bench } from '../../support/test-env';
+import { noFault, when, type FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
+import type { TestEnv } from '../../support/test-env';
 
 /** How a kind's objects are changed, round after round: the spec of an object in its n-th round. */
-interface Churned {
+interface ChurnedKind {
   readonly kind: AnyKind;
   readonly spec: (name: string, round: number) => object;
 }
@@ -20,7 +20,7 @@ interface Churned {
 const image = (round: number): string => `example.com/app:${String(round)}`;
 
 /** The six kinds, with changes that write all of its children: images, scales, renamed children, autoscalers that come and go. */
-const churned: readonly Churned[] = [
+const churned: readonly ChurnedKind[] = [
   { kind: HelloApp, spec: (_, round) => ({ image: image(round >> 1), size: round % 3 }) },
   { kind: DemoMicroService, spec: (_, round) => ({ image: image(round) }) },
   { kind: SampleResource, spec: (_, round) => ({ podImage: image(round) }) },
@@ -59,7 +59,7 @@ interface ChurnOptions {
   readonly rounds: number;
 }
 
-interface Living {
+interface LiveObject {
   readonly name: string;
   round: number;
 }
@@ -70,12 +70,12 @@ interface Living {
  */
 export class Churn {
   readonly done = { created: 0, changed: 0, deleted: 0 };
-  private readonly living = new Map<Churned, Living[]>(churned.map((entry) => [entry, []]));
+  private readonly liveObjects = new Map<ChurnedKind, LiveObject[]>(churned.map((entry) => [entry, []]));
   private turn = 0;
   private names = 0;
 
   constructor(
-    private readonly bench: Bench,
+    private readonly bench: TestEnv,
     private readonly options: ChurnOptions,
   ) {}
 
@@ -92,23 +92,23 @@ export class Churn {
 
   /** Deletes what is left, and waits until it is gone. */
   async end(): Promise<void> {
-    const left = [...this.living].flatMap(([{ kind }, objects]) => objects.map(({ name }) => ({ kind, name })));
+    const left = [...this.liveObjects].flatMap(([{ kind }, objects]) => objects.map(({ name }) => ({ kind, name })));
     for (const { kind, name } of left) await this.bench.client.delete(kind.type, this.ref(name));
-    for (const { kind, name } of left) await this.bench.gone(kind.type, this.ref(name));
+    for (const { kind, name } of left) await this.bench.waitUntilGone(kind.type, this.ref(name));
   }
 
   private async step(): Promise<void> {
     const { bench } = this;
-    const entry = churned[this.turn % churned.length] as Churned;
+    const entry = churned[this.turn % churned.length] as ChurnedKind;
     const round = Math.floor(this.turn / churned.length);
     this.turn += 1;
     const { kind, spec } = entry;
-    const objects = this.living.get(entry) ?? [];
+    const objects = this.liveObjects.get(entry) ?? [];
     const chosen = objects[round % this.options.population];
     if (chosen === undefined) {
       const made = { name: `soak-${kind.singular}-${String((this.names += 1))}`, round: 0 };
       objects.push(made);
-      await bench.make(kind, this.ref(made.name), spec(made.name, 0));
+      await bench.createOfKind(kind, this.ref(made.name), spec(made.name, 0));
       this.done.created += 1;
     } else if (chosen.round >= this.options.rounds) {
       objects.splice(objects.indexOf(chosen), 1);
@@ -116,7 +116,7 @@ export class Churn {
       this.done.deleted += 1;
     } else {
       chosen.round += 1;
-      await bench.respec(kind, this.ref(chosen.name), spec(chosen.name, chosen.round));
+      await bench.patchSpec(kind, this.ref(chosen.name), spec(chosen.name, chosen.round));
       this.done.changed += 1;
     }
   }
@@ -127,7 +127,7 @@ export class Churn {
 }
 
 /** How often something is wrong between the operator and the API server. */
-interface TroubleOptions {
+interface FaultIntervals {
   /** Every connection is cut this often, in milliseconds: all watches begin anew. */
   readonly cutEveryMs: number;
   /** At every how-manieth cut every third request is refused for a second after it. */
@@ -135,10 +135,10 @@ interface TroubleOptions {
 }
 
 /** Makes ordinary trouble until the signal aborts: a watch that ends, a server that answers 500 or 503 now and then. */
-export async function makeTrouble(proxy: FaultProxy, options: TroubleOptions, signal: AbortSignal): Promise<number> {
+export async function injectFaults(proxy: FaultProxy, options: FaultIntervals, signal: AbortSignal): Promise<number> {
   let cuts = 0;
   while (await passed(options.cutEveryMs, signal)) {
-    proxy.cut();
+    proxy.dropConnections();
     cuts += 1;
     // Nobody reads them here, and in half an hour they would be many.
     proxy.requests.length = 0;
@@ -147,13 +147,13 @@ export async function makeTrouble(proxy: FaultProxy, options: TroubleOptions, si
     proxy.fault = when(
       ({ beside }) => !beside && (asked += 1) % 3 === 0,
       (exchange) => {
-        if (asked % 2 === 0) exchange.refuse(500, 'InternalError');
-        else exchange.refuse(503, 'ServiceUnavailable', { 'retry-after': '1' });
+        if (asked % 2 === 0) exchange.respondWithError(500, 'InternalError');
+        else exchange.respondWithError(503, 'ServiceUnavailable', { 'retry-after': '1' });
         return Promise.resolve();
       },
     );
     await passed(1000, signal);
-    proxy.fault = passing;
+    proxy.fault = noFault;
   }
   return cuts;
 }

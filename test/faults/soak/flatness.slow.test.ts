@@ -1,5 +1,4 @@
-import { flatness, floors, median, theilSen } from './flatness';
-import type { Point } from './flatness';
+import { flatness, median, theilSen, windowMinima, type Point } from './flatness';
 
 const bounds = { perHour: 20, growth: 0.05 };
 const runs = Array.from({ length: 40 }, (_, run) => run + 1);
@@ -77,7 +76,7 @@ function heap(seed: number, perHour: number): readonly Point[] {
   });
 }
 const floorBounds = { perHour: 3, growth: 0.05 };
-const floorOf = (points: readonly Point[]): readonly Point[] => floors(points, 0.05);
+const floorOf = (points: readonly Point[]): readonly Point[] => windowMinima(points, 0.05);
 
 test('the floor of a heap shows a leak that its garbage hides', () => {
   expect(floorOf(heap(1, 0))).toHaveLength(10);
@@ -88,11 +87,11 @@ test('the floor of a heap shows a leak that its garbage hides', () => {
 
 test('a floor is the lowest of its window, and the last window counts when it is whole', () => {
   const points = [5, 3, 4, 9, 8, 7, 2].map((value, hours) => ({ hours, value }));
-  expect(floors(points, 3)).toEqual([
+  expect(windowMinima(points, 3)).toEqual([
     { hours: 1.5, value: 3 },
     { hours: 4.5, value: 7 },
   ]);
-  expect(floors(points, 4)).toHaveLength(1);
+  expect(windowMinima(points, 4)).toHaveLength(1);
 });
 
 test('a handful of samples is not judged', () => {

@@ -67,7 +67,7 @@ export function flatness(points: readonly Point[], bounds: FlatBounds): Flatness
  *
  * @param hours the length of a window; the last one is left out when it has not come to its end
  */
-export function floors(points: readonly Point[], hours: number): readonly Point[] {
+export function windowMinima(points: readonly Point[], hours: number): readonly Point[] {
   const windows = new Map<number, number>();
   for (const point of points) {
     const window = Math.floor(point.hours / hours);

@@ -1,14 +1,23 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { quiet } from '../../support/assertions';
-import { useFaultBench } from '../../support/test-env';
-import { form, long } from '../form';
-import { expectNothingMissed, startAuditing } from '../support/steady-state';
-import { Churn, makeTrouble } from './churn';
-import { Sampler, csv, flatness, floors, type FlatBounds, type Flatness, type Point, type Sample } from './flatness';
+import { waitUntilIdle } from '../../support/assertions';
+import { useFaultTestEnv } from '../../support/test-env';
+import { byMode, isLongMode } from '../mode';
+import { expectNoMissedEvents, startWithConsistencyChecks } from '../support/steady-state';
+import { Churn, injectFaults } from './churn';
+import {
+  Sampler,
+  csv,
+  flatness,
+  windowMinima,
+  type FlatBounds,
+  type Flatness,
+  type Point,
+  type Sample,
+} from './flatness';
 
-const minutes = Number(process.env['KINDRED_SOAK_MINUTES'] ?? form({ short: 0.5, long: 30 }));
-const options = form({
+const minutes = Number(process.env['KINDRED_SOAK_MINUTES'] ?? byMode({ short: 0.5, long: 30 }));
+const options = byMode({
   short: { sampleMs: 1000, perSecond: 6, population: 3, rounds: 2, cutEveryMs: 6000, errorsEvery: 2 },
   long: { sampleMs: 5000, perSecond: 3, population: 8, rounds: 6, cutEveryMs: 20_000, errorsEvery: 3 },
 });
@@ -21,7 +30,11 @@ const FLOOR_HOURS = Math.min(180, minutes * 6) / 3600;
 /** What must stay flat in half an hour, and how flat that is; README.md says why so. */
 const bounds: Readonly<Record<string, FlatBounds & { readonly of: (samples: readonly Sample[]) => readonly Point[] }>> =
   {
-    heapFloorMiB: { of: (samples) => floors(pointsOf('heapMiB')(samples), FLOOR_HOURS), perHour: 3, growth: 0.05 },
+    heapFloorMiB: {
+      of: (samples) => windowMinima(pointsOf('heapMiB')(samples), FLOOR_HOURS),
+      perHour: 3,
+      growth: 0.05,
+    },
     heapMiB: { of: pointsOf('heapMiB'), perHour: 15, growth: 0.1 },
     rssMiB: { of: pointsOf('rssMiB'), perHour: 15, growth: 0.05 },
     externalMiB: { of: pointsOf('externalMiB'), perHour: 5, growth: 0.25 },
@@ -32,18 +45,18 @@ const bounds: Readonly<Record<string, FlatBounds & { readonly of: (samples: read
   };
 
 jest.setTimeout((minutes + 5) * 60_000);
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
   bench.tokenSeconds = Math.max(bench.tokenSeconds, (minutes + 10) * 60);
-  await startAuditing(bench);
+  await startWithConsistencyChecks(bench);
   const { operator } = bench;
   const namespace = await bench.namespace('soak');
   const churn = new Churn(bench, { namespace, ...options });
   const sampler = new Sampler(operator);
   const cuts = await soak(churn, sampler);
   await churn.end();
-  await quiet(bench, operator);
+  await waitUntilIdle(bench, operator);
   const verdicts = judged(sampler.samples);
   await report(sampler.samples, { minutes, ...options, done: churn.done, cuts, verdicts });
 
@@ -53,7 +66,7 @@ test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
     return sample.objects === 0 ? sample : undefined;
   });
   expect(operator.running).toBe(true);
-  await expectNothingMissed(bench.proxy, operator);
+  await expectNoMissedEvents(bench.proxy, operator);
   // Labels that name an object would be kept for ever.
   expect(sampler.text).not.toContain(namespace);
   expect(sampler.text).not.toMatch(/soak-[a-z]+-\d+/);
@@ -69,7 +82,7 @@ test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
 async function soak(churn: Churn, sampler: Sampler): Promise<number> {
   const end = new AbortController();
   const { signal } = end;
-  const work = Promise.all([makeTrouble(bench.proxy, options, signal), churn.run(signal)]);
+  const work = Promise.all([injectFaults(bench.proxy, options, signal), churn.run(signal)]);
   const failed = work.then(
     () => new Promise<never>(() => undefined),
     (error: unknown) => Promise.reject(error as Error),
@@ -80,7 +93,7 @@ async function soak(churn: Churn, sampler: Sampler): Promise<number> {
     end.abort();
   }
   const [cuts] = await work;
-  bench.heal();
+  bench.clearFaults();
   return cuts;
 }
 
@@ -88,7 +101,7 @@ async function sampleFor(sampler: Sampler): Promise<void> {
   const until = Date.now() + minutes * 60_000;
   while (Date.now() < until) {
     const sample = await sampler.take();
-    if (long && sampler.samples.length % 60 === 0) process.stderr.write(`${JSON.stringify(sample)}\n`);
+    if (isLongMode && sampler.samples.length % 60 === 0) process.stderr.write(`${JSON.stringify(sample)}\n`);
     await new Promise((resolve) => setTimeout(resolve, options.sampleMs));
   }
 }
@@ -113,7 +126,7 @@ function problemsOf(verdicts: Readonly<Record<string, Flatness>>): readonly stri
 }
 
 async function report(samples: readonly Sample[], summary: object): Promise<void> {
-  const name = long ? 'long' : 'short';
+  const name = isLongMode ? 'long' : 'short';
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, `${name}.csv`), csv(samples));
   await writeFile(join(folder, `${name}.json`), `${JSON.stringify(summary, undefined, 2)}\n`);

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { leftBehind } from './steady-state';
+import { findLeftoverField } from './steady-state';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -28,9 +28,9 @@ test.each([
   ['what others own', child(applied('schedule'), { ...created('timeZone'), manager: 'them' })],
   ['a status', child(applied('schedule'), { ...created('timeZone'), subresource: 'status' })],
 ])('%s leaves nothing behind', (_, object) => {
-  expect(leftBehind(object)).toBeUndefined();
+  expect(findLeftoverField(object)).toBeUndefined();
 });
 
 test('what was created and is applied no more is left behind', () => {
-  expect(leftBehind(child(applied('schedule'), created('schedule', 'timeZone')))).toBe('f:spec.f:timeZone');
+  expect(findLeftoverField(child(applied('schedule'), created('schedule', 'timeZone')))).toBe('f:spec.f:timeZone');
 });

@@ -13,7 +13,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { ApiError, TransportError } from '../../../operator/client/errors';
 import { waitFor } from '../../../testing/control-plane';
-import type { Bench } from '../../support/test-env';
+import type { TestEnv } from '../../support/test-env';
 import type { Workload } from './traffic';
 
 /** How much there is to do. */
@@ -30,7 +30,7 @@ interface LoadSize {
 const CHANGES = 8;
 
 /** An object that is to stand at the end. */
-interface Living {
+interface LiveObject {
   readonly kind: AnyKind;
   readonly name: string;
 }
@@ -40,17 +40,17 @@ interface Living {
  * directly, whatever stands between it and the operator.
  */
 export class Load {
-  private readonly alive = new Map<string, Living>();
+  private readonly alive = new Map<string, LiveObject>();
   private forced = 0;
 
   constructor(
-    readonly bench: Bench,
+    readonly bench: TestEnv,
     readonly namespace: string,
     private readonly size: LoadSize,
   ) {}
 
   /** What is to stand at the end, and nothing else of the kinds. */
-  get living(): readonly Living[] {
+  get liveObjects(): readonly LiveObject[] {
     return [...this.alive.values()];
   }
 
@@ -75,12 +75,12 @@ export class Load {
         () => this.make(role, `new-${round}`),
         () => this.make(role, `brief-${round}`),
         () => this.ofSteady((name) => this.change(role, name, 0)),
-        () => this.drift(role.kind, first),
+        () => this.editChildren(role.kind, first),
         () => this.delete(role.kind, `doomed-${round}`),
         () => this.ofSteady((name) => this.change(role, name, 1)),
         () => this.change(role, `new-${round}`, 0),
         () => this.delete(role.kind, `brief-${round}`),
-        () => this.bereave(role.kind, first),
+        () => this.deleteChildren(role.kind, first),
       ]),
     ]);
   }
@@ -90,7 +90,9 @@ export class Load {
     this.forced += 1;
     const annotations = { [RECONCILE_AT_ANNOTATION]: String(this.forced) };
     await Promise.all(
-      this.living.map(({ kind, name }) => this.bench.patch(kind.type, this.at(name), { metadata: { annotations } })),
+      this.liveObjects.map(({ kind, name }) =>
+        this.bench.patch(kind.type, this.at(name), { metadata: { annotations } }),
+      ),
     );
   }
 
@@ -106,9 +108,9 @@ export class Load {
     return Array.from({ length: this.size.rounds }, (_, i) => String(i));
   }
 
-  private async ofAll(acts: (role: Role) => readonly (() => Promise<unknown>)[]): Promise<void> {
+  private async ofAll(acts: (role: KindWorkload) => readonly (() => Promise<unknown>)[]): Promise<void> {
     await Promise.all(
-      cast.map(async (role) => {
+      kindWorkloads.map(async (role) => {
         for (const act of acts(role)) {
           await act();
           await delay(this.size.paceMs);
@@ -121,42 +123,42 @@ export class Load {
     await Promise.all(this.steady().map(act));
   }
 
-  private async make({ kind, spec }: Role, part: string): Promise<void> {
+  private async make({ kind, spec }: KindWorkload, part: string): Promise<void> {
     const name = nameOf(kind, part);
     this.alive.set(`${kind.kind} ${name}`, { kind, name });
-    await insist(`create ${kind.kind} ${name}`, () =>
+    await retryUntilAccepted(`create ${kind.kind} ${name}`, () =>
       this.bench.create(kind.type, this.at(name), { spec: spec(name) }),
     );
   }
 
-  private async change({ kind, changes }: Role, part: string, index: 0 | 1): Promise<void> {
+  private async change({ kind, changes }: KindWorkload, part: string, index: 0 | 1): Promise<void> {
     const name = nameOf(kind, part);
     const spec = changes(name)[index];
-    await insist(`change ${kind.kind} ${name}`, () => this.bench.patch(kind.type, this.at(name), { spec }));
+    await retryUntilAccepted(`change ${kind.kind} ${name}`, () => this.bench.patch(kind.type, this.at(name), { spec }));
   }
 
   private async delete(kind: AnyKind, part: string): Promise<void> {
     const name = nameOf(kind, part);
     this.alive.delete(`${kind.kind} ${name}`);
-    await insist(`delete ${kind.kind} ${name}`, () => this.bench.client.delete(kind.type, this.at(name)));
+    await retryUntilAccepted(`delete ${kind.kind} ${name}`, () => this.bench.client.delete(kind.type, this.at(name)));
   }
 
   /** Somebody edits every child that stands. */
-  private async drift(kind: AnyKind, part: string): Promise<void> {
+  private async editChildren(kind: AnyKind, part: string): Promise<void> {
     const metadata = { labels: { [MANAGED_BY_LABEL]: null } };
     const template = { spec: { containers: [{ name: 'stranger', image: 'stranger:1' }] } };
     for (const [type, child] of await this.childrenOf(kind, nameOf(kind, part))) {
       const edit = type === owned.Deployment ? { metadata, spec: { template } } : { metadata };
-      await insist(`edit ${type.kind} ${child.metadata.name}`, () =>
+      await retryUntilAccepted(`edit ${type.kind} ${child.metadata.name}`, () =>
         this.bench.patch(type, this.at(child.metadata.name), edit),
       );
     }
   }
 
   /** Somebody deletes every child that stands. */
-  private async bereave(kind: AnyKind, part: string): Promise<void> {
+  private async deleteChildren(kind: AnyKind, part: string): Promise<void> {
     for (const [type, child] of await this.childrenOf(kind, nameOf(kind, part))) {
-      await insist(`delete ${type.kind} ${child.metadata.name}`, () =>
+      await retryUntilAccepted(`delete ${type.kind} ${child.metadata.name}`, () =>
         this.bench.client.delete(type, this.at(child.metadata.name)),
       );
     }
@@ -165,7 +167,7 @@ export class Load {
   private async childrenOf(kind: AnyKind, name: string) {
     const lists = await Promise.all(
       childTypes(kind).map(async (type) => {
-        const list = await insist(`list ${type.plural}`, () =>
+        const list = await retryUntilAccepted(`list ${type.plural}`, () =>
           this.bench.client.list(type, { namespace: this.namespace }),
         );
         const held = (child: KubeObject): boolean =>
@@ -183,7 +185,7 @@ function nameOf({ kind }: AnyKind, part: string): string {
 }
 
 /** What one kind does in a load. */
-interface Role {
+interface KindWorkload {
   readonly kind: AnyKind;
   /** The spec that an object begins with. */
   readonly spec: (name: string) => object;
@@ -192,13 +194,13 @@ interface Role {
 }
 
 /** Never while a test runs: a Job would change the status of its CronTab at a time of its own. */
-const SELDOM = '0 0 29 2 *';
+const RARE_SCHEDULE = '0 0 29 2 *';
 
 /** All instances of a namespace share the Service and the ServiceAccount of this name. */
 const SHARED = 'service';
 
 /** The six kinds, each with the changes that take the most writes. */
-const cast: readonly Role[] = [
+const kindWorkloads: readonly KindWorkload[] = [
   {
     kind: HelloApp,
     spec: () => ({ image: 'nginx:1', size: 1 }),
@@ -223,7 +225,7 @@ const cast: readonly Role[] = [
   },
   {
     kind: CronTab,
-    spec: () => ({ cronSpec: SELDOM, image: 'busybox:1' }),
+    spec: () => ({ cronSpec: RARE_SCHEDULE, image: 'busybox:1' }),
     changes: () => [{ image: 'busybox:2' }, { suspend: true }],
   },
   {
@@ -246,14 +248,14 @@ type Attempt<T> = { readonly value: T | undefined } | { readonly error: unknown 
  * @returns undefined when there is nothing to do it to (404), or it was done by an attempt whose answer was lost (409 of a create)
  * @throws ApiError when the server refuses it; Error when it has not taken it after two minutes
  */
-async function insist<T>(what: string, act: () => Promise<T>): Promise<T | undefined> {
+async function retryUntilAccepted<T>(what: string, act: () => Promise<T>): Promise<T | undefined> {
   const options = { describe: `the server to take it: ${what}`, timeout: 120_000, interval: 200 };
-  const attempt = await waitFor(() => tried(act), options);
+  const attempt = await waitFor(() => tryOnce(act), options);
   if ('error' in attempt) throw attempt.error;
   return attempt.value;
 }
 
-async function tried<T>(act: () => Promise<T>): Promise<Attempt<T> | undefined> {
+async function tryOnce<T>(act: () => Promise<T>): Promise<Attempt<T> | undefined> {
   try {
     return { value: await act() };
   } catch (error) {

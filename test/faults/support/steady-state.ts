@@ -4,25 +4,25 @@ import { typeKey, type ResourceType } from '../../../constructs/kube/resource-ty
 import { managedFieldsOf, type FieldSet } from '../../../operator/apply/managed-fields';
 import { expectedChildren, expectedShared, type LogLine, type Metrics, type OperatorProcess } from '../../../testing';
 import { waitFor } from '../../../testing/control-plane';
-import { sentenceOf } from '../../../testing/fault-proxy/exchange';
+import { describeRequest } from '../../../testing/fault-proxy/exchange';
 import type { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
-import { condition, quiet, ready } from '../../support/assertions';
-import { operatorKinds, type Bench, type FaultBench } from '../../support/test-env';
-import { form } from '../form';
+import { findCondition, waitUntilIdle, isReadyNow } from '../../support/assertions';
+import { operatorKinds, type TestEnv, type FaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
 import type { Load } from './load';
 
 /** After a long outage, delays have grown as long as it was; and a machine that does ten things at once is slow. */
-const patienceMs = form({ short: 100_000, long: 240_000 });
+const endStateTimeoutMs = byMode({ short: 100_000, long: 240_000 });
 
 /** Waits until everything stands that the specs describe, and nothing else. */
-export async function endStateReached(load: Load): Promise<void> {
+export async function waitForEndState(load: Load): Promise<void> {
   const { namespace } = load;
   await waitFor(
     async () => {
       await expectEndState(load);
       return true;
     },
-    { describe: `the end state of ${namespace}`, timeout: patienceMs, interval: 250 },
+    { describe: `the end state of ${namespace}`, timeout: endStateTimeoutMs, interval: 250 },
   );
 }
 
@@ -30,7 +30,7 @@ export async function endStateReached(load: Load): Promise<void> {
  * Expects that the objects of the six kinds are those that live, all Ready as they stand now; that their children, and those that they
  * share, stand as rendered; and that nothing is left that belonged to others.
  */
-async function expectEndState({ bench, namespace, living }: Load): Promise<void> {
+async function expectEndState({ bench, namespace, liveObjects: living }: Load): Promise<void> {
   const owners = await Promise.all(operatorKinds.map(({ type }) => itemsOf(bench, type, namespace)));
   const types = new Map(operatorKinds.flatMap(childTypes).map((type) => [typeKey(type), type]));
   const children = (await Promise.all([...types.values()].map((type) => itemsOf(bench, type, namespace)))).flat();
@@ -47,7 +47,7 @@ async function expectEndState({ bench, namespace, living }: Load): Promise<void>
     children: children.filter(isOurs).map(standing).sort(),
     leftBehind: children
       .filter(isOurs)
-      .map(leftBehind)
+      .map(findLeftoverField)
       .filter((path) => path !== undefined),
   }).toEqual({
     owners: living.map(({ kind, name }) => `${kind.kind} ${name}`).sort(),
@@ -59,7 +59,7 @@ async function expectEndState({ bench, namespace, living }: Load): Promise<void>
     expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
 }
 
-async function itemsOf(bench: Bench, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
+async function itemsOf(bench: TestEnv, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
   return (await bench.client.list(type, { namespace })).items;
 }
 
@@ -71,8 +71,8 @@ function standing(object: KubeObject): string {
 }
 
 function whyNotReady(owner: KubeObject): readonly string[] {
-  if (ready(owner)) return [];
-  return [`${titleOf(owner)}: ${condition(owner, 'Ready')?.message ?? 'no condition'}`];
+  if (isReadyNow(owner)) return [];
+  return [`${titleOf(owner)}: ${findCondition(owner, 'Ready')?.message ?? 'no condition'}`];
 }
 
 function titleOf({ kind, metadata }: KubeObject): string {
@@ -80,56 +80,59 @@ function titleOf({ kind, metadata }: KubeObject): string {
 }
 
 /** One that finds a difference waits for the next bookmark of the watch, 75 s at most; then come the types after it. */
-const AUDIT_PATIENCE_MS = 120_000;
+const CHECK_TIMEOUT_MS = 120_000;
 /** The longest of the waits that follow a trouble, with as much again for all else: what a test that ends with them may take in its short form. */
-export const CALM_WITHIN_MS = 300_000;
+export const STEADY_STATE_TIMEOUT_MS = 300_000;
 
 /** So often is every object reconciled without anything being written. */
 const ROUNDS = 3;
 
 /** An operator and the proxy that it alone asks through. */
-interface Subject {
+interface ProxiedOperator {
   readonly operator: OperatorProcess;
   readonly proxy: FaultProxy;
 }
 
 /** Objects, and how all of them are reconciled again; a `Load` is one. */
 export interface Reconcilable {
-  readonly bench: Bench;
-  readonly living: readonly unknown[];
+  readonly bench: TestEnv;
+  readonly liveObjects: readonly unknown[];
   forceReconciles(): Promise<void>;
 }
 
 /** Expects that the operator, made to look at every object of a load again and again, writes nothing. */
-export async function expectCalm({ operator, proxy }: Subject, load: Reconcilable): Promise<void> {
+export async function expectNoWritesOnResync({ operator, proxy }: ProxiedOperator, load: Reconcilable): Promise<void> {
   const { bench } = load;
-  await quiet(bench, operator);
+  await waitUntilIdle(bench, operator);
   const before = proxy.writes().length;
   for (let round = 0; round < ROUNDS; round += 1) {
     const reconciles = (await operator.metrics()).sum('controller_runtime_reconcile_total');
     await load.forceReconciles();
-    await quiet(bench, operator, reconciles + load.living.length);
+    await waitUntilIdle(bench, operator, reconciles + load.liveObjects.length);
   }
-  expect(proxy.writes().slice(before).map(sentenceOf)).toEqual([]);
+  expect(proxy.writes().slice(before).map(describeRequest)).toEqual([]);
 }
 
 /** Expects that a new operator, which looks at everything, writes nothing. */
-export async function expectCalmRestart(bench: FaultBench, { living }: Reconcilable): Promise<void> {
+export async function expectNoWritesOnRestart(
+  bench: FaultTestEnv,
+  { liveObjects: living }: Reconcilable,
+): Promise<void> {
   expect(await bench.operator.stop()).toEqual({ code: 0, signal: null });
   const before = bench.proxy.writes().length;
-  await startAuditing(bench);
+  await startWithConsistencyChecks(bench);
   // They all share one key more.
-  await quiet(bench, bench.operator, living.length + 1);
-  expect(bench.proxy.writes().slice(before).map(sentenceOf)).toEqual([]);
+  await waitUntilIdle(bench, bench.operator, living.length + 1);
+  expect(bench.proxy.writes().slice(before).map(describeRequest)).toEqual([]);
 }
 
 /** Has an operator compare its caches with the server all the time, so that what a watch has missed is counted while the test lasts. */
-export const auditing: readonly string[] = ['--audit-seconds=1'];
+export const consistencyCheckArgs: readonly string[] = ['--audit-seconds=1'];
 
 /** Starts an operator that does so; resolves when it works. */
-export async function startAuditing(bench: FaultBench): Promise<void> {
-  await bench.start(auditing);
-  await bench.operator.working();
+export async function startWithConsistencyChecks(bench: FaultTestEnv): Promise<void> {
+  await bench.start(consistencyCheckArgs);
+  await bench.operator.waitUntilReconciling();
 }
 
 /**
@@ -141,13 +144,13 @@ export async function startAuditing(bench: FaultBench): Promise<void> {
  *
  * @param proxy - which saw the operator open its watches
  */
-export async function expectNothingMissed(proxy: FaultProxy, operator: OperatorProcess): Promise<void> {
+export async function expectNoMissedEvents(proxy: FaultProxy, operator: OperatorProcess): Promise<void> {
   const watched = [...new Set(proxy.requests.filter(({ verb }) => verb === 'watch').map(({ resource }) => resource))];
   // Without a cache every round would be over at once.
   expect(watched).not.toEqual([]);
   const since = Date.now();
   const before = await operator.metrics();
-  const types = before.labelled(AUDITS, 'type');
+  const types = before.labelValues(AUDITS, 'type');
   expect(types).toHaveLength(watched.length);
   const listed = (type: string): number =>
     proxy.requests.filter(({ verb, resource, at }) => verb === 'list' && resource === type && at > since).length;
@@ -162,13 +165,13 @@ export async function expectNothingMissed(proxy: FaultProxy, operator: OperatorP
   };
   const after = await waitFor(audited, {
     describe: 'every cache to be audited, with a result',
-    timeout: AUDIT_PATIENCE_MS,
+    timeout: CHECK_TIMEOUT_MS,
   });
   const told = (begin: string): readonly LogLine[] => operator.log.all.filter(({ msg }) => msg.startsWith(begin));
   const failures = told('the cache could not be audited').filter(({ time }) => Date.parse(time) > since);
   const [missed, failed] = [after.sum(MISSED), grown(after, before, { outcome: 'failed' })];
   const sound = { missed: 0, told: [], failed: 0, failures: [] };
-  expect({ missed, told: told(missedEvents), failed, failures }).toEqual(sound);
+  expect({ missed, told: told(missedEventsMessage), failed, failures }).toEqual(sound);
 }
 
 const AUDITS = 'kindred_audits_total';
@@ -179,13 +182,13 @@ function grown(after: Metrics, before: Metrics, labels: Readonly<Record<string, 
 }
 
 /** How the operator begins to say that a watch has not told it of something. */
-export const missedEvents = 'the watch missed events';
+export const missedEventsMessage = 'the watch missed events';
 
 /** What no trouble of a network or a server excuses, by how the messages begin. */
-const bugs = [missedEvents, 'a reconcile ended unexpectedly'];
+const bugs = [missedEventsMessage, 'a reconcile ended unexpectedly'];
 
 /** What the operators of a test have logged as errors: those that are gone count like the one at work. */
-export class ErrorsLogged {
+export class ErrorLog {
   private readonly operators: OperatorProcess[] = [];
 
   /** From now on what this one has logged counts, and what it still will. */
@@ -218,20 +221,20 @@ export class ErrorsLogged {
  * @param child - as the server lists it, managedFields and all
  * @returns the field's path in its `FieldsV1` form; undefined when there is none
  */
-export function leftBehind(child: KubeObject): string | undefined {
+export function findLeftoverField(child: KubeObject): string | undefined {
   const setOf = (wanted: 'Apply' | 'Update'): FieldSet | undefined =>
     managedFieldsOf(child).find(
       ({ manager, operation, subresource = '' }) => manager === 'kindred' && operation === wanted && subresource === '',
     )?.fieldsV1;
   const [created, applied] = [setOf('Update'), setOf('Apply')];
-  return created === undefined || applied === undefined ? undefined : beyond(created, applied);
+  return created === undefined || applied === undefined ? undefined : firstFieldBeyond(created, applied);
 }
 
-function beyond(created: FieldSet, applied: FieldSet): string | undefined {
+function firstFieldBeyond(created: FieldSet, applied: FieldSet): string | undefined {
   for (const [step, below] of Object.entries(created)) {
     const named = applied[step];
     if (named === undefined) return step;
-    const path = beyond(below, named);
+    const path = firstFieldBeyond(below, named);
     if (path !== undefined) return `${step}.${path}`;
   }
   return undefined;

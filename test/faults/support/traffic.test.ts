@@ -1,5 +1,4 @@
-import { calm, expectNoStorm, trafficOf } from './traffic';
-import type { Asked, Traffic } from './traffic';
+import { baseline, expectNoStorm, measureTraffic, type ObservedRequest, type Traffic } from './traffic';
 
 const BEGAN = 1_000_000;
 const workload = { objects: 12, changes: 8 };
@@ -10,46 +9,46 @@ const type = { resource: 'deployments.apps', writes: false, beside: false, metad
 const what = { ...type, namespace: 'ns', writes: true };
 const url = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments');
 
-function write(name: string, afterMs: number): Asked {
+function write(name: string, afterMs: number): ObservedRequest {
   return { ...what, verb: 'patch', name, url, at: BEGAN + afterMs };
 }
 
 /** A create, which tells its name in its body only. */
-function create(name: string, afterMs: number): Asked {
+function create(name: string, afterMs: number): ObservedRequest {
   return { ...what, verb: 'create', creates: name, url, at: BEGAN + afterMs };
 }
 
 /** A list as audits take them. */
-function audit(afterMs: number): Asked {
+function audit(afterMs: number): ObservedRequest {
   const all = new URL('https://api-server/apis/apps/v1/deployments?limit=500');
   return { ...type, verb: 'list', url: all, metadataOnly: true, at: BEGAN + afterMs };
 }
 
 /** A watch of one of these types is opened. */
-function watch(resource: string, afterMs: number): Asked {
+function watch(resource: string, afterMs: number): ObservedRequest {
   const from = new URL('https://api-server/apis/apps/v1/deployments?watch=true&resourceVersion=7');
   return { ...type, resource, verb: 'watch', url: from, at: BEGAN + afterMs };
 }
 
 /** The list of one of these types that fills a cache. */
-function cacheList(resource: string, afterMs: number, query = 'limit=500'): Asked {
+function cacheList(resource: string, afterMs: number, query = 'limit=500'): ObservedRequest {
   const all = new URL(`https://api-server/apis/apps/v1/deployments?${query}`);
   return { ...type, resource, verb: 'list', url: all, at: BEGAN + afterMs };
 }
 
-function every(ms: number, untilMs: number, ask: (afterMs: number) => Asked): readonly Asked[] {
+function every(ms: number, untilMs: number, ask: (afterMs: number) => ObservedRequest): readonly ObservedRequest[] {
   return Array.from({ length: Math.floor(untilMs / ms) }, (_, i) => ask(i * ms));
 }
 
 /** Tried again after 5 ms, and then after twice as long each time. */
-function backingOff(name: string, fromMs: number, untilMs: number): readonly Asked[] {
-  const tries: Asked[] = [];
+function backingOff(name: string, fromMs: number, untilMs: number): readonly ObservedRequest[] {
+  const tries: ObservedRequest[] = [];
   for (let at = fromMs, wait = 5; at < untilMs; at += wait, wait *= 2) tries.push(write(name, at));
   return tries;
 }
 
-const inSeconds = (seconds: number, asked: readonly Asked[]): Traffic =>
-  trafficOf(asked, BEGAN, BEGAN + seconds * 1000);
+const inSeconds = (seconds: number, asked: readonly ObservedRequest[]): Traffic =>
+  measureTraffic(asked, BEGAN, BEGAN + seconds * 1000);
 const judge = (traffic: Traffic): void => expectNoStorm(traffic, workload);
 
 test('a sane run is no storm: one write for each change, and eleven where all of them fail', () => {
@@ -85,14 +84,14 @@ test('now and then is a storm too when it goes on and on', () => {
     60,
     every(750, 60_000, (at) => write('object-0', at)),
   );
-  expect(traffic.densest.writes).toBeLessThan(calm.writesInWindow);
+  expect(traffic.densest.writes).toBeLessThan(baseline.writesInWindow);
   expect(() => judge(traffic)).toThrow();
 });
 
 test('a loop without delays is a storm, even if it reads only', () => {
   const writes = every(2, 10_000, (at) => write('object-0', at));
   expect(() => judge(inSeconds(10, writes))).toThrow();
-  const reads = writes.map((asked): Asked => ({ ...asked, verb: 'get', writes: false }));
+  const reads = writes.map((asked): ObservedRequest => ({ ...asked, verb: 'get', writes: false }));
   expect(inSeconds(10, reads)).toMatchObject({ rate: 500, most: { writes: 0 } });
   expect(() => judge(inSeconds(10, reads))).toThrow();
 });
@@ -137,8 +136,8 @@ test('what looks like an audit is counted when it comes at the pace of the work'
 test('audits, Leases, events and what came at other times are not counted', () => {
   const audits = every(2, 10_000, audit);
   expect(inSeconds(10, audits)).toMatchObject({ requests: audits.length, rate: 0 });
-  const lease: Asked = { ...write('leader', 0), resource: 'leases.coordination.k8s.io' };
-  const event: Asked = { ...write('event', 0), resource: 'events', beside: true };
+  const lease: ObservedRequest = { ...write('leader', 0), resource: 'leases.coordination.k8s.io' };
+  const event: ObservedRequest = { ...write('event', 0), resource: 'events', beside: true };
   const others = [lease, event, write('early', -1), write('late', 10_000)];
   expect(inSeconds(10, others)).toMatchObject({ requests: 1, most: { writes: 0 }, densest: { writes: 0 } });
 });

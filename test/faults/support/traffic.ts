@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
-import { form } from '../form';
+import { byMode } from '../mode';
 
 /** What there was to do. */
 export interface Workload {
@@ -37,14 +37,14 @@ interface Opened {
 }
 
 /** What is looked at of a request. */
-export type Asked = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'creates' | 'url'> &
+export type ObservedRequest = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'creates' | 'url'> &
   Pick<SeenRequest, 'writes' | 'beside' | 'metadataOnly'>;
 
 /** Long against the first delays of a backoff, which are to be fast, and against a burst; short against the trouble. */
 const WINDOW_MS = 5_000;
 
 /** Counts what came between two moments (milliseconds since 1970); Leases are left out. */
-export function trafficOf(asked: readonly Asked[], from: number, to: number): Traffic {
+export function measureTraffic(asked: readonly ObservedRequest[], from: number, to: number): Traffic {
   const requests = asked.filter(
     ({ at, resource }) => at >= from && at < to && resource !== 'leases.coordination.k8s.io',
   );
@@ -58,7 +58,7 @@ export function trafficOf(asked: readonly Asked[], from: number, to: number): Tr
   );
   return {
     requests: requests.length,
-    rate: mostInWindow(requests.filter((request) => !isAudit(request))) / (WINDOW_MS / 1000),
+    rate: mostInWindow(requests.filter((request) => !isConsistencyCheck(request))) / (WINDOW_MS / 1000),
     most: ofObject(most(writes, ({ length }) => length)),
     densest: ofObject(most(writes, mostInWindow)),
     opened: { what: opened.group, requests: opened.count },
@@ -69,26 +69,26 @@ export function trafficOf(asked: readonly Asked[], from: number, to: number): Tr
  * Whether it compares a cache with the server: that comes at a pace of its own. Such a list is of all namespaces, as the caches are; of one
  * namespace the operator looks up what lives, and a list of one object asks what version the server is at.
  */
-function isAudit({ verb, metadataOnly, namespace, url }: Asked): boolean {
+function isConsistencyCheck({ verb, metadataOnly, namespace, url }: ObservedRequest): boolean {
   const { searchParams: query } = url;
   const isWhole = namespace === undefined && !query.has('fieldSelector') && query.get('limit') !== '1';
   return verb === 'list' && metadataOnly && isWhole;
 }
 
 /** Whether it begins to fill a cache; further pages are as many as there are objects. */
-function fillsCache({ verb, metadataOnly, url }: Asked): boolean {
+function fillsCache({ verb, metadataOnly, url }: ObservedRequest): boolean {
   return verb === 'watch' || (verb === 'list' && !metadataOnly && !url.searchParams.has('continue'));
 }
 
 /** An object's status is part of it. */
-function objectOf({ resource, namespace = '', name, creates = '' }: Asked): string {
+function objectOf({ resource, namespace = '', name, creates = '' }: ObservedRequest): string {
   return `${resource.replace('/status', '')} ${namespace}/${name ?? creates}`;
 }
 
-type Groups = ReadonlyMap<string, readonly Asked[]>;
+type Groups = ReadonlyMap<string, readonly ObservedRequest[]>;
 
-function groupedBy(name: (asked: Asked) => string, all: readonly Asked[]): Groups {
-  const groups = new Map<string, Asked[]>();
+function groupedBy(name: (asked: ObservedRequest) => string, all: readonly ObservedRequest[]): Groups {
+  const groups = new Map<string, ObservedRequest[]>();
   for (const asked of all) {
     const group = groups.get(name(asked)) ?? [];
     groups.set(name(asked), group);
@@ -102,7 +102,7 @@ interface Counted {
   readonly count: number;
 }
 
-function most(groups: Groups, count: (of: readonly Asked[]) => number): Counted {
+function most(groups: Groups, count: (of: readonly ObservedRequest[]) => number): Counted {
   let found: Counted = { group: 'none', count: 0 };
   for (const [group, of] of groups) {
     const its = count(of);
@@ -116,7 +116,7 @@ function ofObject({ group, count }: Counted): OfObject {
 }
 
 /** How many came in the window in which most came: it begins with one of them. */
-function mostInWindow(asked: readonly Asked[]): number {
+function mostInWindow(asked: readonly ObservedRequest[]): number {
   const times = asked.map(({ at }) => at).sort((a, b) => a - b);
   let first = 0;
   let found = 0;
@@ -132,13 +132,13 @@ function mostInWindow(asked: readonly Asked[]): number {
  * machine all of it falls into one window. In the long form a change has time to be rolled out before the next one, so that a fast machine tells of more
  * states.
  */
-export const calm = {
+export const baseline = {
   /** Writes to one object for each change that users make to it or its children: of its children's states its status tells. Measured: up to 1.25 and 1.94. */
-  writesPerChange: form({ short: 1.5, long: 2.5 }),
+  writesPerChange: byMode({ short: 1.5, long: 2.5 }),
   /** Writes to one object in a window. Measured in the long form: 14. */
-  writesInWindow: form({ short: 12, long: 16 }),
+  writesInWindow: byMode({ short: 12, long: 16 }),
   /** Requests a second for each object; in the long form most of them rest most of the time. Measured in the short form: 20 requests in all. */
-  rate: form({ short: 4.5, long: 1.8 }),
+  rate: byMode({ short: 4.5, long: 1.8 }),
 };
 
 /**
@@ -152,7 +152,7 @@ export const calm = {
  * Trying again every 100 ms comes to fifty in a window besides these thirty, a loop without delays to hundreds.
  * The long form's bounds come to the same, from more that a calm run takes.
  */
-const FACTOR = form({ short: 6, long: 4 });
+const FACTOR = byMode({ short: 6, long: 4 });
 
 /**
  * Watches of one type that may be opened in a window, and lists of it that may be begun to fill a cache; the size of the load does not matter.
@@ -172,9 +172,9 @@ const OPENED_IN_WINDOW = 15;
 export function expectNoStorm(traffic: Traffic, { objects, changes }: Workload, factor = FACTOR): void {
   const { most, densest, rate, opened } = traffic;
   const bounds = {
-    most: factor * calm.writesPerChange * changes,
-    densest: factor * calm.writesInWindow,
-    rate: factor * calm.rate * objects,
+    most: factor * baseline.writesPerChange * changes,
+    densest: factor * baseline.writesInWindow,
+    rate: factor * baseline.rate * objects,
     opened: OPENED_IN_WINDOW,
   };
   const isBounded = {

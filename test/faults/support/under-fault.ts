@@ -1,11 +1,17 @@
 import { waitFor } from '../../../testing/control-plane';
-import { passing, when, type Fault, type SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
-import { aboutWork } from '../../../testing/fault-proxy/faults';
-import type { Bench, FaultBench } from '../../support/test-env';
-import { form } from '../form';
+import { noFault, when, type Fault, type SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
+import { exceptLeases } from '../../../testing/fault-proxy/faults';
+import type { TestEnv, FaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
 import { Load } from './load';
-import { endStateReached, expectCalm, expectCalmRestart, expectNothingMissed, startAuditing } from './steady-state';
-import { expectNoStorm, rssMiB, trafficOf, type Traffic, type Workload } from './traffic';
+import {
+  waitForEndState,
+  expectNoWritesOnResync,
+  expectNoWritesOnRestart,
+  expectNoMissedEvents,
+  startWithConsistencyChecks,
+} from './steady-state';
+import { expectNoStorm, rssMiB, measureTraffic, type Traffic, type Workload } from './traffic';
 
 /** What a fault must have hit; each by its name, given the requests that were hurt until now. */
 type Hits = Readonly<Record<string, (hurt: readonly SeenRequest[]) => boolean>>;
@@ -21,11 +27,11 @@ export const pages = (hurt: readonly SeenRequest[]): boolean =>
   hurt.some(({ verb, metadataOnly, url }) => verb === 'list' && !metadataOnly && url.searchParams.has('continue'));
 
 /** Writes, from the first to the last of which it is so long, in milliseconds: how often they are tried again shows only in time. */
-export const writesFor = (ms: number): Hits[string] => lasting(isWrite, ms);
+export const writesFor = (ms: number): Hits[string] => lastsFor(isWrite, ms);
 /** The same of watches. */
-export const watchesFor = (ms: number): Hits[string] => lasting(({ verb }) => verb === 'watch', ms);
+export const watchesFor = (ms: number): Hits[string] => lastsFor(({ verb }) => verb === 'watch', ms);
 
-function lasting(isOne: (request: SeenRequest) => boolean, ms: number): Hits[string] {
+function lastsFor(isOne: (request: SeenRequest) => boolean, ms: number): Hits[string] {
   return (hurt) => {
     const hit = hurt.filter(isOne);
     return (hit.at(-1)?.at ?? 0) - (hit[0]?.at ?? 0) >= ms;
@@ -37,34 +43,34 @@ function isWrite({ writes: isOne, beside }: SeenRequest): boolean {
 }
 
 /** Tests that work goes on, or is caught up with, under each of the faults, on one control plane. */
-export function testUnderFaults(bench: FaultBench, faults: readonly NamedFault[]): void {
+export function testUnderFaults(bench: FaultTestEnv, faults: readonly NamedFault[]): void {
   beforeAll(async () => {
-    await startAuditing(bench);
+    await startWithConsistencyChecks(bench);
   }, 60_000);
 
   // A test that failed may have left none.
   beforeEach(async () => {
-    if (!bench.operator.running) await startAuditing(bench);
+    if (!bench.operator.running) await startWithConsistencyChecks(bench);
   }, 60_000);
 
   test.each(faults)('%s', async (_what, fault, hits) => {
-    await liveThrough(bench, async (work) => {
+    await runUnderFault(bench, async (work) => {
       try {
-        await underFault(bench, when(aboutWork, fault), hits, async () => {
+        await withFault(bench, when(exceptLeases, fault), hits, async () => {
           // Watches are opened anew, into the fault.
-          bench.proxy.cut();
+          bench.proxy.dropConnections();
           await work();
         });
       } finally {
-        bench.heal();
+        bench.clearFaults();
       }
     });
   });
 }
 
 /** Has work done under a fault, until that has hit what it is to hit. Then it ends, but nothing is cut. */
-export async function underFault(
-  { proxy }: FaultBench,
+export async function withFault(
+  { proxy }: FaultTestEnv,
   fault: Fault,
   hits: Hits,
   work: () => Promise<void>,
@@ -74,14 +80,17 @@ export async function underFault(
   try {
     await work();
     for (const [what, isHit] of Object.entries(hits))
-      await waitFor(() => isHit(proxy.hits(began)), { describe: `the fault to hit ${what}`, timeout: 60_000 });
+      await waitFor(() => isHit(proxy.faultedRequests(began)), {
+        describe: `the fault to hit ${what}`,
+        timeout: 60_000,
+      });
   } finally {
-    proxy.fault = passing;
+    proxy.fault = noFault;
   }
 }
 
 /** Has work done in the middle of some trouble; when it resolves, the trouble is over. */
-type Trouble = (work: () => Promise<void>) => Promise<void>;
+type Disturbance = (work: () => Promise<void>) => Promise<void>;
 
 interface Outcome {
   readonly traffic: Traffic;
@@ -91,7 +100,7 @@ interface Outcome {
 /** What an operator may grow by in one trouble, in MiB: a heap that is not collected yet is no leak; a soak tells leaks apart. */
 const GROWTH_MIB = 60;
 
-const size = form({
+const size = byMode({
   short: { steady: 1, rounds: 1, paceMs: 150 },
   long: { steady: 4, rounds: 4, paceMs: 1_500 },
 });
@@ -105,22 +114,22 @@ const size = form({
  *
  * @returns what the operator asked from the beginning of the trouble to the end state, and for what
  */
-export async function liveThrough(bench: FaultBench, trouble: Trouble): Promise<Outcome> {
+export async function runUnderFault(bench: FaultTestEnv, trouble: Disturbance): Promise<Outcome> {
   return withSeed(async () => {
     const load = new Load(bench, await bench.namespace('faults'), size);
     await load.before();
-    await endStateReached(load);
+    await waitForEndState(load);
     const before = rssMiB(bench.operator.pid);
     const began = Date.now();
     await trouble(() => load.during());
-    await endStateReached(load);
+    await waitForEndState(load);
     const { workload } = load;
-    const traffic = trafficOf(bench.proxy.requests, began, Date.now());
+    const traffic = measureTraffic(bench.proxy.requests, began, Date.now());
     expectNoStorm(traffic, workload);
-    await expectNothingMissed(bench.proxy, bench.operator);
-    await expectCalm(bench, load);
+    await expectNoMissedEvents(bench.proxy, bench.operator);
+    await expectNoWritesOnResync(bench, load);
     expect(rssMiB(bench.operator.pid) - before).toBeLessThan(GROWTH_MIB);
-    await expectCalmRestart(bench, load);
+    await expectNoWritesOnRestart(bench, load);
     return { traffic, workload };
   });
 }
@@ -144,7 +153,7 @@ async function withSeed<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /** Has the operators of a bench work without a Lease: one that is frozen then goes on when it thaws. With a Lease it ends; see `leadership/`. */
-export function alone(bench: Bench): void {
+export function disableLeaderElection(bench: TestEnv): void {
   const args = bench.platform.args.filter((arg) => arg !== '--leader-elect' && !arg.startsWith('--lease-'));
   bench.platform = { ...bench.platform, args };
 }

@@ -6,10 +6,10 @@ import { groupOf, typeKey, type ResourceType } from '../../../constructs/kube/re
 import type { ApiClient } from '../../../operator/client/api-client';
 import { ApiError } from '../../../operator/client/errors';
 import type { ExpectedChild } from '../../../testing';
-import { is } from '../../support/assertions';
+import { hasCondition } from '../../support/assertions';
 import { operatorKinds } from '../../support/test-env';
-import { leftBehind } from '../support/steady-state';
-import type { Found } from './drift';
+import { findLeftoverField } from '../support/steady-state';
+import type { LiveChild } from './drift';
 
 const types = [...new Map(operatorKinds.flatMap(childTypes).map((type) => [typeKey(type), type])).values()];
 
@@ -17,17 +17,17 @@ const types = [...new Map(operatorKinds.flatMap(childTypes).map((type) => [typeK
 export class ClusterView {
   private constructor(
     private readonly owners: ReadonlyMap<AnyKind, readonly KubeObject[]>,
-    private readonly objects: readonly Found[],
+    private readonly objects: readonly LiveChild[],
   ) {}
 
-  static async look(client: ApiClient, namespace: string): Promise<ClusterView> {
+  static async load(client: ApiClient, namespace: string): Promise<ClusterView> {
     const list = async (type: ResourceType): Promise<readonly KubeObject[]> => {
       const { items } = await client.list(type, { namespace });
       // Lists of built-in types leave these two out of their items.
       return items.map((item) => ({ ...item, apiVersion: type.apiVersion, kind: type.kind }));
     };
     const owners = operatorKinds.map(async (kind) => [kind, await list(kind.type)] as const);
-    const objects = types.map(async (type) => (await list(type)).map((object): Found => ({ type, object })));
+    const objects = types.map(async (type) => (await list(type)).map((object): LiveChild => ({ type, object })));
     return new ClusterView(new Map(await Promise.all(owners)), (await Promise.all(objects)).flat());
   }
 
@@ -45,7 +45,7 @@ export class ClusterView {
   }
 
   /** Whatever bears a sign of ours: the label, an annotation, or an owner of one of our kinds. */
-  ours(): readonly Found[] {
+  ownedObjects(): readonly LiveChild[] {
     return this.objects.filter(({ object: { metadata } }) => {
       const { labels = {}, annotations = {}, ownerReferences = [] } = metadata;
       const annotated = Object.keys(annotations).some((name) => name.startsWith(ANNOTATION_PREFIX));
@@ -59,7 +59,7 @@ export class ClusterView {
   /** How many owners stand, and how many of them are Ready. */
   summary(): string {
     const owners = this.allOwners();
-    const count = owners.filter((owner) => is(owner, 'Ready', 'True')).length;
+    const count = owners.filter((owner) => hasCondition(owner, 'Ready', 'True')).length;
     return `${String(count)} of ${String(owners.length)} objects are Ready`;
   }
 
@@ -92,7 +92,7 @@ export type ChildVerdict =
  *
  * @param isOurs whether an object that stands under the name is one that the operator may write
  */
-export async function childVerdict(
+export async function verifyChild(
   client: ApiClient,
   { type, object }: ExpectedChild,
   live: KubeObject | undefined,
@@ -103,9 +103,9 @@ export async function childVerdict(
   const written = await dryRun(client, type, object, live);
   if (written === 'refused') return { verdict: 'refused', live };
   if (live === undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" is missing` };
-  const path = firstPath(essence(written), essence(live));
+  const path = firstDifference(comparableFields(written), comparableFields(live));
   if (path !== undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" is not as rendered at ${path}` };
-  const left = leftBehind(live);
+  const left = findLeftoverField(live);
   if (left !== undefined) return { verdict: 'wrong', problem: `${type.kind} "${name}" was left with ${left}` };
   return { verdict: 'stands', live };
 }
@@ -131,7 +131,7 @@ async function dryRun(
 }
 
 /** What a write of the same would leave as it is, and what nobody but the server or the child's own controller decides, left out. */
-function essence(object: KubeObject): object {
+function comparableFields(object: KubeObject): object {
   const { labels = {}, annotations = {}, ownerReferences = [], deletionTimestamp } = { ...object.metadata };
   const body = Object.entries(object).filter(
     ([field]) => !['apiVersion', 'kind', 'metadata', 'status'].includes(field),
@@ -141,13 +141,13 @@ function essence(object: KubeObject): object {
 }
 
 /** The path of the first difference between two JSON values, with both; undefined when they are the same. */
-export function firstPath(wanted: unknown, live: unknown, path = ''): string | undefined {
+export function firstDifference(wanted: unknown, live: unknown, path = ''): string | undefined {
   if (isDeepStrictEqual(wanted, live)) return undefined;
   if (!isContainer(wanted) || !isContainer(live)) {
     return `${path}: ${text(wanted)} wanted, ${text(live)} stands`;
   }
   for (const name of new Set([...Object.keys(wanted), ...Object.keys(live)])) {
-    const found = firstPath(wanted[name], live[name], `${path}.${name}`);
+    const found = firstDifference(wanted[name], live[name], `${path}.${name}`);
     if (found !== undefined) return found;
   }
   // Only what JSON does not tell apart: undefined, and nothing.

@@ -3,12 +3,12 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { refOf, type ApiClient } from '../../../operator/client/api-client';
 
 /** A child as somebody else finds it. */
-export interface Found {
+export interface LiveChild {
   readonly type: ResourceType;
   readonly object: KubeObject;
 }
 
-type Drift = (client: ApiClient, found: Found) => Promise<unknown>;
+type Drift = (client: ApiClient, found: LiveChild) => Promise<unknown>;
 
 const manager = 'stranger';
 
@@ -65,10 +65,10 @@ export const driftNames = Object.keys(drifts) as readonly DriftName[];
  *
  * @throws ApiError when the server refuses
  */
-export async function drift(client: ApiClient, found: Found, how: DriftName): Promise<void> {
+export async function applyDrift(client: ApiClient, found: LiveChild, how: DriftName): Promise<void> {
   await drifts[how](client, found);
 }
 
-function mergeMetadata(client: ApiClient, { type, object }: Found, metadata: object): Promise<unknown> {
+function mergeMetadata(client: ApiClient, { type, object }: LiveChild, metadata: object): Promise<unknown> {
   return client.patch(type, refOf(object), { metadata }, { type: 'merge', fieldManager: manager });
 }

@@ -5,14 +5,14 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, typeKey, type ResourceType, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { expectedChildren, expectedShared, type ExpectedChild } from '../../../testing';
-import { condition, is } from '../../support/assertions';
+import { findCondition, hasCondition } from '../../support/assertions';
 import { operatorKinds } from '../../support/test-env';
-import { ClusterView, childVerdict, firstPath, type ChildVerdict } from './cluster-view';
-import type { Found } from './drift';
-import type { Ledger } from './user';
+import { ClusterView, verifyChild, firstDifference, type ChildVerdict } from './cluster-view';
+import type { LiveChild } from './drift';
+import type { DesiredState } from './user';
 
 /** What an owner ought to have, and why it may lack some of it. */
-interface OwnerFinding {
+interface OwnerCheck {
   readonly kind: AnyKind;
   readonly owner: KubeObject;
   /** Children that are its to report on, as they stand. */
@@ -31,25 +31,25 @@ export interface EndState {
  * Compares a namespace with what its last specs describe: the specs are those that the server took last; the children of each owner stand, or
  * its status says why not; nothing of ours stands besides.
  */
-export async function endState(client: ApiClient, namespace: string, ledger: Ledger): Promise<EndState> {
-  const view = await ClusterView.look(client, namespace);
+export async function endState(client: ApiClient, namespace: string, ledger: DesiredState): Promise<EndState> {
+  const view = await ClusterView.load(client, namespace);
   const problems = [...specProblems(view, ledger)];
   const expected = new Set<string>();
-  const findings: OwnerFinding[] = [];
+  const findings: OwnerCheck[] = [];
   for (const kind of operatorKinds) {
     const owners = view.ownersOf(kind).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    const ofKind = owners.map((owner): OwnerFinding => ({ kind, owner, live: [], obstacles: new Set() }));
+    const ofKind = owners.map((owner): OwnerCheck => ({ kind, owner, live: [], obstacles: new Set() }));
     for (const finding of ofKind) problems.push(...(await ownChildren(client, view, finding, expected)));
     problems.push(...(await sharedChildren(client, view, kind, ofKind, expected)));
     findings.push(...ofKind);
   }
   problems.push(...findings.flatMap(statusProblems));
-  problems.push(...strays(view, findings, expected, ledger));
+  problems.push(...strayProblems(view, findings, expected, ledger));
   return { problems, view };
 }
 
 /** The owners stand as users want them: none lost, none that was deleted, no spec but the last. */
-function specProblems(view: ClusterView, ledger: Ledger): readonly string[] {
+function specProblems(view: ClusterView, ledger: DesiredState): readonly string[] {
   const unwanted = view
     .allOwners()
     .filter(({ kind, metadata: { name } }) => ledger.find(kind, name) === undefined)
@@ -57,7 +57,7 @@ function specProblems(view: ClusterView, ledger: Ledger): readonly string[] {
   const lost = ledger.all().flatMap((wanted) => {
     const live = view.allOwners().find(({ metadata }) => metadata.uid === wanted.metadata.uid);
     if (live === undefined) return [`${titleOf(wanted)} is lost`];
-    const path = firstPath(wanted['spec'], live['spec'], '.spec');
+    const path = firstDifference(wanted['spec'], live['spec'], '.spec');
     return path === undefined ? [] : [`${titleOf(wanted)} has another spec, ${path}`];
   });
   return [...unwanted, ...lost];
@@ -66,7 +66,7 @@ function specProblems(view: ClusterView, ledger: Ledger): readonly string[] {
 async function ownChildren(
   client: ApiClient,
   view: ClusterView,
-  finding: OwnerFinding,
+  finding: OwnerCheck,
   expected: Set<string>,
 ): Promise<readonly string[]> {
   const { kind, owner, obstacles } = finding;
@@ -78,8 +78,8 @@ async function ownChildren(
     // What makes another write a field of a sibling waits for its siblings.
     if (live === undefined && writers.has(typeKey(child.type)) && obstacles.size > 0) continue;
     const isOurs = (object: KubeObject): boolean => isControlledBy(object, owner);
-    const held = isHeld(child, foreignAccounts(view, kind, owner), live, isOurs);
-    problems.push(...take(finding, held ?? (await childVerdict(client, child, live, isOurs))));
+    const held = heldVerdict(child, foreignAccounts(view, kind, owner), live, isOurs);
+    problems.push(...recordVerdict(finding, held ?? (await verifyChild(client, child, live, isOurs))));
   }
   return problems;
 }
@@ -93,10 +93,10 @@ async function sharedChildren(
   client: ApiClient,
   view: ClusterView,
   kind: AnyKind,
-  findings: readonly OwnerFinding[],
+  findings: readonly OwnerCheck[],
   expected: Set<string>,
 ): Promise<readonly string[]> {
-  const byKey = new Map<string, OwnerFinding[]>();
+  const byKey = new Map<string, OwnerCheck[]>();
   for (const finding of findings) {
     for (const { group, key } of sharedKeys(kind, withDefaults(kind, finding.owner))) {
       const id = `${group.name}/${key}`;
@@ -114,8 +114,8 @@ async function sharedChildren(
       const live = view.find(child.type, child.object.metadata.name);
       const isOurs = (object: KubeObject): boolean => isSharedBy(object, kind);
       const foreign = sorted.flatMap(({ owner }) => foreignAccounts(view, kind, owner));
-      const verdict = isHeld(child, foreign, live, isOurs) ?? (await childVerdict(client, child, live, isOurs));
-      problems.push(...new Set(holders.flatMap((finding) => take(finding, verdict))));
+      const verdict = heldVerdict(child, foreign, live, isOurs) ?? (await verifyChild(client, child, live, isOurs));
+      problems.push(...new Set(holders.flatMap((finding) => recordVerdict(finding, verdict))));
     }
   }
   return problems;
@@ -135,7 +135,7 @@ function foreignAccounts(view: ClusterView, kind: AnyKind, owner: KubeObject): r
 }
 
 /** The verdict on a child that waits for its ServiceAccount. */
-function isHeld(
+function heldVerdict(
   { object }: ExpectedChild,
   foreign: readonly string[],
   live: KubeObject | undefined,
@@ -147,7 +147,7 @@ function isHeld(
 }
 
 /** Notes what a verdict means to an owner; @returns what is wrong about the child */
-function take({ owner, live, obstacles }: OwnerFinding, verdict: ChildVerdict): readonly string[] {
+function recordVerdict({ owner, live, obstacles }: OwnerCheck, verdict: ChildVerdict): readonly string[] {
   switch (verdict.verdict) {
     case 'stands':
       live.push(verdict.live);
@@ -168,21 +168,21 @@ function take({ owner, live, obstacles }: OwnerFinding, verdict: ChildVerdict): 
 }
 
 /** What bears a sign of ours and has no business here. */
-function strays(
+function strayProblems(
   view: ClusterView,
-  findings: readonly OwnerFinding[],
+  findings: readonly OwnerCheck[],
   expected: ReadonlySet<string>,
-  ledger: Ledger,
+  ledger: DesiredState,
 ): readonly string[] {
   const byUid = new Map(findings.map((finding) => [finding.owner.metadata.uid, finding]));
   return view
-    .ours()
+    .ownedObjects()
     .filter((found) => !isKept(found))
     .map(
       ({ type, object }) => `${type.kind} "${object.metadata.name}" is nobody's: ${JSON.stringify(object.metadata)}`,
     );
 
-  function isKept(found: Found): boolean {
+  function isKept(found: LiveChild): boolean {
     const { ownerReferences = [] } = found.object.metadata;
     if (ownerReferences.length === 0) return ledger.isReleased(found.object);
     const owners = ownerReferences.map((reference) => byUid.get(reference.uid));
@@ -205,7 +205,7 @@ function isSharedBy({ metadata }: KubeObject, kind: AnyKind): boolean {
   return ownerReferences.some((reference) => reference.kind === kind.kind) && SHARED_KEY_ANNOTATION in annotations;
 }
 
-function idOf({ type, object }: Found): string {
+function idOf({ type, object }: LiveChild): string {
   return `${typeKey(type)}/${object.metadata.name}`;
 }
 
@@ -214,30 +214,30 @@ function titleOf({ kind, metadata: { name } }: KubeObject): string {
 }
 
 /** What an owner's status says that is not so, or does not say. */
-function statusProblems(finding: OwnerFinding): readonly string[] {
+function statusProblems(finding: OwnerCheck): readonly string[] {
   const { owner, obstacles } = finding;
   const { kind, metadata } = owner;
   const status = (owner['status'] ?? {}) as { readonly observedGeneration?: number };
   const problems = [
     ...(status.observedGeneration === metadata.generation ? [] : ['observedGeneration is behind']),
-    ...(obstacles.size > 0 ? unlessStalled(finding) : unlessAsChildren(finding)),
+    ...(obstacles.size > 0 ? stalledProblems(finding) : readinessProblems(finding)),
     ...observedProblems(finding),
   ];
-  const ready = JSON.stringify(condition(owner, 'Ready'));
+  const ready = JSON.stringify(findCondition(owner, 'Ready'));
   return problems.map((problem) => `${kind} "${metadata.name}": ${problem}; Ready is ${ready}`);
 }
 
-function unlessStalled({ owner, obstacles }: OwnerFinding): readonly string[] {
-  const { reason = '' } = condition(owner, 'Ready') ?? {};
-  const says = is(owner, 'Ready', 'False') && abnormal(owner) === 'Stalled=True' && obstacles.has(reason);
+function stalledProblems({ owner, obstacles }: OwnerCheck): readonly string[] {
+  const { reason = '' } = findCondition(owner, 'Ready') ?? {};
+  const says = hasCondition(owner, 'Ready', 'False') && abnormal(owner) === 'Stalled=True' && obstacles.has(reason);
   return says ? [] : [`it must be Stalled for ${[...obstacles].join(' or ')}`];
 }
 
-function unlessAsChildren({ owner, live }: OwnerFinding): readonly string[] {
+function readinessProblems({ owner, live }: OwnerCheck): readonly string[] {
   const going = live.filter((child) => child.kind === owned.Deployment.kind && !isCurrent(child));
   if (going.length === 0)
-    return is(owner, 'Ready', 'True') && abnormal(owner) === '' ? [] : ['all of its children are current'];
-  const says = is(owner, 'Ready', 'False') && abnormal(owner) === 'Reconciling=True';
+    return hasCondition(owner, 'Ready', 'True') && abnormal(owner) === '' ? [] : ['all of its children are current'];
+  const says = hasCondition(owner, 'Ready', 'False') && abnormal(owner) === 'Reconciling=True';
   const title = `Deployment "${going[0]?.metadata.name ?? ''}"`;
   if (!says) return [`${title} is not current`];
   // Its controller has not come to it yet, as after a restart of the API server: nothing has ended that goes on by itself.
@@ -265,11 +265,11 @@ function isCurrent(deployment: WorkloadObject): boolean {
 }
 
 /** The kind's own fields: what its `observe` makes of the children that stand. */
-function observedProblems({ kind, owner, live }: OwnerFinding): readonly string[] {
+function observedProblems({ kind, owner, live }: OwnerCheck): readonly string[] {
   const observed = kind.observe?.({ self: withDefaults(kind, owner), children: observedChildren(live) }) ?? {};
   const status = (owner['status'] ?? {}) as Readonly<Record<string, unknown>>;
   return Object.entries(observed).flatMap(([field, value]) => {
-    const path = firstPath(value, status[field], `.status.${field}`);
+    const path = firstDifference(value, status[field], `.status.${field}`);
     return path === undefined ? [] : [path];
   });
 }

@@ -3,29 +3,29 @@ import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { waitFor } from '../../../testing/control-plane';
 import { operatorKinds } from '../../support/test-env';
-import { quiet } from '../../support/assertions';
-import { passing, type Fault } from '../../../testing/fault-proxy/fault-proxy';
-import { sentenceOf } from '../../../testing/fault-proxy/exchange';
-import { expectNothingMissed } from '../support/steady-state';
+import { waitUntilIdle } from '../../support/assertions';
+import { noFault, type Fault } from '../../../testing/fault-proxy/fault-proxy';
+import { describeRequest } from '../../../testing/fault-proxy/exchange';
+import { expectNoMissedEvents } from '../support/steady-state';
 import type { ClusterView } from './cluster-view';
 import { endState, type EndState } from './end-state';
-import type { World } from './world';
+import type { WalkEnv } from './walk-env';
 
 /** How long the cluster may take once the faults have stopped: backoffs, which are at most as long as the faults were, and a busy machine. */
-const patienceMs = 90_000;
+const settleTimeoutMs = 90_000;
 /** For how long nothing may change before an end state counts as one. */
 const stillMs = 1_500;
 
 /** Ends everything that a walk may have left behind: faults, a frozen operator, pauses. */
-export async function heal(world: World): Promise<void> {
+export async function clearFaults(world: WalkEnv): Promise<void> {
   const { bench, ledger } = world;
   bench.operator.resume();
-  bench.heal();
+  bench.clearFaults();
   for (const object of ledger.all()) {
     if (object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
       await annotate(world, object, PAUSED_ANNOTATION, null);
   }
-  world.note('healed');
+  world.log('healed');
 }
 
 /**
@@ -34,16 +34,16 @@ export async function heal(world: World): Promise<void> {
  * @returns what stands then
  * @throws Error with all that is wrong at last
  */
-export async function settle(world: World): Promise<ClusterView> {
+export async function waitUntilSettled(world: WalkEnv): Promise<ClusterView> {
   let problems: readonly string[] = [];
   const settled = async (): Promise<ClusterView | undefined> => {
-    const state = await still(world);
+    const state = await checkStable(world);
     ({ problems } = state);
     return problems.length === 0 ? state.view : undefined;
   };
   try {
-    const view = await waitFor(settled, { timeout: patienceMs, interval: 200 });
-    world.note(`settled: ${view.summary()}`);
+    const view = await waitFor(settled, { timeout: settleTimeoutMs, interval: 200 });
+    world.log(`settled: ${view.summary()}`);
     return view;
   } catch (error) {
     throw new Error(`the cluster is not as the last specs say:\n- ${problems.join('\n- ')}`, { cause: error });
@@ -51,13 +51,13 @@ export async function settle(world: World): Promise<ClusterView> {
 }
 
 /** An end state that stays for a while, with an operator that has nothing to do. */
-async function still(world: World): Promise<EndState> {
+async function checkStable(world: WalkEnv): Promise<EndState> {
   const { bench, namespace, ledger } = world;
-  await world.revive();
-  await bench.operator.working();
+  await world.restartIfExited();
+  await bench.operator.waitUntilReconciling();
   const first = await endState(bench.client, namespace, ledger);
   if (first.problems.length > 0) return first;
-  await quiet(bench, bench.operator);
+  await waitUntilIdle(bench, bench.operator);
   await delay(stillMs);
   const second = await endState(bench.client, namespace, ledger);
   if (second.problems.length > 0 || first.view.versions() === second.view.versions()) return second;
@@ -72,23 +72,23 @@ async function still(world: World): Promise<EndState> {
  * @param stood what stands before
  * @throws Error with the writes, or with what was logged
  */
-export async function expectNoWrites(world: World, stood: ClusterView): Promise<void> {
+export async function expectNoWrites(world: WalkEnv, stood: ClusterView): Promise<void> {
   const { bench, ledger, operators } = world;
   const writes: string[] = [];
   bench.proxy.fault = recording(world.namespace, writes);
   const objects = ledger.all();
   const before = (await bench.operator.metrics()).sum('controller_runtime_reconcile_total');
   for (const object of objects) await annotate(world, object, RECONCILE_AT_ANNOTATION, new Date().toISOString());
-  await quiet(bench, bench.operator, before + objects.length);
-  await expectNothingMissed(bench.proxy, bench.operator);
-  world.note(`looked at everything once more, with ${String(writes.length)} writes`);
+  await waitUntilIdle(bench, bench.operator, before + objects.length);
+  await expectNoMissedEvents(bench.proxy, bench.operator);
+  world.log(`looked at everything once more, with ${String(writes.length)} writes`);
   const next = await operators.replace();
-  await next.working();
-  await quiet(bench, next, objects.length);
-  await expectNothingMissed(bench.proxy, next);
+  await next.waitUntilReconciling();
+  await waitUntilIdle(bench, next, objects.length);
+  await expectNoMissedEvents(bench.proxy, next);
   await delay(stillMs);
-  bench.proxy.fault = passing;
-  world.note('a new operator has looked at everything');
+  bench.proxy.fault = noFault;
+  world.log('a new operator has looked at everything');
   operators.expectNoBug();
   if (writes.length === 0) return;
   const owners = stood
@@ -103,7 +103,7 @@ export async function expectNoWrites(world: World, stood: ClusterView): Promise<
  *
  * @throws Error with all that is wrong
  */
-export async function expectEndState({ bench, namespace, ledger }: World): Promise<void> {
+export async function expectEndState({ bench, namespace, ledger }: WalkEnv): Promise<void> {
   const { problems } = await endState(bench.client, namespace, ledger);
   if (problems.length > 0) throw new Error(['the cluster did not stay as it was:', ...problems].join('\n- '));
 }
@@ -113,14 +113,14 @@ function recording(namespace: string, writes: string[]): Fault {
   return async (exchange) => {
     const { request } = exchange;
     if (!request.writes || request.beside || request.namespace !== namespace) return exchange.pass();
-    const answer = await exchange.wholeAnswer();
-    if (answer.status < 300) writes.push(`${sentenceOf(request)} ${request.body.toString('utf8')}`);
+    const answer = await exchange.fetchResponse();
+    if (answer.status < 300) writes.push(`${describeRequest(request)} ${request.body.toString('utf8')}`);
     exchange.send(answer);
   };
 }
 
 async function annotate(
-  { bench, ledger }: World,
+  { bench, ledger }: WalkEnv,
   object: KubeObject,
   name: string,
   value: string | null,
@@ -129,5 +129,5 @@ async function annotate(
   if (type === undefined) throw new TypeError(`${object.kind} is no kind of the walks`);
   const { metadata } = object;
   const ref = { name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
-  ledger.took(await bench.patch(type, ref, { metadata: { annotations: { [name]: value } } }));
+  ledger.accepted(await bench.patch(type, ref, { metadata: { annotations: { [name]: value } } }));
 }

@@ -4,26 +4,26 @@ import { CronTab, Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { Json, JsonObject } from '../../../constructs/kube/kube-object';
 import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
 import {
-  aboutWork,
+  exceptLeases,
   conflict,
-  cutAnswer,
+  cutResponse,
   cutEvents,
   delayedEvents,
   gone,
   goneInStream,
   internalError,
-  loseAnswer,
+  dropResponse,
   resetBefore,
   resetMidway,
   slow,
-  sometimes,
+  withProbability,
   staleReads,
   stall,
   tooManyRequests,
-  truncatedAnswer,
+  truncatedResponse,
   unavailable,
 } from '../../../testing/fault-proxy/faults';
-import { specOf } from '../../support/spec-arbitrary';
+import { specArbitrary } from '../../support/spec-arbitrary';
 import { operatorKinds } from '../../support/test-env';
 import { driftNames, type DriftName } from './drift';
 
@@ -66,7 +66,7 @@ const instead: Readonly<Record<string, fc.Arbitrary<Json>>> = {
 /** Specs of a kind: all of them fit the schema's own keywords; rules across fields, and the children, the server may refuse. */
 function specsOf(kind: AnyKind): fc.Arbitrary<JsonObject> {
   const sane = fc.record(kind === Foo ? { ...instead, replicas: pods(1) } : instead);
-  return fc.tuple(specOf(kind.schema.spec), sane, fc.nat(9)).map(([spec, chosen, n]) => {
+  return fc.tuple(specArbitrary(kind.schema.spec), sane, fc.nat(9)).map(([spec, chosen, n]) => {
     const fields = Object.entries(spec as JsonObject);
     const object = Object.fromEntries(fields.map(([field, value]) => [field, chosen[field] ?? value]));
     // One in ten breaks the rules across fields, and is refused.
@@ -95,17 +95,17 @@ interface FaultContext {
 
 /** The faults of a walk. Those that hurt a share leave the others, so that the operator gets on, and into states that it must get out of. */
 const faults = {
-  'reset before': ({ seed }) => sometimes(seed, 0.3, resetBefore),
-  'reset midway': ({ seed }) => sometimes(seed, 0.3, resetMidway),
-  'lose answer': ({ seed }) => sometimes(seed, 0.3, loseAnswer),
-  'cut answer': ({ seed }) => sometimes(seed, 0.3, cutAnswer),
-  'truncate answer': ({ seed }) => sometimes(seed, 0.3, truncatedAnswer),
-  stall: ({ seed }) => sometimes(seed, 0.2, stall),
+  'reset before': ({ seed }) => withProbability(seed, 0.3, resetBefore),
+  'reset midway': ({ seed }) => withProbability(seed, 0.3, resetMidway),
+  'lose answer': ({ seed }) => withProbability(seed, 0.3, dropResponse),
+  'cut answer': ({ seed }) => withProbability(seed, 0.3, cutResponse),
+  'truncate answer': ({ seed }) => withProbability(seed, 0.3, truncatedResponse),
+  stall: ({ seed }) => withProbability(seed, 0.2, stall),
   slow: () => slow({ delayMs: 150 }),
-  'too many requests': ({ seed }) => sometimes(seed, 0.4, tooManyRequests(1)),
-  'internal error': ({ seed }) => sometimes(seed, 0.4, internalError),
-  unavailable: ({ seed }) => sometimes(seed, 0.4, unavailable()),
-  conflict: ({ seed }) => sometimes(seed, 0.4, conflict),
+  'too many requests': ({ seed }) => withProbability(seed, 0.4, tooManyRequests(1)),
+  'internal error': ({ seed }) => withProbability(seed, 0.4, internalError),
+  unavailable: ({ seed }) => withProbability(seed, 0.4, unavailable()),
+  conflict: ({ seed }) => withProbability(seed, 0.4, conflict),
   gone: () => gone,
   'gone in stream': () => goneInStream(2),
   'cut events': () => cutEvents(2),
@@ -128,13 +128,13 @@ const faultNames = Object.keys(faults) as readonly FaultName[];
 const ofWatches: readonly FaultName[] = ['gone', 'gone in stream', 'cut events', 'delayed events', 'partition'];
 
 /** Whether the connections that stand are cut when a fault begins. */
-export function cutsFirst(name: FaultName, seed: number): boolean {
+export function dropsConnectionsFirst(name: FaultName, seed: number): boolean {
   return ofWatches.includes(name) || seed % 2 === 0;
 }
 
 /** A fault by its name. Leases are left alone: without them the operator gives up, which is another test's. */
 export function faultOf(name: FaultName, context: FaultContext): Fault {
-  return when(aboutWork, faults[name](context));
+  return when(exceptLeases, faults[name](context));
 }
 
 /** One object that a walk may create: a place in the cluster, whether or not something stands there. */
@@ -184,12 +184,12 @@ export type WorldStep =
 type Step = UserStep | DriftStep | WorldStep;
 
 /** A step, and how long nothing is done after it, in milliseconds. */
-export type Timed = Step & { readonly then: number };
+export type TimedStep = Step & { readonly then: number };
 
 /** What a walk consists of. */
 export interface Walk {
   readonly slots: readonly Slot[];
-  readonly steps: readonly Timed[];
+  readonly steps: readonly TimedStep[];
 }
 
 const at = fc.nat(11);
@@ -242,7 +242,7 @@ const slot: fc.Arbitrary<Slot> = fc.record({ kind: kindOfSlot, name: fc.constant
 /** Walks of so many steps. They begin with an object in each slot, since steps on nothing lead nowhere. */
 export function walks(length: number): fc.Arbitrary<Walk> {
   const pause = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 }));
-  const timed = fc.tuple(step, pause).map(([what, then]): Timed => ({ ...what, then }));
+  const timed = fc.tuple(step, pause).map(([what, then]): TimedStep => ({ ...what, then }));
   const slots = fc.uniqueArray(slot, {
     minLength: 3,
     maxLength: 5,
@@ -252,13 +252,13 @@ export function walks(length: number): fc.Arbitrary<Walk> {
   return fc
     .tuple(slots, first, fc.array(timed, { minLength: length, maxLength: length }))
     .map(([chosen, firsts, further]) => {
-      const puts = chosen.map((_, i): Timed => ({ do: 'put', at: i, specs: firsts[i] ?? [], then: 0 }));
+      const puts = chosen.map((_, i): TimedStep => ({ do: 'put', at: i, specs: firsts[i] ?? [], then: 0 }));
       return { slots: chosen, steps: [...puts, ...further] };
     });
 }
 
 /** A step in a line, for people. */
-export function lineOf({ slots }: Walk, step: Timed): string {
+export function formatStep({ slots }: Walk, step: TimedStep): string {
   const shown = Object.entries(step).filter(([name]) => !['at', 'then', 'specs'].includes(name));
   const what = JSON.stringify(Object.fromEntries(shown));
   if (!('at' in step)) return what;

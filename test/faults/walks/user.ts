@@ -19,7 +19,7 @@ export class User {
     private readonly client: ApiClient,
     private readonly namespace: string,
     private readonly slots: readonly Slot[],
-    private readonly ledger: Ledger,
+    private readonly ledger: DesiredState,
   ) {}
 
   /**
@@ -28,7 +28,7 @@ export class User {
    * @returns what came of it, for people
    * @throws ApiError when the server refuses
    */
-  async take(step: UserStep): Promise<string> {
+  async perform(step: UserStep): Promise<string> {
     const slot = slotAt(this.slots, step.at);
     const kind = operatorKinds[slot.kind] as AnyKind;
     const ref = { namespace: this.namespace, name: slot.name };
@@ -98,7 +98,7 @@ export class User {
 
   /** What the owner holds at this moment stays when it goes; what is made until then says by its annotations for whom. */
   private async release(kind: AnyKind, name: string): Promise<void> {
-    const view = await ClusterView.look(this.client, this.namespace);
+    const view = await ClusterView.load(this.client, this.namespace);
     const owner = view.ownersOf(kind).find(({ metadata }) => metadata.name === name);
     if (owner === undefined) return;
     const { uid } = owner.metadata;
@@ -106,7 +106,7 @@ export class User {
     for (const { group, key } of sharedKeys(kind, withDefaults(kind, owner))) {
       this.ledger.release(`${kind.crdName}/${group.name}/${key}`);
     }
-    for (const { object } of view.ours()) {
+    for (const { object } of view.ownedObjects()) {
       if (object.metadata.ownerReferences?.some((reference) => reference.uid === uid) === true)
         this.ledger.release(object.metadata.uid);
     }
@@ -115,7 +115,7 @@ export class User {
   private async noted(answer: Promise<KubeObject>): Promise<string> {
     const object = await answer;
     // A change of one that is going is no wish that it should stand.
-    if (object.metadata.deletionTimestamp === undefined) this.ledger.took(object);
+    if (object.metadata.deletionTimestamp === undefined) this.ledger.accepted(object);
     return 'taken';
   }
 }
@@ -127,14 +127,14 @@ function changed(spec: JsonObject, { field, unset }: { readonly field: number; r
 }
 
 /** What the API server took of what users wanted, and what was let go on purpose: all that a walk's end is measured by. */
-export class Ledger {
+export class DesiredState {
   /** The last answer about each object that is to stand, by `kind/name`. */
   private readonly wanted = new Map<string, KubeObject>();
   /** Owners that were deleted with their children left behind, and children whose owner references somebody took away. */
   private readonly released = new Set<string>();
 
   /** The server has created or changed an object. */
-  took(object: KubeObject): void {
+  accepted(object: KubeObject): void {
     this.wanted.set(keyOf(object), object);
   }
 

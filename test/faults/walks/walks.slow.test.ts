@@ -3,24 +3,24 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { operatorBundle } from '../../../testing';
-import { useFaultBench } from '../../support/test-env';
-import { form } from '../form';
-import { startAuditing } from '../support/steady-state';
-import { expectEndState, expectNoWrites, heal, settle } from './settle';
+import { useFaultTestEnv } from '../../support/test-env';
+import { byMode } from '../mode';
+import { startWithConsistencyChecks } from '../support/steady-state';
+import { expectEndState, expectNoWrites, clearFaults, waitUntilSettled } from './settle';
 import { walks, type Walk } from './steps';
-import { World } from './world';
+import { WalkEnv } from './walk-env';
 
 const length = 15;
-const numRuns = Number(process.env['KINDRED_WALKS'] ?? form({ short: 3, long: 60 }));
+const numRuns = Number(process.env['KINDRED_WALKS'] ?? byMode({ short: 3, long: 60 }));
 const shrinkMinutes = Number(process.env['KINDRED_SHRINK_MINUTES'] ?? 0);
 const minutesAWalk = 3;
 const accounts = join(__dirname, '../../../dist/walks');
 
 jest.setTimeout((numRuns * minutesAWalk + shrinkMinutes + 3) * 60_000);
-const bench = useFaultBench();
+const bench = useFaultTestEnv();
 
 test('whatever happened, the cluster ends as the last specs say, and stays so', async () => {
-  await startAuditing(bench);
+  await startWithConsistencyChecks(bench);
   await rm(accounts, { recursive: true, force: true });
   await mkdir(accounts, { recursive: true });
   const seed = await chosenSeed();
@@ -46,12 +46,12 @@ test('whatever happened, the cluster ends as the last specs say, and stays so', 
 /** One walk, from its first step to the proof that nothing moves any more. */
 async function walked(walk: Walk): Promise<void> {
   const namespace = await bench.namespace('walk');
-  const world = new World(bench, namespace, walk);
+  const world = new WalkEnv(bench, namespace, walk);
   forgetRequests();
   try {
-    await world.go();
-    await heal(world);
-    await expectNoWrites(world, await settle(world));
+    await world.run();
+    await clearFaults(world);
+    await expectNoWrites(world, await waitUntilSettled(world));
     await expectEndState(world);
   } catch (error) {
     const log = bench.operator.log.all.slice(-15).map((line) => JSON.stringify(line));
@@ -85,5 +85,5 @@ async function chosenSeed(): Promise<number> {
   const given = process.env['KINDRED_SEED'];
   if (given !== undefined) return Number(given);
   const bundle = await readFile(await operatorBundle());
-  return form({ short: createHash('sha256').update(bundle).digest().readInt32BE(0), long: Date.now() % 2 ** 31 });
+  return byMode({ short: createHash('sha256').update(bundle).digest().readInt32BE(0), long: Date.now() % 2 ** 31 });
 }

@@ -4,7 +4,7 @@ import { owned } from '../../../constructs/kube/resource-type';
 import { Foo, HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import { TransportError } from '../../../operator/client/errors';
 import { NAMESPACE, ref, rolledOut } from '../reconcile/harness';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { RunningController } from './running-controller';
 
 const { ConfigMap, Deployment, Service, ServiceAccount } = owned;
@@ -56,7 +56,7 @@ describe('a controller', () => {
     const { server, results } = run(HelloApp);
     await running.add('web', { image: 'i' });
     await running.settle();
-    server.take();
+    server.takeRequests();
     running.annotate('web', { 'kindred.dev/reconcile-at': 'now' });
     await running.settle();
     expect([server.writes, results]).toEqual([[], ['success', 'success']]);
@@ -94,7 +94,7 @@ describe('a controller', () => {
       if (verb !== 'APPLY') return;
       server.before = () => undefined;
       server.remove(Deployment, ref('taken'));
-      server.deliver();
+      server.deliverEvents();
     };
     await running.add('foo', { deploymentName: 'taken' });
     await running.settle();
@@ -105,7 +105,7 @@ describe('a controller', () => {
     const { server, queue } = run(HelloApp);
     let posts = 0;
     server.before = ({ verb }) => {
-      if (verb === 'POST' && ++posts > 1) throw refusalOf(403, 'Forbidden', 'quota');
+      if (verb === 'POST' && ++posts > 1) throw apiError(403, 'Forbidden', 'quota');
     };
     await running.add('web', { image: 'i' });
     await running.settle();
@@ -144,7 +144,7 @@ describe('a controller', () => {
     const { server, queue, results } = run(HelloApp);
     server.before = ({ verb, type, body }) => {
       if (verb !== 'POST' || type.kind !== 'Deployment') return;
-      if (JSON.stringify(body).includes('too-bad')) throw refusalOf(422, 'Invalid', 'no');
+      if (JSON.stringify(body).includes('too-bad')) throw apiError(422, 'Invalid', 'no');
     };
     await running.add('web', { image: 'too-bad' });
     await running.settle();
@@ -161,7 +161,7 @@ describe('a controller', () => {
     server.before = ({ verb, type }) => {
       if (verb !== 'APPLY' || type.kind !== 'Deployment') return;
       server.before = () => undefined;
-      throw refusalOf(409, 'Conflict', 'the object has been modified');
+      throw apiError(409, 'Conflict', 'the object has been modified');
     };
     running.respec('web', { image: 'j' });
     await running.settle();
@@ -177,7 +177,7 @@ describe('a controller', () => {
   it('complains when it is refused as if the cache were behind for longer than any cache is', async () => {
     const { server, queue } = run(HelloApp);
     server.before = ({ verb, type }) => {
-      if (verb === 'POST' && type.kind === 'Deployment') throw refusalOf(409, 'Conflict', 'denied by a webhook');
+      if (verb === 'POST' && type.kind === 'Deployment') throw apiError(409, 'Conflict', 'denied by a webhook');
     };
     await running.add('web', { image: 'i' });
     await running.settle();
@@ -260,7 +260,7 @@ describe('a controller of a kind with shared children', () => {
     await running.stop();
     server.remove(MicroServiceDeploy.type, ref('a'));
     await running.settle();
-    server.take();
+    server.takeRequests();
     running = new RunningController(MicroServiceDeploy, { server });
     running.start();
     await running.settle();
@@ -273,7 +273,7 @@ describe('a controller of a kind with shared children', () => {
     await running.settle();
     running.annotate('a', { 'kindred.dev/paused': 'true' });
     await running.settle();
-    server.take();
+    server.takeRequests();
     server.edit(Service, ref('shop'), (live) => ({
       ...live,
       spec: { ...(live.spec as object), selector: { app: 'by-hand' } },
@@ -321,7 +321,7 @@ describe('a controller of a kind with shared children', () => {
     await running.settle();
     server.remove(MicroServiceDeploy.type, ref('a'), 'Orphan');
     await running.settle();
-    server.collect();
+    server.collectGarbage();
     await running.settle();
     expect(server.peek(MicroServiceDeploy.type, ref('a'))).toBeUndefined();
     expect(running.live(Service, 'shop').metadata.ownerReferences).toEqual([]);

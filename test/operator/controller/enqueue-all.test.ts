@@ -116,7 +116,7 @@ describe('the first round', () => {
     await running.settle();
     server.remove(MicroServiceDeploy.type, ref('a'));
     await running.settle();
-    server.take();
+    server.takeRequests();
     running.start();
     await running.settle();
     expect(server.writes).toEqual(['DELETE ServiceAccount shop (Background)', 'DELETE Service shop (Background)']);
@@ -128,7 +128,7 @@ describe('the first round', () => {
     await running.settle();
     running.start();
     running.respec('c', { image: 'j' });
-    running.server.deliver();
+    running.server.deliverEvents();
     expect(takeAll(running)).toEqual([
       ['object:default/c', 'user'],
       ['object:default/a', 'resync'],

@@ -48,7 +48,7 @@ describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ 
     expect(running.context.projection.size).toBeGreaterThanOrEqual(names.length);
     for (const name of names) running.server.remove(kind.type, ref(name));
     for (let i = 0; i < 3; i++) {
-      running.server.collect();
+      running.server.collectGarbage();
       await running.settle();
     }
     expect(running.objects.list()).toEqual([]);
@@ -59,7 +59,7 @@ describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ 
     const before = running.controller.trackedCount;
     running.server.remove(kind.type, ref('a'));
     for (let i = 0; i < 3; i++) {
-      running.server.collect();
+      running.server.collectGarbage();
       await running.settle();
     }
     expect(running.controller.trackedCount).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ describe.each(lives)('of objects of $kind.kind that came, changed and went', ({ 
 describe('of an object that goes in the middle of its reconcile', () => {
   it.each(['before', 'after'] as const)('nothing is remembered, its end told %s the answer', async (delivery) => {
     const running = new RunningController(Foo);
-    running.server.delivery = delivery;
+    running.server.eventDelivery = delivery;
     running.start();
     running.server[delivery] = ({ verb, type }) => {
       if (verb !== 'POST' || type !== owned.Deployment) return;
@@ -79,7 +79,7 @@ describe('of an object that goes in the middle of its reconcile', () => {
     };
     await running.add('a', { deploymentName: 'a', replicas: 1 });
     await running.settle();
-    running.server.collect();
+    running.server.collectGarbage();
     await running.settle();
     await running.clock.advance(60_000);
     await running.settle();

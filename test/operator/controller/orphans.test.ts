@@ -21,7 +21,7 @@ describe('an object deleted with --cascade=orphan, while the watch of its kind i
       const heard = objects[hear].bind(objects);
       objects[hear] = (object: KubeObject): void => void late.push(() => heard(object));
     }
-    running.server.take();
+    running.server.takeRequests();
     running.server.remove(HelloApp.type, ref('web'), 'Orphan');
   });
 
@@ -31,21 +31,21 @@ describe('an object deleted with --cascade=orphan, while the watch of its kind i
 
   it('leaves its children behind, unclaimed and unwritten', async () => {
     const { uid } = running.live(Deployment, 'web').metadata;
-    running.server.collect();
+    running.server.collectGarbage();
     await running.settle();
     await running.clock.advance(5);
     await running.settle();
     for (const tell of late) tell();
     await running.clock.advance(1_000_000);
     await running.settle();
-    running.server.collect();
+    running.server.collectGarbage();
     expect(running.server.writes).toEqual([]);
     expect(running.live(Deployment, 'web').metadata).toMatchObject({ uid, ownerReferences: [] });
     expect(running.complaints()).toEqual([]);
   });
 
   it('costs one look a try, and no complaint, until the event comes', async () => {
-    running.server.collect();
+    running.server.collectGarbage();
     await running.settle();
     await running.clock.advance(1_000);
     await running.settle();

@@ -3,12 +3,12 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Foo, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { RunningController } from './running-controller';
 
 const { Deployment, Service } = owned;
 const CONSENT = { 'kindred.dev/adopt': 'true' };
-const immutable = refusalOf(422, 'Invalid', 'Deployment.apps "taken" is invalid: spec.selector: field is immutable');
+const immutable = apiError(422, 'Invalid', 'Deployment.apps "taken" is invalid: spec.selector: field is immutable');
 
 describe("somebody else's object that was to be adopted, and that the server would not have changed", () => {
   let running: RunningController;

@@ -39,7 +39,7 @@ export class RunningController extends Harness {
   constructor(kind: AnyKind, { concurrency = 4, server, effects }: RunningControllerOptions = {}) {
     super(kind, server);
     if (effects !== undefined) Object.assign(this.context, { effects: this.desk(effects) });
-    this.server.delivery = 'after';
+    this.server.eventDelivery = 'after';
     const metrics: ControllerMetrics = {
       setMaxConcurrent: () => undefined,
       started: () => undefined,

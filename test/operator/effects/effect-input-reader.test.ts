@@ -101,7 +101,7 @@ describe('a Secret', () => {
     );
 
   test('of another namespace causes no request', async () => {
-    server.take();
+    server.takeRequests();
     const message = await refusal(reads().secret({ ...ref, namespace: 'there' }, by));
     expect(message).toBe(
       'Secret there/s is not read: the namespaces to read from are here. Move it there, or configure its namespace too.',

@@ -226,14 +226,14 @@ describe('an object that is deleted', () => {
   test('in the foreground is taken away by what stands in its Secret, which then goes with it', async () => {
     await made();
     world.harness.server.remove(Thing.type, ref('a'), 'Foreground');
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(world.harness.live(owned.Secret, 'a-state').metadata.deletionTimestamp).toBeDefined();
     world.restart();
     await world.reconcile();
     expect(world.open.map(({ run }) => run.run.name)).toEqual(['unmake']);
     await world.end({ message: 'Gone.' });
     await world.reconcile();
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(world.harness.server.peek(owned.Secret, ref('a-state'))).toBeUndefined();
     expect(world.harness.server.peek(Thing.type, ref('a'))).toBeUndefined();
   });

@@ -2,15 +2,11 @@ import { owned } from '../../../constructs/kube/resource-type';
 import { TransportError } from '../../../operator/client/errors';
 import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 /** The words in which an API server of old refused to drop a finalizer, again and again. */
-const notAllowed = refusalOf(
-  405,
-  'MethodNotAllowed',
-  'the server does not allow this method on the requested resource',
-);
+const notAllowed = apiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
 
 let world: World;
 /** What the server answers to whoever drops a finalizer. */
@@ -48,8 +44,8 @@ async function delays(times: number): Promise<readonly (number | undefined)[]> {
 describe('a finalizer that the server does not let go', () => {
   test.each([
     ['the method is not allowed', notAllowed],
-    ['it is forbidden', refusalOf(403, 'Forbidden', 'things.example.com "a" is forbidden')],
-    ['it is invalid', refusalOf(422, 'Invalid', 'Thing.example.com "a" is invalid: guarded')],
+    ['it is forbidden', apiError(403, 'Forbidden', 'things.example.com "a" is forbidden')],
+    ['it is invalid', apiError(422, 'Invalid', 'Thing.example.com "a" is invalid: guarded')],
   ])('is tried again with growing delays, then stalls: %s', async (_, error) => {
     refusal = error;
     expect(await delays(4)).toEqual([1000, 2000, 4000, 8000]);
@@ -95,7 +91,7 @@ describe('a finalizer that the server does not let go', () => {
       { fieldManager: 'kubectl' },
     );
     expect((await world.reconcile()).writes).toEqual(['DELETE ConfigMap late (Foreground)']);
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(await delays(4)).toEqual([1000, 2000, 4000, 8000]);
   });
 });
@@ -106,7 +102,7 @@ describe('a server that fails while a clean-up is under way', () => {
     [503, 'ServiceUnavailable', 'apiserver is shutting down'],
     [429, 'TooManyRequests', 'too many requests'],
   ])('is borne however often it answers %d', async (code, reason, message) => {
-    refusal = refusalOf(code, reason, message);
+    refusal = apiError(code, reason, message);
     const [first, ...others] = await delays(30);
     expect([first, others.at(-1)]).toEqual([1000, 60_000]);
     expect(world.harness.conditions('a').slice(0, 2)).toEqual([
@@ -119,7 +115,7 @@ describe('a server that fails while a clean-up is under way', () => {
   });
 
   test('is borne when it takes no status either', async () => {
-    const error = refusalOf(500, 'InternalError', 'etcdserver: leader changed');
+    const error = apiError(500, 'InternalError', 'etcdserver: leader changed');
     world.harness.server.before = ({ verb }) => {
       if (verb !== 'GET') throw error;
     };

@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { PlanError, RunInterruptedError } from '../../../operator/effects/plan-runner';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 let world: World;
@@ -25,7 +25,7 @@ describe('an object that a person lets go', () => {
   test('leaves no Secret that is held', async () => {
     world.harness.server.remove(Thing.type, ref('a'));
     await world.reconcile();
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(world.harness.server.peek(Thing.type, ref('a'))).toBeUndefined();
     expect(world.harness.server.peek(owned.Secret, ref('a-state'))).toBeUndefined();
   });
@@ -33,7 +33,7 @@ describe('an object that a person lets go', () => {
   test('goes, though the server does not let go of its Secret', async () => {
     const { server } = world.harness;
     server.before = ({ verb, type }) => {
-      if (verb === 'PUT' && type === owned.Secret) throw refusalOf(403, 'Forbidden', 'secrets "a-state" is forbidden');
+      if (verb === 'PUT' && type === owned.Secret) throw apiError(403, 'Forbidden', 'secrets "a-state" is forbidden');
     };
     server.remove(Thing.type, ref('a'));
     await world.reconcile();
@@ -59,7 +59,7 @@ describe('an object that is gone, since somebody took its finalizer off,', () =>
   }
 
   function expectNoState(): void {
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(world.harness.server.peek(owned.Secret, ref('a-state'))).toBeUndefined();
   }
 

@@ -1,6 +1,6 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { ref } from '../reconcile/harness';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Thing, World } from './world';
 
 const PAUSED = { 'kindred.dev/paused': 'true' };
@@ -23,7 +23,7 @@ const remove = (propagation?: 'Orphan'): void => world.harness.server.remove(Thi
 
 /** The object is gone, nothing was taken away, and the garbage collector leaves the state alone. */
 function expectLetGo(): void {
-  world.harness.server.collect();
+  world.harness.server.collectGarbage();
   expect(plans()).toEqual([]);
   expect(exists()).toBe(false);
   expect(state().metadata).toMatchObject({ finalizers: [], ownerReferences: [] });
@@ -146,7 +146,7 @@ describe('an object that is deleted with --cascade=orphan', () => {
     ['when it is heard of by the next process', () => world.restart()],
   ])('does so too where the garbage collector was first: %s', async (_, before) => {
     remove('Orphan');
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     expect(world.harness.object('a').metadata.finalizers).toEqual(['example.com/thing']);
     before();
     await world.reconcile();
@@ -160,8 +160,8 @@ describe('an object that is deleted with --cascade=orphan', () => {
     server.before = ({ verb, type }) => {
       if (!between || type !== Thing.type || verb === 'GET') return;
       between = false;
-      server.collect();
-      throw refusalOf(409, 'Conflict', 'the object has been modified');
+      server.collectGarbage();
+      throw apiError(409, 'Conflict', 'the object has been modified');
     };
     remove('Orphan');
     await expect(world.reconcile()).rejects.toThrow('modified');
@@ -182,7 +182,7 @@ describe('an object that is deleted with --cascade=orphan', () => {
     world.harness.respec('a', { size: 2 });
     await world.reconcile();
     remove('Orphan');
-    world.harness.server.collect();
+    world.harness.server.collectGarbage();
     await world.reconcile();
     expect(world.harness.message('a')).toBe('It goes once make has ended, and what it did stays.');
     await world.open[0]!.run.values.put({ token: 'late' });
@@ -210,7 +210,7 @@ describe('an object that is deleted with --cascade=orphan', () => {
   test('stays until its state is its own, should the server refuse that', async () => {
     const { server } = world.harness;
     server.before = ({ verb, type }) => {
-      if (verb === 'PUT' && type === owned.Secret) throw refusalOf(403, 'Forbidden', 'secrets "a-state" is forbidden');
+      if (verb === 'PUT' && type === owned.Secret) throw apiError(403, 'Forbidden', 'secrets "a-state" is forbidden');
     };
     remove('Orphan');
     await world.reconcile();

@@ -108,7 +108,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
     expect(owners()).toEqual(['u-9']);
     await kept.release(owner());
     expect(await store().isOrphaned(owner())).toBe(true);
-    server.take();
+    server.takeRequests();
     await store().orphan(owner());
     expect(server.writes).toEqual([]);
   });
@@ -140,7 +140,7 @@ test('a Secret that is as its owner wants it is not written, by the next process
       const { ownerReferences = [], ...metadata } = object.metadata;
       return { ...object, metadata: { ...metadata, ...(ownerReferences.length > 0 && { ownerReferences }) } };
     });
-    server.take();
+    server.takeRequests();
     await store().syncOwnerReference(owner());
     expect(server.writes).toEqual([]);
   }

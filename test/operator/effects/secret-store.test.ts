@@ -86,9 +86,9 @@ test('of an owner that is gone nothing is remembered, and the next of its name h
   await kept.save(owner(), state('old'));
   await kept.syncOwnerReference(owner());
   await kept.release(owner());
-  server.take();
+  server.takeRequests();
   await kept.forget(owner());
-  expect(server.take()).toEqual([]);
+  expect(server.takeRequests()).toEqual([]);
   expect(JSON.stringify([...remembered(kept)])).toBe('[[],[]]');
   await expect(kept.save(owner('u-2'), state('new'))).rejects.toThrow('belongs to an earlier object of that name');
 });
@@ -186,7 +186,7 @@ describe('the finalizer', () => {
     add('example.com/theirs', ...(finalizers() ?? []));
     await store().release(owner());
     expect(finalizers()).toEqual(['example.com/theirs']);
-    server.take();
+    server.takeRequests();
     await store().release(owner());
     expect(server.writes).toEqual([]);
     expect(await store().load(owner())).toEqual(state('one'));
@@ -295,7 +295,7 @@ test('a policy that changes later holds for all Secrets, once', async () => {
   retained = true;
   await kept.syncOwnerReference(owner());
   expect(owners()).toEqual([0, 0]);
-  server.take();
+  server.takeRequests();
   await kept.syncOwnerReference(owner());
   expect(server.writes).toEqual([]);
   await kept.save(owner(), state('two'));

@@ -10,13 +10,13 @@ describe('the creation of a child', () => {
       await harness.add('web', { image: 'i' });
       const events: string[] = [];
       harness.cacheOf(owned.Deployment).addEventHandler(({ type }) => events.push(type));
-      harness.server.delivery = delivery;
+      harness.server.eventDelivery = delivery;
       await harness.reconcile('web');
-      harness.server.deliver();
+      harness.server.deliverEvents();
       expect(harness.cacheOf(owned.Deployment).get(ref('web'))).toBeDefined();
       expect(events).toEqual([]);
       harness.server.scale(owned.Deployment, ref('web'), 4);
-      harness.server.deliver();
+      harness.server.deliverEvents();
       expect(events).toEqual(['updated']);
     },
   );

@@ -4,7 +4,7 @@ import type { AnyKind } from '../../../constructs/kind/kind';
 import type { ReconcileResult } from '../../../operator/reconcile/context';
 import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, ref, rolledOut } from './harness';
 
 const { ConfigMap, Deployment, HorizontalPodAutoscaler } = owned;
@@ -40,7 +40,7 @@ class Fight {
   }
 
   async reconcile(name = 'web'): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
-    this.harness.server.take();
+    this.harness.server.takeRequests();
     const next = await reconcileObject(this.context, ref(name));
     return { next, writes: this.harness.server.writes };
   }
@@ -180,7 +180,7 @@ describe('a child that somebody else deletes again and again', () => {
   it('counts no creation that the server refused', async () => {
     fight.remove();
     fight.harness.server.before = ({ verb, type }) => {
-      if (verb === 'POST' && type.kind === 'Deployment') throw refusalOf(403, 'Forbidden', 'exceeded quota');
+      if (verb === 'POST' && type.kind === 'Deployment') throw apiError(403, 'Forbidden', 'exceeded quota');
     };
     expect(await fight.creationsOf(() => expect(fight.stands).toBe(false))).toBe(20);
     expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrForbidden', 'Reconciling=True ErrForbidden']);
@@ -191,7 +191,7 @@ describe('a child that somebody else deletes again and again', () => {
   it('counts no creation that came too late', async () => {
     fight.remove();
     fight.harness.server.before = ({ verb, type }) => {
-      if (verb === 'POST' && type.kind === 'Deployment') throw refusalOf(409, 'AlreadyExists', 'it exists');
+      if (verb === 'POST' && type.kind === 'Deployment') throw apiError(409, 'AlreadyExists', 'it exists');
     };
     expect(await fight.creationsOf(() => expect(fight.stands).toBe(false))).toBe(20);
     fight.harness.server.before = () => undefined;
@@ -201,7 +201,7 @@ describe('a child that somebody else deletes again and again', () => {
   it('is no contest when its owner goes and comes again', async () => {
     const again = async (): Promise<void> => {
       fight.harness.server.remove(HelloApp.type, ref('web'));
-      fight.harness.server.collect();
+      fight.harness.server.collectGarbage();
       await fight.harness.add('web', { image: 'nginx:1', size: 2 });
     };
     expect(await fight.creationsOf(again)).toBe(20);

@@ -22,7 +22,7 @@ class Fight {
   }
 
   async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
-    this.harness.server.take();
+    this.harness.server.takeRequests();
     const next = await reconcileObject(this.context, ref('web'));
     return { next, writes: this.harness.server.writes };
   }
@@ -82,7 +82,7 @@ describe('a finalizer that somebody else takes off again and again', () => {
     const again = async (): Promise<void> => {
       takeOff();
       fight.harness.server.remove(DemoMicroService.type, ref('web'));
-      fight.harness.server.collect();
+      fight.harness.server.collectGarbage();
       await fight.harness.add('web', { image: 'i' });
     };
     expect(await fight.writesOf(PUT_ON, again)).toBe(20);
@@ -140,7 +140,7 @@ it('a child whose end is not heard of yet is not deleted twice', async () => {
   await fight.harness.add('web', { deploymentName: 'old', replicas: 1 });
   await fight.reconcile();
   fight.harness.respec('web', { deploymentName: 'new' });
-  fight.harness.server.delivery = 'held';
+  fight.harness.server.eventDelivery = 'held';
   const deletion = 'DELETE Deployment old (Background)';
   expect((await fight.reconcile()).writes).toContain(deletion);
   expect((await fight.reconcile()).writes).not.toContain(deletion);

@@ -58,7 +58,7 @@ describe('a shared child that somebody else deletes again and again', () => {
   it('is no contest when those who share it go and come again', async () => {
     const again = async (): Promise<void> => {
       for (const name of ['a', 'b']) harness.server.remove(MicroServiceDeploy.type, ref(name));
-      harness.server.collect();
+      harness.server.collectGarbage();
       await shop.addBoth();
     };
     expect(await creationsOf(again)).toBe(20);

@@ -38,7 +38,7 @@ class Fight {
   }
 
   async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
-    this.harness.server.take();
+    this.harness.server.takeRequests();
     const next = await reconcileObject(this.context, ref('web'));
     return { next, writes: this.harness.server.writes };
   }

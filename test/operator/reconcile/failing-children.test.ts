@@ -3,13 +3,13 @@ import { DemoMicroService, HelloApp, MicroServiceDeploy } from '../../../constru
 import { TransportError } from '../../../operator/client/errors';
 import { NotLeaderError } from '../../../operator/leader/leader-election';
 import { RunningController } from '../controller/running-controller';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { ConfigMap, Deployment, Service } = owned;
 const spec = { msName: 'shop', fullName: 'shop-1', version: '1', path: 'v1', image: 'i' };
-const quota = refusalOf(403, 'Forbidden', 'deployments.apps "shop-1" is forbidden: exceeded quota');
-const invalid = refusalOf(422, 'Invalid', 'Deployment.apps "shop-1" is invalid: spec.template: too large');
+const quota = apiError(403, 'Forbidden', 'deployments.apps "shop-1" is forbidden: exceeded quota');
+const invalid = apiError(422, 'Invalid', 'Deployment.apps "shop-1" is invalid: spec.template: too large');
 
 describe('a child that fails', () => {
   let harness: Harness;
@@ -70,7 +70,7 @@ describe('a child that fails', () => {
   });
 
   it.each([
-    ['the cache was behind', refusalOf(409, 'Conflict', 'the object has been modified')],
+    ['the cache was behind', apiError(409, 'Conflict', 'the object has been modified')],
     ['the server is away', new TransportError('connect ECONNREFUSED', 'POST deployments')],
     ['another process leads', new NotLeaderError('refused to write')],
   ])('is no failure when %s: tried again without a word', async (_, error) => {
@@ -104,7 +104,7 @@ describe('a prune that fails', () => {
     await harness.add('m', { ...spec, config: 'x' });
     await harness.reconcile('m');
     harness.server.before = ({ verb }) => {
-      if (verb === 'DELETE') throw refusalOf(403, 'Forbidden', 'configmaps is forbidden');
+      if (verb === 'DELETE') throw apiError(403, 'Forbidden', 'configmaps is forbidden');
     };
     harness.respec('m', { config: undefined, configSecretRef: { name: 's', key: 'k' } });
     expect((await harness.reconcile('m')).next).toMatchObject({ action: 'retry', failed: { reason: 'ErrForbidden' } });
@@ -120,7 +120,7 @@ describe('a clean-up that fails', () => {
     harness.server.remove(DemoMicroService.type, ref('dms'));
     harness.server.before = ({ verb }) => {
       if (verb === 'DELETE')
-        throw refusalOf(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+        throw apiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
     };
     const { next, writes } = await harness.reconcile('dms');
     expect(next).toMatchObject({ action: 'retry', failed: { reason: 'ErrCleanup' } });
@@ -134,7 +134,7 @@ describe('a clean-up that fails', () => {
   });
 
   it.each([
-    ['the cache was behind', refusalOf(409, 'Conflict', 'uid')],
+    ['the cache was behind', apiError(409, 'Conflict', 'uid')],
     ['the server is away', new TransportError('connect ECONNREFUSED', 'DELETE deployments')],
   ])('is no failure when %s: tried again without a word', async (_, error) => {
     const harness = new Harness(DemoMicroService);
@@ -185,7 +185,7 @@ describe('a child that was replaced between a look at it and the write', () => {
       if (verb !== 'PATCH') return;
       harness.server.before = () => undefined;
       const { apiVersion, kind, metadata, spec: old } = harness.live(Deployment, 'web');
-      harness.server.delivery = 'held';
+      harness.server.eventDelivery = 'held';
       harness.server.remove(Deployment, ref('web'));
       const { name, namespace } = metadata;
       await harness.server.create(

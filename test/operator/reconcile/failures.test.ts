@@ -2,22 +2,22 @@ import { RenderError } from '../../../constructs/kube/errors';
 import { TransportError } from '../../../operator/client/errors';
 import { classify, ReconcileError } from '../../../operator/reconcile/problems';
 import { NotLeaderError } from '../../../operator/leader/leader-election';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 
 describe('classify', () => {
   it.each<[string, unknown, string, string]>([
-    ['a conflict', refusalOf(409, 'Conflict', 'm'), 'stale', 'Conflict'],
-    ['what is gone', refusalOf(404, 'NotFound', 'm'), 'stale', 'NotFound'],
-    ['a conflict without a reason', refusalOf(409, '', 'm'), 'stale', ''],
+    ['a conflict', apiError(409, 'Conflict', 'm'), 'stale', 'Conflict'],
+    ['what is gone', apiError(404, 'NotFound', 'm'), 'stale', 'NotFound'],
+    ['a conflict without a reason', apiError(409, '', 'm'), 'stale', ''],
     ['no answer', new TransportError('m', 'GET /'), 'stale', 'ErrUnreachable'],
     ['a Lease that was lost', new NotLeaderError('m'), 'stale', 'NotLeader'],
-    ['an invalid child', refusalOf(422, 'Invalid', 'm'), 'terminal', 'ErrInvalidChild'],
-    ['a bad request', refusalOf(400, 'BadRequest', 'm'), 'terminal', 'ErrInvalidChild'],
-    ['a quota or a missing permission', refusalOf(403, 'Forbidden', 'm'), 'retry', 'ErrForbidden'],
-    ['a method that is not allowed', refusalOf(405, 'MethodNotAllowed', 'm'), 'retry', 'ErrServer'],
-    ['too many requests', refusalOf(429, 'TooManyRequests', 'm'), 'retry', 'ErrServer'],
-    ['a webhook that is away', refusalOf(500, 'InternalError', 'm'), 'retry', 'ErrServer'],
-    ['a server that is away', refusalOf(503, 'ServiceUnavailable', 'm'), 'retry', 'ErrServer'],
+    ['an invalid child', apiError(422, 'Invalid', 'm'), 'terminal', 'ErrInvalidChild'],
+    ['a bad request', apiError(400, 'BadRequest', 'm'), 'terminal', 'ErrInvalidChild'],
+    ['a quota or a missing permission', apiError(403, 'Forbidden', 'm'), 'retry', 'ErrForbidden'],
+    ['a method that is not allowed', apiError(405, 'MethodNotAllowed', 'm'), 'retry', 'ErrServer'],
+    ['too many requests', apiError(429, 'TooManyRequests', 'm'), 'retry', 'ErrServer'],
+    ['a webhook that is away', apiError(500, 'InternalError', 'm'), 'retry', 'ErrServer'],
+    ['a server that is away', apiError(503, 'ServiceUnavailable', 'm'), 'retry', 'ErrServer'],
     ['a terminal error', new ReconcileError('NoSuchNode', 'm', { isTerminal: true }), 'terminal', 'NoSuchNode'],
     ['an error that may pass', new ReconcileError('NoSuchNode', 'm'), 'retry', 'NoSuchNode'],
     ['any other error', new RangeError('m'), 'retry', 'ErrReconcile'],

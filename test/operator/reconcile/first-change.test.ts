@@ -14,18 +14,18 @@ describe('an apply that reads the child first', () => {
     await harness.add('web', { image: 'a' });
     await harness.reconcile('web');
     harness.respec('web', { image: 'b' });
-    harness.server.delivery = 'held';
-    harness.server.take();
+    harness.server.eventDelivery = 'held';
+    harness.server.takeRequests();
     return harness;
   }
 
   it('does not enter an owner again that the garbage collector has taken out unheard', async () => {
     const harness = await respecced();
     harness.server.remove(HelloApp.type, ref('web'), 'Orphan');
-    harness.server.collect();
+    harness.server.collectGarbage();
     await expect(reconcileObject(harness.context, ref('web'))).rejects.toMatchObject({ reason: 'Conflict' });
     expect(harness.live(Deployment, 'web').metadata.ownerReferences).toEqual([]);
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect(harness.server.peek(Deployment, ref('web'))).toBeDefined();
   });
 
@@ -38,9 +38,9 @@ describe('an apply that reads the child first', () => {
       await harness.reconcile('m');
     }
     harness.respec('m', { image: 'd' });
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.remove(MicroServiceDeploy.type, ref('m'), 'Orphan');
-    harness.server.collect();
+    harness.server.collectGarbage();
     await expect(reconcileObject(harness.context, ref('m'))).rejects.toMatchObject({ reason: 'Conflict' });
     expect(harness.live(Deployment, 'shop-1').metadata.ownerReferences).toEqual([]);
   });

@@ -46,7 +46,7 @@ export class Harness {
     const project = childProjection([kind], projection);
     this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
     for (const cache of this.caches.values()) cache.addObserver((event) => projection.onCacheEvent(event));
-    this.server.delivery = 'before';
+    this.server.eventDelivery = 'before';
     if (server === undefined) this.fillCaches();
     this.context = {
       kind,
@@ -65,7 +65,7 @@ export class Harness {
 
   /** The caches list what the server holds, and follow it from now on. */
   fillCaches(): void {
-    for (const cache of [this.objects, ...this.caches.values()]) this.server.feed(cache);
+    for (const cache of [this.objects, ...this.caches.values()]) this.server.attachCache(cache);
   }
 
   cacheOf(type: ResourceType): ObjectCache {
@@ -79,7 +79,7 @@ export class Harness {
     const { apiVersion, kind } = this.kind;
     const body = { apiVersion, kind, metadata: { name, namespace: NAMESPACE, ...metadata }, ...(spec && { spec }) };
     const created = await this.server.create(this.kind.type, body, { fieldManager: 'kubectl' });
-    this.server.take();
+    this.server.takeRequests();
     return created;
   }
 
@@ -101,14 +101,14 @@ export class Harness {
 
   /** One reconcile, and the writes that it made. */
   async reconcile(name: string): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
-    this.server.take();
+    this.server.takeRequests();
     const next = await reconcileObject(this.context, ref(name));
     return { next, writes: this.server.writes };
   }
 
   /** One reconcile of a shared key by all objects in the cache, and the writes that it made. */
   async reconcileShared(key: string): Promise<{ readonly result: SharedResult; readonly writes: readonly string[] }> {
-    this.server.take();
+    this.server.takeRequests();
     const objects = this.objects.list().map(({ object }) => object);
     const target = { group: 'service', namespace: NAMESPACE, key, objects };
     const result = await reconcileShared(this.context, target);

@@ -36,7 +36,7 @@ describe('the status of a kind with conditions of its own', () => {
   async function again(): Promise<readonly string[]> {
     const { object } = harness.objects.get(ref('a')) ?? {};
     if (object === undefined) throw new Error('it is gone');
-    harness.server.take();
+    harness.server.takeRequests();
     const conditions = [{ type: 'Made', status: 'False', reason: 'R', message: 'm' } as const];
     await writeStatus(harness.context, { object, readiness, observed: {}, conditions });
     return harness.server.writes;

@@ -122,7 +122,7 @@ describe('a name that is taken', () => {
 
   it('stays whose it was when the consent is taken back before it is used', async () => {
     agree('taken');
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.edit(Deployment, ref('taken'), (live) => ({
       ...live,
       metadata: { ...live.metadata, annotations: {} },
@@ -176,7 +176,7 @@ describe('owner references', () => {
     expect(harness.message('web')).toBe(
       'Deployment "web": the child of a deleted object of the same name still stands',
     );
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect((await harness.reconcile('web')).writes[0]).toBe('POST Deployment web (kindred)');
   });
 
@@ -186,7 +186,7 @@ describe('owner references', () => {
     await harness.reconcile('web');
     harness.server.remove(HelloApp.type, ref('web'), 'Orphan');
     expect((await harness.reconcile('web')).writes).toEqual([]);
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect(harness.server.peek(HelloApp.type, ref('web'))).toBeUndefined();
     expect(harness.live(Deployment, 'web').metadata.ownerReferences).toEqual([]);
     await harness.add('web', { image: 'i' });
@@ -276,7 +276,7 @@ describe('a DemoMicroService', () => {
     expect(status).toBe('APPLY DemoMicroService dms/status (kindred)');
     expect((await harness.reconcile('dms')).writes).toEqual([]);
     expect(harness.object('dms').metadata.finalizers).toContain(FINALIZER);
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect((await harness.reconcile('dms')).writes).toEqual(['PATCH DemoMicroService dms (kindred-finalizer)']);
     expect(harness.object('dms').metadata.finalizers).toEqual(['example.com/other']);
     expect((await harness.reconcile('dms')).writes).toEqual([status]);
@@ -292,15 +292,15 @@ describe('a DemoMicroService', () => {
 
   it('leaves its Deployment alone when the orphaning was heard of before its end', async () => {
     await harness.reconcile('dms');
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.remove(DemoMicroService.type, ref('dms'), 'Orphan');
-    harness.server.collect();
+    harness.server.collectGarbage();
     // The watch of the kind is ahead of that of its children.
     harness.objects.applyChange(harness.object('dms'));
     await expect(harness.reconcile('dms')).rejects.toMatchObject({ reason: 'Conflict' });
     expect(harness.server.writes).toEqual(['DELETE Deployment dms (Foreground)']);
     expect(harness.live(Deployment, 'dms').metadata.deletionTimestamp).toBeUndefined();
-    harness.server.deliver();
+    harness.server.deliverEvents();
     expect((await harness.reconcile('dms')).writes).toEqual(['PATCH DemoMicroService dms (kindred-finalizer)']);
   });
 

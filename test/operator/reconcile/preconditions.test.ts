@@ -21,7 +21,7 @@ describe('an apply that was long on its way', () => {
     harness.server.before = ({ verb, type }) => {
       if (verb !== 'APPLY' || type.kind !== 'Deployment') return;
       harness.server.before = () => undefined;
-      harness.server.delivery = 'held';
+      harness.server.eventDelivery = 'held';
       harness.server.edit(Deployment, ref('web'), (live) => ({
         ...live,
         metadata: { ...live.metadata, labels: { ...live.metadata.labels, later: 'yes' } },
@@ -33,8 +33,8 @@ describe('an apply that was long on its way', () => {
     expect(metadata.labels).toMatchObject({ later: 'yes' });
     expect(spec).toHaveProperty('template.spec.containers', [expect.objectContaining({ image: before })]);
     // As soon as the cache knows, it is brought about.
-    harness.server.deliver();
-    harness.server.delivery = 'before';
+    harness.server.deliverEvents();
+    harness.server.eventDelivery = 'before';
     await harness.reconcile('web');
     expect(harness.live(Deployment, 'web').spec).toHaveProperty('template.spec.containers', [
       expect.objectContaining({ image: images.at(-1) }),

@@ -43,7 +43,7 @@ describe('reconcileObject of a HelloApp', () => {
     expect(await harness.reconcile('web')).toEqual({ next: { action: 'wait', awaited: [] }, writes: [] });
     expect(harness.server.requests).toEqual([]);
     const restarted = new Harness(HelloApp);
-    for (const cache of [restarted.objects, restarted.cacheOf(Deployment)]) harness.server.feed(cache);
+    for (const cache of [restarted.objects, restarted.cacheOf(Deployment)]) harness.server.attachCache(cache);
     const context = { ...restarted.context, client: harness.server };
     Object.assign(restarted, { context, server: harness.server });
     expect((await restarted.reconcile('web')).writes).toEqual([]);
@@ -117,7 +117,7 @@ describe('reconcileObject of a HelloApp', () => {
     await harness.add('web', spec);
     await harness.reconcile('web');
     harness.respec('web', { image: 'nginx:2' });
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.edit(Deployment, ref('web'), (live) => ({ ...live, status: { replicas: 1 } }));
     await harness.reconcile('web');
     const verbs = harness.server.requests.map(({ verb, type }) => `${verb} ${type.kind}`);
@@ -148,11 +148,11 @@ describe('reconcileObject of a HelloApp', () => {
     await harness.add('web', spec);
     await harness.reconcile('web');
     harness.respec('web', { size: 3 });
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.remove(Deployment, ref('web'));
     await expect(harness.reconcile('web')).rejects.toMatchObject({ reason: 'Conflict' });
     expect(harness.server.peek(Deployment, ref('web'))).toBeUndefined();
-    harness.server.deliver();
+    harness.server.deliverEvents();
     expect((await harness.reconcile('web')).writes).toContain('POST Deployment web (kindred)');
   });
 

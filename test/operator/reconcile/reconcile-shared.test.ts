@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { reconcileShared } from '../../../operator/reconcile/reconcile-shared';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, NAMESPACE, ref } from './harness';
 
 const { Service, ServiceAccount } = owned;
@@ -89,7 +89,7 @@ describe('reconcileShared', () => {
   it('does not delete what somebody began to hold meanwhile', async () => {
     await harness.reconcileShared('shop');
     harness.server.remove(MicroServiceDeploy.type, ref('a'));
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     harness.server.edit(ServiceAccount, ref('shop'), (live) => ({ ...live, secrets: [] }));
     await expect(harness.reconcileShared('shop')).rejects.toMatchObject({ reason: 'Conflict' });
     expect(harness.live(ServiceAccount, 'shop')).toBeDefined();
@@ -99,7 +99,7 @@ describe('reconcileShared', () => {
     await harness.reconcileShared('shop');
     harness.server.remove(MicroServiceDeploy.type, ref('a'), 'Orphan');
     expect((await harness.reconcileShared('shop')).writes).toEqual([]);
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect(harness.server.peek(MicroServiceDeploy.type, ref('a'))).toBeUndefined();
     expect((await harness.reconcileShared('shop')).writes).toEqual([]);
     expect(owners()).toEqual([]);
@@ -179,7 +179,7 @@ describe('reconcileShared', () => {
 
   it('goes on with the other child when one fails, and says whether to try again', async () => {
     harness.server.before = ({ verb, type }) => {
-      if (verb === 'POST' && type.kind === 'ServiceAccount') throw refusalOf(403, 'Forbidden', 'no');
+      if (verb === 'POST' && type.kind === 'ServiceAccount') throw apiError(403, 'Forbidden', 'no');
     };
     const { result } = await harness.reconcileShared('shop');
     expect(result).toMatchObject({

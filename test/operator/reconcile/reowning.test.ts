@@ -25,7 +25,7 @@ describe('a child whose owner reference was stripped', () => {
 
   /** What happens to the object without the operator hearing of it. */
   function unheard(happen: () => void): void {
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     happen();
   }
 
@@ -34,7 +34,7 @@ describe('a child whose owner reference was stripped', () => {
   }
 
   async function expectStale(message: string): Promise<void> {
-    harness.server.take();
+    harness.server.takeRequests();
     const reconciled = reconcileObject(harness.context, ref('web'));
     await expect(reconciled).rejects.toMatchObject({ code: 409, message: expect.stringContaining(message) as string });
     expect(harness.server.writes).toEqual([]);

@@ -1,11 +1,11 @@
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { CronTab, MicroServiceDeploy } from '../../../constructs/kinds';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { CronJob, Service } = owned;
 const spec = { msName: 'shop', fullName: 'shop-1', version: '1', path: 'v1', image: 'i' };
-const duplicate = refusalOf(422, 'Invalid', 'Service "shop-1" is invalid: spec.ports[1].name: Duplicate value: "http"');
+const duplicate = apiError(422, 'Invalid', 'Service "shop-1" is invalid: spec.ports[1].name: Duplicate value: "http"');
 
 /** Somebody changes the number of the port; from then on, an apply finds two ports of one name, until a merge patch has replaced them. */
 function editPort(harness: Harness, name: string, patchToo = false): void {

@@ -213,8 +213,8 @@ describe('replicas between the operator and an autoscaler', () => {
     });
 
     it('leaves it to it before its events have told of that, too', async () => {
-      harness.server.take();
-      harness.server.delivery = 'held';
+      harness.server.takeRequests();
+      harness.server.eventDelivery = 'held';
       await harness.reconcile('m');
       await harness.reconcile('m');
       expect(replicas()).toBe(8);

@@ -4,7 +4,7 @@ import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { MicroServiceDeploy } from '../../../constructs/kinds';
 import { RunningController } from '../controller/running-controller';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, ref } from './harness';
 
 const { CronJob, Deployment, Secret, Service, ServiceAccount } = owned;
@@ -79,7 +79,7 @@ describe('an object whose children use a ServiceAccount that it renders', () => 
 
   it('makes none of them while the server refuses the account', async () => {
     harness.server.before = ({ verb, type }) => {
-      if (verb === 'POST' && type === ServiceAccount) throw refusalOf(403, 'Forbidden', 'exceeded quota');
+      if (verb === 'POST' && type === ServiceAccount) throw apiError(403, 'Forbidden', 'exceeded quota');
     };
     expect((await harness.reconcile('r')).next.action).toBe('retry');
     for (const type of users) expect(harness.server.peek(type, ref('app'))).toBeUndefined();

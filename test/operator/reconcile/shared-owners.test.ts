@@ -39,12 +39,12 @@ describe('the owners of a shared child', () => {
     await harness.reconcileShared('shop');
     holdKind();
     harness.server.remove(MicroServiceDeploy.type, ref('a'), 'Orphan');
-    harness.server.collect();
+    harness.server.collectGarbage();
     await expect(harness.reconcileShared('shop')).rejects.toMatchObject({ reason: 'Conflict' });
     expect(owners()).toEqual(['b']);
     harness.server.remove(MicroServiceDeploy.type, ref('b'), 'Orphan');
-    harness.server.collect();
-    harness.server.collect();
+    harness.server.collectGarbage();
+    harness.server.collectGarbage();
     expect(harness.server.peek(Service, ref('shop'))).toBeDefined();
   });
 
@@ -95,7 +95,7 @@ describe('the owners of a shared child', () => {
 
     it('need no look if they are known to name another key', async () => {
       harness.respec('a', { msName: 'other' });
-      harness.server.take();
+      harness.server.takeRequests();
       await reconcileShared(harness.context, nobody);
       expect(requests()).toEqual(['DELETE ServiceAccount', 'DELETE Service']);
     });

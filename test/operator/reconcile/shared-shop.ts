@@ -30,7 +30,7 @@ export class SharedShop {
   /** Reconciles the Service; @returns what came of it, and what was written for it */
   async reconcile(): Promise<{ readonly result: SharedResult; readonly writes: readonly string[] }> {
     const { server, objects: cache, context } = this.harness;
-    server.take();
+    server.takeRequests();
     const objects = cache
       .list()
       .map(({ object }) => object)

@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { HelloApp } from '../../../constructs/kinds';
-import { refusalOf } from '../../../testing/api-server/requests';
+import { apiError } from '../../../testing/api-server/requests';
 import { Harness, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;
@@ -100,7 +100,7 @@ describe('corrections that the server refuses', () => {
     }));
 
     harness.server.before = ({ verb, type }) => {
-      if (verb === 'APPLY' && type.kind === 'Deployment') throw refusalOf(500, 'InternalError', 'the webhook is away');
+      if (verb === 'APPLY' && type.kind === 'Deployment') throw apiError(500, 'InternalError', 'the webhook is away');
     };
     for (let i = 0; i < 8; i++) await harness.reconcile('web');
     expect(harness.conditions('web')[0]).toBe('Ready=False ErrServer');
@@ -113,7 +113,7 @@ describe('what is remembered of how children look', () => {
     const harness = new Harness(HelloApp);
     const { projection } = harness.context;
     harness.server.before = ({ verb, type }) => {
-      if (verb !== 'GET' && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
+      if (verb !== 'GET' && type.kind === 'Deployment') throw apiError(422, 'Invalid', 'no');
     };
     await harness.add('web', { image: 'nginx:0' });
     await harness.reconcile('web');
@@ -122,7 +122,7 @@ describe('what is remembered of how children look', () => {
     await harness.reconcile('web');
     expect(projection.size).toBe(1);
     harness.server.before = ({ verb, type }) => {
-      if (['APPLY', 'PATCH'].includes(verb) && type.kind === 'Deployment') throw refusalOf(422, 'Invalid', 'no');
+      if (['APPLY', 'PATCH'].includes(verb) && type.kind === 'Deployment') throw apiError(422, 'Invalid', 'no');
     };
     for (let i = 1; i < 5; i++) {
       harness.respec('web', { image: `nginx:${String(i)}` });
@@ -142,19 +142,19 @@ describe('what is remembered of how children look', () => {
     let merged = false;
     harness.server.before = ({ verb, type, options }) => {
       if (type.kind !== 'Deployment') return;
-      if (verb === 'APPLY' && merged) throw refusalOf(409, 'Conflict', 'somebody was faster');
-      if (verb === 'APPLY') throw refusalOf(422, 'Invalid', 'spec.ports[1].name: Duplicate value: "http"');
+      if (verb === 'APPLY' && merged) throw apiError(409, 'Conflict', 'somebody was faster');
+      if (verb === 'APPLY') throw apiError(422, 'Invalid', 'spec.ports[1].name: Duplicate value: "http"');
       merged ||= verb === 'PATCH' && options?.type === 'merge';
     };
     for (let i = 1; i < 5; i++) {
       merged = false;
       harness.respec('web', { image: `nginx:${String(i)}` });
       // The cache learns of the first from its answer.
-      harness.server.delivery = 'after';
+      harness.server.eventDelivery = 'after';
       await expect(harness.reconcile('web')).rejects.toMatchObject({ code: 409 });
       expect(merged).toBe(true);
-      harness.server.delivery = 'before';
-      harness.server.deliver();
+      harness.server.eventDelivery = 'before';
+      harness.server.deliverEvents();
     }
     expect(projection.size).toBe(1);
   });

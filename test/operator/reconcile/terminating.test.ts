@@ -42,12 +42,12 @@ describe('an object that is being deleted', () => {
   it('is not Ready either while the garbage collector deletes its children first', async () => {
     const harness = await held(HelloApp);
     harness.server.remove(HelloApp.type, ref('web'), 'Foreground');
-    harness.server.collect();
+    harness.server.collectGarbage();
     await harness.reconcile('web');
     expect(harness.conditions('web')).toEqual(NOT_READY);
     expect(harness.message('web')).toContain('Deployment "web", which its finalizers hold: example.com/hold');
     setFinalizers(harness, []);
-    harness.server.collect();
+    harness.server.collectGarbage();
     expect(harness.server.peek(HelloApp.type, ref('web'))).toBeUndefined();
   });
 
@@ -62,13 +62,13 @@ describe('an object that is being deleted', () => {
   it('names both', async () => {
     const harness = await held(HelloApp, 'example.com/audit');
     harness.server.remove(HelloApp.type, ref('web'), 'Foreground');
-    harness.server.collect();
+    harness.server.collectGarbage();
     await harness.reconcile('web');
     expect(harness.message('web')).toMatch(
       /^It .* waits for Deployment "web", .*; its own finalizers: example.com.audit.$/,
     );
     setFinalizers(harness, []);
-    harness.server.collect();
+    harness.server.collectGarbage();
     await harness.reconcile('web');
     expect(harness.message('web')).toBe('It is being deleted and waits for its own finalizers: example.com/audit.');
   });

@@ -31,21 +31,21 @@ describe('a child that stands and that no event has told of', () => {
   it('is waited for, and looked at again should its event never come', async () => {
     const harness = new Harness(HelloApp);
     await harness.add('web', { image: 'i' });
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     loseAnswer(harness, 'POST', 'Deployment');
     await expect(harness.reconcile('web')).rejects.toBeInstanceOf(TransportError);
     const { next } = await harness.reconcile('web');
     expect(next).toMatchObject({ action: 'wait', afterMs: 10_000, awaited: [{ type: Deployment, ref: ref('web') }] });
     expect(harness.conditions('web')).toEqual(['Ready=False Waiting', 'Reconciling=True Waiting']);
     expect(harness.message('web')).toBe('Deployment "web": it has been written, and no event has told of it yet');
-    harness.server.deliver();
+    harness.server.deliverEvents();
     expect((await harness.reconcile('web')).next).not.toHaveProperty('afterMs');
   });
 
   it('is waited for under a shared key too', async () => {
     const harness = new Harness(MicroServiceDeploy);
     await harness.add('m', shop);
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     loseAnswer(harness, 'POST', 'Service');
     await expect(harness.reconcileShared('shop')).rejects.toBeInstanceOf(TransportError);
     const { result } = await harness.reconcileShared('shop');
@@ -54,7 +54,7 @@ describe('a child that stands and that no event has told of', () => {
       afterMs: 10_000,
       awaited: [{ type: Service }],
     });
-    harness.server.deliver();
+    harness.server.deliverEvents();
     expect((await harness.reconcileShared('shop')).result.state).toEqual({ state: 'applied' });
   });
 
@@ -88,7 +88,7 @@ describe("what is in a child's way and not in the cache", () => {
   ])('is looked at again after some time: %s', async (_what, prepare) => {
     const harness = new Harness(HelloApp);
     await harness.add('web', { image: 'i' });
-    harness.server.delivery = 'held';
+    harness.server.eventDelivery = 'held';
     await harness.server.create(Deployment, stranger, { fieldManager: 'kubectl' });
     prepare(harness);
     expect((await harness.reconcile('web')).next).toMatchObject({ action: 'wait', afterMs: 10_000 });

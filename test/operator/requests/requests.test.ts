@@ -9,7 +9,7 @@ import {
   SampleResource,
 } from '../../../constructs/kinds';
 import { rolledOut, ref } from '../reconcile/harness';
-import { conflict, refusalOf, type MemoryRequest } from '../../../testing/api-server/requests';
+import { conflict, apiError, type MemoryRequest } from '../../../testing/api-server/requests';
 import { TracedLife } from './traced-life';
 
 // A change of these snapshots is a change of what the operator does to a cluster. A move or a rename must leave them as they are. Those of the kinds
@@ -84,12 +84,12 @@ test('DemoMicroService: a finalizer', async () => {
   await life.step('another image', () => life.change('web', { image: 'podinfo:2' }));
   await life.restart('another process');
   await life.step('deleted, and the deletion of the child is refused', async () => {
-    failOnce(life, 'DELETE', 'Deployment', refusalOf(403, 'Forbidden', 'deployments "web" is forbidden'));
+    failOnce(life, 'DELETE', 'Deployment', apiError(403, 'Forbidden', 'deployments "web" is forbidden'));
     life.server.remove(DemoMicroService.type, ref('web'));
     await life.running.settle();
     await life.running.clock.advance(60_000);
   });
-  await life.step('the child is gone', () => life.server.collect());
+  await life.step('the child is gone', () => life.server.collectGarbage());
   expect(life.text).toMatchSnapshot();
 });
 

@@ -41,7 +41,7 @@ export class TracedLife {
     this.running.seconds += 1;
     await act();
     await this.running.settle();
-    const requests = this.server.take().filter(({ options }) => options?.['fieldManager'] !== 'kubectl');
+    const requests = this.server.takeRequests().filter(({ options }) => options?.['fieldManager'] !== 'kubectl');
     const events = this.running.events.splice(0).map((event) => `EVENT ${JSON.stringify(event)}\n`);
     const guaranteed = this.kind.effects.length === 0 ? requests : byObject(requests);
     this.#text += `\n# ${name}\n${guaranteed.map(shown).join('')}${events.join('')}`;
@@ -80,7 +80,7 @@ export class TracedLife {
   /** Somebody deletes an object. The garbage collector takes what it owns. */
   delete(type: ResourceType, name: string): void {
     this.server.remove(type, type.scope === 'Cluster' ? { name } : ref(name));
-    this.server.collect();
+    this.server.collectGarbage();
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/processes';
+import { waitForPid } from '../../support/processes';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { startLab, type Lab } from './run';
 
@@ -26,7 +26,7 @@ export async function killedUp(machines: number): Promise<string> {
   const task = rkeTasks(lab.input(machines)).find(({ id }) => id === RKE_UP)!;
   lab.rke.control({ fail: 'hang' });
   const running = lab.start(task, task.apply);
-  const rke = await untilPidIn(join(lab.rke.folder, 'pid'));
+  const rke = await waitForPid(join(lab.rke.folder, 'pid'));
   process.kill(running.pid, 'SIGKILL');
   process.kill(rke, 'SIGKILL');
   await running.done;

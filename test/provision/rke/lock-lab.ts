@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScriptResult, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/processes';
+import { waitForPid } from '../../support/processes';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { startLab, type Lab, type Running } from './run';
 
@@ -48,7 +48,7 @@ export function elsewhere(script: string): string {
 export async function hanging(of: RkeInput): Promise<Running> {
   lab.rke.control({ fail: 'hang' });
   first = lab.start(taskOf(of), taskOf(of).apply);
-  rke = await untilPidIn(join(lab.rke.folder, 'pid'));
+  rke = await waitForPid(join(lab.rke.folder, 'pid'));
   return first;
 }
 

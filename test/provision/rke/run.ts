@@ -12,7 +12,7 @@ import {
   type Task,
 } from '../../../provision';
 import { rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { installRke, startSshHome, type RkeStandIn, type SshHome } from '../../support/rke/rke';
+import { installFakeRke, startFakeSshServer, type FakeRkeBinary, type FakeSshServer } from '../../support/rke/rke';
 import { node, rkeInput } from './fixtures';
 
 /** Secrets by `name/key`; all of them have a canary in them. */
@@ -20,8 +20,8 @@ export type Secrets = Map<string, string>;
 
 /** Two or more machines that keep RKE's state, a stand-in for `rke`, and what carries tasks out. */
 export interface Lab {
-  readonly rke: RkeStandIn;
-  readonly homes: readonly SshHome[];
+  readonly rke: FakeRkeBinary;
+  readonly homes: readonly FakeSshServer[];
   readonly secrets: Secrets;
   /** What the tasks gave so far, by `task/name`. */
   readonly outputs: Map<string, string>;
@@ -52,10 +52,12 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
   const key = join(folder, 'id');
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'test', '-f', key]);
   const publicKey = readFileSync(`${key}.pub`, 'utf8');
-  const rke = installRke(join(folder, 'rke'));
+  const rke = installFakeRke(join(folder, 'rke'));
   shortenSleep(rke.bin);
   const homes = await Promise.all(
-    Array.from({ length: count }, (_, i) => startSshHome(join(folder, `home-${i}`), `127.0.0.${i + 11}`, publicKey)),
+    Array.from({ length: count }, (_, i) =>
+      startFakeSshServer(join(folder, `home-${i}`), `127.0.0.${i + 11}`, publicKey),
+    ),
   );
   const secrets: Secrets = new Map([
     ['ssh/ssh-privatekey', readFileSync(key, 'utf8')],

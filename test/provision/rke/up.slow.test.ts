@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_RETRY, RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
-import { untilPidIn } from '../../support/processes';
+import { waitForPid } from '../../support/processes';
 import type { Running } from './run';
 import { copyOf, lab, runFolders, upCalls } from './up-lab';
 
@@ -14,7 +14,7 @@ const stateOf = (task: string): { currentState: { rkeConfig?: { nodes: { address
 
 /** Waits until the stand-in hangs in the middle of its work. @returns its process */
 function untilHanging(): Promise<number> {
-  return untilPidIn(join(lab.rke.folder, 'pid'));
+  return waitForPid(join(lab.rke.folder, 'pid'));
 }
 
 /** Until the kernel has ended it; whether it has been buried depends on this machine's first process. */

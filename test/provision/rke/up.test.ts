@@ -48,7 +48,7 @@ describe('rke up', () => {
 
   test('a cluster runs, but its state is nowhere: it is left alone', async () => {
     const input = lab.input(2);
-    lab.homes[1]!.runs(['kubelet', 'etcd']);
+    lab.homes[1]!.setContainers(['kubelet', 'etcd']);
     const answer = await lab.apply(input, RKE_UP);
     expect(answer).toMatchObject({ ok: false, reason: 'StateLost', changed: false });
     expect(answer.message).toContain('127.0.0.12');

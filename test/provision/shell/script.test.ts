@@ -4,7 +4,7 @@ import { decodeOutput } from '../../../provision/task/script-io';
 import { buildScript } from '../../../provision/shell/script';
 import { FAIL_FUNCTION } from '../../../provision/shell/functions';
 import type { StdinValue } from '../../../provision/task/task';
-import { untilPidIn } from '../../support/processes';
+import { waitForPid } from '../../support/processes';
 import { missingShells, runScript, shells } from '../shells';
 import { fresh, holder, props, testWaits } from './script-waits';
 
@@ -196,7 +196,7 @@ describe.each(shells)('%s', (name, shell) => {
       expect(runScript(shell, begins).answer.ok).toBe(true);
       expect(runScript(shell, buildScript(props(state, { lockSeconds: 0 }), ['finish'])).answer.ok).toBe(true);
       // Neither has waited for its end: there it still is.
-      expect(process.kill(await untilPidIn(`${state}/one/pid`), 'SIGKILL')).toBe(true);
+      expect(process.kill(await waitForPid(`${state}/one/pid`), 'SIGKILL')).toBe(true);
     });
   });
 

@@ -1,5 +1,5 @@
 // The gate keeps the same property with fewer runs, and what lost a cluster once: transitions.property.test.ts.
-import { servers, wantedState } from '../../support/cluster-specs';
+import { servers, expectedState } from '../../support/cluster-specs';
 import { Provisioner, testTransitions } from './transitions';
 
 test.each([
@@ -14,7 +14,7 @@ test.each([
       complete = (await provisioner.up(other, { cut: { at, when } }))?.complete === true;
       const back = [...other, ...one.filter((each) => !other.some(([number]) => number === each[0]))];
       const errors = (await provisioner.up(back))?.errors;
-      expect({ at, when, errors, ...provisioner.state }).toEqual({ at, when, errors: [], ...wantedState(back) });
+      expect({ at, when, errors, ...provisioner.state }).toEqual({ at, when, errors: [], ...expectedState(back) });
     }
   }
   expect(at).toBeGreaterThan(10);

@@ -1,4 +1,4 @@
-import { addressOf, servers, wantedState, type Spec } from '../../support/cluster-specs';
+import { addressOf, servers, expectedState, type Spec } from '../../support/cluster-specs';
 import { Provisioner, testTransitions } from './transitions';
 
 describe('transitions that lost a cluster once', () => {
@@ -27,7 +27,7 @@ describe('transitions that lost a cluster once', () => {
       // What cannot be is refused before anything is touched.
       if (done === undefined) continue;
       expect(done.errors).toEqual([]);
-      expect(provisioner.state).toEqual(wantedState(spec));
+      expect(provisioner.state).toEqual(expectedState(spec));
       expect((await provisioner.up(spec))?.ran).toEqual([]);
     }
     expect((await provisioner.remove()).errors).toEqual([]);
@@ -39,7 +39,7 @@ describe('transitions that lost a cluster once', () => {
     const provisioner = new Provisioner();
     await provisioner.up(servers(1));
     expect(await provisioner.up(servers(2))).toBeUndefined();
-    expect(provisioner.state).toEqual(wantedState(servers(1)));
+    expect(provisioner.state).toEqual(expectedState(servers(1)));
   });
 
   test.each([1, 2, 3])('server %d of three is gone for good', async (gone) => {
@@ -48,7 +48,7 @@ describe('transitions that lost a cluster once', () => {
     provisioner.model.dead.add(addressOf(gone));
     const kept = servers(...[1, 2, 3].filter((number) => number !== gone), 4);
     expect((await provisioner.up(kept))?.errors.map(({ reason }) => reason)).toContain('Unreachable');
-    expect(provisioner.state).toEqual(wantedState(kept, [gone]));
+    expect(provisioner.state).toEqual(expectedState(kept, [gone]));
     expect(await provisioner.up(kept, { lost: [gone] })).toMatchObject({ complete: true, errors: [] });
     expect(provisioner.records.filter(({ task }) => task.id.startsWith(`${addressOf(gone)}/`))).toEqual([]);
   });

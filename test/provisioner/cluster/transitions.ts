@@ -4,7 +4,7 @@ import { MachineError } from '../../../provisioner/tasks/transport';
 import { executePlan, type ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';
 import type { TaskError, TaskRecord } from '../../../provisioner/tasks/task-record';
 import { ClusterModel } from '../../support/cluster-model';
-import { ROLES, addressOf, valuesIn, wantedState, type Role, type Spec } from '../../support/cluster-specs';
+import { ROLES, addressOf, valuesIn, expectedState, type Role, type Spec } from '../../support/cluster-specs';
 import { inputOf, node } from '../../provision/inputs';
 
 /** From any cluster to any other, cut anywhere on the way: what stays is never removed, and etcd never loses its quorum by our doing. */
@@ -148,7 +148,7 @@ export function testTransitions(numRuns: number): void {
           end = accepted;
           ends = await provisioner.up(accepted);
         }
-        expect({ errors: ends?.errors, ...provisioner.state }).toEqual({ errors: [], ...wantedState(end) });
+        expect({ errors: ends?.errors, ...provisioner.state }).toEqual({ errors: [], ...expectedState(end) });
         expect((await provisioner.up(end))?.ran).toEqual([]);
         expect((await provisioner.remove()).errors).toEqual([]);
         expect(provisioner.state).toMatchObject({ clusters: 0, installed: [] });

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { KubeconfigError, minimalKubeconfig, type KubeconfigSource } from '../../../stacks/kubeconfig';
+import { KubeconfigError, minifyKubeconfig, type KubeconfigSource } from '../../../stacks/kubeconfig';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 let made = '';
@@ -41,7 +41,7 @@ interface Minimal {
 }
 
 /** Nothing of the machine that the test runs on. */
-const read = (source: KubeconfigSource): string => minimalKubeconfig({ env: {}, home: folder(), ...source });
+const read = (source: KubeconfigSource): string => minifyKubeconfig({ env: {}, home: folder(), ...source });
 
 function parts(source: KubeconfigSource) {
   const { clusters, users } = JSON.parse(read(source)) as Minimal;

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { minimalKubeconfig } from '../../../stacks/kubeconfig';
+import { minifyKubeconfig } from '../../../stacks/kubeconfig';
 import { MemoryCluster } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -10,7 +10,7 @@ const cluster = new MemoryCluster('https://a.test');
 export const KUBECONFIG = MemoryCluster.kubeconfig({ a: cluster, prod: cluster }, 'CANARY-token');
 
 /** What a provider is told of it. */
-export const MINIMAL = minimalKubeconfig({ text: KUBECONFIG });
+export const MINIMAL = minifyKubeconfig({ text: KUBECONFIG });
 
 /** In the tests of this file, `KUBECONFIG` of the environment names a file with {@link KUBECONFIG}. */
 export function useKubeconfigFile(): void {

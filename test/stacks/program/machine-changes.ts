@@ -1,7 +1,7 @@
 import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { ClusterModel } from '../../support/cluster-model';
-import { addressOf, servers, wantedState, type Role, type Spec } from '../../support/cluster-specs';
+import { addressOf, servers, expectedState, type Role, type Spec } from '../../support/cluster-specs';
 import { modelCommands } from '../../support/model-commands';
 import { Engine, MemoryCluster, memoryClusters } from '../../support/pulumi-engine';
 
@@ -64,7 +64,7 @@ export async function expectThereAndBack(...[, key, before, after, besides]: Cha
     const run = stack({ ...base, ...besides, [key]: value });
     model.wanted = new Set(spec.map(([number]) => addressOf(number)));
     await engine.up(run);
-    expect(model.state).toEqual(wantedState(spec));
+    expect(model.state).toEqual(expectedState(spec));
     expect((await engine.up(run)).summary).toEqual([]);
     platform ??= cluster.uids;
     expect(cluster.uids).toEqual(platform);

@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Machine, Task } from '../../../provision';
-import { TaskCommands, type CommandsOptions } from '../../../stacks/remote-cluster/commands';
+import { TaskCommands, type TaskCommandsOptions } from '../../../stacks/remote-cluster/commands';
 import { named, opened, plainTexts, record, unknown } from './recorder';
 
 /** Decisions of how a task becomes Commands, on a plan small enough to read. */
@@ -47,7 +47,7 @@ class Group extends pulumi.ComponentResource {
 }
 
 const values: Readonly<Record<string, string>> = { ssh: 'KEY-CANARY', reg: 'PASSWORD-CANARY' };
-const run = (options: Partial<CommandsOptions> = {}, { preview = false, plan = tasks } = {}) =>
+const run = (options: Partial<TaskCommandsOptions> = {}, { preview = false, plan = tasks } = {}) =>
   record(
     () => {
       const parent = new Group();

@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { RemoteCluster, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { ClusterModel } from '../../support/cluster-model';
-import { ROLES, addressOf, wantedState, type Spec } from '../../support/cluster-specs';
+import { ROLES, addressOf, expectedState, type Spec } from '../../support/cluster-specs';
 import { modelCommands } from '../../support/model-commands';
 import { Engine, InterruptedError, type RunOptions } from '../../support/pulumi-engine';
 import { server } from './clusters';
@@ -59,9 +59,9 @@ export const DESTROYED = '%s, and destroyed';
 export async function expectDestroyed(_: string, one: Spec, other: Spec): Promise<void> {
   const stack = new Stack();
   expect(await stack.up(one)).toEqual([]);
-  expect(stack.model.state).toEqual(wantedState(one));
+  expect(stack.model.state).toEqual(expectedState(one));
   expect(await stack.up(other)).toEqual([]);
-  expect(stack.model.state).toEqual(wantedState(other));
+  expect(stack.model.state).toEqual(expectedState(other));
   expect((await stack.engine.preview(programOf(other, []))).summary).toEqual([]);
   expect(await stack.destroy()).toEqual([]);
   expect(stack.model.state).toMatchObject({ clusters: 0, installed: [], violations: [] });

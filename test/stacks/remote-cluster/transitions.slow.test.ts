@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { clusterProblems } from '../../../provision';
-import { ROLES, addressOf, servers, wantedState, type Role, type Spec } from '../../support/cluster-specs';
+import { ROLES, addressOf, servers, expectedState, type Role, type Spec } from '../../support/cluster-specs';
 import { inputOf, node } from '../../provision/inputs';
 import { DESTROYED, Stack, expectDestroyed } from './model-stack';
 
@@ -27,7 +27,7 @@ test.each<[string, Spec, Spec]>([
 ])('%s, there and back', async (_, one, other) => {
   for (const spec of [one, other, one]) {
     expect(await stack.up(spec)).toEqual([]);
-    expect(stack.model.state).toEqual(wantedState(spec));
+    expect(stack.model.state).toEqual(expectedState(spec));
   }
 });
 
@@ -38,7 +38,7 @@ test.each([1, 2, 3])('server %d of three is gone for good', async (gone) => {
   // With another in its place, as etcd's members are to be odd in number.
   expect(await stack.up(servers(...kept, gone), { lost: [gone] })).toEqual([]);
   expect(await stack.up(servers(...kept, 4))).toEqual([]);
-  expect(stack.model.state).toEqual(wantedState(servers(...kept, 4), [gone]));
+  expect(stack.model.state).toEqual(expectedState(servers(...kept, 4), [gone]));
 });
 
 test('from one spec to another, interrupted anywhere, and finished; then destroyed', async () => {
@@ -63,7 +63,7 @@ test('from one spec to another, interrupted anywhere, and finished; then destroy
       await given.up(other, { interrupt });
       expect(given.model.violations).toEqual([]);
       expect(await given.up(other)).toEqual([]);
-      expect(given.model.state).toEqual(wantedState(other));
+      expect(given.model.state).toEqual(expectedState(other));
       expect(await given.destroy()).toEqual([]);
       expect(given.model.state).toMatchObject({ clusters: 0, installed: [], violations: [] });
     }),

@@ -9,10 +9,10 @@ import type { TestHost } from './ssh-host';
 const TARGET = '/opt/stand-in';
 
 /** The stand-in for the installers, as a plan's `installer.path`. */
-export const INSTALLER = `${TARGET}/code/install.sh`;
+export const FAKE_INSTALLER = `${TARGET}/code/install.sh`;
 
 /** The stand-ins, for one set of hosts. */
-export interface StandIns {
+export interface FakeDistributions {
   /** For `startHosts`. */
   readonly mounts: Readonly<Record<string, string>>;
   /** Makes systemctl and what else the scripts look for known on a host. */
@@ -20,7 +20,7 @@ export interface StandIns {
 }
 
 /** Puts the stand-ins for installers, systemd and the distributions together. @param folder - empty; where the program is built */
-export async function standIns(folder: string): Promise<StandIns> {
+export async function buildFakeDistributions(folder: string): Promise<FakeDistributions> {
   buildSync({
     entryPoints: [join(__dirname, 'stand-ins', 'stand-in.ts')],
     outfile: join(folder, 'stand-in.cjs'),

@@ -28,7 +28,7 @@ export async function recordProcesses(): Promise<ProcessRecording> {
 }
 
 /** How a secret may show: as it is, as JSON, in base64, in hexadecimal. */
-export function spellings(secret: string): readonly string[] {
+export function encodingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   // What of its base64 is the same wherever it stands in a longer text.
   const shifted = [0, 1, 2].map((by) => {
@@ -41,14 +41,14 @@ export function spellings(secret: string): readonly string[] {
 }
 
 /** A file on a host that has a secret in it. */
-interface Finding {
+interface LeakedFile {
   readonly path: string;
   /** Octal. */
   readonly mode: string;
 }
 
 /** The files of a host, written since it was started, that hold one of the texts. */
-export async function findOnHost(host: TestHost, texts: readonly string[]): Promise<readonly Finding[]> {
+export async function findFilesContaining(host: TestHost, texts: readonly string[]): Promise<readonly LeakedFile[]> {
   const script = `cat >/run/patterns; chmod 600 /run/patterns
 for folder in /etc /var /usr/local /root /home /run /tmp /opt /srv; do
   find $folder -type f -newer /etc/hostname ! -path /run/patterns -exec grep -lFf /run/patterns {} + 2>/dev/null || true

@@ -1,11 +1,11 @@
-import { must, run, type Guarded, type Lab, type Link } from './lab';
+import { requireSuccess, run, type NamespaceProcess, type HostNetwork, type Link } from './host-network';
 import { keyRefOf, newSshKeys, type TestHost } from './ssh-host';
 
 /** What a host is made of. */
 interface HostParts {
   readonly name: string;
-  readonly guarded: Guarded;
-  readonly lab: Lab;
+  readonly guarded: NamespaceProcess;
+  readonly lab: HostNetwork;
   readonly links: readonly Link[];
   /** Further lines of `sshd_config`; they come first and win. */
   readonly sshdConfig: readonly string[];
@@ -63,7 +63,7 @@ export class NamespacedHost implements TestHost {
   async exec(script: string, input = ''): Promise<string> {
     const inside = ['-t', String(this.pid), '-m', '-u', '-i', '-n', '-p', '-r', '-w', '--'];
     const environment = ['env', '-i', `PATH=${path}`, 'HOME=/root', 'USER=root', 'LOGNAME=root'];
-    return must(run('nsenter', [...inside, ...environment, 'sh', '-ec', script], input));
+    return requireSuccess(run('nsenter', [...inside, ...environment, 'sh', '-ec', script], input));
   }
 
   async stopSshd(): Promise<void> {

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
 import type { ObjectKeyRef } from '../../../constructs/kind/reads';
-import { startGuarded, startLab, type Lab, type Link } from './lab';
+import { startNamespaceProcess, startHostNetwork, type HostNetwork, type Link } from './host-network';
 import { NamespacedHost } from './namespaced-host';
 
 /** Which hosts a test wants. */
@@ -49,7 +49,7 @@ export interface Hosts {
  */
 export async function startHosts(options: HostsOptions = {}): Promise<Hosts> {
   const names = options.names ?? Array.from({ length: options.count ?? 1 }, (_, i) => `host-${i + 1}`);
-  const lab = await startLab();
+  const lab = await startHostNetwork();
   const group = new HostGroup(lab, options);
   try {
     const [bastion] = await Promise.all([
@@ -70,7 +70,7 @@ class HostGroup implements Hosts {
   #started = 0;
 
   constructor(
-    private readonly lab: Lab,
+    private readonly lab: HostNetwork,
     private readonly options: HostsOptions,
   ) {}
 
@@ -108,7 +108,7 @@ class HostGroup implements Hosts {
     }));
     const mounts = Object.entries(this.options.mounts ?? {}).map(([target, source]) => `${source}:${target}`);
     const command = ['bash', join(__dirname, 'init.sh'), name, this.options.diskSize ?? '4g', ...mounts];
-    const guarded = await startGuarded(['--net', '--mount', '--uts', '--ipc'], command);
+    const guarded = await startNamespaceProcess(['--net', '--mount', '--uts', '--ipc'], command);
     const parts = { name, guarded, lab: this.lab, links, sshdConfig: this.options.sshdConfig ?? [] };
     this.#guards.push(guarded);
     return NamespacedHost.setUp(parts);

@@ -2,7 +2,7 @@
 export { Engine } from './engine/engine';
 export type { ConfigValue, EngineOptions } from './engine/engine';
 export { DeploymentError, InterruptedError, PartialError } from './engine/recorder';
-export type { Announced, RunOptions } from './engine/run';
+export type { AnnouncedOperation, RunOptions } from './engine/run';
 export type { Program } from './engine/program';
 export type {
   CheckRequest,

@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { Engine, Secret, Unknown, unwrap } from './index';
 import { Thing, ToyCloud, ToyProvider } from './providers/toy';
-import { covers, keepAt, parsePath, textOf, type Value } from './engine/values';
+import { covers, applyIgnoreChanges, parsePath, textOf, type Value } from './engine/values';
 
 const canary = 'canary-51e0';
 
@@ -148,12 +148,14 @@ describe('property paths', () => {
 
   test('keep what was there: changed, added, and dropped', () => {
     const old = { a: { x: 1, y: 1 }, list: [{ n: 1 }, { n: 2 }] };
-    expect(keepAt({ a: { x: 2, y: 2 } }, old, ['a.x'])).toEqual({ a: { x: 1, y: 2 } });
-    expect(keepAt({ a: { y: 2 } }, old, ['a.x'])).toEqual({ a: { x: 1, y: 2 } });
-    expect(keepAt({ a: { z: 2 } }, old, ['a.z'])).toEqual({ a: {} });
-    expect(keepAt({ list: [{ n: 5 }, { n: 6 }] }, old, ['list[*].n'])).toEqual({ list: [{ n: 1 }, { n: 2 }] });
-    expect(keepAt({}, {}, ['a.b'])).toEqual({});
-    expect(keepAt({ a: new Secret({ x: 2 }) }, { a: new Secret({ x: 1 }) }, ['a.x'])).toEqual({
+    expect(applyIgnoreChanges({ a: { x: 2, y: 2 } }, old, ['a.x'])).toEqual({ a: { x: 1, y: 2 } });
+    expect(applyIgnoreChanges({ a: { y: 2 } }, old, ['a.x'])).toEqual({ a: { x: 1, y: 2 } });
+    expect(applyIgnoreChanges({ a: { z: 2 } }, old, ['a.z'])).toEqual({ a: {} });
+    expect(applyIgnoreChanges({ list: [{ n: 5 }, { n: 6 }] }, old, ['list[*].n'])).toEqual({
+      list: [{ n: 1 }, { n: 2 }],
+    });
+    expect(applyIgnoreChanges({}, {}, ['a.b'])).toEqual({});
+    expect(applyIgnoreChanges({ a: new Secret({ x: 2 }) }, { a: new Secret({ x: 1 }) }, ['a.x'])).toEqual({
       a: new Secret({ x: 1 }),
     });
   });

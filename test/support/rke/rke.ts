@@ -26,7 +26,7 @@ interface RkeCall {
 }
 
 /** The stand-in for `rke`, installed in a folder. */
-export interface RkeStandIn {
+export interface FakeRkeBinary {
   /** Folder for the PATH. */
   readonly bin: string;
   readonly folder: string;
@@ -37,7 +37,7 @@ export interface RkeStandIn {
 }
 
 /** Makes a folder with an executable `rke` in it. */
-export function installRke(folder: string): RkeStandIn {
+export function installFakeRke(folder: string): FakeRkeBinary {
   const bin = join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   const script = join(__dirname, 'stand-in.cjs');
@@ -60,18 +60,18 @@ export function installRke(folder: string): RkeStandIn {
 }
 
 /** An SSH server in this process, whose users have a home and a `docker` that lists containers. */
-export interface SshHome {
+export interface FakeSshServer {
   readonly address: string;
   readonly port: number;
   readonly hostKey: string;
   readonly home: string;
   /** What `docker ps` says from now on. */
-  runs(containers: readonly string[]): void;
+  setContainers(containers: readonly string[]): void;
   close(): Promise<void>;
 }
 
 /** @param publicKey - the only key that is let in, in OpenSSH's format */
-export async function startSshHome(folder: string, address: string, publicKey: string): Promise<SshHome> {
+export async function startFakeSshServer(folder: string, address: string, publicKey: string): Promise<FakeSshServer> {
   const home = join(folder, 'home');
   const bin = join(folder, 'bin');
   mkdirSync(home, { recursive: true });
@@ -109,7 +109,7 @@ export async function startSshHome(folder: string, address: string, publicKey: s
     port: (server.address() as AddressInfo).port,
     hostKey: `${parsed.type} ${parsed.getPublicSSH().toString('base64')}`,
     home,
-    runs,
+    setContainers: runs,
     close: () =>
       new Promise((resolve) => {
         open.forEach((connection) => connection.end());

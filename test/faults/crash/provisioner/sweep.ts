@@ -1,7 +1,7 @@
-import { PROVISIONER_LIFE, at, pointText, type CrashPoint } from '../crash-point';
+import { PROVISIONER_LIFE, atPoints, formatCrashPoint, type CrashPoint } from '../crash-point';
 import { differences, isStatus } from '../sweep';
-import type { LifeStory } from '../run-life';
-import { liveThroughCluster, type ClusterScene } from './story';
+import type { LifeResult } from '../run-life';
+import { runClusterLife, type ClusterLifeContext } from './run-cluster-life';
 
 /** How many lives a crash point gets to come up in: the number of statuses depends on the pace of the machines. */
 const TRIES = 4;
@@ -15,32 +15,32 @@ export interface ClusterSweep {
 }
 
 /** Every write of the undisturbed life, before and after. */
-export function everyPoint({ writes }: LifeStory): readonly CrashPoint[] {
+export function everyPoint({ writes }: LifeResult): readonly CrashPoint[] {
   return writes.flatMap((write) =>
     (['before', 'after'] as const).map((moment) => ({ life: PROVISIONER_LIFE, moment, write })),
   );
 }
 
 /** Every write but statuses, one before, the next one after. */
-export function alternatingPoints({ writes }: LifeStory): readonly CrashPoint[] {
+export function alternatingPoints({ writes }: LifeResult): readonly CrashPoint[] {
   const lasting = writes.filter((write) => !isStatus(write));
   return lasting.map((write, i) => ({ life: PROVISIONER_LIFE, moment: i % 2 === 0 ? 'before' : 'after', write }));
 }
 
 /** Lives as often as it takes for a crash at each point, one in each stage of a life, and compares each with the undisturbed one. */
 export async function sweepCluster(
-  scene: ClusterScene,
-  calm: LifeStory,
+  scene: ClusterLifeContext,
+  calm: LifeResult,
   points: readonly CrashPoint[],
 ): Promise<ClusterSweep> {
   const failures: string[] = [];
   const hit = new Set<string>();
-  const open = (): readonly CrashPoint[] => points.filter((point) => !hit.has(pointText(point)));
+  const open = (): readonly CrashPoint[] => points.filter((point) => !hit.has(formatCrashPoint(point)));
   for (let tries = 0; tries < TRIES && failures.length === 0; tries += 1) {
-    for (const crashesAt of oneAStage(open())) {
+    for (const crashesAt of onePointPerStage(open())) {
       try {
-        const story = await liveThroughCluster(scene, at(...crashesAt));
-        story.crashes.forEach((crash) => hit.add(pointText(crash)));
+        const story = await runClusterLife(scene, atPoints(...crashesAt));
+        story.crashes.forEach((crash) => hit.add(formatCrashPoint(crash)));
         failures.push(...differences(calm, story));
       } catch (error) {
         // What it left behind would be in the way of the next life.
@@ -51,13 +51,13 @@ export async function sweepCluster(
   const missed = open();
   const lost = missed.filter(({ write }) => !isStatus(write));
   return {
-    failures: [...failures, ...lost.map((point) => `${pointText(point)}: this write did not come again`)],
-    missed: missed.filter((point) => !lost.includes(point)).map(pointText),
+    failures: [...failures, ...lost.map((point) => `${formatCrashPoint(point)}: this write did not come again`)],
+    missed: missed.filter((point) => !lost.includes(point)).map(formatCrashPoint),
   };
 }
 
 /** Lives with one crash in each stage at most: what a crash leads to has settled when the next one comes. */
-function oneAStage(points: readonly CrashPoint[]): readonly (readonly CrashPoint[])[] {
+function onePointPerStage(points: readonly CrashPoint[]): readonly (readonly CrashPoint[])[] {
   const stages = [...new Set(points.map(({ write }) => write.stage))];
   const byStage = stages.map((stage) => points.filter(({ write }) => write.stage === stage));
   const most = Math.max(0, ...byStage.map(({ length }) => length));

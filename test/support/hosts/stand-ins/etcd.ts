@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { request } from 'node:http';
 import { createInterface } from 'node:readline';
-import { ask } from './requests';
+import { sendRequest } from './requests';
 
 /** The etcd of this machine. */
 export const CLIENT_URL = 'http://127.0.0.1:2379';
@@ -60,7 +60,7 @@ export async function promoteMember(address: string): Promise<boolean> {
   const member = (await members()).find(({ peerURLs }) => peerURLs.includes(peerUrl(address)));
   if (member === undefined) return false;
   if (member.isLearner !== true) return true;
-  const { status } = await ask('POST', `${CLIENT_URL}/v3/cluster/member/promote`, { body: { ID: member.ID } });
+  const { status } = await sendRequest('POST', `${CLIENT_URL}/v3/cluster/member/promote`, { body: { ID: member.ID } });
   return status === 200;
 }
 
@@ -70,7 +70,7 @@ export async function removeMember(name: string): Promise<void> {
 }
 
 async function call(method: string, body: unknown): Promise<unknown> {
-  const { status, text } = await ask('POST', `${CLIENT_URL}/v3/cluster/${method}`, { body });
+  const { status, text } = await sendRequest('POST', `${CLIENT_URL}/v3/cluster/${method}`, { body });
   if (status === 200) return JSON.parse(text) as unknown;
   throw new Error(`etcd refused ${method} with ${status}: ${text}`);
 }

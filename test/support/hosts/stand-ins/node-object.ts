@@ -1,8 +1,8 @@
-import { ask, type Identity } from './requests';
+import { sendRequest, type Identity } from './requests';
 import type { Settings } from './settings';
 
 /** Keeps a server's node until it has left etcd. */
-export const LEAVES_ETCD = 'stand-in.example.com/leaves-etcd';
+export const ETCD_FINALIZER = 'stand-in.example.com/leaves-etcd';
 
 /** A client of the API. */
 export interface Api {
@@ -27,28 +27,32 @@ const nodes = '/api/v1/nodes';
 export async function registerNode({ url, identity }: Api, settings: Settings, server: boolean): Promise<void> {
   const { nodeName, version } = settings;
   const path = `${url}${nodes}/${encodeURIComponent(nodeName)}`;
-  const found = await ask('GET', path, { identity });
+  const found = await sendRequest('GET', path, { identity });
   if (found.status === 404) {
-    const created = await ask('POST', `${url}${nodes}`, { identity, body: newNode(settings, server) });
+    const created = await sendRequest('POST', `${url}${nodes}`, { identity, body: newNode(settings, server) });
     if (created.status !== 201) throw new Error(`the node was not created: ${created.text}`);
     return;
   }
   const body = { status: { nodeInfo: { kubeletVersion: version, kubeProxyVersion: version } } };
-  const patched = await ask('PATCH', `${path}/status`, { identity, body, type: 'application/merge-patch+json' });
+  const patched = await sendRequest('PATCH', `${path}/status`, {
+    identity,
+    body,
+    type: 'application/merge-patch+json',
+  });
   if (patched.status !== 200) throw new Error(`the node was not updated: ${patched.text}`);
 }
 
 export async function listNodes({ url, identity }: Api): Promise<readonly NodeLike[]> {
-  const { status, text } = await ask('GET', `${url}${nodes}`, { identity });
+  const { status, text } = await sendRequest('GET', `${url}${nodes}`, { identity });
   if (status !== 200) throw new Error(`the nodes cannot be listed: ${text}`);
   return (JSON.parse(text) as { items: readonly NodeLike[] }).items;
 }
 
 /** Lets a node go that has left etcd. */
-export async function releaseNode({ url, identity }: Api, { metadata }: NodeLike): Promise<void> {
-  const body = { metadata: { finalizers: (metadata.finalizers ?? []).filter((name) => name !== LEAVES_ETCD) } };
+export async function removeEtcdFinalizer({ url, identity }: Api, { metadata }: NodeLike): Promise<void> {
+  const body = { metadata: { finalizers: (metadata.finalizers ?? []).filter((name) => name !== ETCD_FINALIZER) } };
   const path = `${url}${nodes}/${encodeURIComponent(metadata.name)}`;
-  await ask('PATCH', path, { identity, body, type: 'application/merge-patch+json' });
+  await sendRequest('PATCH', path, { identity, body, type: 'application/merge-patch+json' });
 }
 
 function newNode({ nodeName, nodeIp, labels, taints, version, program }: Settings, server: boolean): unknown {
@@ -64,7 +68,7 @@ function newNode({ nodeName, nodeIp, labels, taints, version, program }: Setting
       name: nodeName,
       annotations: { 'kwok.x-k8s.io/node': 'fake' },
       labels: { 'kubernetes.io/hostname': nodeName, 'kubernetes.io/os': 'linux', ...roles, ...given },
-      ...(server && { finalizers: [LEAVES_ETCD] }),
+      ...(server && { finalizers: [ETCD_FINALIZER] }),
     },
     spec: { taints: taints.map(taintOf), providerID: `${program}://${nodeName}` },
     status: {

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { CertificateAuthority, signingKeyPair, type Pki } from '../../../../local/certificates';
 import { addMember, promoteMember } from './etcd';
-import { ask, type Identity } from './requests';
+import { sendRequest, type Identity } from './requests';
 import { fail, type Settings } from './settings';
 
 /** The port of RKE2's supervisor. That of K3s shares one with the API; its stand-in has this one too. */
@@ -18,7 +18,7 @@ interface ServerGrant {
   readonly cluster: string;
 }
 
-interface Asked {
+interface RegistrationRequest {
   readonly token: string;
   readonly what: 'join-server' | 'join-agent' | 'promote';
   readonly name: string;
@@ -47,7 +47,7 @@ async function answer(
   if (request.url === '/ping') return { status: 200, body: 'pong' };
   let text = '';
   for await (const chunk of request) text += String(chunk);
-  const asked = JSON.parse(text) as Asked;
+  const asked = JSON.parse(text) as RegistrationRequest;
   if (!same(asked.token, token)) return { status: 401, body: 'not authorized' };
   switch (asked.what) {
     case 'join-server': {
@@ -68,9 +68,11 @@ const same = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** Asks the server that is to be joined. @throws when it does not answer, or not yet; a token that it refuses ends this process */
-async function askServer(settings: Settings, what: Asked['what']): Promise<string> {
+async function askServer(settings: Settings, what: RegistrationRequest['what']): Promise<string> {
   const { join = '', token, nodeName: name, nodeIp: address } = settings;
-  const { status, text } = await ask('POST', `https://${join}:${PORT}/`, { body: { token, what, name, address } });
+  const { status, text } = await sendRequest('POST', `https://${join}:${PORT}/`, {
+    body: { token, what, name, address },
+  });
   if (status === 401) fail(`starting: ${join} does not take the token: not authorized`);
   if (status !== 200) throw new Error(`${join} answers ${status}: ${text}`);
   return text;
@@ -108,7 +110,7 @@ const files = {
 const folderOf = ({ data }: Settings): string => join(data, 'server', 'tls');
 
 /** What was kept by an earlier run on this machine. */
-export function keptBootstrap(settings: Settings): Bootstrap | undefined {
+export function loadBootstrap(settings: Settings): Bootstrap | undefined {
   const folder = folderOf(settings);
   if (!existsSync(join(folder, 'complete'))) return undefined;
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8');

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:https';
 import { request as plainRequest } from 'node:http';
 
 /** An answer, whatever its status. */
-export interface Answered {
+export interface HttpResponse {
   readonly status: number;
   readonly text: string;
 }
@@ -17,11 +17,11 @@ export interface Identity {
 const agents = new WeakMap<Identity, Agent>();
 
 /** Asks a server. @param type - of the body. @default application/json */
-export function ask(
+export function sendRequest(
   method: string,
   url: string,
   options: { readonly body?: unknown; readonly identity?: Identity; readonly type?: string } = {},
-): Promise<Answered> {
+): Promise<HttpResponse> {
   const { body, identity, type = 'application/json' } = options;
   const send = url.startsWith('https:') ? request : plainRequest;
   return new Promise((resolve, reject) => {

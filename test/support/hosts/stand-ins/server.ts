@@ -2,22 +2,22 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pki } from '../../../../local/certificates';
-import { kubeconfig } from '../../../../local/client';
+import { renderKubeconfig } from '../../../../local/rest-client';
 import { apiServerArgs, controllerManagerArgs, kwokArgs, schedulerArgs } from '../../../../local/component-flags';
 import { CLIENT_URL, etcdFlags, peerUrl, removeMember } from './etcd';
-import { LEAVES_ETCD, listNodes, registerNode, releaseNode, type Api } from './node-object';
+import { ETCD_FINALIZER, listNodes, registerNode, removeEtcdFinalizer, type Api } from './node-object';
 import {
   identity,
   joinAsServer,
-  keptBootstrap,
+  loadBootstrap,
   newBootstrap,
   promote,
   serveRegistration,
   writePki,
   type Bootstrap,
 } from './registration';
-import { ask } from './requests';
-import { startPart, until, type Settings } from './settings';
+import { sendRequest } from './requests';
+import { startPart, waitUntil, type Settings } from './settings';
 
 const API = 'https://127.0.0.1:6443';
 
@@ -28,28 +28,31 @@ export async function runServer(settings: Settings): Promise<void> {
   const { data, nodeName, nodeIp } = settings;
   const db = join(data, 'server', 'db', 'etcd');
   const logs = join(data, 'server', 'logs');
-  const kept = existsSync(join(db, 'member')) ? keptBootstrap(settings) : undefined;
-  const { bootstrap, cluster } = kept === undefined ? await begin(settings) : { bootstrap: kept, cluster: '' };
+  const kept = existsSync(join(db, 'member')) ? loadBootstrap(settings) : undefined;
+  const { bootstrap, cluster } =
+    kept === undefined ? await bootstrapOrJoin(settings) : { bootstrap: kept, cluster: '' };
   const pki = writePki(settings, bootstrap);
   mkdirSync(dirname(db), { recursive: true, mode: 0o700 });
   startPart('etcd', etcdFlags(nodeName, nodeIp, db, cluster, settings.join !== undefined), logs);
   if (settings.join !== undefined) await untilMember(settings);
-  await until('etcd', 60, async () => (await ask('GET', `${CLIENT_URL}/health`)).status === 200);
+  await waitUntil('etcd', 60, async () => (await sendRequest('GET', `${CLIENT_URL}/health`)).status === 200);
   startPart('kube-apiserver', apiServerFlags(settings, pki), logs);
   const api: Api = { url: API, identity: identity(pki.authority, 'system:admin', ['system:masters']) };
-  await until('the API', 120, async () => (await ask('GET', `${API}/readyz`, api)).status === 200);
+  await waitUntil('the API', 120, async () => (await sendRequest('GET', `${API}/readyz`, api)).status === 200);
   if (settings.join === undefined) startControllers(settings, pki, logs);
   writeAccess(settings, pki);
   serveRegistration(settings, bootstrap, pki);
-  await until('the node', 60, () => registerNode(api, settings, true).then(() => true));
+  await waitUntil('the node', 60, () => registerNode(api, settings, true).then(() => true));
   ready();
-  await lookAfterMembers(settings, api);
+  await removeLeavingMembers(settings, api);
 }
 
-async function begin(settings: Settings): Promise<{ readonly bootstrap: Bootstrap; readonly cluster: string }> {
+async function bootstrapOrJoin(
+  settings: Settings,
+): Promise<{ readonly bootstrap: Bootstrap; readonly cluster: string }> {
   const { join: server, nodeName, nodeIp } = settings;
-  if (server !== undefined) return until('joining', 300, () => joinAsServer(settings));
-  return { bootstrap: keptBootstrap(settings) ?? newBootstrap(), cluster: `${nodeName}=${peerUrl(nodeIp)}` };
+  if (server !== undefined) return waitUntil('joining', 300, () => joinAsServer(settings));
+  return { bootstrap: loadBootstrap(settings) ?? newBootstrap(), cluster: `${nodeName}=${peerUrl(nodeIp)}` };
 }
 
 /** A member that was promoted once needs nobody's word any more. */
@@ -57,7 +60,7 @@ async function untilMember(settings: Settings): Promise<void> {
   // With the data: a member that joins anew is promoted anew.
   const mark = join(settings.data, 'server', 'db', 'etcd', 'promoted');
   if (existsSync(mark)) return;
-  await until('being taken into etcd', 120, () => promote(settings));
+  await waitUntil('being taken into etcd', 120, () => promote(settings));
   writeFileSync(mark, '');
 }
 
@@ -75,7 +78,7 @@ function startControllers({ data }: Settings, pki: Pki, logs: string): void {
     const { ca, cert, key } = identity(pki.authority, user, groups);
     const file = join(data, 'server', `${user.replace('system:', '')}.kubeconfig`);
     const content = { server: API, authority: ca, user, credentials: { certificate: cert, key } };
-    writeFileSync(file, kubeconfig(content), { mode: 0o600 });
+    writeFileSync(file, renderKubeconfig(content), { mode: 0o600 });
     return file;
   };
   startPart('kube-controller-manager', controllerManagerArgs(credentials('system:kube-controller-manager'), pki), logs);
@@ -117,15 +120,15 @@ users:
 }
 
 /** Other servers' nodes that are being deleted leave etcd, and then go. */
-async function lookAfterMembers(settings: Settings, api: Api): Promise<never> {
+async function removeLeavingMembers(settings: Settings, api: Api): Promise<never> {
   for (;;) {
     await delay(1000);
     const nodes = await listNodes(api).catch(() => []); // the API is busy or on its way down; it is asked again
     const leaving = nodes.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    for (const node of leaving.filter(({ metadata }) => metadata.finalizers?.includes(LEAVES_ETCD))) {
+    for (const node of leaving.filter(({ metadata }) => metadata.finalizers?.includes(ETCD_FINALIZER))) {
       if (node.metadata.name === settings.nodeName) continue;
       await removeMember(node.metadata.name)
-        .then(() => releaseNode(api, node))
+        .then(() => removeEtcdFinalizer(api, node))
         .catch((error: unknown) => console.log(`level=warning msg=${JSON.stringify(String(error))}`));
     }
   }

@@ -80,7 +80,11 @@ export function fail(message: string): never {
 }
 
 /** Repeats until it gives something. What it throws counts as nothing. @throws after the time, with what it last threw */
-export async function until<T>(what: string, seconds: number, act: () => Promise<T | undefined | false>): Promise<T> {
+export async function waitUntil<T>(
+  what: string,
+  seconds: number,
+  act: () => Promise<T | undefined | false>,
+): Promise<T> {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     let last = 'no';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fail, readSettings, until, type Settings } from './settings';
+import { fail, readSettings, waitUntil, type Settings } from './settings';
 import { saveSnapshot } from './etcd';
 import { registerNode } from './node-object';
 import { ready, runServer } from './server';
@@ -24,9 +24,9 @@ async function main([program, version = '', command, ...rest]: readonly string[]
 }
 
 async function runAgent(settings: Settings): Promise<void> {
-  const identity = await until('joining', 300, () => joinAsAgent(settings));
+  const identity = await waitUntil('joining', 300, () => joinAsAgent(settings));
   const api = { url: `https://${settings.join ?? ''}:6443`, identity };
-  await until('the node', 60, () => registerNode(api, settings, false).then(() => true));
+  await waitUntil('the node', 60, () => registerNode(api, settings, false).then(() => true));
   ready();
   setInterval(() => undefined, 60_000);
 }

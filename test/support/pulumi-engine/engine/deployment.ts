@@ -4,15 +4,15 @@ import {
   packageOf,
   providedPackage,
   stackType,
-  type Registered,
+  type RegisterResult,
   type Registration,
 } from './registration';
 import { InterruptedError, StoppedError } from './recorder';
-import { Removal } from './removal';
+import { DeleteExecutor } from './removal';
 import { messageOf } from '../../../../local/assets/errors';
 import { type Run, perform, requestFor } from './run';
 import type { ResourceState } from './state';
-import { Steps } from './steps';
+import { StepExecutor } from './steps';
 import { Secret, changedKeys, unknownOnWire, type Values } from './values';
 
 /** A registration that asks for nothing in particular. */
@@ -39,7 +39,7 @@ const nothing: Registration = {
 };
 
 /** What a program asks to read. */
-export interface Reading {
+export interface ResourceRead {
   readonly type: string;
   readonly name: string;
   readonly parent: string;
@@ -53,8 +53,8 @@ export interface Reading {
 /** One run of a program against a state: takes registrations, and in the end takes away what is left. */
 export class Deployment {
   private readonly seen = new Set<string>();
-  private readonly removal: Removal;
-  private readonly steps: Steps;
+  private readonly removal: DeleteExecutor;
+  private readonly steps: StepExecutor;
   private readonly defaults = new Map<string, Promise<string>>();
   private tellFailure: () => void = () => undefined;
   /** Resolves at the first failure. */
@@ -62,8 +62,8 @@ export class Deployment {
   outputs: Values = {};
 
   constructor(private readonly run: Run) {
-    this.removal = new Removal(run);
-    this.steps = new Steps(run, this.removal);
+    this.removal = new DeleteExecutor(run);
+    this.steps = new StepExecutor(run, this.removal);
     run.gate.signal.addEventListener('abort', () => this.tellFailure(), { once: true });
     if (run.gate.killed) this.tellFailure();
   }
@@ -73,7 +73,7 @@ export class Deployment {
   }
 
   /** @throws StoppedError or InterruptedError: the failure itself is in the log */
-  async register(registration: Registration): Promise<Registered> {
+  async register(registration: Registration): Promise<RegisterResult> {
     const urn = this.urn(registration);
     return this.guarded(urn, async () => {
       this.claim(urn);
@@ -87,14 +87,14 @@ export class Deployment {
 
   /** Outputs of a component. Those of the stack are what a run gives. */
   registerOutputs(urn: string, outputs: Values): void {
-    const state = this.run.ledger.current(urn);
+    const state = this.run.ledger.newState(urn);
     if (state === undefined) throw new Error(`outputs of ${urn}, which is not registered`);
-    this.run.ledger.enter({ ...state, outputs });
+    this.run.ledger.put({ ...state, outputs });
     if (state.type === stackType) this.outputs = outputs;
   }
 
   /** What someone else owns. */
-  async read(reading: Reading): Promise<Registered> {
+  async read(reading: ResourceRead): Promise<RegisterResult> {
     const urn = this.urn(reading);
     return this.guarded(urn, async () => {
       this.claim(urn);
@@ -107,7 +107,7 @@ export class Deployment {
       const outputs = await perform(this.run, { op: 'read', urn }, look, look);
       if (outputs === undefined) throw new Error(`there is no ${reading.type} with the ID ${reading.id}`);
       const state = { ...this.bare(urn, reading), custom: true, external: true, id: reading.id, provider: reference };
-      this.run.ledger.enter({ ...state, inputs: reading.inputs, outputs, dependencies: reading.dependencies }, urn);
+      this.run.ledger.put({ ...state, inputs: reading.inputs, outputs, dependencies: reading.dependencies }, urn);
       return { urn, id: reading.id, outputs };
     });
   }
@@ -129,7 +129,7 @@ export class Deployment {
   fail(error: unknown, urn = ''): void {
     const { recorder, gate } = this.run;
     if (!(error instanceof StoppedError || error instanceof InterruptedError) && !gate.killed) {
-      recorder.say('error', messageOf(error), urn);
+      recorder.addLog('error', messageOf(error), urn);
     }
     gate.stop();
     this.tellFailure();
@@ -159,7 +159,7 @@ export class Deployment {
     const { ledger, home } = this.run;
     const aliases = aliasUrns(home, registration, ledger.movedFrom(registration.parent));
     for (const candidate of [urn, ...aliases]) {
-      const state = ledger.past(candidate);
+      const state = ledger.oldState(candidate);
       if (state === undefined) continue;
       if (candidate !== urn) ledger.move(candidate, urn);
       return { state, urn: candidate };
@@ -175,7 +175,7 @@ export class Deployment {
       propertyDependencies: registration.propertyDependencies,
       ...this.inherited(registration),
     };
-    this.run.ledger.enter(state, old?.urn);
+    this.run.ledger.put(state, old?.urn);
     return state;
   }
 
@@ -188,8 +188,8 @@ export class Deployment {
     if (packageName !== undefined) return this.provider(urn, packageName, registration, old);
     const provider = await this.reference(registration.type, registration.provider, registration.version);
     const usable = old !== undefined && old.state.custom && !old.state.external ? { old } : {};
-    if (old !== undefined && usable.old === undefined) this.run.ledger.forget({ ...old.state, urn: old.urn });
-    return this.steps.carryOut({ urn, registration, provider, ...usable, ...this.inherited(registration) });
+    if (old !== undefined && usable.old === undefined) this.run.ledger.remove({ ...old.state, urn: old.urn });
+    return this.steps.execute({ urn, registration, provider, ...usable, ...this.inherited(registration) });
   }
 
   /** A provider is made by the engine itself. Where its configuration means another place, it is a new one. */
@@ -225,8 +225,8 @@ export class Deployment {
       propertyDependencies: registration.propertyDependencies,
     };
     providers.add(urn, id, packageName, inputs);
-    if (old !== undefined && replaced && !preview) ledger.condemn(old.state, old.urn);
-    ledger.enter(state, old?.urn);
+    if (old !== undefined && replaced && !preview) ledger.markForDeletion(old.state, old.urn);
+    ledger.put(state, old?.urn);
     return state;
   }
 
@@ -258,7 +258,7 @@ export class Deployment {
   }
 
   private inherited(registration: Registration): { protect: boolean; retainOnDelete: boolean } {
-    const parent = this.run.ledger.current(registration.parent);
+    const parent = this.run.ledger.newState(registration.parent);
     return {
       protect: registration.protect ?? parent?.protect ?? false,
       retainOnDelete: registration.retainOnDelete ?? parent?.retainOnDelete ?? false,

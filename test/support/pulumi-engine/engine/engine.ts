@@ -1,9 +1,9 @@
 import { messageOf } from '../../../../local/assets/errors';
-import type { Home } from './registration';
+import type { StackId } from './registration';
 import { Deployment } from './deployment';
 import { DeploymentError, InterruptedError, Recorder, Result } from './recorder';
-import { Gate, type Run, type RunOptions } from './run';
-import { Ledger, Sealer, StackState } from './state';
+import { OperationGate, type Run, type RunOptions } from './run';
+import { SnapshotManager, SecretsManager, StackState } from './state';
 import { MonitorServer } from './monitor-server';
 import { type Program, runProgram } from './program';
 import { ProviderRegistry, type ProviderPackage } from './provider';
@@ -33,16 +33,17 @@ export interface EngineOptions {
  * Guarantees: see README.md. One run at a time.
  */
 export class Engine {
-  private readonly home: Home;
-  private readonly sealer: Sealer;
+  private readonly home: StackId;
+  private readonly secretsManager: SecretsManager;
   private current: StackState;
   config: Readonly<Record<string, ConfigValue>>;
 
   constructor(private readonly options: EngineOptions) {
     this.home = { project: options.project ?? 'project', stack: options.stack ?? 'test' };
-    this.sealer = new Sealer(options.passphrase ?? 'passphrase');
+    this.secretsManager = new SecretsManager(options.passphrase ?? 'passphrase');
     this.config = options.config ?? {};
-    this.current = options.state === undefined ? new StackState() : StackState.fromText(options.state, this.sealer);
+    this.current =
+      options.state === undefined ? new StackState() : StackState.fromText(options.state, this.secretsManager);
   }
 
   /** What the last run left. */
@@ -52,7 +53,7 @@ export class Engine {
 
   /** The state as text, secrets encrypted: another engine can go on from it. */
   export(): string {
-    return this.current.toText(this.sealer);
+    return this.current.toText(this.secretsManager);
   }
 
   /**
@@ -108,9 +109,9 @@ export class Engine {
       home: this.home,
       config: this.fullConfig(),
       preview,
-      ledger: new Ledger(this.current),
+      ledger: new SnapshotManager(this.current),
       recorder: new Recorder(),
-      gate: new Gate(options),
+      gate: new OperationGate(options),
       providers: new ProviderRegistry(this.options.providers),
     };
   }
@@ -139,7 +140,7 @@ export class Engine {
   /** As the real CLI: what a killed run had begun may be there without the state's knowing of it. */
   private warnOfPending(run: Run): void {
     for (const { urn, op } of this.current.pendingOperations) {
-      run.recorder.say(
+      run.recorder.addLog(
         'warning',
         `a killed run had begun to ${op} it; it may be there without the state's knowing`,
         urn,

@@ -91,7 +91,7 @@ export class MonitorServer {
     return {
       log: unary((request: engineProto.LogRequest) => {
         const severity = severities[request.getSeverity()] ?? 'info';
-        if (severity !== 'debug') this.recorder.say(severity, request.getMessage(), request.getUrn());
+        if (severity !== 'debug') this.recorder.addLog(severity, request.getMessage(), request.getUrn());
         return new Empty();
       }),
       setRootResource: unary((request: engineProto.SetRootResourceRequest) => {

@@ -4,13 +4,13 @@ import { LogSeverity } from '@pulumi/pulumi/proto/engine_pb';
 import type { LogRequest } from '@pulumi/pulumi/proto/engine_pb';
 import * as sdkSettings from '@pulumi/pulumi/runtime/settings';
 import * as sdkState from '@pulumi/pulumi/runtime/state';
-import type { Home } from './registration';
+import type { StackId } from './registration';
 
 /** A Pulumi program: makes resources, and returns the stack's outputs. */
 export type Program = () => unknown;
 
 /** What a program is started with. */
-export interface ProgramContext extends Home {
+export interface ProgramContext extends StackId {
   /** Of the monitor and the engine. */
   readonly address: string;
   readonly preview: boolean;

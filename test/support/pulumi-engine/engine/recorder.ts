@@ -37,7 +37,7 @@ export class Recorder {
   readonly log: LogEntry[] = [];
   readonly processes: SpawnedProcess[] = [];
 
-  say(severity: Severity, message: string, urn?: string): void {
+  addLog(severity: Severity, message: string, urn?: string): void {
     this.log.push({ severity, message, ...(urn === undefined || urn === '' ? {} : { urn }) });
   }
 

@@ -39,7 +39,7 @@ export interface Registration {
 }
 
 /** What a program is told of its resource. */
-export interface Registered {
+export interface RegisterResult {
   readonly urn: string;
   /** Empty: a component, or not known yet. */
   readonly id: string;
@@ -124,7 +124,7 @@ export function parseReference(reference: string): { readonly urn: string; reado
 }
 
 /** Where the program runs. */
-export interface Home {
+export interface StackId {
   readonly project: string;
   readonly stack: string;
 }
@@ -135,7 +135,7 @@ export interface Home {
  *
  * @param movedFrom - the URN that the parent was found under, if it was another
  */
-export function aliasUrns(home: Home, registration: Registration, movedFrom: string | undefined): string[] {
+export function aliasUrns(home: StackId, registration: Registration, movedFrom: string | undefined): string[] {
   const own = registration.aliases.map((alias) => aliasUrn(home, registration, alias));
   if (movedFrom === undefined) return [...new Set(own)];
   const inherited = [childUrn(home, registration.parent, registration.type, registration.name), ...own].map((urn) => {
@@ -145,7 +145,7 @@ export function aliasUrns(home: Home, registration: Registration, movedFrom: str
   return [...new Set([...own, ...inherited])];
 }
 
-function aliasUrn(home: Home, registration: Registration, alias: Alias): string {
+function aliasUrn(home: StackId, registration: Registration, alias: Alias): string {
   if ('urn' in alias) return alias.urn;
   const where = { project: alias.project ?? home.project, stack: alias.stack ?? home.stack };
   const parent = alias.noParent ? undefined : (alias.parent ?? registration.parent);
@@ -153,7 +153,7 @@ function aliasUrn(home: Home, registration: Registration, alias: Alias): string 
 }
 
 /** A child's name often begins with its parent's; it then began with the parent's old one. */
-function inheritedUrn(home: Home, type: string, name: string, parent: string, movedFrom: string): string {
+function inheritedUrn(home: StackId, type: string, name: string, parent: string, movedFrom: string): string {
   const parentName = nameOf(parent);
   const oldName = name.startsWith(parentName) ? nameOf(movedFrom) + name.slice(parentName.length) : name;
   return childUrn(home, movedFrom, type, oldName);

@@ -7,7 +7,7 @@ import { parseReference, providedPackage } from './registration';
 import { type Values, unknown } from './values';
 
 /** Takes resources away: dependents first. */
-export class Removal {
+export class DeleteExecutor {
   constructor(private readonly run: Run) {}
 
   /** What the program no longer has, and what was replaced. */
@@ -18,7 +18,7 @@ export class Removal {
 
   /** The resource, and first what must be replaced with it, so that a new one can take its place. */
   async beforeReplacement(old: ResourceState): Promise<void> {
-    await this.all([...(await this.replacedWith(old)), old], 'delete-replaced');
+    await this.all([...(await this.dependentReplacements(old)), old], 'delete-replaced');
   }
 
   private async all(condemned: readonly ResourceState[], op?: 'delete-replaced'): Promise<void> {
@@ -66,13 +66,13 @@ export class Removal {
         () => Promise.resolve(),
       ).catch((error: unknown) => this.failed(resource, error));
     }
-    ledger.forget(resource);
+    ledger.remove(resource);
   }
 
   private failed(resource: ResourceState, error: unknown): never {
     const { recorder, gate } = this.run;
     if (!(error instanceof StoppedError) && !gate.killed) {
-      recorder.say('error', messageOf(error), resource.urn);
+      recorder.addLog('error', messageOf(error), resource.urn);
       gate.stop();
       throw new StoppedError(`${resource.urn} was not deleted`);
     }
@@ -93,7 +93,7 @@ export class Removal {
    * Resources of the past that cannot outlive this one: those of a provider that goes, and those for which an unknown where they use it
    * means replacement (as calculateDependentReplacements of pkg/resource/deploy does).
    */
-  private async replacedWith(root: ResourceState): Promise<ResourceState[]> {
+  private async dependentReplacements(root: ResourceState): Promise<ResourceState[]> {
     const going = new Set([root.urn]);
     const found: ResourceState[] = [];
     for (let grew = true; grew;) {

@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import type { Provider, ProviderRegistry, ProviderRequest } from './provider';
 import { InterruptedError, StoppedError, type Operation, type Recorder } from './recorder';
-import { nameOf, parseReference, providedPackage, typeOf, type Home } from './registration';
-import type { Ledger, ResourceState } from './state';
+import { nameOf, parseReference, providedPackage, typeOf, type StackId } from './registration';
+import type { SnapshotManager, ResourceState } from './state';
 
 /** What the parts of one run share. */
 export interface Run {
-  readonly home: Home;
+  readonly home: StackId;
   /** Configuration by `namespace:key`. */
   readonly config: ReadonlyMap<string, { readonly value: string; readonly secret: boolean }>;
   readonly preview: boolean;
-  readonly ledger: Ledger;
+  readonly ledger: SnapshotManager;
   readonly recorder: Recorder;
-  readonly gate: Gate;
+  readonly gate: OperationGate;
   readonly providers: ProviderRegistry;
 }
 
@@ -23,7 +23,7 @@ export function requestFor(run: Run, urn: string): ProviderRequest {
     type: typeOf(urn),
     name: nameOf(urn),
     signal: run.gate.signal,
-    log: (severity, message) => run.recorder.say(severity, message, urn),
+    log: (severity, message) => run.recorder.addLog(severity, message, urn),
     spawned: (process) => void run.recorder.processes.push(process),
   };
 }
@@ -51,7 +51,7 @@ export async function providerOfState(run: Run, resource: ResourceState): Promis
   if (!run.providers.has(reference)) {
     const { urn, id } = parseReference(reference);
     const all = [...run.ledger.leftovers, ...run.ledger.toDelete];
-    const state = all.find((candidate) => candidate.urn === urn && candidate.id === id) ?? run.ledger.current(urn);
+    const state = all.find((candidate) => candidate.urn === urn && candidate.id === id) ?? run.ledger.newState(urn);
     if (state === undefined) throw new Error(`the state has no provider ${reference}`);
     run.providers.add(urn, id, providedPackage(state.type)!, state.inputs);
   }
@@ -59,7 +59,7 @@ export async function providerOfState(run: Run, resource: ResourceState): Promis
 }
 
 /** What is about to be done. */
-export type Announced = Pick<Operation, 'op' | 'urn' | 'type' | 'name'>;
+export type AnnouncedOperation = Pick<Operation, 'op' | 'urn' | 'type' | 'name'>;
 
 /** How a run goes, and how it is disturbed. */
 export interface RunOptions {
@@ -73,7 +73,7 @@ export interface RunOptions {
   /** Makes the n-th operation, counted from 1, fail before it is begun; the rest then ends as after any failure. */
   readonly failAt?: number;
   /** Called before each operation; what it throws fails the operation. */
-  readonly onOperation?: (operation: Announced, index: number) => void | Promise<void>;
+  readonly onOperation?: (operation: AnnouncedOperation, index: number) => void | Promise<void>;
   /** Kills the run when it aborts, in the middle of whatever is under way. */
   readonly signal?: AbortSignal;
 }
@@ -84,7 +84,7 @@ export interface RunOptions {
  * Guarantees: after {@link stop} no operation begins, and those that are under way may end; after a kill nothing that ends is reported as
  * done.
  */
-export class Gate {
+export class OperationGate {
   private readonly abort = new AbortController();
   private readonly waiting: (() => void)[] = [];
   private free: number;
@@ -92,7 +92,7 @@ export class Gate {
   private running = 0;
   private stopped = false;
   private idle: (() => void)[] = [];
-  readonly underWay = new Map<number, Announced>();
+  readonly underWay = new Map<number, AnnouncedOperation>();
 
   constructor(private readonly options: RunOptions) {
     this.free = options.parallel ?? 16;
@@ -129,7 +129,7 @@ export class Gate {
   }
 
   /** @throws StoppedError, InterruptedError, and whatever `work` throws */
-  async run<T>(operation: Announced, work: () => Promise<T>): Promise<T> {
+  async run<T>(operation: AnnouncedOperation, work: () => Promise<T>): Promise<T> {
     await this.enter();
     this.running += 1;
     const index = (this.count += 1);
@@ -164,7 +164,7 @@ export class Gate {
     if (this.running === 0) for (const wake of this.idle.splice(0)) wake();
   }
 
-  private async disturb(operation: Announced, index: number): Promise<void> {
+  private async disturb(operation: AnnouncedOperation, index: number): Promise<void> {
     const { interrupt, failAt, onOperation } = this.options;
     if (interrupt?.at === index && interrupt.when === 'before') {
       // Nothing of it was begun: a killed engine that had not called its provider.

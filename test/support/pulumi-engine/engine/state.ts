@@ -81,23 +81,27 @@ export class StackState {
   }
 
   /** The state as text, secrets encrypted: what would lie on a disk. */
-  toText(sealer: Sealer): string {
+  toText(sealer: SecretsManager): string {
     const resources = this.resources.map((r) => ({
       ...r,
-      inputs: sealer.seal(r.inputs),
-      outputs: sealer.seal(r.outputs),
+      inputs: sealer.encryptSecrets(r.inputs),
+      outputs: sealer.encryptSecrets(r.outputs),
     }));
     return JSON.stringify({ version: 1, resources, pendingOperations: this.pendingOperations }, undefined, 2);
   }
 
   /** Reads what {@link toText} wrote. */
-  static fromText(text: string, sealer: Sealer): StackState {
+  static fromText(text: string, sealer: SecretsManager): StackState {
     const read = JSON.parse(text) as {
       resources: (ResourceState & { inputs: { [key: string]: Plain }; outputs: { [key: string]: Plain } })[];
       pendingOperations: PendingOperation[];
     };
     return new StackState(
-      read.resources.map((r) => ({ ...r, inputs: sealer.openAll(r.inputs), outputs: sealer.openAll(r.outputs) })),
+      read.resources.map((r) => ({
+        ...r,
+        inputs: sealer.decryptValues(r.inputs),
+        outputs: sealer.decryptValues(r.outputs),
+      })),
       read.pendingOperations,
     );
   }
@@ -107,7 +111,7 @@ export class StackState {
  * The books of a run: what the program has registered so far, what of the past it has not spoken of yet, and what was replaced and still
  * has to go.
  */
-export class Ledger {
+export class SnapshotManager {
   private readonly news = new Map<string, ResourceState>();
   private readonly olds = new Map<string, ResourceState>();
   private readonly replaced = new Set<ResourceState>();
@@ -122,12 +126,12 @@ export class Ledger {
   }
 
   /** A resource of this run. */
-  current(urn: string): ResourceState | undefined {
+  newState(urn: string): ResourceState | undefined {
     return this.news.get(urn);
   }
 
   /** A resource of the past that this run has not dealt with, with references to what moved brought up to date. */
-  past(urn: string): ResourceState | undefined {
+  oldState(urn: string): ResourceState | undefined {
     const found = this.olds.get(urn);
     return found === undefined ? undefined : this.updated(found);
   }
@@ -158,19 +162,19 @@ export class Ledger {
   }
 
   /** The resource is done with: `old` is the past that it continues. */
-  enter(resource: ResourceState, oldUrn?: string): void {
+  put(resource: ResourceState, oldUrn?: string): void {
     if (oldUrn !== undefined) this.olds.delete(oldUrn);
     this.news.set(resource.urn, resource);
   }
 
   /** The resource is replaced by a new one of its URN, and deleted later. */
-  condemn(old: ResourceState, oldUrn: string): void {
+  markForDeletion(old: ResourceState, oldUrn: string): void {
     this.olds.delete(oldUrn);
     this.replaced.add({ ...old, delete: true });
   }
 
   /** The resource is gone. */
-  forget(resource: ResourceState): void {
+  remove(resource: ResourceState): void {
     if (!resource.delete) {
       this.olds.delete(resource.urn);
       return;
@@ -215,7 +219,7 @@ const sealedKey = 'secret';
 const markKey = '@sealed';
 
 /** Encrypts secrets on their way into the state's text, and back: AES-256-GCM, the key from a passphrase. */
-export class Sealer {
+export class SecretsManager {
   private readonly key: Buffer;
 
   constructor(passphrase: string) {
@@ -223,31 +227,31 @@ export class Sealer {
   }
 
   /** The value as JSON, each secret as `{"@sealed": true, "secret": "<base64>"}`. */
-  seal(value: Value): Plain {
+  encryptSecrets(value: Value): Plain {
     if (value instanceof Secret) return { [markKey]: true, [sealedKey]: this.encrypt(JSON.stringify(plain(value))) };
     if (value instanceof Unknown) throw new Error('an unknown value has no place in a state');
-    if (Array.isArray(value)) return value.map((item) => this.seal(item));
+    if (Array.isArray(value)) return value.map((item) => this.encryptSecrets(item));
     if (!isMap(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.seal(item)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.encryptSecrets(item)]));
   }
 
   /**
-   * Reads back what {@link seal} wrote.
+   * Reads back what {@link encryptSecrets} wrote.
    *
    * @throws Error when the passphrase is another one
    */
-  open(sealed: Plain): Value {
-    if (Array.isArray(sealed)) return sealed.map((item) => this.open(item));
+  decryptSecrets(sealed: Plain): Value {
+    if (Array.isArray(sealed)) return sealed.map((item) => this.decryptSecrets(item));
     if (typeof sealed !== 'object' || sealed === null) return sealed;
     if (sealed[markKey] === true)
       return new Secret(
         JSON.parse(this.decrypt(textOf(sealed[sealedKey], `"${sealedKey}" of a sealed value`))) as Plain,
       );
-    return this.openAll(sealed);
+    return this.decryptValues(sealed);
   }
 
-  openAll(sealed: { [key: string]: Plain }): Values {
-    return Object.fromEntries(Object.entries(sealed).map(([key, item]) => [key, this.open(item)]));
+  decryptValues(sealed: { [key: string]: Plain }): Values {
+    return Object.fromEntries(Object.entries(sealed).map(([key, item]) => [key, this.decryptSecrets(item)]));
   }
 
   private encrypt(text: string): string {

@@ -1,8 +1,8 @@
 import { PartialError } from './recorder';
-import { changedKeys, equal, keepAt, mirrorSecrets, secretly, type Values } from './values';
+import { changedKeys, equal, applyIgnoreChanges, mirrorSecrets, toSecret, type Values } from './values';
 import type { Diff, Provider } from './provider';
 import { parseReference, type Registration } from './registration';
-import type { Removal } from './removal';
+import type { DeleteExecutor } from './removal';
 import { type Run, perform, requestFor } from './run';
 import type { ResourceState } from './state';
 
@@ -19,19 +19,19 @@ export interface Target {
 }
 
 /** Brings one resource about: check, compare, and the one operation that follows. */
-export class Steps {
+export class StepExecutor {
   constructor(
     private readonly run: Run,
-    private readonly removal: Removal,
+    private readonly removal: DeleteExecutor,
   ) {}
 
-  async carryOut(target: Target): Promise<ResourceState> {
+  async execute(target: Target): Promise<ResourceState> {
     const { registration, old } = target;
     const provider = await this.run.providers.get(target.provider);
     const goal =
       old === undefined
         ? registration.inputs
-        : keepAt(registration.inputs, old.state.inputs, registration.ignoreChanges);
+        : applyIgnoreChanges(registration.inputs, old.state.inputs, registration.ignoreChanges);
     const inputs = await this.checked(target, provider, goal, old?.state.inputs);
     if (registration.importId !== '' && registration.importId !== old?.state.id) {
       return this.import(target, provider, inputs);
@@ -43,7 +43,7 @@ export class Steps {
       return this.update(target, provider, inputs, old, diff.changed);
     }
     const same = this.entry(target, inputs, old.state.outputs, old.state.id!);
-    return this.kept(
+    return this.saveState(
       await perform(
         this.run,
         { op: 'same', urn: target.urn },
@@ -87,7 +87,7 @@ export class Steps {
         oldOutputs: old.outputs,
         ignoreChanges,
       })) ?? byValue();
-    const asked = replaceOnChanges.filter((path) => !equal(keepAt(inputs, old.inputs, [path]), inputs));
+    const asked = replaceOnChanges.filter((path) => !equal(applyIgnoreChanges(inputs, old.inputs, [path]), inputs));
     return { ...told, replace: [...told.replace, ...(told.changed.length > 0 ? asked : [])] };
   }
 
@@ -111,15 +111,17 @@ export class Steps {
     const made = await perform(
       this.run,
       operation,
-      () => this.must(provider).create({ ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
+      () => this.requireProvider(provider).create({ ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
       async () => ({ id: '', outputs: (await provider?.preview?.(request)) ?? inputs }),
     ).catch((error: unknown) => {
       if (error instanceof PartialError) {
-        this.kept(this.entry(target, inputs, this.marked(target, error.outputs, inputs), error.id, [error.message]));
+        this.saveState(
+          this.entry(target, inputs, this.marked(target, error.outputs, inputs), error.id, [error.message]),
+        );
       }
       throw error;
     });
-    return this.kept(this.entry(target, inputs, this.marked(target, made.outputs, inputs), made.id));
+    return this.saveState(this.entry(target, inputs, this.marked(target, made.outputs, inputs), made.id));
   }
 
   private async update(
@@ -144,7 +146,7 @@ export class Steps {
       this.run,
       { op: 'update', urn: target.urn, changed },
       async () => {
-        const able = this.must(provider);
+        const able = this.requireProvider(provider);
         if (able.update === undefined) throw new Error(`a ${target.registration.type} cannot be updated`);
         return able.update(request);
       },
@@ -152,11 +154,14 @@ export class Steps {
     ).catch((error: unknown) => {
       if (error instanceof PartialError) {
         const outputs = this.marked(target, error.outputs, inputs);
-        this.kept(this.entry(target, inputs, outputs, error.id, [error.message]), old.urn);
+        this.saveState(this.entry(target, inputs, outputs, error.id, [error.message]), old.urn);
       }
       throw error;
     });
-    return this.kept(this.entry(target, inputs, this.marked(target, made.outputs, inputs), old.state.id!), old.urn);
+    return this.saveState(
+      this.entry(target, inputs, this.marked(target, made.outputs, inputs), old.state.id!),
+      old.urn,
+    );
   }
 
   private async replace(
@@ -177,7 +182,7 @@ export class Steps {
     const first = target.registration.deleteBeforeReplace ?? diff.deleteBeforeReplace ?? false;
     if (first) await this.removal.beforeReplacement({ ...old.state, urn: old.urn });
     const made = await this.create(target, provider, inputs, 'replace', diff.changed);
-    if (!first) this.run.ledger.condemn(old.state, old.urn);
+    if (!first) this.run.ledger.markForDeletion(old.state, old.urn);
     return made;
   }
 
@@ -190,7 +195,7 @@ export class Steps {
       async () => this.readForImport(target, provider, request, inputs),
       async () => this.readForImport(target, provider, request, inputs),
     );
-    return this.kept(this.entry(target, inputs, this.marked(target, found, inputs), id), target.old?.urn);
+    return this.saveState(this.entry(target, inputs, this.marked(target, found, inputs), id), target.old?.urn);
   }
 
   private async readForImport(
@@ -199,7 +204,7 @@ export class Steps {
     request: Parameters<NonNullable<Provider['read']>>[0],
     inputs: Values,
   ): Promise<Values> {
-    const found = await this.must(provider).read?.(request);
+    const found = await this.requireProvider(provider).read?.(request);
     if (found === undefined) throw new Error(`there is nothing with the ID ${request.id} to import`);
     const diff = await this.diff({ ...target, old: undefined }, provider, inputs, {
       ...this.entry(target, found.inputs, found.outputs, request.id),
@@ -210,13 +215,13 @@ export class Steps {
     return found.outputs;
   }
 
-  private must(provider: Provider | undefined): Provider {
+  private requireProvider(provider: Provider | undefined): Provider {
     if (provider === undefined) throw new Error('its provider was configured with a value that is not known');
     return provider;
   }
 
-  private kept(state: ResourceState, oldUrn?: string): ResourceState {
-    this.run.ledger.enter(state, oldUrn);
+  private saveState(state: ResourceState, oldUrn?: string): ResourceState {
+    this.run.ledger.put(state, oldUrn);
     return state;
   }
 
@@ -224,7 +229,7 @@ export class Steps {
   private marked(target: Target, outputs: Values, inputs: Values): Values {
     const marked = mirrorSecrets(outputs, inputs) as Values;
     for (const key of target.registration.additionalSecretOutputs) {
-      if (marked[key] !== undefined) marked[key] = secretly(marked[key]);
+      if (marked[key] !== undefined) marked[key] = toSecret(marked[key]);
     }
     return marked;
   }

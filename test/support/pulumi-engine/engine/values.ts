@@ -70,7 +70,7 @@ export function without<T>(map: Readonly<Record<string, T>>, key: string): Recor
 }
 
 /** Marks once. */
-export function secretly(value: Value): Secret {
+export function toSecret(value: Value): Secret {
   return value instanceof Secret ? value : new Secret(value);
 }
 
@@ -221,7 +221,7 @@ export function parsePath(path: string): readonly Segment[] {
 }
 
 /** `inputs` with the values that `old` has at the paths: what `ignoreChanges` means. */
-export function keepAt(inputs: Values, old: Values, paths: readonly string[]): Values {
+export function applyIgnoreChanges(inputs: Values, old: Values, paths: readonly string[]): Values {
   return paths.reduce((values, path) => keep(values, old, parsePath(path)) as Values, inputs);
 }
 

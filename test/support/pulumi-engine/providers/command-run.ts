@@ -48,7 +48,7 @@ export interface CommandRun {
 }
 
 /** What a command printed, without the last newline. */
-export interface Ran {
+export interface CommandOutput {
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -71,7 +71,7 @@ export class Capture {
    * @param failure - why it counts as failed; undefined: it did not
    * @throws Error with the whole text of the command and all it printed, as the real provider's
    */
-  end(failure: string | undefined): Ran {
+  end(failure: string | undefined): CommandOutput {
     this.log();
     const { command } = this.run;
     if (failure !== undefined) {
@@ -96,21 +96,21 @@ export class Capture {
 }
 
 /** An open connection, and the one to its proxy. */
-export interface Link {
+export interface SshConnection {
   readonly client: Client;
   end(): void;
   destroy(): void;
 }
 
 /** Connects, through the proxy if there is one, and tries again as often as `dialErrorLimit` bears. */
-export async function dial(connection: Connection, request: ProviderRequest): Promise<Link> {
+export async function dial(connection: Connection, request: ProviderRequest): Promise<SshConnection> {
   const { proxy } = connection;
-  if (proxy === undefined) return link([await retried('Dial', connection, request, () => connect(connection))]);
-  const gate = await retried('Dial proxy', proxy, request, () => connect(proxy)).catch((error: unknown) => {
+  if (proxy === undefined) return link([await dialWithRetries('Dial', connection, request, () => connect(connection))]);
+  const gate = await dialWithRetries('Dial proxy', proxy, request, () => connect(proxy)).catch((error: unknown) => {
     throw new Error(`proxy: ${messageOf(error)}`, { cause: error });
   });
   try {
-    const client = await retried('Dial from proxy', connection, request, async () =>
+    const client = await dialWithRetries('Dial from proxy', connection, request, async () =>
       connect(connection, await forwarded(gate, connection)),
     );
     return link([client, gate]);
@@ -120,7 +120,7 @@ export async function dial(connection: Connection, request: ProviderRequest): Pr
   }
 }
 
-function link(clients: readonly Client[]): Link {
+function link(clients: readonly Client[]): SshConnection {
   return {
     client: clients[0]!,
     end: () => clients.forEach((client) => client.end()),
@@ -129,7 +129,7 @@ function link(clients: readonly Client[]): Link {
 }
 
 /** Any failure, a refused key too, is tried again: first after 0.1 s, then later by half each time, up to 5 s (sdk/go/common/util/retry). */
-async function retried<T>(
+async function dialWithRetries<T>(
   what: string,
   to: Connection,
   request: ProviderRequest,

@@ -10,10 +10,17 @@ import type {
   ProviderPackage,
   ProviderRequest,
 } from '../engine/provider';
-import { changedKeys, isMap, plainValues, secretly, textOf, unwrap, type Value, type Values } from '../engine/values';
-import { Capture, dial, type CommandInputs, type CommandRun, type Link, type Ran } from './command-run';
+import { changedKeys, isMap, plainValues, toSecret, textOf, unwrap, type Value, type Values } from '../engine/values';
+import {
+  Capture,
+  dial,
+  type CommandInputs,
+  type CommandRun,
+  type SshConnection,
+  type CommandOutput,
+} from './command-run';
 
-const runners: Readonly<Record<string, (run: CommandRun) => Promise<Ran>>> = {
+const runners: Readonly<Record<string, (run: CommandRun) => Promise<CommandOutput>>> = {
   'command:local:Command': runLocally,
   'command:remote:Command': runRemotely,
 };
@@ -47,7 +54,7 @@ const provider: Provider = {
   },
 };
 
-const nothing: Ran = { stdout: '', stderr: '' };
+const nothing: CommandOutput = { stdout: '', stderr: '' };
 
 /** The whole connection is secret, and has the provider's defaults. */
 function check({ type, inputs }: CheckRequest): { inputs: Values; failures?: readonly string[] } {
@@ -56,7 +63,7 @@ function check({ type, inputs }: CheckRequest): { inputs: Values; failures?: rea
   const connection = inputs.connection === undefined ? undefined : unwrap(inputs.connection);
   if (connection === undefined) return { inputs, failures: ['connection is required'] };
   if (!isMap(connection)) return { inputs };
-  return { inputs: { ...inputs, connection: secretly(withDefaults(connection)) } };
+  return { inputs: { ...inputs, connection: toSecret(withDefaults(connection)) } };
 }
 
 function withDefaults(connection: Values): Value {
@@ -71,7 +78,12 @@ function diff({ inputs, oldInputs }: DiffRequest): Diff {
   return { changed, replace: changed.filter((key) => key === 'triggers') };
 }
 
-async function run(request: ProviderRequest, command: string, inputs: CommandInputs, before: Ran): Promise<Ran> {
+async function run(
+  request: ProviderRequest,
+  command: string,
+  inputs: CommandInputs,
+  before: CommandOutput,
+): Promise<CommandOutput> {
   const previous = inputs.addPreviousOutputInEnv === false ? nothing : before;
   const more = Object.entries({ PULUMI_COMMAND_STDOUT: previous.stdout, PULUMI_COMMAND_STDERR: previous.stderr });
   const env = { ...inputs.environment, ...Object.fromEntries(more.filter(([, text]) => text !== '')) };
@@ -82,12 +94,12 @@ function inputsOf(values: Values): CommandInputs {
   return plainValues(values);
 }
 
-function outputsOf(values: Values): Ran {
+function outputsOf(values: Values): CommandOutput {
   return { stdout: textOf(values.stdout, 'stdout'), stderr: textOf(values.stderr, 'stderr') };
 }
 
 /** Runs a command in a shell of this machine. An interrupted run kills it and what it started. */
-async function runLocally(run: CommandRun): Promise<Ran> {
+async function runLocally(run: CommandRun): Promise<CommandOutput> {
   const { request, command, inputs, env } = run;
   const interpreter = inputs.interpreter ?? ['/bin/sh', '-c'];
   const argv = [...interpreter, command];
@@ -126,7 +138,7 @@ async function runLocally(run: CommandRun): Promise<Ran> {
 }
 
 /** Runs a command on another machine over SSH. An interrupted run cuts the connection. */
-async function runRemotely(run: CommandRun): Promise<Ran> {
+async function runRemotely(run: CommandRun): Promise<CommandOutput> {
   const { request, command, inputs, env } = run;
   const connection = inputs.connection!;
   const link = await dial(connection, request);
@@ -145,7 +157,11 @@ async function runRemotely(run: CommandRun): Promise<Ran> {
   }
 }
 
-async function exec(link: Link, { command, env, inputs }: CommandRun, capture: Capture): Promise<string | undefined> {
+async function exec(
+  link: SshConnection,
+  { command, env, inputs }: CommandRun,
+  capture: Capture,
+): Promise<string | undefined> {
   const client: Client = link.client;
   return new Promise((resolve, reject) => {
     let exit: string | undefined = 'wait: remote command exited without exit status or exit signal';

@@ -72,7 +72,7 @@ export function changedPaths(oldInputs: Value, live: Value, inputs: Value, ignor
 }
 
 /** Whether a changed path is one of those, lies below one, or holds one. */
-export function touches(changed: string, paths: readonly string[]): boolean {
+export function pathsOverlap(changed: string, paths: readonly string[]): boolean {
   return paths.some((path) => covers([path], changed) || covers([changed], path));
 }
 
@@ -101,13 +101,13 @@ function compare(path: string, before: Value | undefined, after: Value | undefin
       compare(step(path, key), old[key], now[key], found);
   } else if (Array.isArray(old) && Array.isArray(now)) {
     for (let at = 0; at < Math.max(old.length, now.length); at++) compare(`${path}[${at}]`, old[at], now[at], found);
-  } else if (now instanceof Unknown || !(old === now || nothing(old, now))) {
+  } else if (now instanceof Unknown || !(old === now || bothEmpty(old, now))) {
     found.push(path);
   }
 }
 
 /** The server drops empty fields; an input that is empty and a live field that is absent are the same. */
-function nothing(old: Value | undefined, now: Value | undefined): boolean {
+function bothEmpty(old: Value | undefined, now: Value | undefined): boolean {
   const empty = (value: Value | undefined): boolean =>
     value === undefined ||
     value === null ||

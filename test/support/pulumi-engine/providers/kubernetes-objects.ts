@@ -4,7 +4,7 @@ import { ApiError, type ApiClient, type ObjectRef } from '../../../../operator';
 import { refOf } from '../../../../operator/client/api-client';
 import type { CreateRequest, DeleteRequest, ProviderRequest, UpdateRequest } from '../engine/provider';
 import { PartialError } from '../engine/recorder';
-import { keepAt, plainValues, without, type Plain, type Values } from '../engine/values';
+import { applyIgnoreChanges, plainValues, without, type Plain, type Values } from '../engine/values';
 import { readinessOf, waitFor, type WaitOptions } from './kubernetes-wait';
 
 /** How objects are written. */
@@ -23,19 +23,19 @@ export interface ObjectOptions {
 const serveWaitsMs = [0, 500, 1000, 2000, 4000, 8000] as const;
 
 /** Objects of one cluster, written as pulumi-kubernetes 4 does with server-side apply (provider/pkg/await/await.go). */
-export class Objects {
-  private readonly kinds: Kinds;
+export class KubernetesObjects {
+  private readonly kinds: RestMapper;
 
   constructor(
     private readonly client: ApiClient,
     private readonly options: ObjectOptions,
   ) {
-    this.kinds = new Kinds(client);
+    this.kinds = new RestMapper(client);
   }
 
   async create(request: CreateRequest): Promise<{ id: string; outputs: Values }> {
     const inputs = objectOf(request.inputs);
-    const type = await this.served(inputs, request);
+    const type = await this.waitUntilServed(inputs, request);
     const body = this.placed(type, inputs);
     const fieldManager = managerOf(request);
     // Without upsert it is a POST, whose manager the first update turns into the applying one.
@@ -50,7 +50,7 @@ export class Objects {
     const type = await this.known(objectOf(request.oldInputs));
     const old = await this.client.get(type, refOfId(request.id));
     if (old === undefined) throw new Error(`${type.kind} ${request.id} is not in the cluster any more`);
-    const ignoring = keepAt(request.inputs, old as unknown as Values, request.ignoreChanges);
+    const ignoring = applyIgnoreChanges(request.inputs, old as unknown as Values, request.ignoreChanges);
     const body = this.placed(type, objectOf(ignoring));
     const fieldManager = managerOf(request);
     const made = isCrd(body) ? await this.put(type, body, old) : await this.apply(type, body, old, fieldManager);
@@ -60,7 +60,7 @@ export class Objects {
 
   async delete(request: DeleteRequest): Promise<void> {
     const object = objectOf(request.inputs);
-    const type = await this.kinds.find(object.apiVersion, object.kind);
+    const type = await this.kinds.resourceTypeOf(object.apiVersion, object.kind);
     // A kind that is gone took its objects along.
     if (type === undefined) return;
     const ref = refOfId(request.id);
@@ -141,18 +141,18 @@ export class Objects {
     return { client: this.client, type, ref, timeoutMs, signal: request.signal };
   }
 
-  private async served(object: KubeObject, request: ProviderRequest): Promise<ResourceType> {
+  private async waitUntilServed(object: KubeObject, request: ProviderRequest): Promise<ResourceType> {
     for (const waitMs of serveWaitsMs) {
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
       request.signal.throwIfAborted();
-      const found = await this.kinds.find(object.apiVersion, object.kind);
+      const found = await this.kinds.resourceTypeOf(object.apiVersion, object.kind);
       if (found !== undefined) return found;
     }
     return this.known(object);
   }
 
   private async known(object: KubeObject): Promise<ResourceType> {
-    const found = await this.kinds.find(object.apiVersion, object.kind);
+    const found = await this.kinds.resourceTypeOf(object.apiVersion, object.kind);
     if (found !== undefined) return found;
     throw new Error(
       `the API server has no ${object.kind} of ${object.apiVersion}: verify that any required CRDs have been created`,
@@ -209,20 +209,20 @@ function explainExisting(error: unknown): never {
   );
 }
 
-interface DiscoveredResource {
+interface ApiResource {
   readonly name: string;
   readonly kind: string;
   readonly namespaced: boolean;
 }
 
 /** Which kinds the API server has, asked for once a group and version, and again when one is missing: CRDs come in the same run. */
-class Kinds {
-  private readonly known = new Map<string, Promise<readonly DiscoveredResource[]>>();
+class RestMapper {
+  private readonly known = new Map<string, Promise<readonly ApiResource[]>>();
 
   constructor(private readonly client: ApiClient) {}
 
   /** Undefined when the server has no such kind (yet). */
-  async find(apiVersion: string, kind: string): Promise<ResourceType | undefined> {
+  async resourceTypeOf(apiVersion: string, kind: string): Promise<ResourceType | undefined> {
     const remembered = await this.resources(apiVersion);
     let found = remembered.find((resource) => resource.kind === kind);
     if (found === undefined) {
@@ -232,8 +232,8 @@ class Kinds {
     return found === undefined ? undefined : typeOf(apiVersion, found);
   }
 
-  private resources(apiVersion: string): Promise<readonly DiscoveredResource[]> {
-    const known = this.known.get(apiVersion) ?? discovered(this.client, apiVersion);
+  private resources(apiVersion: string): Promise<readonly ApiResource[]> {
+    const known = this.known.get(apiVersion) ?? discover(this.client, apiVersion);
     this.known.set(apiVersion, known);
     return known;
   }
@@ -245,20 +245,20 @@ export async function servedTypes(client: ApiClient): Promise<readonly ResourceT
   const { groups } = (await client.getPath('/apis')) as { groups: { versions: { groupVersion: string }[] }[] };
   const named = groups.flatMap((group) => group.versions.map(({ groupVersion }) => groupVersion));
   const lists = [...versions, ...named].map(async (apiVersion) =>
-    (await discovered(client, apiVersion)).map((resource) => typeOf(apiVersion, resource)),
+    (await discover(client, apiVersion)).map((resource) => typeOf(apiVersion, resource)),
   );
   return (await Promise.all(lists)).flat();
 }
 
-function typeOf(apiVersion: string, { kind, name, namespaced }: DiscoveredResource): ResourceType {
+function typeOf(apiVersion: string, { kind, name, namespaced }: ApiResource): ResourceType {
   return { apiVersion, kind, plural: name, scope: namespaced ? 'Namespaced' : 'Cluster' };
 }
 
 /** What the server has of one group and version, without subresources. */
-async function discovered(client: ApiClient, apiVersion: string): Promise<readonly DiscoveredResource[]> {
+async function discover(client: ApiClient, apiVersion: string): Promise<readonly ApiResource[]> {
   const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   try {
-    const list = (await client.getPath(path)) as { resources: DiscoveredResource[] };
+    const list = (await client.getPath(path)) as { resources: ApiResource[] };
     return list.resources.filter((resource) => !resource.name.includes('/'));
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return [];

@@ -100,7 +100,9 @@ export function readinessOf(object: KubeObject): Readiness | undefined {
   const annotations = object.metadata.annotations ?? {};
   if (annotations['pulumi.com/skipAwait'] === 'true') return undefined;
   const asked = annotations['pulumi.com/waitFor'];
-  return asked === undefined ? builtIn[`${object.apiVersion}/${object.kind}`] : all(expressions(asked).map(satisfier));
+  return asked === undefined
+    ? builtIn[`${object.apiVersion}/${object.kind}`]
+    : all(expressions(asked).map(parseExpression));
 }
 
 function expressions(annotation: string): string[] {
@@ -108,7 +110,7 @@ function expressions(annotation: string): string[] {
   return trimmed.startsWith('[') ? (JSON.parse(trimmed) as string[]) : [trimmed];
 }
 
-function satisfier(expression: string): Readiness {
+function parseExpression(expression: string): Readiness {
   const condition = /^condition=([^=]+)(?:=(.*))?$/.exec(expression);
   if (condition !== null) {
     const [, type, status = 'True'] = condition;
@@ -150,7 +152,7 @@ const rolledOut: Readiness = (object) => {
   return `${available} of ${wanted} pods are available${failure === undefined ? '' : `: ${failure.message ?? ''}`}`;
 };
 
-const balanced: Readiness = (object) =>
+const hasLoadBalancer: Readiness = (object) =>
   (statusOf(object)?.loadBalancer?.ingress?.length ?? 0) > 0
     ? true
     : 'it has no address: status.loadBalancer.ingress is empty';
@@ -162,8 +164,9 @@ const builtIn: Readonly<Record<string, Readiness>> = {
     statusOf(object)?.conditions?.some((one) => one.type === 'Complete' && one.status === 'True') === true
       ? true
       : 'the job is not complete',
-  'networking.k8s.io/v1/Ingress': balanced,
-  'v1/Service': (object) => ((object as Workload | undefined)?.spec?.type === 'LoadBalancer' ? balanced(object) : true),
+  'networking.k8s.io/v1/Ingress': hasLoadBalancer,
+  'v1/Service': (object) =>
+    (object as Workload | undefined)?.spec?.type === 'LoadBalancer' ? hasLoadBalancer(object) : true,
   'v1/Pod': (object) =>
     statusOf(object)?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true
       ? true

@@ -12,7 +12,7 @@ import {
   isMap,
   mirrorSecrets,
   plainValues,
-  secretly,
+  toSecret,
   textOf,
   unwrap,
   without,
@@ -20,11 +20,11 @@ import {
   type Value,
   type Values,
 } from '../engine/values';
-import { changedPaths, diffConfig, forceNewPaths, touches } from './kubernetes-diff';
-import { Objects, idOf, type ObjectOptions } from './kubernetes-objects';
+import { changedPaths, diffConfig, forceNewPaths, pathsOverlap } from './kubernetes-diff';
+import { KubernetesObjects, idOf, type ObjectOptions } from './kubernetes-objects';
 
 /** The objects of one cluster, as a provider writes and reads them. */
-type ObjectStore = Pick<Objects, 'create' | 'update' | 'delete' | 'read'>;
+type ObjectStore = Pick<KubernetesObjects, 'create' | 'update' | 'delete' | 'read'>;
 
 /** How to make the package. */
 export interface KubernetesOptions {
@@ -57,7 +57,8 @@ function configured(config: Values, options: KubernetesOptions): Provider {
     awaitTimeoutMs: options.awaitTimeoutMs ?? 60_000,
   };
   const client = options.connect === undefined ? createApiClient(access) : undefined;
-  const objects = client === undefined ? options.connect!(access.server, settings) : new Objects(client, settings);
+  const objects =
+    client === undefined ? options.connect!(access.server, settings) : new KubernetesObjects(client, settings);
   const mutability = { configMaps: flag('enableConfigMapMutable'), secrets: flag('enableSecretMutable') };
   return {
     check: (request) => Promise.resolve({ inputs: check(request) }),
@@ -94,7 +95,7 @@ function check({ inputs, oldInputs, name }: CheckRequest): Values {
 function marked(values: Values): Values {
   if (values.kind !== 'Secret') return values;
   const keys = ['data', 'stringData'].filter((key) => values[key] !== undefined);
-  return { ...values, ...Object.fromEntries(keys.map((key) => [key, secretly(values[key]!)])) };
+  return { ...values, ...Object.fromEntries(keys.map((key) => [key, toSecret(values[key]!)])) };
 }
 
 function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: boolean }): Diff {
@@ -103,7 +104,7 @@ function diff(request: DiffRequest, mutability: { configMaps: boolean; secrets: 
   const [apiVersion, kind] = [textOf(inputs.apiVersion, 'apiVersion'), textOf(inputs.kind, 'kind')];
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   const fixed = forceNewPaths(group, kind, mutability, at(inputs, 'immutable') === true);
-  const replace = changed.filter((path) => touches(path, fixed));
+  const replace = changed.filter((path) => pathsOverlap(path, fixed));
   const sameName = at(inputs, 'metadata', 'name') === at(oldOutputs, 'metadata', 'name');
   const sameNamespace = !replace.includes('metadata.namespace');
   const autonamed = at(inputs, 'metadata', 'annotations', 'pulumi.com/autonamed') === 'true';

@@ -12,7 +12,7 @@ import type { Program } from './measured-process';
 import type { OperatorName } from './results';
 
 /** An operator that takes part. */
-export interface Contestant {
+export interface OperatorUnderTest {
   readonly name: OperatorName;
   /** Whose requests it makes. */
   readonly user: string;
@@ -31,14 +31,14 @@ export function kindred(of: {
   readonly user: string;
   readonly bundle: string;
   readonly args: readonly string[];
-}): Contestant {
+}): OperatorUnderTest {
   const own = ['--metrics-port=0', '--metrics-host=127.0.0.1'];
   const program = (objects: number): Program => ({
     command: process.execPath,
     args: [of.bundle, ...of.args, ...own],
     env: podEnv(objects),
     reconcilingLine: 'reconciling',
-    harmless: [],
+    expectedErrors: [],
     metricsPort: async (log) => Number((await log.line('serving /healthz, /readyz and /metrics')).port),
   });
   return { name: 'kindred', user: of.user, program: (objects) => Promise.resolve(program(objects)) };
@@ -53,7 +53,7 @@ export function podEnv(objects: number): { readonly NODE_OPTIONS: string } {
 export function twin(
   name: 'tuned' | 'plain',
   of: { readonly user: string; readonly file: string; readonly kubeconfig: string },
-): Contestant {
+): OperatorUnderTest {
   return {
     name,
     user: of.user,
@@ -66,7 +66,7 @@ export function twin(
         args: [`--twin=${name}`, `--workers=${String(peerWorkers)}`, ...places],
         reconcilingLine: 'Starting workers',
         // It gives its Lease back when it is stopped, and calls that an error; so it calls a renewal that the stop has cut short.
-        harmless: ['error received after stop sequence was engaged', 'Error retrieving lease lock'],
+        expectedErrors: ['error received after stop sequence was engaged', 'Error retrieving lease lock'],
         metricsPort: () => Promise.resolve(port),
       };
     },
@@ -77,15 +77,15 @@ export function twin(
 const kustomizeVersion = 'v5.8.1';
 
 /** A program that could be had, or why not, in one line. */
-type Peer = { readonly file: string } | { readonly missing: string };
+type PeerProgram = { readonly file: string } | { readonly missing: string };
 
 /**
  * The twins on controller-runtime: from the cache, or built with Go. What lies in the cache is named by the hash of its sources and of
  * the compiler.
  */
-export async function twins(root: string, signal: AbortSignal): Promise<Peer> {
+export async function twins(root: string, signal: AbortSignal): Promise<PeerProgram> {
   const sources = join(root, 'bench', 'peers', 'controller-runtime');
-  return made('controller-runtime', signal, {
+  return buildWithGo('controller-runtime', signal, {
     hash: await hashOf(sources),
     make: (draft) => ({
       cwd: sources,
@@ -97,8 +97,8 @@ export async function twins(root: string, signal: AbortSignal): Promise<Peer> {
 }
 
 /** kustomize: from the cache, or installed with Go. */
-export function kustomize(signal: AbortSignal): Promise<Peer> {
-  return made('kustomize', signal, {
+export function kustomize(signal: AbortSignal): Promise<PeerProgram> {
+  return buildWithGo('kustomize', signal, {
     hash: kustomizeVersion,
     make: (draft) => ({
       cwd: draft,
@@ -120,7 +120,7 @@ interface Recipe {
   readonly fileName: string;
 }
 
-async function made(name: string, signal: AbortSignal, { hash, make, fileName }: Recipe): Promise<Peer> {
+async function buildWithGo(name: string, signal: AbortSignal, { hash, make, fileName }: Recipe): Promise<PeerProgram> {
   const version = await runTool('go', ['version'], { env: process.env, signal });
   if (version === undefined) return { missing: `${name}: there is no \`go\` on PATH to build it` };
   const key = createHash('sha256').update(`${hash}\n${version.stdout}`).digest('hex').slice(0, 16);

@@ -8,11 +8,11 @@ import type { ResourceType } from '../constructs/kube/resource-type';
 import { startControlPlane, type ControlPlane } from '../local';
 import type { ApiClient } from '../operator/client/api-client';
 import { adminClient, operatorBundle } from '../testing';
-import { installOnApi } from '../testing/install-platform';
-import { AuditTail, auditedRequests, type AuditedRequests } from './audit';
+import { installWithoutControllers } from '../testing/install-platform';
+import { AuditLogTail, summarizeAudit, type AuditSummary } from './audit';
 import type { BareAccess } from './bare-loop';
-import { bareAccess, bareBundle, sendBare, type Pair } from './bare-requests';
-import { kindred, podEnv, twin, twins, type Contestant } from './contestants';
+import { bareAccess, bareBundle, sendBare, type RequestPair } from './bare-requests';
+import { kindred, podEnv, twin, twins, type OperatorUnderTest } from './operators-under-test';
 import { MeasuredProcess, type Program } from './measured-process';
 import type { Usage } from './results';
 
@@ -20,12 +20,12 @@ import type { Usage } from './results';
 const expirationSeconds = 6 * 3600;
 
 /** What a stage is made of. */
-interface Props {
+interface BenchEnvProps {
   readonly plane: ControlPlane;
   readonly client: ApiClient;
-  readonly audit: AuditTail;
+  readonly audit: AuditLogTail;
   readonly bare: { readonly bundle: string; readonly access: BareAccess; readonly concurrency: number };
-  readonly contestants: readonly Contestant[];
+  readonly contestants: readonly OperatorUnderTest[];
   readonly skipped: readonly string[];
   readonly folder: string;
 }
@@ -37,17 +37,17 @@ export type MeasuredOperator = Pick<
 >;
 
 /** What the measuring needs of a stage. */
-export type Grounds = Pick<Stage, 'client' | 'contestants' | 'requests' | 'start' | 'send' | 'calm'>;
+export type BenchContext = Pick<BenchEnv, 'client' | 'contestants' | 'requests' | 'start' | 'send' | 'calm'>;
 
 /** A control plane with the platform on it, and the operators that are measured. */
-export class Stage {
-  private constructor(private readonly props: Props) {}
+export class BenchEnv {
+  private constructor(private readonly props: BenchEnvProps) {}
 
   /** Builds the operator if need be, and keeps a copy: the sources may change while it is measured. */
-  static async set(
+  static async create(
     options: { readonly concurrency: number; readonly bundle: string },
     signal: AbortSignal,
-  ): Promise<Stage> {
+  ): Promise<BenchEnv> {
     const built = options.bundle === '' ? await operatorBundle() : options.bundle;
     const peer = await twins(join(__dirname, '..'), signal);
     const folder = await mkdtemp(join(tmpdir(), 'kindred-bench-'));
@@ -56,19 +56,19 @@ export class Stage {
       const bundle = join(folder, 'operator.cjs');
       await copyFile(built, bundle);
       plane = await startControlPlane({ components: 'api', signal });
-      const { account, args: own } = await installOnApi(plane, [HelloApp]);
+      const { account, args: own } = await installWithoutControllers(plane, [HelloApp]);
       const kubeconfig = await plane.kubeconfigFor(account, { expirationSeconds });
       const client = await adminClient(plane.adminKubeconfig);
       const args = [...own, `--kubeconfig=${kubeconfig}`, `--concurrency=${String(options.concurrency)}`];
       const contestants = [kindred({ user: userOf(account), bundle, args })];
       const skipped: string[] = [];
       if ('missing' in peer) skipped.push(peer.missing);
-      else contestants.push(...(await twinsOn(plane, client, peer.file)));
-      const audit = new AuditTail(join(plane.dataDir, 'audit.log'), client);
+      else contestants.push(...(await createTwins(plane, client, peer.file)));
+      const audit = new AuditLogTail(join(plane.dataDir, 'audit.log'), client);
       const bare = {
         ...{ bundle: await bareBundle(folder), access: await bareAccess(kubeconfig), concurrency: options.concurrency },
       };
-      return new Stage({ plane, client, audit, bare, contestants, skipped, folder });
+      return new BenchEnv({ plane, client, audit, bare, contestants, skipped, folder });
     } catch (error) {
       await plane?.stop();
       await rm(folder, { recursive: true, force: true });
@@ -82,7 +82,7 @@ export class Stage {
   }
 
   /** The operators that could be had. */
-  get contestants(): readonly Contestant[] {
+  get contestants(): readonly OperatorUnderTest[] {
     return this.props.contestants;
   }
 
@@ -97,8 +97,8 @@ export class Stage {
   }
 
   /** What an account has asked for since anybody's requests were read last. */
-  async requests(user: string): Promise<AuditedRequests> {
-    return auditedRequests(await this.props.audit.since(user), user);
+  async requests(user: string): Promise<AuditSummary> {
+    return summarizeAudit(await this.props.audit.since(user), user);
   }
 
   /** Starts an operator. */
@@ -107,24 +107,28 @@ export class Stage {
   }
 
   /** Sends prepared requests in our operator's name, from a process that is started as our operator is; @returns what that used */
-  send(pairs: readonly Pair[], signal: AbortSignal): Promise<Usage> {
+  send(pairs: readonly RequestPair[], signal: AbortSignal): Promise<Usage> {
     return sendBare(pairs, { ...this.props.bare, env: podEnv(pairs.length), signal });
   }
 
   /** Waits until the machine has little to do. */
   calm(): Promise<void> {
-    return calm();
+    return waitForIdleMachine();
   }
 
   /** Ends everything and removes what it has left on the disk. */
-  async clear(): Promise<void> {
+  async close(): Promise<void> {
     await this.client.close();
     await this.props.plane.stop();
     await rm(this.props.folder, { recursive: true, force: true });
   }
 }
 
-async function twinsOn(plane: ControlPlane, client: ApiClient, file: string): Promise<readonly Contestant[]> {
+async function createTwins(
+  plane: ControlPlane,
+  client: ApiClient,
+  file: string,
+): Promise<readonly OperatorUnderTest[]> {
   await makeTwinAccount(client);
   const kubeconfig = await plane.kubeconfigFor(twinAccount, { expirationSeconds });
   const of = { user: userOf(twinAccount), file, kubeconfig };
@@ -194,7 +198,7 @@ export interface Ticks {
  * Waits until the machine has little to do, for some seconds at most: what was just deleted or written is still being told to watchers and
  * cleaned up by the server, and whoever comes next would pay for it.
  */
-export async function calm(read: () => Ticks = ticks, pauseMs = lookMs): Promise<void> {
+export async function waitForIdleMachine(read: () => Ticks = ticks, pauseMs = lookMs): Promise<void> {
   let before = read();
   for (let looks = 0; looks < patienceLooks; looks += 1) {
     await delay(pauseMs);

@@ -2,53 +2,61 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { owned } from '../../../constructs/kube/resource-type';
 import { ApiError } from '../../../operator/client/errors';
 import type { OperatorProcess } from '../../../testing';
-import { passing } from '../../../testing/fault-proxy/fault-proxy';
-import type { FaultBench } from '../../support/test-env';
-import { ErrorsLogged, auditing } from '../support/steady-state';
+import { noFault } from '../../../testing/fault-proxy/fault-proxy';
+import type { FaultTestEnv } from '../../support/test-env';
+import { ErrorLog, consistencyCheckArgs } from '../support/steady-state';
 import { ClusterView } from './cluster-view';
-import { drift } from './drift';
-import { cutsFirst, faultOf, lineOf, type DriftStep, type Timed, type Walk, type WorldStep } from './steps';
-import { Ledger, User } from './user';
+import { applyDrift } from './drift';
+import {
+  dropsConnectionsFirst,
+  faultOf,
+  formatStep,
+  type DriftStep,
+  type TimedStep,
+  type Walk,
+  type WorldStep,
+} from './steps';
+import { DesiredState, User } from './user';
 
 /** Where a walk takes place, and the account of it. */
-export class World {
-  readonly ledger = new Ledger();
+export class WalkEnv {
+  readonly ledger = new DesiredState();
   /** What was done and what came of it, a line each. */
   readonly trace: string[] = [];
   /** Those that have worked on it, the one at work included. */
-  readonly operators: OperatorAtWork;
+  readonly operators: OperatorSupervisor;
   private readonly user: User;
   private readonly began = Date.now();
 
   constructor(
-    readonly bench: FaultBench,
+    readonly bench: FaultTestEnv,
     readonly namespace: string,
     private readonly walk: Walk,
   ) {
-    this.operators = new OperatorAtWork(bench);
+    this.operators = new OperatorSupervisor(bench);
     this.user = new User(bench.client, namespace, walk.slots, this.ledger);
   }
 
   /** Goes the whole walk. What the API server refuses is no step; what it does not answer is an error of the test. */
-  async go(): Promise<void> {
+  async run(): Promise<void> {
     for (const timed of this.walk.steps) {
-      this.note(`${lineOf(this.walk, timed)}: ${await this.take(timed)}`);
+      this.log(`${formatStep(this.walk, timed)}: ${await this.perform(timed)}`);
       await delay(timed.then);
     }
   }
 
   /** Starts another operator when the one that ran has given up, as the kubelet does. */
-  async revive(): Promise<void> {
+  async restartIfExited(): Promise<void> {
     if (this.bench.operator.running) return;
     await this.operators.replace();
-    this.note('the operator had lost its Lease, and was started anew');
+    this.log('the operator had lost its Lease, and was started anew');
   }
 
-  note(line: string): void {
+  log(line: string): void {
     this.trace.push(`${((Date.now() - this.began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   }
 
-  private async take(step: Timed): Promise<string> {
+  private async perform(step: TimedStep): Promise<string> {
     try {
       switch (step.do) {
         case 'drift':
@@ -59,9 +67,9 @@ export class World {
         case 'pause':
         case 'delete':
         case 'again':
-          return await this.user.take(step);
+          return await this.user.perform(step);
         default:
-          await this.hurt(step);
+          await this.injectFault(step);
           return 'done';
       }
     } catch (error) {
@@ -72,17 +80,17 @@ export class World {
 
   private async drift({ child, how }: DriftStep): Promise<string> {
     const { client } = this.bench;
-    const children = (await ClusterView.look(client, this.namespace)).ours();
+    const children = (await ClusterView.load(client, this.namespace)).ownedObjects();
     const found = children[child % Math.max(1, children.length)];
     if (found === undefined) return 'there is no child';
     const { name, uid } = found.object.metadata;
-    await drift(client, found, how);
+    await applyDrift(client, found, how);
     // What it is known by may be what has just been taken away.
     if (how === 'disown' || this.ledger.isReleased(found.object)) this.ledger.release(uid);
     return `${found.type.kind} ${name}`;
   }
 
-  private async hurt(step: WorldStep): Promise<void> {
+  private async injectFault(step: WorldStep): Promise<void> {
     const { bench } = this;
     switch (step.do) {
       case 'crash':
@@ -93,33 +101,33 @@ export class World {
         return;
       case 'thaw':
         bench.operator.resume();
-        return this.revive();
+        return this.restartIfExited();
       case 'restart-api-server':
         return bench.outage(() => bench.plane.faults.restartApiServer());
       case 'compact-etcd':
         // Which restarts the API server.
         return bench.outage(() => bench.plane.faults.compactEtcd());
       case 'calm':
-        bench.proxy.fault = passing;
+        bench.proxy.fault = noFault;
         return;
       case 'cut':
-        bench.proxy.cut();
+        bench.proxy.dropConnections();
         return;
       case 'fault': {
         const revision = (await bench.client.list(owned.ConfigMap, { namespace: this.namespace })).resourceVersion;
         bench.proxy.fault = faultOf(step.fault, { seed: String(step.seed), revision });
-        if (cutsFirst(step.fault, step.seed)) bench.proxy.cut();
+        if (dropsConnectionsFirst(step.fault, step.seed)) bench.proxy.dropConnections();
       }
     }
   }
 }
 
 /** The operators of a walk, one after the other: what each has found counts, though another has taken its place. */
-class OperatorAtWork {
-  private readonly logged = new ErrorsLogged();
+class OperatorSupervisor {
+  private readonly logged = new ErrorLog();
 
   /** Takes over the one that works. */
-  constructor(private readonly bench: FaultBench) {
+  constructor(private readonly bench: FaultTestEnv) {
     this.logged.follow(bench.operator);
   }
 
@@ -131,10 +139,10 @@ class OperatorAtWork {
   async replace(): Promise<OperatorProcess> {
     const { bench } = this;
     if (bench.operator.running) await bench.operator.kill();
-    else this.expectGivenUp();
+    else this.expectLostLeadership();
     this.expectNoBug();
     await bench.releaseLease();
-    const next = await bench.start(auditing);
+    const next = await bench.start(consistencyCheckArgs);
     this.logged.follow(next);
     return next;
   }
@@ -149,7 +157,7 @@ class OperatorAtWork {
   }
 
   /** It gives up only when it has lost its Lease. */
-  private expectGivenUp(): void {
+  private expectLostLeadership(): void {
     const { all } = this.bench.operator.log;
     if (all.some(({ msg }) => msg === 'lost leadership')) return;
     throw new Error(`the operator has ended by itself: ${JSON.stringify(all.at(-1))}`);

@@ -11,7 +11,7 @@ const pageSize = 500;
 const toldFindings = 5;
 
 /** What stands in a namespace. */
-export interface Standing {
+export interface NamespaceObjects {
   readonly apps: readonly KubeObject[];
   readonly deployments: readonly KubeObject[];
 }
@@ -37,7 +37,7 @@ interface Workload {
  * @param made the objects, all of one namespace
  * @throws Error that names the first objects which do not, and what is wrong with them
  */
-export async function requireDone(
+export async function assertConverged(
   client: Pick<ApiClient, 'list'>,
   who: string,
   made: readonly KubeObject[],
@@ -45,7 +45,7 @@ export async function requireDone(
   const { namespace = '' } = made[0]?.metadata ?? {};
   const apps = await all(client, HelloApp.type, namespace);
   const deployments = await all(client, owned.Deployment, namespace);
-  const findings = undone(made.length, { apps, deployments });
+  const findings = convergenceProblems(made.length, { apps, deployments });
   if (findings.length === 0) return;
   const more = findings.length > toldFindings ? [`and ${String(findings.length - toldFindings)} more`] : [];
   const told = [...findings.slice(0, toldFindings), ...more].join('; ');
@@ -59,7 +59,7 @@ export async function requireDone(
  * @param made how many HelloApps there must be
  * @returns a line for each object that is not as it must be; none when all is done
  */
-export function undone(made: number, { apps, deployments }: Standing): readonly string[] {
+export function convergenceProblems(made: number, { apps, deployments }: NamespaceObjects): readonly string[] {
   const left = new Map(deployments.map((deployment) => [deployment.metadata.name, deployment]));
   const lines = apps.flatMap((app) => {
     const { name } = app.metadata;

@@ -7,21 +7,21 @@ import { KubeconfigError } from '../operator/client/kubeconfig';
 import { CliError } from './errors';
 
 /** What a person is told of an error: its own words where they were written for people, else the stack, for a report. */
-export function explain(error: unknown): string {
+export function formatError(error: unknown): string {
   const code = codeOf(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') return fullDisk(error);
+  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFullMessage(error);
   if (error instanceof ApiError) return `${error.request} was refused by the API server: ${error.message}`;
-  if (isForPeople(error)) return error.message;
+  if (isUserError(error)) return error.message;
   return `this should not happen, please report it: ${isError(error) ? (error.stack ?? error.message) : String(error)}`;
 }
 
-function isForPeople(error: unknown): error is Error {
+function isUserError(error: unknown): error is Error {
   return [CliError, LocalControlPlaneError, KubeconfigError, InvalidObjectError, TransportError].some(
     (type) => error instanceof type,
   );
 }
 
-function fullDisk(error: unknown): string {
+function diskFullMessage(error: unknown): string {
   const why = isError(error) ? error.message.replace(/[.\s]*$/, '') : String(error);
   return (
     `the disk is full: ${why}. Free some space (downloaded and built parts lie in ${cacheFolder()}, ` +

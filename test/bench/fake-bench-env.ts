@@ -1,15 +1,15 @@
-import type { AuditedRequests } from '../../bench/audit';
-import type { Pair } from '../../bench/bare-requests';
-import type { Contestant } from '../../bench/contestants';
+import type { AuditSummary } from '../../bench/audit';
+import type { RequestPair } from '../../bench/bare-requests';
+import type { OperatorUnderTest } from '../../bench/operators-under-test';
 import type { Program } from '../../bench/measured-process';
 import type { Usage } from '../../bench/results';
-import type { Grounds, MeasuredOperator } from '../../bench/stage';
+import type { BenchContext, MeasuredOperator } from '../../bench/bench-env';
 import { HelloApp } from '../../constructs/kinds';
 import { controllerReference } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, WatchEvent, WatchOptions } from '../../operator/client/api-client';
 
-const none: AuditedRequests = {
+const none: AuditSummary = {
   ...{ writes: {}, writeCount: 0, events: 0, requests: {} },
   ...{ firstAt: Infinity, lastAt: -Infinity, done: 0, doneAt: -Infinity },
 };
@@ -22,9 +22,9 @@ const startedAt = 1_000_000;
 export const firstWriteMs = 300;
 
 /** A stage on which everything takes no time and lasts as long as `paces` says; it tells what was done on it, in its order. */
-export class FakeStage implements Grounds {
+export class FakeStage implements BenchContext {
   readonly told: string[] = [];
-  readonly contestants: readonly Contestant[];
+  readonly contestants: readonly OperatorUnderTest[];
   readonly client: ApiClient;
   /** What is open and done, for each look in turn; then nothing is open. */
   readonly work: { readonly open: number; readonly done: number }[] = [];
@@ -32,9 +32,9 @@ export class FakeStage implements Grounds {
   lazy = '';
   private readonly objects = new Map<string, KubeObject>();
   private readonly watches = new Set<(event: WatchEvent) => void>();
-  private asked: AuditedRequests = none;
+  private asked: AuditSummary = none;
 
-  constructor(names: readonly Contestant['name'][] = ['kindred', 'tuned', 'plain']) {
+  constructor(names: readonly OperatorUnderTest['name'][] = ['kindred', 'tuned', 'plain']) {
     this.contestants = names.map((name) => ({ name, user: name, program: () => Promise.resolve(programOf(name)) }));
     this.client = this.clientOfNothing();
   }
@@ -44,13 +44,13 @@ export class FakeStage implements Grounds {
     return Promise.resolve();
   }
 
-  requests(): Promise<AuditedRequests> {
+  requests(): Promise<AuditSummary> {
     const { asked } = this;
     this.asked = none;
     return Promise.resolve(asked);
   }
 
-  send(pairs: readonly Pair[]): Promise<Usage> {
+  send(pairs: readonly RequestPair[]): Promise<Usage> {
     const name = pairs[0]?.[0].method === 'POST' ? 'same' : 'apply';
     this.told.push(name);
     this.write(pairs.length, paces[name] ?? 0);
@@ -143,7 +143,14 @@ export class FakeStage implements Grounds {
 }
 
 function programOf(name: string): Program {
-  return { command: name, args: [], env: {}, reconcilingLine: '', harmless: [], metricsPort: () => Promise.resolve(0) };
+  return {
+    command: name,
+    args: [],
+    env: {},
+    reconcilingLine: '',
+    expectedErrors: [],
+    metricsPort: () => Promise.resolve(0),
+  };
 }
 
 /** So many objects as `Rounds` makes them. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient, ListOptions } from '../../operator/client/api-client';
-import { requireDone, undone } from '../../bench/work-done';
-import { deploymentOf, doneApp } from './fake-stage';
+import { assertConverged, convergenceProblems } from '../../bench/convergence';
+import { deploymentOf, doneApp } from './fake-bench-env';
 
 const apps = Array.from({ length: 3 }, (_, i) => doneApp(appOf(`app-${String(i)}`, { image: 'a:1', size: 2 })));
 const deployments = apps.map(deploymentOf);
@@ -15,7 +15,7 @@ function appOf(name: string, spec: object): KubeObject {
 function withSecond(app: KubeObject | undefined, deployment: KubeObject | undefined): readonly string[] {
   const second = <T>(all: readonly T[], one: T | undefined): readonly T[] =>
     all.flatMap((each, i) => (i !== 1 ? [each] : one === undefined ? [] : [one]));
-  return undone(3, { apps: second(apps, app), deployments: second(deployments, deployment) });
+  return convergenceProblems(3, { apps: second(apps, app), deployments: second(deployments, deployment) });
 }
 
 function status(changed: object): KubeObject {
@@ -41,7 +41,7 @@ const [, app] = apps;
 const [, child] = deployments;
 
 test('nothing is found where all is done', () => {
-  expect(undone(3, { apps, deployments })).toEqual([]);
+  expect(convergenceProblems(3, { apps, deployments })).toEqual([]);
 });
 
 test('the defaults of the schema hold where a spec says nothing', () => {
@@ -128,8 +128,8 @@ test('the error says whose work it is, names the first objects and counts the ot
       return Promise.resolve({ items: items.slice(from, from + 4), resourceVersion: '1', ...next });
     },
   });
-  await expect(requireDone(client(many.map(deploymentOf)), 'a twin', many)).resolves.toBeUndefined();
-  await expect(requireDone(client(many.slice(0, 1).map(deploymentOf)), 'a twin', many)).rejects.toThrow(
+  await expect(assertConverged(client(many.map(deploymentOf)), 'a twin', many)).resolves.toBeUndefined();
+  await expect(assertConverged(client(many.slice(0, 1).map(deploymentOf)), 'a twin', many)).rejects.toThrow(
     'a twin: the work on 7 objects in mine is not done: app-1: no Deployment; app-2: no Deployment; app-3: no Deployment; ' +
       'app-4: no Deployment; app-5: no Deployment; and 1 more',
   );

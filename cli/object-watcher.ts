@@ -7,10 +7,10 @@ import { Reflector } from '../operator/informer/reflector';
 import { CliError } from './errors';
 
 /** Changes that come close together are shown once, in milliseconds. */
-const settleMs = 100;
+const debounceMs = 100;
 
 /** Watches every object of some kinds, and their children. */
-export class Board {
+export class ObjectWatcher {
   private readonly caches = new Map<string, ObjectCache>();
   private readonly reflectors: Reflector[] = [];
   private readonly listeners = new Set<(rows: readonly Row[]) => void>();
@@ -62,18 +62,18 @@ export class Board {
   private watch(client: ApiClient, type: ResourceType): void {
     if (this.caches.has(typeKey(type))) return;
     const cache = new ObjectCache(type);
-    cache.addEventHandler(() => this.changed());
+    cache.addEventHandler(() => this.scheduleNotify());
     this.caches.set(typeKey(type), cache);
     this.reflectors.push(new Reflector({ client, type, cache }));
   }
 
-  private changed(): void {
+  private scheduleNotify(): void {
     if (this.listeners.size === 0) return;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       const rows = this.rows();
       for (const listener of this.listeners) listener(rows);
-    }, settleMs);
+    }, debounceMs);
   }
 
   private cacheOf(type: ResourceType): ObjectCache {
@@ -110,12 +110,12 @@ export function rowOf(object: KubeObject, children: readonly KubeObject[]): Row 
   return {
     kind,
     object: metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`,
-    ...judge(object, condition),
+    ...readyState(object, condition),
     children: summaryOf(children),
   };
 }
 
-function judge(
+function readyState(
   { metadata }: KubeObject,
   condition: Condition | undefined,
 ): Pick<Row, 'ready' | 'reason' | 'message' | 'isReady'> {
@@ -156,7 +156,7 @@ export function reasonLine({ kind, object, ready, reason, message }: Row): strin
 }
 
 /** Something that has rows; a `Board` is one. */
-export interface Watched {
+export interface RowSource {
   rows(): readonly Row[];
   onChange(listener: (rows: readonly Row[]) => void): () => void;
 }
@@ -190,7 +190,7 @@ function notReady(rows: readonly Row[], seconds: number): string {
  * @throws CliError at the deadline, with the reason of each that is not
  */
 export function waitUntilReady(
-  board: Watched,
+  board: RowSource,
   awaited: readonly KubeObject[],
   options: { readonly timeoutSeconds: number; readonly signal: AbortSignal },
 ): Promise<void> {

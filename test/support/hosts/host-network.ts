@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 /** The networks of one group of hosts: `10.203.<number>.0/25` in reach of this process, `10.203.<number>.128/25` behind it. */
-export interface Lab {
+export interface HostNetwork {
   readonly number: number;
   /** The address of this process' side. */
   readonly gateway: string;
@@ -37,11 +37,11 @@ read -r _ <&3 || true`;
 const labs = 250;
 
 /** Makes the networks. They end with this process, however it ends. */
-export async function startLab(): Promise<Lab> {
-  const guarded = await startGuarded(['--net', '--mount'], ['bash', '-c', greet]);
+export async function startHostNetwork(): Promise<HostNetwork> {
+  const guarded = await startNamespaceProcess(['--net', '--mount'], ['bash', '-c', greet]);
   try {
     const number = await claimNumber(guarded);
-    return new NamespacedLab(guarded, number);
+    return new NamespacedNetwork(guarded, number);
   } catch (error) {
     await guarded.end();
     throw error;
@@ -52,24 +52,26 @@ export async function startLab(): Promise<Lab> {
  * Takes a range of addresses. The name of the interface on our side is the lock: only one process gets to make it, and the kernel removes
  * it together with the other end, which lies in the lab.
  */
-async function claimNumber({ pid }: Guarded): Promise<number> {
+async function claimNumber({ pid }: NamespaceProcess): Promise<number> {
   for (let tried = 0; tried < labs; tried++) {
     const number = ((process.pid + tried) % labs) + 1;
     const link = `kindred${number}`;
     const made = await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'uplink', 'netns', String(pid)]);
     if (made.exitCode !== 0 && made.stderr.includes('File exists')) continue;
-    await must(Promise.resolve(made));
-    await must(run('ip', ['address', 'add', `10.203.${number}.1/25`, 'dev', link]));
-    await must(run('ip', ['link', 'set', link, 'up']));
-    await must(run('nsenter', [`--net=/proc/${pid}/ns/net`, 'ip', 'link', 'set', 'uplink', 'master', 'outer', 'up']));
+    await requireSuccess(Promise.resolve(made));
+    await requireSuccess(run('ip', ['address', 'add', `10.203.${number}.1/25`, 'dev', link]));
+    await requireSuccess(run('ip', ['link', 'set', link, 'up']));
+    await requireSuccess(
+      run('nsenter', [`--net=/proc/${pid}/ns/net`, 'ip', 'link', 'set', 'uplink', 'master', 'outer', 'up']),
+    );
     return number;
   }
   throw new Error(`all ${labs} ranges of addresses for test hosts are taken`);
 }
 
-class NamespacedLab implements Lab {
+class NamespacedNetwork implements HostNetwork {
   constructor(
-    private readonly guarded: Guarded,
+    private readonly guarded: NamespaceProcess,
     readonly number: number,
   ) {}
 
@@ -84,7 +86,7 @@ exec nsenter --net=/proc/${pid}/ns/net sh -ec 'ip address add ${address}/25 dev 
   }
 
   async exec(script: string): Promise<string> {
-    return must(run('nsenter', [`--net=/proc/${this.guarded.pid}/ns/net`, 'sh', '-ec', script]));
+    return requireSuccess(run('nsenter', [`--net=/proc/${this.guarded.pid}/ns/net`, 'sh', '-ec', script]));
   }
 
   async end(): Promise<void> {
@@ -93,7 +95,7 @@ exec nsenter --net=/proc/${pid}/ns/net sh -ec 'ip address add ${address}/25 dev 
 }
 
 /** A process at the root of namespaces of its own. */
-export interface Guarded {
+export interface NamespaceProcess {
   /** Its pid as this process sees it; the namespaces are reached through it. */
   readonly pid: number;
   /** Ends it, and with it everything in its namespaces. */
@@ -107,7 +109,10 @@ export interface Guarded {
  * @param namespaces - options of `unshare`, besides `--pid --fork --kill-child`
  * @param command - what prints its pid as its first line once it is ready
  */
-export async function startGuarded(namespaces: readonly string[], command: readonly string[]): Promise<Guarded> {
+export async function startNamespaceProcess(
+  namespaces: readonly string[],
+  command: readonly string[],
+): Promise<NamespaceProcess> {
   const child = spawn('unshare', [...namespaces, '--pid', '--fork', '--kill-child', '--', ...command], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // Ctrl-C in a terminal is for the test, which then ends its hosts.
@@ -148,14 +153,14 @@ function firstLine(child: ChildProcess): Promise<string> {
 }
 
 /** How a command ended, and what it printed. */
-interface Ran {
+interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** Runs a command to its end. @param input - text for its stdin */
-export function run(command: string, args: readonly string[], input = ''): Promise<Ran> {
+export function run(command: string, args: readonly string[], input = ''): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     let stdout = '';
@@ -170,7 +175,7 @@ export function run(command: string, args: readonly string[], input = ''): Promi
 }
 
 /** Runs a shell script on this machine. @throws when it fails, with what it printed */
-export async function must(ran: Promise<Ran>): Promise<string> {
+export async function requireSuccess(ran: Promise<CommandResult>): Promise<string> {
   const { exitCode, stdout, stderr } = await ran;
   if (exitCode === 0) return stdout;
   throw new Error(`a command of the test hosts failed with ${String(exitCode)}: ${stderr}${stdout}`);

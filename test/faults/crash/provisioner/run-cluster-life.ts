@@ -8,27 +8,27 @@ import type { Hosts } from '../../../support/hosts';
 import {
   Cluster,
   Kubeconfig,
-  STATE,
-  condition,
+  STATE_NAMESPACE,
+  conditionStatus,
   rkeSpec,
-  type ProvisionerWorld,
+  type ProvisionerTestEnv,
 } from '../../../support/provisioner-env';
-import type { RkeStandIn } from '../../../support/rke/rke';
-import { long } from '../../form';
-import { pointsText, type Choice, type CrashPoint } from '../crash-point';
+import type { FakeRkeBinary } from '../../../support/rke/rke';
+import { isLongMode } from '../../mode';
+import { formatCrashPoints, type CrashSelector, type CrashPoint } from '../crash-point';
 import { CrashingOperator, killWithDescendants } from '../crashing-operator';
-import { LifeCutShort, snapshotOf, type LifeStory, type Snapshot } from '../run-life';
+import { LifeError, snapshotOf, type LifeResult, type Snapshot } from '../run-life';
 
 /** Where Clusters live. */
-export interface ClusterScene {
-  readonly world: ProvisionerWorld;
+export interface ClusterLifeContext {
+  readonly world: ProvisionerTestEnv;
   readonly hosts: Hosts;
-  readonly standIn: RkeStandIn;
-  readonly log: RkeLog;
+  readonly standIn: FakeRkeBinary;
+  readonly log: RkeRunLog;
 }
 
 /** Lives through the life of a Cluster; the snapshot of a stage tells too which effects ran to their end, and which machines stand. */
-export async function liveThroughCluster(scene: ClusterScene, choice: Choice): Promise<LifeStory> {
+export async function runClusterLife(scene: ClusterLifeContext, choice: CrashSelector): Promise<LifeResult> {
   const { world, log } = scene;
   const { platform, plane } = world.bench;
   const args = platform.args.filter((arg) => !arg.startsWith('--leader-elect') && !arg.startsWith('--lease-'));
@@ -36,7 +36,7 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
   const env = { ...platform.env, PATH: world.path };
   const subject = await CrashingOperator.start({
     kubeconfig: await plane.kubeconfigFor(platform.account),
-    begin: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: [...args, ...own], env }),
+    startOperator: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: [...args, ...own], env }),
     kill: async (operator) => {
       await killWithDescendants(operator);
       log.killed();
@@ -47,9 +47,9 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
   const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: 'Cluster', ...crash }));
   try {
     const snapshots = new Map<string, Snapshot>();
-    for (const stage of clusterLife) snapshots.set(stage.name, await liveThroughStage(scene, stage, subject));
-    await subject.expectNothingMissed();
-    expect(overlaps(log.since(began))).toEqual([]);
+    for (const stage of clusterLife) snapshots.set(stage.name, await runClusterStage(scene, stage, subject));
+    await subject.expectNoMissedEvents();
+    expect(overlappingRuns(log.since(began))).toEqual([]);
     expect(subject.errors).toEqual([]);
     return {
       snapshots,
@@ -57,38 +57,40 @@ export async function liveThroughCluster(scene: ClusterScene, choice: Choice): P
       crashes: crashes(),
     };
   } catch (cause) {
-    throw new LifeCutShort(`a life of a Cluster, crashed at\n${pointsText(crashes())}\n${String(cause)}`, { cause });
+    throw new LifeError(`a life of a Cluster, crashed at\n${formatCrashPoints(crashes())}\n${String(cause)}`, {
+      cause,
+    });
   } finally {
     await subject.end();
   }
 }
 
-async function liveThroughStage(
-  scene: ClusterScene,
+async function runClusterStage(
+  scene: ClusterLifeContext,
   stage: ClusterStage,
   subject: CrashingOperator,
 ): Promise<Snapshot> {
   const { world, hosts, standIn, log } = scene;
   const began = log.length;
-  subject.enter(stage.name);
+  subject.enterStage(stage.name);
   await stage.act(world, hosts);
   const standing = await lastState(scene, stage, subject);
   const attempts = attemptsOf(standing);
   const crashes = subject.crashes.filter(({ write }) => write.stage === stage.name).length;
-  if (stage.stands && (attempts < 1 || attempts > 1 + crashes)) {
+  if (stage.exists && (attempts < 1 || attempts > 1 + crashes)) {
     throw new Error(`${String(attempts)} attempts after ${String(crashes)} crashes`);
   }
-  return { ...clusterSnapshot(standing), effects: effectsIn(log.since(began)), machines: standIn.machines() };
+  return { ...clusterSnapshot(standing), effects: completedRuns(log.since(began)), machines: standIn.machines() };
 }
 
 /** In the long form yet another provisioner must find nothing to write after crashes. */
 async function lastState(
-  { world }: ClusterScene,
+  { world }: ClusterLifeContext,
   stage: ClusterStage,
   subject: CrashingOperator,
-): Promise<ClusterStanding> {
+): Promise<ClusterObjects> {
   const standing = await settleCluster(world, stage, subject);
-  if (!long || subject.crashes.at(-1)?.write.stage !== stage.name) return standing;
+  if (!isLongMode || subject.crashes.at(-1)?.write.stage !== stage.name) return standing;
   const writes = subject.writes.length;
   await subject.replace();
   const again = await settleCluster(world, stage, subject);
@@ -96,7 +98,7 @@ async function lastState(
   return again;
 }
 
-function attemptsOf({ objects }: ClusterStanding): number {
+function attemptsOf({ objects }: ClusterObjects): number {
   const cluster = objects.find(({ metadata, status }) => metadata.name === CLUSTER && hasAttempts(status));
   return (cluster?.status as { readonly attempts?: number } | undefined)?.attempts ?? 0;
 }
@@ -105,7 +107,7 @@ function hasAttempts(status: unknown): boolean {
   return typeof (status as { readonly attempts?: number } | undefined)?.attempts === 'number';
 }
 
-function clusterSnapshot({ objects, secrets }: ClusterStanding): Snapshot {
+function clusterSnapshot({ objects, secrets }: ClusterObjects): Snapshot {
   const aliases = new Map(objects.map(({ metadata }, i) => [metadata.uid ?? '', `<UID ${String(i)}>`]));
   const kinds = objects.map((object) => ({ ...object, ...kindOf(object) }));
   return snapshotOf(kinds.map(withoutAttempts), secrets.map(withoutValues), aliases);
@@ -121,21 +123,27 @@ function kindOf({ spec }: KubeObject): Pick<KubeObject, 'apiVersion' | 'kind'> {
 function withoutAttempts(object: KubeObject): KubeObject {
   const { conditions = [], ...status } = (object.status ?? {}) as CommonStatus;
   const others = Object.entries(status).filter(([name]) => name !== 'attempts');
-  const told = conditions.map(({ message, ...rest }) => ({ ...rest, message: runs.test(message) ? '<run>' : message }));
+  const told = conditions.map(({ message, ...rest }) => ({
+    ...rest,
+    message: RUN_MESSAGE.test(message) ? '<run>' : message,
+  }));
   return { ...object, status: { ...Object.fromEntries(others), conditions: told } };
 }
 
 /** What a run says that went well. */
-const runs = /^(\d+ tasks changed something|Every machine was as it should be)[.]$/;
+const RUN_MESSAGE = /^(\d+ tasks changed something|Every machine was as it should be)[.]$/;
 
 /** Keys and certificates are other ones each time; of records what counts is how the last run ended. */
 function withoutValues(secret: KubeObject): KubeObject {
   const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
-  const told = Object.entries(data).map(([key, value]) => [key, key === 'effects.json' ? statesIn(value) : '<secret>']);
+  const told = Object.entries(data).map(([key, value]) => [
+    key,
+    key === 'effects.json' ? effectStates(value) : '<secret>',
+  ]);
   return { ...secret, kind: 'Secret', data: Object.fromEntries(told) as Readonly<Record<string, unknown>> };
 }
 
-function statesIn(base64: string): Readonly<Record<string, string>> {
+function effectStates(base64: string): Readonly<Record<string, string>> {
   const records = JSON.parse(Buffer.from(base64, 'base64').toString()) as Readonly<Record<string, { state: string }>>;
   return Object.fromEntries(Object.entries(records).map(([name, { state }]) => [name, state]));
 }
@@ -146,8 +154,8 @@ const CLUSTER = `edge-${String(process.pid)}`;
 /** A change of the Cluster. */
 interface ClusterStage {
   readonly name: 'create' | 'change' | 'delete';
-  readonly act: (world: ProvisionerWorld, hosts: Hosts) => Promise<unknown>;
-  readonly stands: boolean;
+  readonly act: (world: ProvisionerTestEnv, hosts: Hosts) => Promise<unknown>;
+  readonly exists: boolean;
 }
 
 /** So many attempts that no crash makes a person necessary. */
@@ -160,36 +168,36 @@ const spec = (hosts: Hosts, names: readonly string[]): ReturnType<typeof rkeSpec
 const clusterLife: readonly ClusterStage[] = [
   {
     name: 'create',
-    act: ({ bench }, hosts) => bench.make(Cluster, { name: CLUSTER }, spec(hosts, ['n1'])),
-    stands: true,
+    act: ({ bench }, hosts) => bench.createOfKind(Cluster, { name: CLUSTER }, spec(hosts, ['n1'])),
+    exists: true,
   },
   {
     name: 'change',
-    act: ({ bench }, hosts) => bench.respec(Cluster, { name: CLUSTER }, spec(hosts, ['n1', 'n2'])),
-    stands: true,
+    act: ({ bench }, hosts) => bench.patchSpec(Cluster, { name: CLUSTER }, spec(hosts, ['n1', 'n2'])),
+    exists: true,
   },
-  { name: 'delete', act: ({ bench }) => bench.client.delete(Cluster.type, { name: CLUSTER }), stands: false },
+  { name: 'delete', act: ({ bench }) => bench.client.delete(Cluster.type, { name: CLUSTER }), exists: false },
 ];
 
 /** What stands of a Cluster. */
-interface ClusterStanding {
+interface ClusterObjects {
   readonly objects: readonly KubeObject[];
   readonly secrets: readonly KubeObject[];
 }
 
 /** Waits until the provisioner has dealt with a stage and has nothing left to do. */
 async function settleCluster(
-  { bench }: ProvisionerWorld,
-  { name, stands }: ClusterStage,
+  { bench }: ProvisionerTestEnv,
+  { name, exists: stands }: ClusterStage,
   subject: CrashingOperator,
-): Promise<ClusterStanding> {
+): Promise<ClusterObjects> {
   let before = '';
   return bench.eventually(`the stage ${name} to settle`, async () => {
-    const operator = await subject.living();
+    const operator = await subject.currentOperator();
     const [clusters, kubeconfigs, secrets] = await Promise.all([
       bench.client.list(Cluster.type, {}),
       bench.client.list(Kubeconfig.type, {}),
-      bench.client.list(owned.Secret, { namespace: STATE }),
+      bench.client.list(owned.Secret, { namespace: STATE_NAMESPACE }),
     ]);
     const objects = [...clusters.items, ...kubeconfigs.items];
     expect([objects.length, secrets.items.length]).toEqual(stands ? [2, 2] : [0, 0]);
@@ -199,7 +207,7 @@ async function settleCluster(
     expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
     const versions = [...objects, ...secrets.items].map(({ metadata }) => metadata.resourceVersion).join();
     const now = `${versions} ${String(subject.writes.length)}`;
-    const isStill = now === before && operator === (await subject.living());
+    const isStill = now === before && operator === (await subject.currentOperator());
     before = now;
     return isStill ? { objects, secrets: secrets.items } : undefined;
   });
@@ -207,20 +215,20 @@ async function settleCluster(
 
 function isReady(object: KubeObject): boolean {
   const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: number };
-  return condition(object, 'Ready') === 'True' && observedGeneration === object.metadata.generation;
+  return conditionStatus(object, 'Ready') === 'True' && observedGeneration === object.metadata.generation;
 }
 
 /** When runs of the stand-in for `rke` began and ended, in the order in which it happened. */
-export class RkeLog {
+export class RkeRunLog {
   private readonly path: string;
 
-  private constructor(standIn: RkeStandIn) {
+  private constructor(standIn: FakeRkeBinary) {
     this.path = join(standIn.folder, 'runs');
   }
 
   /** Puts itself in front of the stand-in. */
-  static of(standIn: RkeStandIn): RkeLog {
-    const log = new RkeLog(standIn);
+  static of(standIn: FakeRkeBinary): RkeRunLog {
+    const log = new RkeRunLog(standIn);
     const rke = join(standIn.bin, 'rke');
     const inner = join(standIn.bin, 'rke-inner');
     renameSync(rke, inner);
@@ -256,13 +264,13 @@ exit $code
 }
 
 /** The runs that came to their end, without repetitions: `up --init`, `up`, `remove`. */
-function effectsIn(lines: readonly string[]): readonly string[] {
+function completedRuns(lines: readonly string[]): readonly string[] {
   const ends = lines.filter((line) => line.startsWith('end ')).map((line) => line.replace(/^end | --config.*$/g, ''));
   return [...new Set(ends)];
 }
 
 /** Runs that began while another one was under way. */
-function overlaps(lines: readonly string[]): readonly string[] {
+function overlappingRuns(lines: readonly string[]): readonly string[] {
   let under: string | undefined;
   return lines.flatMap((line) => {
     const before = under;

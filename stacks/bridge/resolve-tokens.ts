@@ -3,17 +3,17 @@ import { isObject } from '../../constructs/kube/kube-object';
 import type { Problem } from '../../constructs/kube/errors';
 import { propertyPath, type PathStep } from './manifest';
 import {
-  isDamaged,
+  hasDamagedToken,
   isNumberToken,
   isStringifiedOutput,
-  piecesOf,
+  splitAtTokens,
   type Piece,
   type TokenEntry,
   type Tokens,
 } from './tokens';
 
-/** What {@link placeOutputs} makes of a value. */
-export interface Placed {
+/** What {@link resolveTokens} makes of a value. */
+export interface TokenResolution {
   /** The value with Outputs in the place of tokens, at the leaves. */
   readonly value: unknown;
   readonly used: ReadonlySet<TokenEntry>;
@@ -25,16 +25,16 @@ export interface Placed {
  *
  * @param object names the value's object in errors of Outputs
  */
-export function placeOutputs(tokens: Tokens, object: string, value: unknown): Placed {
-  const placing = new Placing(tokens, object);
-  const result = placing.place(value, []);
+export function resolveTokens(tokens: Tokens, object: string, value: unknown): TokenResolution {
+  const placing = new TokenResolver(tokens, object);
+  const result = placing.resolve(value, []);
   return { value: result, used: placing.used, problems: placing.problems };
 }
 
 /** Runs of base64 that may hold a token: cdk8s and people encode Secrets themselves. */
 const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{20,}={0,2}(?![A-Za-z0-9+/=])/g;
 
-class Placing {
+class TokenResolver {
   readonly used = new Set<TokenEntry>();
   readonly problems: Problem[] = [];
 
@@ -43,15 +43,15 @@ class Placing {
     private readonly object: string,
   ) {}
 
-  place(value: unknown, at: readonly PathStep[]): unknown {
+  resolve(value: unknown, at: readonly PathStep[]): unknown {
     if (typeof value === 'string') return this.text(value, at);
     if (typeof value === 'number') return this.number(value, at);
-    if (Array.isArray(value)) return value.map((item: unknown, i) => this.place(item, [...at, i]));
+    if (Array.isArray(value)) return value.map((item: unknown, i) => this.resolve(item, [...at, i]));
     if (!isObject(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, field]) => {
         this.checkKey(key, at);
-        return [key, this.place(field, [...at, key])];
+        return [key, this.resolve(field, [...at, key])];
       }),
     );
   }
@@ -59,14 +59,14 @@ class Placing {
   private number(value: number, at: readonly PathStep[]): unknown {
     if (!isNumberToken(value)) return value;
     const entry = this.tokens.byNumber.get(value);
-    if (entry === undefined) return this.refuse(at, FOREIGN_NUMBER, value);
+    if (entry === undefined) return this.addProblem(at, FOREIGN_NUMBER, value);
     this.used.add(entry);
     return entry.output;
   }
 
   private text(value: string, at: readonly PathStep[]): unknown {
-    if (isStringifiedOutput(value)) return this.refuse(at, STRINGIFIED, value);
-    const pieces = piecesOf(value);
+    if (isStringifiedOutput(value)) return this.addProblem(at, STRINGIFIED, value);
+    const pieces = splitAtTokens(value);
     const parts = pieces.flatMap((piece): readonly unknown[] =>
       'text' in piece ? this.encoded(piece.text, at) : [this.entryOf(piece, at)?.output ?? numeral(piece)],
     );
@@ -79,12 +79,12 @@ class Placing {
 
   /** Texts, and Outputs for what holds tokens in base64. */
   private encoded(text: string, at: readonly PathStep[]): readonly unknown[] {
-    if (isDamaged(text)) return [this.refuse(at, DAMAGED, text)];
+    if (hasDamagedToken(text)) return [this.addProblem(at, DAMAGED, text)];
     const parts: unknown[] = [];
     let from = 0;
     for (const match of text.matchAll(BASE64)) {
       const decoded = Buffer.from(match[0], 'base64').toString('utf8');
-      if (!isDamaged(decoded)) continue;
+      if (!hasDamagedToken(decoded)) continue;
       if (match.index > from) parts.push(text.slice(from, match.index));
       const placed = pulumi.output(this.text(decoded, at) as pulumi.Input<string>);
       parts.push(placed.apply((plain) => Buffer.from(plain, 'utf8').toString('base64')));
@@ -97,16 +97,16 @@ class Placing {
   private entryOf(piece: Exclude<Piece, { text: string }>, at: readonly PathStep[]): TokenEntry | undefined {
     const entry = 'id' in piece ? this.tokens.byId.get(piece.id) : this.tokens.byNumber.get(piece.number);
     if (entry !== undefined) this.used.add(entry);
-    else if ('id' in piece) this.refuse(at, FOREIGN, undefined);
+    else if ('id' in piece) this.addProblem(at, FOREIGN, undefined);
     return entry;
   }
 
   private checkKey(key: string, at: readonly PathStep[]): void {
-    const tokenised = piecesOf(key).some((piece) => !('text' in piece) && 'id' in piece);
-    if (tokenised || isDamaged(key) || isStringifiedOutput(key)) this.refuse(at, KEY, undefined);
+    const tokenised = splitAtTokens(key).some((piece) => !('text' in piece) && 'id' in piece);
+    if (tokenised || hasDamagedToken(key) || isStringifiedOutput(key)) this.addProblem(at, KEY, undefined);
   }
 
-  private refuse<T>(at: readonly PathStep[], message: string, value: T): T {
+  private addProblem<T>(at: readonly PathStep[], message: string, value: T): T {
     this.problems.push({ path: propertyPath(at), message });
     return value;
   }

@@ -4,7 +4,7 @@ import { LocalControlPlaneError } from './assets/errors';
 import type { KeyedCertificate } from './certificates';
 
 /** An answer of the API server. */
-interface RestAnswer {
+interface RestResponse {
   readonly status: number;
   /** The body: parsed when it is JSON, else text. */
   readonly body: unknown;
@@ -33,7 +33,11 @@ export class RestClient {
   }
 
   /** Asks and gives the answer, whatever its status. Throws only when there is none. */
-  async ask(method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, options: RestOptions = {}): Promise<RestAnswer> {
+  async request(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH',
+    path: string,
+    options: RestOptions = {},
+  ): Promise<RestResponse> {
     const response = await request(`${this.server}${path}`, {
       dispatcher: this.#agent,
       method,
@@ -48,9 +52,9 @@ export class RestClient {
 
   /** Creates an object; one that is there already is left as it is. */
   async create(path: string, object: unknown): Promise<void> {
-    const answer = await this.ask('POST', path, { body: object });
+    const answer = await this.request('POST', path, { body: object });
     if (answer.status < 300 || answer.status === 409) return;
-    throw new LocalControlPlaneError(`cannot create an object at ${path}: ${describe(answer)}`);
+    throw new LocalControlPlaneError(`cannot create an object at ${path}: ${describeResponse(answer)}`);
   }
 
   /** Drops every connection. */
@@ -60,7 +64,7 @@ export class RestClient {
 }
 
 /** An answer in words: its status, and the message of a Kubernetes `Status`. */
-export function describe({ status, body }: RestAnswer): string {
+export function describeResponse({ status, body }: RestResponse): string {
   const message = typeof body === 'object' && body !== null ? (body as { message?: unknown }).message : body;
   return `the API server answered ${status}${typeof message === 'string' && message !== '' ? `: ${message}` : ''}`;
 }
@@ -80,7 +84,7 @@ interface KubeconfigContent {
 }
 
 /** A kubeconfig with one context, as YAML; certificates stand inside it, so the file can be copied anywhere. */
-export function kubeconfig(content: KubeconfigContent): string {
+export function renderKubeconfig(content: KubeconfigContent): string {
   const { credentials } = content;
   const user =
     'token' in credentials

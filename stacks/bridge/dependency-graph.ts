@@ -7,7 +7,7 @@ import { pathBelow } from './render-tree';
 import { definedKind } from './built-in-kinds';
 
 /** What each object of a tree waits for. */
-export interface Graph {
+export interface DependencyGraph {
   /** Indices of the objects, each after those it waits for; otherwise in the order of the constructs. */
   readonly order: readonly number[];
   /** What an object waits for directly, by index. Nothing that it waits for through another is among it. */
@@ -18,7 +18,7 @@ export interface Graph {
 }
 
 /** What is known besides the constructs. */
-export interface GraphInputs {
+export interface DependencyGraphInputs {
   readonly root: IConstruct;
   readonly objects: readonly RenderedObject[];
   /** Who refers to whom by a name that is only known here, as pairs of indices. */
@@ -28,13 +28,13 @@ export interface GraphInputs {
 }
 
 /** Orders the objects of a tree: by the dependencies of constructs, namespace before what is in it, CRD before objects of its kind. */
-export function graphOf(inputs: GraphInputs): Graph {
+export function buildDependencyGraph(inputs: DependencyGraphInputs): DependencyGraph {
   const { objects } = inputs;
   const edges = objects.map(() => new Set<number>());
   const outside = objects.map(() => new Set<pulumi.Resource>());
   const problems: Problem[] = [];
   new ConstructEdges(inputs, edges, outside, problems).add();
-  addKnownEdges(objects, edges);
+  addImplicitEdges(objects, edges);
   for (const [from, to] of inputs.references) if (from !== to) edges[from]?.add(to);
   // A resource is created after the one that contains it, as if it depended on it.
   const containers = containersOf(objects);
@@ -44,7 +44,7 @@ export function graphOf(inputs: GraphInputs): Graph {
     problems.push({ path: '', message: `dependencies run in a circle: ${cycle}; remove one of them` });
     return { order: [], dependencies: [], outside, problems };
   }
-  return { order: sorted.order, dependencies: reduced(sorted.order, edges), outside, problems };
+  return { order: sorted.order, dependencies: transitiveReduction(sorted.order, edges), outside, problems };
 }
 
 class ConstructEdges {
@@ -52,7 +52,7 @@ class ConstructEdges {
   private readonly below = new Map<IConstruct, readonly number[]>();
 
   constructor(
-    private readonly inputs: GraphInputs,
+    private readonly inputs: DependencyGraphInputs,
     private readonly edges: readonly Set<number>[],
     private readonly outside: readonly Set<pulumi.Resource>[],
     private readonly problems: Problem[],
@@ -70,7 +70,7 @@ class ConstructEdges {
   private addAll(source: IConstruct, target: IConstruct): void {
     const { root } = this.inputs;
     if (source === target || source.node.scopes.includes(target)) {
-      this.refuse(
+      this.addProblem(
         source,
         `it depends on ${describe(root, target)}, which contains it; depend on the parts that are meant`,
       );
@@ -102,7 +102,7 @@ class ConstructEdges {
         }
       }
       if (inside === undefined && resource === undefined) {
-        this.refuse(
+        this.addProblem(
           source,
           `it depends on ${object.node.path}, which is not in this tree and no resource yet; register the construct that contains ` +
             'both, register that one first, or say resourceOptions(construct, { dependsOn })',
@@ -119,7 +119,7 @@ class ConstructEdges {
     return found;
   }
 
-  private refuse(source: IConstruct, message: string): void {
+  private addProblem(source: IConstruct, message: string): void {
     this.problems.push({ path: describe(this.inputs.root, source), message });
   }
 }
@@ -129,7 +129,7 @@ function describe(root: IConstruct, construct: IConstruct): string {
 }
 
 /** Namespaces before what is in them, CRDs before objects of their kinds. */
-function addKnownEdges(objects: readonly RenderedObject[], edges: readonly Set<number>[]): void {
+function addImplicitEdges(objects: readonly RenderedObject[], edges: readonly Set<number>[]): void {
   const namespaces = new Map<unknown, number>();
   const crds = new Map<string, number>();
   objects.forEach(({ manifest }, i) => {
@@ -191,7 +191,10 @@ function topologicalOrder(
 }
 
 /** Leaves out what is waited for anyway. */
-function reduced(order: readonly number[], edges: readonly ReadonlySet<number>[]): readonly (readonly number[])[] {
+function transitiveReduction(
+  order: readonly number[],
+  edges: readonly ReadonlySet<number>[],
+): readonly (readonly number[])[] {
   const position = new Map(order.map((node, i) => [node, i]));
   const reached = new Map<number, ReadonlySet<number>>();
   const result: number[][] = edges.map(() => []);

@@ -11,13 +11,13 @@ import {
   addChild,
   addKindChildren,
   outputs,
-  refuseEffects,
+  assertNoEffects,
   resourceOptions,
   type KindResourceProps,
   type KubernetesObject,
 } from './bridge';
-import { checkKnown, withStandIns } from './kind-spec';
-import { platformAbove } from './platform';
+import { validateKnown, replaceOutputsWithTokens } from './kind-spec';
+import { enclosingPlatform } from './platform';
 
 /** A value whose leaves may be Outputs. */
 export type WithOutputs<T> = [T] extends [string | number | boolean | null | undefined]
@@ -70,7 +70,7 @@ export type KindComponentArgs<K extends AnyKind> = CommonArgs<K> &
 export const READY_CONDITION = 'condition=Ready';
 
 /** The arguments without their types, which say the same of every kind. */
-interface AnyArgs {
+interface AnyKindComponentArgs {
   readonly kind: AnyKind;
   readonly metadata: KindMetadata;
   readonly spec?: unknown;
@@ -105,23 +105,27 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
   readonly resources: ReadonlyMap<string, KubernetesObject>;
 
   constructor(name: string, args: KindComponentArgs<K>, opts: pulumi.ComponentResourceOptions = {}) {
-    const given = args as unknown as AnyArgs;
+    const given = args as unknown as AnyKindComponentArgs;
     const asChildren = given.as === 'children';
-    if (asChildren) refuseEffects(given.kind, `KindComponent ${name}`);
+    if (asChildren) assertNoEffects(given.kind, `KindComponent ${name}`);
     const object = objectOf(name, given);
-    if (!asChildren) checkKnown(given.kind, object);
-    const stood = asChildren ? withStandIns(given.kind, object, name) : object;
+    if (!asChildren) validateKnown(given.kind, object);
+    const stood = asChildren ? replaceOutputsWithTokens(given.kind, object, name) : object;
     super('kindred:kinds:KindComponent', name, inputsOf(given), opts);
     const provider = this.getProvider(`kubernetes:${given.kind.apiVersion}:${given.kind.kind}`);
     this.claim(provider, given, name);
-    const tree = { parent: this, ...handedOn(this, opts) };
+    const tree = { parent: this, ...inheritedOptions(this, opts) };
     this.resources = asChildren
       ? this.children(name, given, stood, provider, tree)
       : this.object(name, given, object, tree, opts.protect);
     this.registerOutputs({ resources: [...this.resources.keys()] });
   }
 
-  private claim(provider: pulumi.ProviderResource | undefined, { kind, metadata }: AnyArgs, name: string): void {
+  private claim(
+    provider: pulumi.ProviderResource | undefined,
+    { kind, metadata }: AnyKindComponentArgs,
+    name: string,
+  ): void {
     const { namespace } = metadata;
     // Where it is an Output, nobody knows yet which objects are the same.
     if (namespace !== undefined && typeof namespace !== 'string') return;
@@ -130,7 +134,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
 
   private object(
     name: string,
-    args: AnyArgs,
+    args: AnyKindComponentArgs,
     object: KubeObject,
     tree: TreeOptions,
     protect: boolean | undefined,
@@ -148,13 +152,13 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
       },
     });
     const { resources } = new ConstructResources(name, { constructs }, tree);
-    if (args.waitUntilReady !== false) sayWhereToLook(this, args, tree.dependsOn, [...resources.values()]);
+    if (args.waitUntilReady !== false) warnWhileNotReady(this, args, tree.dependsOn, [...resources.values()]);
     return resources;
   }
 
   private children(
     name: string,
-    { kind, timeoutSeconds }: AnyArgs,
+    { kind, timeoutSeconds }: AnyKindComponentArgs,
     object: KubeObject,
     provider: pulumi.ProviderResource | undefined,
     tree: TreeOptions,
@@ -180,16 +184,16 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
 }
 
 /** After how long a person is told why Pulumi may still be waiting, in seconds. */
-const PATIENCE_SECONDS = 60;
+const WARN_AFTER_SECONDS = 60;
 
 /**
  * Warns while an object that nobody makes ready is waited for: the provider's own message, when its time is over, knows nothing of operators.
  *
  * @param after what the object waits for itself
  */
-function sayWhereToLook(
+function warnWhileNotReady(
   component: pulumi.Resource,
-  { kind, metadata, timeoutSeconds = 600 }: AnyArgs,
+  { kind, metadata, timeoutSeconds = 600 }: AnyKindComponentArgs,
   after: pulumi.Input<pulumi.Resource>[],
   objects: readonly KubernetesObject[],
 ): void {
@@ -197,7 +201,7 @@ function sayWhereToLook(
   const { name, namespace } = metadata;
   const inNamespace =
     namespace === undefined ? '' : typeof namespace === 'string' ? ` -n ${namespace}` : ' -n NAMESPACE';
-  const seconds = Math.min(PATIENCE_SECONDS, timeoutSeconds / 2);
+  const seconds = Math.min(WARN_AFTER_SECONDS, timeoutSeconds / 2);
   const message =
     `${kind.kind} ${name} is not Ready after ${seconds} s; Pulumi waits ${timeoutSeconds} s in all. Its conditions say why: ` +
     `kubectl describe${inNamespace} ${kind.crdName} ${name}. If it has none, its operator does not run: ` +
@@ -217,11 +221,11 @@ interface TreeOptions extends pulumi.ComponentResourceOptions {
 }
 
 /** The arguments as transforms and the state have them: the kind by its name. */
-function inputsOf({ kind, ...args }: AnyArgs): pulumi.Inputs {
+function inputsOf({ kind, ...args }: AnyKindComponentArgs): pulumi.Inputs {
   return { apiVersion: kind.apiVersion, kind: kind.kind, ...args };
 }
 
-function objectOf(tree: string, { kind, metadata, spec }: AnyArgs): KubeObject {
+function objectOf(tree: string, { kind, metadata, spec }: AnyKindComponentArgs): KubeObject {
   const { apiVersion, scope } = kind;
   const { name, labels, annotations } = metadata;
   const namespace = scope === 'Namespaced' ? metadata.namespace : undefined;
@@ -256,14 +260,14 @@ function scopeProblem({ scope, kind }: AnyKind, { namespace }: KindMetadata) {
 }
 
 /** What Pulumi does not hand on to the objects of a component by itself. */
-function handedOn(
+function inheritedOptions(
   component: pulumi.Resource,
   { dependsOn, retainOnDelete }: pulumi.ComponentResourceOptions,
 ): Omit<TreeOptions, 'parent'> {
   const given = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
   return {
     // Not the platform itself: it contains this component, which would then wait for itself.
-    dependsOn: [...given, ...(platformAbove(component)?.operators ?? [])] as TreeOptions['dependsOn'],
+    dependsOn: [...given, ...(enclosingPlatform(component)?.operators ?? [])] as TreeOptions['dependsOn'],
     ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
   };
 }
@@ -274,14 +278,14 @@ interface Claims {
   readonly shared: Map<string, pulumi.Resource>;
 }
 
-const runs = new WeakMap<object, WeakMap<object, Claims>>();
-const outsideOfRuns = {};
+const claimsByRun = new WeakMap<object, WeakMap<object, Claims>>();
+const noRun = {};
 const defaultProvider = {};
 
 function claimsOf(provider: pulumi.ProviderResource | undefined): Claims {
-  const run = pulumi.runtime.getMonitor() ?? outsideOfRuns;
-  const providers = runs.get(run) ?? new WeakMap<object, Claims>();
-  runs.set(run, providers);
+  const run = pulumi.runtime.getMonitor() ?? noRun;
+  const providers = claimsByRun.get(run) ?? new WeakMap<object, Claims>();
+  claimsByRun.set(run, providers);
   const claims = providers.get(provider ?? defaultProvider) ?? { objects: new Map(), shared: new Map() };
   providers.set(provider ?? defaultProvider, claims);
   return claims;
