@@ -1,22 +1,20 @@
 import { App } from 'cdk8s';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { Kubeconfig, kinds, provisionerKinds } from '../constructs/kinds';
+import { Kubeconfig, allKinds, kinds, provisionerKinds } from '../constructs/kinds';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
-import { parseArguments } from '../operator/arguments';
 import { version } from '../package.json';
 import { Samples, synthPlatform } from './synth';
 import { CliError } from './errors';
 import type { SourcedObject } from './objects';
+import type { Program } from './operator-bundle';
 
-/** Names of the Deployments, each with a ServiceAccount of its own. */
-const OPERATOR_NAME = 'kindred-operator';
-const PROVISIONER_NAME = 'kindred-provisioner';
+/** Name of a program's Deployment, and of its ServiceAccount. */
+const nameOf = (program: Program): string => `kindred-${program}`;
 
 /** An operator of the platform, to be run as a process of this machine. */
 export interface LocalOperator {
-  /** `operator` or `provisioner`. */
-  readonly what: string;
+  readonly program: Program;
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
   /** What its Deployment would start it with. */
   readonly args: readonly string[];
@@ -48,16 +46,12 @@ export function localPlatform(samplesNamespace: string, withProvisioner = false)
     image: `kindred-operator:${version}`,
     namespace: DEFAULT_NAMESPACE,
   });
-  const run = withProvisioner ? [...kinds, ...provisionerKinds] : kinds;
-  const operators = [OPERATOR_NAME, ...(withProvisioner ? [PROVISIONER_NAME] : [])].map((name) => ({
-    what: name.slice('kindred-'.length),
-    serviceAccount: { namespace: DEFAULT_NAMESPACE, name },
-    args: argumentsOf(objects, name),
+  const programs: readonly Program[] = withProvisioner ? ['operator', 'provisioner'] : ['operator'];
+  const operators = programs.map((program) => ({
+    program,
+    serviceAccount: { namespace: DEFAULT_NAMESPACE, name: nameOf(program) },
+    args: argumentsOf(objects, nameOf(program)),
   }));
-  const served = operators.flatMap(({ args }) => {
-    const parsed = parseArguments(args, run);
-    return parsed === 'help' ? [] : parsed.kinds;
-  });
   return {
     namespace: DEFAULT_NAMESPACE,
     objects: objects.map(scaledToZero),
@@ -67,7 +61,7 @@ export function localPlatform(samplesNamespace: string, withProvisioner = false)
       ...(provisionerImage === undefined ? {} : { provisioner: true, provisionerImage }),
     },
     operators,
-    kinds: run.filter((kind) => served.includes(kind)),
+    kinds: withProvisioner ? allKinds : kinds,
   };
 }
 

@@ -4,19 +4,20 @@ import { version } from '../package.json';
 import { parseArguments } from './arguments';
 import { InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
-import { operatorBundle } from './operator-bundle';
+import { operatorBundle, programFor } from './operator-bundle';
 import { onPath } from './pulumi';
 import { start } from './start';
 import { synth } from './synth';
 import { usage } from './usage';
 
 /**
- * `kindred run`: becomes the operator. Its bundle reads its arguments, logs and ends as it does in its image.
+ * `kindred run`: becomes the operator, or the provisioner where `--kinds` names one of its kinds. The bundle reads its arguments, logs and ends as it
+ * does in its image.
  *
- * @param args - the operator's own
+ * @param args - the program's own
  */
 function run(args: readonly string[]): void {
-  const bundle = operatorBundle();
+  const bundle = operatorBundle(programFor(args));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
 }

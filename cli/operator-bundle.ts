@@ -1,15 +1,30 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { provisionerKinds } from '../constructs/kinds';
 import { CliError } from './errors';
 
+/** What is bundled besides the command: the provisioner is an operator of its own. */
+export type Program = 'operator' | 'provisioner';
+
 /**
- * The path of the operator's bundle: beside this bundle, or in dist/ of the checkout.
+ * The path of a program's bundle: beside this bundle, or in dist/ of the checkout.
  *
  * @throws CliError when it has not been built
  */
-export function operatorBundle(): string {
-  const candidates = [path.join(__dirname, 'operator.cjs'), path.join(__dirname, '..', 'dist', 'operator.cjs')];
+export function operatorBundle(program: Program = 'operator'): string {
+  const candidates = [path.join(__dirname, `${program}.cjs`), path.join(__dirname, '..', 'dist', `${program}.cjs`)];
   const found = candidates.find((file) => existsSync(file));
   if (found !== undefined) return found;
-  throw new CliError(`the operator is not built: there is no ${candidates[0] ?? ''}. Run: npm run build`);
+  throw new CliError(`the ${program} is not built: there is no ${candidates[0] ?? ''}. Run: npm run build`);
+}
+
+/**
+ * Which program takes a command line: the provisioner where `--kinds` names one of its kinds, else the operator. What is wrong with the command line is
+ * the program's to say.
+ */
+export function programFor(args: readonly string[]): Program {
+  const { values } = parseArgs({ args: [...args], options: { kinds: { type: 'string' } }, strict: false });
+  const names = typeof values.kinds === 'string' ? values.kinds.split(',').map((name) => name.trim()) : [];
+  return provisionerKinds.some(({ crdName }) => names.includes(crdName)) ? 'provisioner' : 'operator';
 }

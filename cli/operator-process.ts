@@ -6,10 +6,11 @@ import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
 import { withTimeout } from '../operator/process/wait';
 import { CliError } from './errors';
-import { operatorBundle } from './operator-bundle';
+import { operatorBundle, type Program } from './operator-bundle';
 
 /** How to run the operator. */
 interface OperatorProcessOptions {
+  readonly program: Program;
   /** Its command line, but for where it serves its metrics. */
   readonly args: readonly string[];
   /** Port of its metrics on 127.0.0.1. @default a free one */
@@ -97,12 +98,12 @@ async function truncateLog(logFile: string): Promise<void> {
   });
 }
 
-function run({ args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
+function run({ program, args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
   const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
   return new GuardedProcess({
-    part: 'the operator',
+    part: `the ${program}`,
     program: process.execPath,
-    args: ['--enable-source-maps', operatorBundle(), ...args, ...serving],
+    args: ['--enable-source-maps', operatorBundle(program), ...args, ...serving],
     cwd: folder,
     logFile,
   });

@@ -44,6 +44,7 @@ interface Session {
  */
 export async function start(args: StartArguments): Promise<void> {
   operatorBundle();
+  if (args.provisioner) operatorBundle('provisioner');
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
   const platform = localPlatform(args.namespace, args.provisioner);
@@ -201,21 +202,22 @@ async function startOperators(
 async function startOperator(
   { args, view, undo, signal }: Session,
   plane: ControlPlane,
-  { what, serviceAccount, args: own }: LocalOperator,
+  { program, serviceAccount, args: own }: LocalOperator,
   { port, logFile }: { readonly port: number | undefined; readonly logFile: string },
 ): Promise<OperatorProcess> {
   const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
   const operator = await OperatorProcess.start({
+    program,
     args: [...own, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
     ...(port === undefined ? {} : { port }),
     logFile,
     folder: plane.dataDir,
     signal,
   });
-  undo.add(`stop the ${what}`, () => operator.stop());
+  undo.add(`stop the ${program}`, () => operator.stop());
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
   view.print(
-    `The ${what} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+    `The ${program} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
       `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
   );
   return operator;

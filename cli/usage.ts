@@ -49,7 +49,8 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
 `,
   run: `kindred run [options]
 
-Runs the operator on this machine against any cluster. Its CRDs must stand there: kindred synth, kubectl apply.
+Runs the operator on this machine against any cluster; where --kinds names Cluster or Kubeconfig, the provisioner.
+The CRDs must exist there: kindred synth, kubectl apply.
 All options are the operator's own: kindred run --help
 `,
   prepare: `kindred prepare

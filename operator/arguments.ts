@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { AnyKind } from '../constructs/kind/kind';
 import { nameProblem } from '../constructs/kube/names';
 import type { LogLevel } from './process/logger';
@@ -19,19 +19,6 @@ export interface OperatorArguments {
   readonly concurrency: number;
   /** How often the caches are compared with the server. */
   readonly auditSeconds: number;
-  readonly provisioner: ProvisionerArguments;
-}
-
-/** How kinds that act outside the Kubernetes API are carried out. */
-export interface ProvisionerArguments {
-  /** Undefined: that of the pod, or of the kubeconfig's context. */
-  readonly stateNamespace: string | undefined;
-  readonly secretNamespaces: readonly string[];
-  readonly configDir: string | undefined;
-  readonly keyDir: string | undefined;
-  readonly runs: number;
-  readonly drainSeconds: number;
-  readonly trustOnFirstUse: boolean;
 }
 
 /** The command line cannot be understood. */
@@ -63,19 +50,11 @@ export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = 
   --log-level=LEVEL       ${LOG_LEVELS.join(', ')} (default: info)
   --concurrency=N         objects of a kind reconciled at once, half of them of a backlog (default: 32)
   --audit-seconds=N       how often what is known is compared with the API server (default: 300)
-
-Of kinds that act on machines:
-  --state-namespace=NAME  Secrets with their state and kubeconfigs (default: the namespace of the pod or of the context)
-  --secret-namespaces=A,B further namespaces whose Secrets objects may name (default: none)
-  --config-dir=DIR        directory whose files objects may name (default: none)
-  --key-dir=DIR           where key files lie while a step runs; best in memory (default: the system's temporary folder)
-  --runs=N                how many clusters are worked on at once (default: 4)
-  --drain-seconds=N       how long steps under way may take to end after a stop (default: 3600)
-  --require-host-keys     refuse machines whose host key is not given, instead of holding them to the first one seen
 `;
 }
 
-const OPTIONS = {
+/** The options of every operator, as `parseArgs` takes them. */
+export const OPERATOR_OPTIONS = {
   kinds: { type: 'string' },
   namespaces: { type: 'string' },
   kubeconfig: { type: 'string' },
@@ -90,13 +69,6 @@ const OPTIONS = {
   'log-level': { type: 'string' },
   concurrency: { type: 'string' },
   'audit-seconds': { type: 'string' },
-  'state-namespace': { type: 'string' },
-  'secret-namespaces': { type: 'string' },
-  'config-dir': { type: 'string' },
-  'key-dir': { type: 'string' },
-  runs: { type: 'string' },
-  'drain-seconds': { type: 'string' },
-  'require-host-keys': { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
 
@@ -113,8 +85,16 @@ export function parseArguments(
   known: readonly AnyKind[],
   defaults: readonly AnyKind[] = known,
 ): OperatorArguments | 'help' {
-  const values = read(argv);
-  if (values.help === true) return 'help';
+  const values = parseFlags(argv, OPERATOR_OPTIONS);
+  return values.help === true ? 'help' : operatorArguments(values, known, defaults);
+}
+
+/** Checks the values of {@link OPERATOR_OPTIONS}. @throws UsageError */
+export function operatorArguments(
+  values: ReturnType<typeof parseFlags<typeof OPERATOR_OPTIONS>>,
+  known: readonly AnyKind[],
+  defaults: readonly AnyKind[],
+): OperatorArguments {
   const logLevel = values['log-level'] ?? 'info';
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new UsageError(`--log-level=${logLevel}: it may be one of ${LOG_LEVELS.join(', ')}`);
@@ -131,30 +111,15 @@ export function parseArguments(
     lease: elect
       ? { name: values['lease-name'] ?? 'kindred-operator', namespace: values['lease-namespace'] }
       : undefined,
-    port: whole('metrics-port', values['metrics-port'] ?? '8080', 0, 65535),
+    port: parseInteger('metrics-port', values['metrics-port'] ?? '8080', 0, 65535),
     host: values['metrics-host'],
-    webhook: webhookOf(values['webhook-cert-dir'], whole('webhook-port', values['webhook-port'] ?? '9443', 0, 65535)),
+    webhook: webhookOf(
+      values['webhook-cert-dir'],
+      parseInteger('webhook-port', values['webhook-port'] ?? '9443', 0, 65535),
+    ),
     logLevel: logLevel as LogLevel,
-    concurrency: whole('concurrency', values.concurrency ?? '32', 1, 1000),
-    auditSeconds: whole('audit-seconds', values['audit-seconds'] ?? '300', 1, 86_400),
-    provisioner: provisionerOf(values),
-  };
-}
-
-function provisionerOf(values: ReturnType<typeof read>): ProvisionerArguments {
-  const directory = (name: 'config-dir' | 'key-dir'): string | undefined => {
-    if (values[name] === '') throw new UsageError(`--${name}=: it must name a directory`);
-    return values[name];
-  };
-  const { 'secret-namespaces': secrets, 'state-namespace': state } = values;
-  return {
-    stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
-    secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
-    configDir: directory('config-dir'),
-    keyDir: directory('key-dir'),
-    runs: whole('runs', values.runs ?? '4', 1, 1000),
-    drainSeconds: whole('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
-    trustOnFirstUse: values['require-host-keys'] !== true,
+    concurrency: parseInteger('concurrency', values.concurrency ?? '32', 1, 1000),
+    auditSeconds: parseInteger('audit-seconds', values['audit-seconds'] ?? '300', 1, 86_400),
   };
 }
 
@@ -163,9 +128,13 @@ function webhookOf(certDir: string | undefined, port: number): OperatorArguments
   return certDir === undefined ? undefined : { certDir, port };
 }
 
-function read(argv: readonly string[]) {
+/** The values that a command line gives to some options. @throws UsageError for an option that is unknown or lacks its value */
+export function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
+  argv: readonly string[],
+  options: O,
+): ReturnType<typeof parseArgs<{ options: O; strict: true; allowPositionals: false }>>['values'] {
   try {
-    return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: false }).values;
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
@@ -182,7 +151,8 @@ function chosenKinds(value: string, known: readonly AnyKind[]): readonly AnyKind
   });
 }
 
-function namespaceList(option: string, value: string): readonly string[] {
+/** The namespaces that an option names, separated by commas, each once. @throws UsageError */
+export function namespaceList(option: string, value: string): readonly string[] {
   const namespaces = [...new Set(value.split(',').map((name) => name.trim()))];
   for (const namespace of namespaces) {
     const problem = nameProblem(namespace, { format: 'dns-label' });
@@ -191,7 +161,8 @@ function namespaceList(option: string, value: string): readonly string[] {
   return namespaces;
 }
 
-function whole(name: string, value: string, min: number, max: number): number {
+/** The value of an option as a whole number. @throws UsageError when it is none from `min` to `max` */
+export function parseInteger(name: string, value: string, min: number, max: number): number {
   const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : NaN;
   if (number >= min && number <= max) return number;
   throw new UsageError(`--${name}=${value}: it must be a whole number from ${String(min)} to ${String(max)}`);

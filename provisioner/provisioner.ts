@@ -1,4 +1,3 @@
-import type { AnyKind } from '../constructs/kind/kind';
 import { Cluster } from '../constructs/kinds/cluster';
 import type { ApiClient } from '../operator/client/api-client';
 import { noopStore } from '../operator/effects/effect-state';
@@ -68,9 +67,4 @@ function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretSt
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     besides: (owner) => [kubeconfigName(owner)],
   });
-}
-
-/** Kinds whose effects a provisioner carries out. */
-export function needsProvisioner(kinds: readonly AnyKind[]): boolean {
-  return kinds.some(({ effects }) => effects.length > 0);
 }

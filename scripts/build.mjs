@@ -1,7 +1,7 @@
-// Bundles what runs by itself: the operator (one file, for its image) and the command line.
-// `node scripts/build.mjs [FOLDER]`: into that folder, `dist` by default.
+// Bundles what runs by itself: the operator and the provisioner (one file each, for their images) and the command line.
+// `node scripts/build.mjs [FOLDER] [METAFILE]`: into that folder, `dist` by default; says in a file what came into the bundles of the images.
 import { build } from 'esbuild';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nodeBundle } from './bundle/node-bundle.mjs';
@@ -16,10 +16,14 @@ const common = {
   legalComments: 'linked',
   logLevel: 'warning',
 };
+const metafile = process.argv[3];
 const define = { 'process.env.KINDRED_VERSION': JSON.stringify(version) };
 
-await Promise.all([
-  build({ ...common, ...operatorOptions, entryPoints: { operator: 'operator/main.ts' }, define }),
+const [{ metafile: contents }] = await Promise.all([
+  build({
+    ...{ ...common, ...operatorOptions, define, metafile: metafile !== undefined },
+    entryPoints: { operator: 'operator/main.ts', provisioner: 'provisioner/main.ts' },
+  }),
   build({
     ...common,
     entryPoints: { cli: 'cli/main.ts' },
@@ -27,3 +31,4 @@ await Promise.all([
     define: { ...define, 'require.main': 'undefined' },
   }),
 ]);
+if (metafile !== undefined) writeFileSync(metafile, JSON.stringify(contents));

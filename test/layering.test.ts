@@ -63,8 +63,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'rke2-k3s': [...kind, 'provision task', 'provision cluster', 'provision shell'],
   provision: [...kind, 'kinds', ...provisionParts],
   constructs: allConstructs,
-  // main.ts starts the provisioner until that has its own.
-  operator: [...kind, 'kinds', 'provisioner', 'package.json'],
+  operator: [...kind, 'kinds', 'package.json'],
   provisioner: [...kind, 'kinds', ...allProvision, 'operator'],
   // Operators run under the guard of local/, so that none outlives a test.
   testing: [...allConstructs, 'operator', 'local'],

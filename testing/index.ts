@@ -1,6 +1,6 @@
 /** What end-to-end tests of the operator are made of; it knows no control plane, so that any will do. */
 export { adminClient } from './admin-client';
-export { operatorBundle } from './operator-process';
+export { operatorBundle, type Program } from './operator-process';
 export { expectedChildren, expectedShared } from './expected-children';
 export type { ExpectedChild } from './expected-children';
 export type { LogLine, LogLines } from './operator-process';

@@ -6,8 +6,13 @@ import { promisify } from 'node:util';
 import { unrefGuarded, spawnGuarded } from '../local/guarded-process';
 import { Metrics } from './metrics';
 
+/** What is bundled: the provisioner is an operator of its own. */
+export type Program = 'operator' | 'provisioner';
+
 /** How to run an operator. */
 export interface OperatorProcessOptions {
+  /** Which of the bundles. @default 'operator' */
+  readonly program?: Program;
   /** The path of a kubeconfig: whose requests its requests are. */
   readonly kubeconfig: string;
   /** Its command line besides what the harness adds: as in its Deployment. @default none */
@@ -59,7 +64,7 @@ export class OperatorProcess {
    * @throws Error when it never does; no process is left then
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
-    const bundle = await operatorBundle();
+    const bundle = await operatorBundle(options.program);
     const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
     const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
     const child = spawnGuarded(process.execPath, args, { env: { ...options.env }, output: 'pipe' });
@@ -136,11 +141,11 @@ export class OperatorProcess {
 }
 
 const root = join(__dirname, '..');
-const bundle = join(root, 'dist', 'operator.cjs');
+const bundleOf = (program: Program): string => join(root, 'dist', `${program}.cjs`);
 const lock = join(root, 'dist', 'operator.lock');
 const lockTimeoutMs = 120_000;
 
-/** What the bundle is made of; `node_modules` changes with the lock file only. */
+/** What the bundles are made of; `node_modules` changes with the lock file only. */
 const sources = [
   'operator',
   'provisioner',
@@ -158,17 +163,18 @@ const sources = [
  * @returns its path
  * @throws Error with esbuild's words when it cannot be built
  */
-export async function operatorBundle(): Promise<string> {
+export async function operatorBundle(program: Program = 'operator'): Promise<string> {
   await acquire();
+  const bundle = bundleOf(program);
   try {
-    if (await isStale()) await promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: root });
+    if (await isStale(bundle)) await promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: root });
     return bundle;
   } finally {
     await rm(lock, { force: true });
   }
 }
 
-async function isStale(): Promise<boolean> {
+async function isStale(bundle: string): Promise<boolean> {
   const built = await modified(bundle);
   const times = await Promise.all(sources.map((source) => newest(join(root, source))));
   return built === undefined || Math.max(...times) >= built;

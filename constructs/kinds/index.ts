@@ -5,20 +5,11 @@ import { DemoMicroService } from './demo-micro-service';
 import { Foo } from './foo';
 import { HelloApp } from './hello-app';
 import { Kubeconfig } from './kubeconfig';
+import { kinds } from './kinds';
 import { MicroServiceDeploy } from './micro-service-deploy';
 import { SampleResource } from './sample-resource';
 
-export { Cluster, CronTab, DemoMicroService, Foo, HelloApp, Kubeconfig, MicroServiceDeploy, SampleResource };
-
-/** The kinds that the operator runs, in the order in which they are documented. */
-export const kinds: readonly AnyKind[] = Object.freeze([
-  HelloApp,
-  DemoMicroService,
-  MicroServiceDeploy,
-  CronTab,
-  SampleResource,
-  Foo,
-]);
+export { Cluster, CronTab, DemoMicroService, Foo, HelloApp, Kubeconfig, MicroServiceDeploy, SampleResource, kinds };
 
 /** The kinds of the provisioner, which alone holds keys to machines: an operator of its own. See `provisioner` of the platform. */
 export const provisionerKinds: readonly AnyKind[] = Object.freeze([Cluster, Kubeconfig]);

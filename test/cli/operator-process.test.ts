@@ -40,7 +40,7 @@ function bundle(code: string): void {
 }
 
 const start = (more: { readonly port?: number; readonly signal?: AbortSignal } = {}): Promise<OperatorProcess> =>
-  OperatorProcess.start({ args: [], logFile, folder, signal: never, ...more });
+  OperatorProcess.start({ program: 'operator', args: [], logFile, folder, signal: never, ...more });
 
 describe('the operator of a start', () => {
   let others: Server;

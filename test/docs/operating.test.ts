@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as envelope from '../../constructs/kube/envelope';
 import { kinds } from '../../constructs/kinds';
 import { alertRules } from '../../constructs/operator';
-import { usage } from '../../operator/arguments';
+import { provisionerUsage } from '../../provisioner/arguments';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
 import { literalsGivenTo, messagesLogged, metricsMade, sourcesOf } from './operating-scan';
 
@@ -79,7 +79,7 @@ test('every annotation is documented, and the table holds those for people', () 
 });
 
 test('every flag is documented, and no other', () => {
-  const flags = [...usage(kinds).matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag = '']) => flag);
+  const flags = [...provisionerUsage(kinds).matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag = '']) => flag);
   expect(documented('## Flags')).toEqual(sorted(flags));
 });
 

@@ -33,6 +33,7 @@ export class ProvisionerTestEnv {
   constructor() {
     this.bench = useTestEnv({
       kinds: provisionerKinds,
+      program: 'provisioner',
       operator: false,
       prepare: async (bench) => {
         for (const folder of [this.configDir, this.keyDir]) mkdirSync(folder, { mode: 0o700 });

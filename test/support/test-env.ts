@@ -5,7 +5,7 @@ import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { PlatformOperator } from '../../constructs/platform';
 import type { ApiClient, ObjectRef } from '../../operator/client/api-client';
 import { leaseType } from '../../operator/leader/lease';
-import { OperatorAuditLog, OperatorProcess, adminClient, operatorBundle } from '../../testing';
+import { OperatorAuditLog, OperatorProcess, adminClient, operatorBundle, type Program } from '../../testing';
 import {
   kubectl,
   useControlPlane,
@@ -49,14 +49,17 @@ export class TestEnv {
   tokenSeconds = 3600;
   private namespaces = 0;
 
-  constructor(readonly plane: TestControlPlane) {}
+  constructor(
+    readonly plane: TestControlPlane,
+    readonly program: Program = 'operator',
+  ) {}
 
   /** Installs the platform; the operator is not started. */
   async install(platformOperator: PlatformOperator): Promise<void> {
     const [platform, client] = await Promise.all([
       installPlatform(this.plane, platformOperator),
       adminClient(this.plane.adminKubeconfig),
-      operatorBundle(),
+      operatorBundle(this.program),
     ]);
     this.platform = platform;
     this.client = client;
@@ -66,6 +69,7 @@ export class TestEnv {
   async start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<OperatorProcess> {
     const kubeconfig = await this.kubeconfig();
     const operator = await OperatorProcess.start({
+      program: this.program,
       kubeconfig,
       args: [...this.platform.args, ...args],
       env: { ...this.platform.env, ...env },
@@ -190,6 +194,8 @@ interface TestEnvOptions {
   readonly kinds?: readonly AnyKind[];
   /** The platform's operator as a whole. @default one of the kinds */
   readonly platformOperator?: PlatformOperator;
+  /** The bundle that is run as that operator. @default 'operator' */
+  readonly program?: Program;
   /** Done before the platform is installed: namespaces that it expects, say. @default nothing */
   readonly prepare?: (bench: TestEnv) => Promise<void>;
   /** @default true */
@@ -201,7 +207,7 @@ interface TestEnvOptions {
 /** Gives a test file a bench of its own; call it at the top. */
 export function useTestEnv(options: TestEnvOptions = {}): TestEnv {
   const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
-  const bench = new TestEnv(plane);
+  const bench = new TestEnv(plane, options.program);
   beforeAll(async () => {
     const kinds = options.kinds ?? operatorKinds;
     await options.prepare?.(bench);

@@ -8,7 +8,7 @@ import {
   type PlatformProps,
   type ProvisionerProps,
 } from '../../../constructs/platform';
-import { parseArguments } from '../../../operator/arguments';
+import { parseProvisionerArguments } from '../../../provisioner/arguments';
 
 const props: ProvisionerProps = { image: 'registry.example.com/provisioner:1.0.0', kinds: [Cluster] };
 
@@ -28,7 +28,7 @@ describe('drainSeconds', () => {
     const operator = provisioner({ ...props, drainSeconds });
     expect(problemsOf(operator)).toEqual([]);
     expect(operator.terminationGracePeriodSeconds).toBeGreaterThan(drainSeconds);
-    expect(parseArguments(operator.args ?? [], [Cluster])).toMatchObject({ provisioner: { drainSeconds } });
+    expect(parseProvisionerArguments(operator.args ?? [], [Cluster])).toMatchObject({ drainSeconds });
   });
 
   test.each([0, -1, 1.5, 86_341, NaN])('%d is refused', (drainSeconds) => {

@@ -36,7 +36,8 @@ export async function runClusterLife(scene: ClusterLifeContext, choice: CrashSel
   const env = { ...platform.env, PATH: world.path };
   const subject = await CrashingOperator.start({
     kubeconfig: await plane.kubeconfigFor(platform.account),
-    startOperator: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: [...args, ...own], env }),
+    startOperator: (kubeconfig) =>
+      OperatorProcess.start({ program: 'provisioner', kubeconfig, args: [...args, ...own], env }),
     kill: async (operator) => {
       await killWithDescendants(operator);
       log.killed();

@@ -1,0 +1,20 @@
+import type { AnyKind } from '../kind/kind';
+import { CronTab } from './cron-tab';
+import { DemoMicroService } from './demo-micro-service';
+import { Foo } from './foo';
+import { HelloApp } from './hello-app';
+import { MicroServiceDeploy } from './micro-service-deploy';
+import { SampleResource } from './sample-resource';
+
+/**
+ * The kinds that the operator runs, in the order in which they are documented. They stand apart from the provisioner's, so that the operator's
+ * bundle does not hold those.
+ */
+export const kinds: readonly AnyKind[] = Object.freeze([
+  HelloApp,
+  DemoMicroService,
+  MicroServiceDeploy,
+  CronTab,
+  SampleResource,
+  Foo,
+]);

@@ -1,0 +1,81 @@
+import { UsageError, type OperatorArguments } from './arguments';
+import type { ApiClient } from './client/api-client';
+import { createApiClient } from './client/http-api-client';
+import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
+import { runOperator } from './manager';
+import { OperatorMetrics } from './metrics/operator-metrics';
+import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
+import { createLogger, type Logger } from './process/logger';
+import type { EffectEngine } from './reconcile/context';
+
+/** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
+const ORDERLY_STOP_MS = 25_000;
+
+/** What an operator does outside the Kubernetes API. */
+export interface ProgramEffects {
+  /** How long the steps under way may take to end after a stop, in milliseconds, besides what every operator may take. */
+  readonly drainMs: number;
+  /** @param namespace - of the pod, or of the kubeconfig's context */
+  engine(client: ApiClient, logger: Logger, namespace: string): EffectEngine;
+}
+
+/**
+ * An operator's program, from its command line until it has stopped: logs, signals, access to the cluster, metrics, controllers.
+ *
+ * @throws KubeconfigError, StartupError for what a person can mend
+ */
+export async function runProgram(args: OperatorArguments, effects?: ProgramEffects): Promise<void> {
+  const logger = createLogger({ level: args.logLevel });
+  const shutdown = installShutdown({ logger, deadlineMs: ORDERLY_STOP_MS + (effects?.drainMs ?? 0) });
+  const access = loadClusterAccess({ path: args.kubeconfig, context: args.context });
+  const metrics = new OperatorMetrics();
+  const host = new URL(access.server).host;
+  const client = createApiClient(access, {
+    userAgent: `kindred/${VERSION}`,
+    onResponse: ({ code, method }) => metrics.restRequest(code, method, host),
+  });
+  const namespace = access.namespace ?? 'default';
+  await runOperator({
+    client,
+    ...(effects === undefined ? {} : { effects: effects.engine(client, logger, namespace) }),
+    kinds: args.kinds,
+    namespaces: args.namespaces,
+    logger,
+    metrics,
+    signal: shutdown.signal,
+    concurrency: args.concurrency,
+    auditMs: args.auditSeconds * 1000,
+    lease: args.lease && { name: args.lease.name, namespace: args.lease.namespace ?? namespace },
+    health: { port: args.port, host: args.host },
+    webhook: args.webhook && {
+      ...args.webhook,
+      onListening: (port) => logger.info({ port }, 'serving /convert'),
+    },
+    onListening: (port) => logger.info({ port }, 'serving /healthz, /readyz and /metrics'),
+    onLost: (error) => {
+      // Another replica leads now; the exit code makes the kubelet start this one afresh.
+      process.exitCode = 1;
+      shutdown.request('the Lease was lost', error);
+    },
+  });
+  shutdown.dispose();
+  logger.info('stopped');
+}
+
+/**
+ * Runs a program as this process: sets V8's flags first, and turns an error into a line on stderr and an exit code, 2 for a command line that cannot be
+ * understood.
+ */
+export function runMain(name: string, program: () => Promise<void>): void {
+  setV8Flags();
+  program().catch((error: unknown) => {
+    const expected = [UsageError, KubeconfigError, StartupError].some((known) => error instanceof known);
+    process.stderr.write(`${name}: ${describe(error, expected)}\n`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  });
+}
+
+function describe(error: unknown, expected: boolean): string {
+  if (!(error instanceof Error)) return String(error);
+  return expected ? error.message : (error.stack ?? error.message);
+}
