@@ -1,13 +1,17 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { join, posix, relative, sep } from 'node:path';
+import { join, posix } from 'node:path';
 import ts from 'typescript';
+import { cycleIn, importsOf, localImports, root, sourcesOf } from './support/import-graph';
 
-/**
- * The import rules of the design, held for every file. What each layer may import of the project's own is written out; a path
- * that no layer claims is an error, so that a new folder needs a decision here.
- */
-const root = join(__dirname, '..');
+// The import rules of the design, checked for every file. What each layer may import of the project's own is written out; a path that no layer
+// claims is an error, so that a new folder needs a decision here.
+
+/** A layer for each of a package's folders, named by its path, and one for the files beside them. */
+function within(name: string, folders: readonly string[]): readonly (readonly [name: string, path: RegExp])[] {
+  const inside = folders.map((folder) => [`${name}/${folder}`, new RegExp(`^${name}/${folder}(/|$)`)] as const);
+  return [...inside, [name, new RegExp(`^${name}/`)]];
+}
 
 /** Layers by path, the first match counts. */
 const layers: readonly (readonly [name: string, path: RegExp])[] = [
@@ -30,9 +34,23 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['rke2-k3s', /^provision\/rke2-k3s\//],
   ['provision', /^provision\//],
   ['testing', /^testing(\/|$)/],
-  ['operator', /^operator\//],
-  ['provisioner', /^provisioner\//],
-  ['stacks', /^stacks\//],
+  ...within('operator', [
+    ...[
+      'apply',
+      'client',
+      'collections',
+      'controller',
+      'effects',
+      'events',
+      'informer',
+      'leader',
+      'metrics',
+      'process',
+    ],
+    ...['reconcile', 'status', 'webhook', 'workqueue'],
+  ]),
+  ...within('provisioner', ['cluster', 'ssh', 'tasks']),
+  ...within('stacks', ['bridge', 'config', 'remote-cluster']),
   ['local', /^local\//],
   ['cli', /^cli\//],
   ['scripts', /^scripts\//],
@@ -46,6 +64,24 @@ const parts = ['crd', 'rbac', 'operator construct', 'guardrails'];
 const allConstructs = [...kind, ...parts, 'kinds', 'platform', 'constructs'];
 const provisionParts = ['provision task', 'provision cluster', 'provision shell', 'rke scripts', 'rke', 'rke2-k3s'];
 const allProvision = [...provisionParts, 'provision'];
+const operatorFoundation = ['operator/collections', 'operator/process', 'operator/client'];
+/** Every folder of the operator but effects/. */
+const operatorParts = [
+  ...[...operatorFoundation, 'operator/informer', 'operator/workqueue', 'operator/metrics', 'operator/events'],
+  ...[
+    'operator/leader',
+    'operator/webhook',
+    'operator/status',
+    'operator/apply',
+    'operator/reconcile',
+    'operator/controller',
+  ],
+];
+/** What an implementation of effects uses of the operator. */
+const operatorForEffects = ['operator/process', 'operator/client', 'operator/effects'];
+const allOperator = [...operatorParts, 'operator/effects', 'operator'];
+const stacksParts = ['stacks/bridge', 'stacks/remote-cluster', 'stacks/config'];
+const allStacks = [...stacksParts, 'stacks'];
 
 /** What each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -63,16 +99,53 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'rke2-k3s': [...kind, 'provision task', 'provision cluster', 'provision shell'],
   provision: [...kind, 'kinds', ...provisionParts],
   constructs: allConstructs,
-  operator: [...kind, 'kinds', 'package.json'],
-  provisioner: [...kind, 'kinds', ...allProvision, 'operator'],
+  // The operator's folders, each above those that it imports. effects/ is given to an operator: nothing in operator/ imports it.
+  'operator/collections': [],
+  'operator/process': ['package.json'],
+  'operator/client': ['kube', 'operator/process'],
+  'operator/informer': [...kind, 'operator/collections', 'operator/process', 'operator/client'],
+  'operator/workqueue': ['operator/collections', 'operator/process'],
+  'operator/metrics': ['operator/workqueue'],
+  'operator/events': ['kube', 'operator/collections', 'operator/process', 'operator/client', 'operator/metrics'],
+  'operator/leader': ['kube', 'operator/process', 'operator/client'],
+  'operator/webhook': [...kind, 'operator/process', 'operator/metrics'],
+  'operator/status': kind,
+  'operator/apply': [...kind, ...operatorFoundation, 'operator/informer'],
+  'operator/reconcile': [
+    ...[...kind, ...operatorFoundation],
+    ...['operator/informer', 'operator/leader', 'operator/apply', 'operator/status'],
+  ],
+  'operator/controller': [
+    ...[...kind, ...operatorFoundation, 'operator/informer', 'operator/workqueue', 'operator/metrics'],
+    ...['operator/leader', 'operator/apply', 'operator/reconcile'],
+  ],
+  'operator/effects': [
+    ...[...kind, ...operatorFoundation],
+    ...['operator/leader', 'operator/apply', 'operator/status', 'operator/reconcile'],
+  ],
+  operator: [...kind, 'kinds', 'package.json', ...operatorParts],
+  'provisioner/tasks': ['kind', 'provision task'],
+  'provisioner/ssh': ['provision task', 'provisioner/tasks'],
+  'provisioner/cluster': [
+    ...kind,
+    'kinds',
+    ...allProvision,
+    ...operatorForEffects,
+    'provisioner/tasks',
+    'provisioner/ssh',
+  ],
+  provisioner: [...kind, 'kinds', ...operatorForEffects, 'operator', 'provisioner/cluster'],
   // Operators run under the guard of local/, so that none outlives a test.
-  testing: [...allConstructs, 'operator', 'local'],
-  stacks: [...allConstructs, ...allProvision, 'package.json'],
+  testing: [...allConstructs, ...allOperator, 'local'],
+  'stacks/bridge': [...kind, 'crd'],
+  'stacks/remote-cluster': [...allConstructs, ...allProvision, 'stacks/bridge'],
+  'stacks/config': ['package.json', ...allConstructs, ...allProvision, 'stacks/bridge', 'stacks/remote-cluster'],
+  stacks: [...allConstructs, ...allProvision, 'package.json', ...stacksParts],
   local: [...allConstructs, 'package.json'],
-  bench: [...allConstructs, 'operator', 'local', 'testing'],
+  bench: [...allConstructs, ...allOperator, 'local', 'testing'],
   examples: [],
-  scripts: [...allConstructs, 'stacks'],
-  cli: [...allConstructs, 'package.json', 'operator', 'local'],
+  scripts: [...allConstructs, ...allStacks],
+  cli: [...allConstructs, 'package.json', ...allOperator, 'local'],
 };
 
 /** The packages that pure layers may import, and the globals that would make them impure. */
@@ -95,30 +168,6 @@ const impure = [
 
 function layerOf(file: string): string | undefined {
   return layers.find(([, path]) => path.test(file))?.[0];
-}
-
-/** Every module that a source names: imports, exports, `import()`, `require()`, `import type`, and types by `import('x')`. */
-function importsOf(source: ts.SourceFile): readonly string[] {
-  const found: string[] = [];
-  const add = (node: ts.Node | undefined): void => {
-    if (node === undefined) return;
-    // A computed name cannot be checked, so it is named by its text, which no rule allows.
-    found.push(ts.isStringLiteralLike(node) ? node.text : node.getText(source));
-  };
-  const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
-    else if (ts.isExternalModuleReference(node)) add(node.expression);
-    else if (ts.isImportTypeNode(node))
-      add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : node.argument);
-    else if (ts.isCallExpression(node)) {
-      const called = node.expression;
-      const dynamic = called.kind === ts.SyntaxKind.ImportKeyword;
-      if (dynamic || (ts.isIdentifier(called) && called.text === 'require')) add(node.arguments[0]);
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
 }
 
 /** The impure globals that a source names; a property or a declaration of that name is another thing. */
@@ -165,14 +214,6 @@ function importViolations(file: string, layer: string, pure: boolean, name: stri
   return purePackages.includes(name) ? [] : [`${file}: constructs must not import the package ${name}`];
 }
 
-function sourcesOf(folder: string): readonly string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?ts$/.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
-    .filter((file) => !/(^|\/)(node_modules|dist)\//.test(file))
-    .sort();
-}
-
 /** Every folder but those that hold no code of ours, and the tests, which may import anything. */
 const folders = readdirSync(root, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !/^(\..*|node_modules|dist|coverage|test)$/.test(entry.name))
@@ -182,6 +223,14 @@ const folders = readdirSync(root, { withFileTypes: true })
 test.each(folders)('%s/ keeps the import rules', (folder) => {
   const found = sourcesOf(folder).flatMap((file) => violations(file, readFileSync(join(root, file), 'utf8')));
   expect(found).toEqual([]);
+});
+
+test('no files import each other, in however many steps', () => {
+  const files = new Set(folders.flatMap(sourcesOf));
+  const edges = new Map(
+    [...files].map((file) => [file, localImports(file, readFileSync(join(root, file), 'utf8'), files)] as const),
+  );
+  expect(cycleIn(edges)).toBeUndefined();
 });
 
 test('there is something to check', () => {
@@ -222,6 +271,16 @@ describe('the checker itself', () => {
     ['operator/client/a.ts', "import { start } from '../../local';"],
     ['operator/client/a.ts', "import { Metrics } from '../../testing';"],
     ['operator/client/a.ts', "import { helper } from '../../test/helper';"],
+    ['operator/client/a.ts', "import { HelloApp } from '../../constructs/kinds';"],
+    ['operator/client/a.ts', "import type { Reflector } from '../informer/reflector';"],
+    ['operator/workqueue/a.ts', "import { WorkQueueMetrics } from '../metrics/workqueue-metrics';"],
+    ['operator/reconcile/a.ts', "import { EffectReconciler } from '../effects/effect-reconciler';"],
+    ['operator/manager.ts', "import { effectEngine } from './effects/effect-engine';"],
+    ['operator/main.ts', "import { provisionerEffects } from '../provisioner/provisioner';"],
+    ['provisioner/tasks/a.ts', "import { SshTransport } from '../ssh/ssh-transport';"],
+    ['provision/shell/a.ts', "import { rkeTasks } from '../rke';"],
+    ['stacks/bridge/a.ts', "import { RemoteCluster } from '../remote-cluster';"],
+    ['stacks/remote-cluster/a.ts', "import { readConfig } from '../config';"],
     ['stacks/a.ts', "import { main } from '../operator/main';"],
     ['stacks/bridge/a.ts', "export { main } from '../../operator/main';"],
     ['new-folder/a.ts', ''],
@@ -236,10 +295,25 @@ describe('the checker itself', () => {
     ['constructs/kinds/a.ts', "import { defineKind } from '../kind/kind'; import { CustomResource } from '../crd';"],
     ['constructs/platform/a.ts', "import { OperatorRole } from '../rbac';"],
     ['constructs/index.ts', "export { HelloApp } from './kinds'; export { Platform } from './platform';"],
-    ['operator/client/a.ts', "import { HelloApp } from '../../constructs/kinds'; import fs from 'node:fs';"],
-    ['stacks/bridge/a.ts', "import { Platform } from '../../constructs';"],
+    ['operator/a.ts', "import { HelloApp } from '../constructs/kinds'; import fs from 'node:fs';"],
+    ['operator/effects/a.ts', "import type { Effects } from '../reconcile/context';"],
+    ['stacks/remote-cluster/a.ts', "import { Platform } from '../../constructs'; import { bridge } from '../bridge';"],
   ])('lets %s: %s', (file, text) => {
     expect(violations(file, text)).toEqual([]);
+  });
+
+  test('finds a cycle of files, through types and an index too', () => {
+    const files = {
+      'a.ts': "import { b } from './b';",
+      'b/index.ts': "export * from './c';",
+      'b/c.ts': "import type { A } from '../a';",
+    };
+    const names = new Set(Object.keys(files));
+    const edges = new Map(
+      Object.entries(files).map(([file, text]) => [file, localImports(file, text, names)] as const),
+    );
+    expect(cycleIn(edges)).toEqual(['a.ts', 'b/index.ts', 'b/c.ts', 'a.ts']);
+    expect(cycleIn(new Map([...edges, ['b/c.ts', []]]))).toBeUndefined();
   });
 
   test('the packages of pure code are none of Node', () => {
