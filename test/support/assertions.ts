@@ -3,14 +3,14 @@ import { MANAGED_BY_LABEL } from '../../constructs/kube/envelope';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { refOf, type ObjectRef } from '../../operator/client/api-client';
-import { expectedChildren, type ExpectedChild, type OperatorProcess } from '../../testing';
+import { expectedChildren, expectedShared, type ExpectedChild, type OperatorProcess } from '../../testing';
 import type { TestEnv } from './test-env';
 
 /** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */
 export async function expectChildren(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
   const expected = expectedChildren(kind, owner);
   await expectObjects(bench, expected);
-  expect(await ownedBy(bench, kind, owner)).toEqual(expected.map(({ object }) => nameOf(object)).sort());
+  expect(await ownedBy(bench, kind, owner)).toEqual(expected.map(({ object }) => titleOf(object)).sort());
 }
 
 /** Waits until the children of an object stand so. */
@@ -34,11 +34,16 @@ export async function expectObjects(bench: TestEnv, expected: readonly ExpectedC
 /** Waits until objects stand so. */
 export async function untilStanding(bench: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
   const watched = expected.map(({ type, object }) => ({ type, ...refOf(object) }));
-  const names = expected.map(({ object }) => nameOf(object)).join(', ');
+  const names = expected.map(({ object }) => titleOf(object)).join(', ');
   await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
     await expectObjects(bench, expected);
     return true;
   });
+}
+
+/** All children that the objects of a kind are to have, those that they share too. */
+export function childrenOfAll(kind: AnyKind, owners: readonly KubeObject[]): readonly ExpectedChild[] {
+  return [...owners.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, owners)];
 }
 
 /** The names of what an object controls, by kind. */
@@ -50,17 +55,23 @@ async function ownedBy(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promis
   return lists
     .flatMap(({ items }) => items)
     .filter(({ metadata }) => metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
-    .map(nameOf)
+    .map(titleOf)
     .sort();
 }
 
-function nameOf({ kind, metadata }: KubeObject): string {
+/** An object in an expectation: `Deployment web`. */
+export function titleOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;
 }
 
 /** A condition of an object, if it has it. */
 export function findCondition(object: KubeObject, type: string): Condition | undefined {
   return statusOf(object).conditions?.find((candidate) => candidate.type === type);
+}
+
+/** The status of a condition of an object, if it has it. */
+export function conditionStatus(object: KubeObject, type: string): string | undefined {
+  return findCondition(object, type)?.status;
 }
 
 /** Whether a condition stands at this status, for the generation that stands. */

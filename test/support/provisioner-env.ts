@@ -10,6 +10,7 @@ import type { OperatorProcess } from '../../testing';
 import { waitFor } from '../../testing/control-plane';
 import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from './hosts';
 import { recordProcesses, encodingsOf, type ProcessRecording } from './hosts/leaks';
+import { hasCondition, isReadyNow } from './assertions';
 import { readPid } from './processes';
 import { installFakeRke, type FakeRkeBinary } from './rke/rke';
 import { temporaryFolder } from './temporary-folder';
@@ -99,49 +100,16 @@ export class ProvisionerTestEnv {
   }
 
   waitUntilReady(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
-    return this.waitUntil(
-      kind,
-      name,
-      'Ready',
-      (object) => conditionStatus(object, 'Ready') === 'True' && isObserved(object),
-    );
+    return this.waitUntil(kind, name, 'Ready', isReadyNow);
   }
 
   waitUntilStalled(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
-    return this.waitUntil(
-      kind,
-      name,
-      'Stalled',
-      (object) => conditionStatus(object, 'Stalled') === 'True' && isObserved(object),
-    );
+    return this.waitUntil(kind, name, 'Stalled', (object) => hasCondition(object, 'Stalled', 'True'));
   }
 
   async waitUntilGone(type: ResourceType, name: string): Promise<void> {
     await this.bench.waitUntilGone(type, { name });
   }
-}
-
-/** The status of a condition. */
-export function conditionStatus(object: KubeObject, type: string): string | undefined {
-  return findCondition(object, type)?.status;
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly lastUpdateTime?: string;
-}
-
-export function findCondition(object: KubeObject, type: string): Condition | undefined {
-  const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  return conditions.find((candidate) => candidate.type === type);
-}
-
-function isObserved(object: KubeObject): boolean {
-  const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: number };
-  return observedGeneration === object.metadata.generation;
 }
 
 /** Lets every host take the key of the first one, since a Cluster has one key for all. @returns that key */

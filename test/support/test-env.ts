@@ -188,41 +188,7 @@ function withoutManagedFields(key: string, value: unknown): unknown {
   return key === 'managedFields' ? undefined : value;
 }
 
-/** Whether a file's bench starts its operator too. */
-interface TestEnvOptions {
-  /** @default the six kinds */
-  readonly kinds?: readonly AnyKind[];
-  /** The platform's operator as a whole. @default one of the kinds */
-  readonly platformOperator?: PlatformOperator;
-  /** The bundle that is run as that operator. @default 'operator' */
-  readonly program?: Program;
-  /** Done before the platform is installed: namespaces that it expects, say. @default nothing */
-  readonly prepare?: (bench: TestEnv) => Promise<void>;
-  /** @default true */
-  readonly operator?: boolean;
-  /** More flags for kube-apiserver. @default none */
-  readonly apiServerArgs?: readonly string[];
-}
-
-/** Gives a test file a bench of its own; call it at the top. */
-export function useTestEnv(options: TestEnvOptions = {}): TestEnv {
-  const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
-  const bench = new TestEnv(plane, options.program);
-  beforeAll(async () => {
-    const kinds = options.kinds ?? operatorKinds;
-    await options.prepare?.(bench);
-    await bench.install(options.platformOperator ?? { name: 'operator', image: 'none', kinds });
-    if (options.operator === false) return;
-    await bench.start();
-    await bench.operator.waitUntilReconciling();
-  }, 180_000);
-  afterAll(async () => {
-    await bench.close();
-  });
-  return bench;
-}
-
-/** A bench whose operators reach the API server through a proxy; everyone else, the tests too, goes straight. */
+/** An environment whose operators reach the API server through a proxy that can inject faults; all other clients, the tests too, reach it directly. */
 export class FaultTestEnv extends TestEnv {
   /** Stands once it is installed. */
   proxy!: FaultProxy;
@@ -293,15 +259,40 @@ export class FaultTestEnv extends TestEnv {
   }
 }
 
-/** Gives a test file a bench with a proxy, platform and no operator; call it at the top. */
-export function useFaultTestEnv(options: { readonly kinds?: PlatformOperator['kinds'] } = {}): FaultTestEnv {
-  const plane = useControlPlane({ components: 'full' });
-  const bench = new FaultTestEnv(plane);
+/** What a test file's environment consists of. */
+interface TestEnvOptions {
+  /** @default the six kinds */
+  readonly kinds?: readonly AnyKind[];
+  /** The platform's operator as a whole. @default one of the kinds */
+  readonly platformOperator?: PlatformOperator;
+  /** The bundle that is run as that operator. @default 'operator' */
+  readonly program?: Program;
+  /** Done before the platform is installed: namespaces that it expects, say. @default nothing */
+  readonly prepare?: (env: TestEnv) => Promise<void>;
+  /** @default true */
+  readonly operator?: boolean;
+  /** More flags for kube-apiserver. @default none */
+  readonly apiServerArgs?: readonly string[];
+  /** Put a proxy that can inject faults between the operators and the API server. @default false */
+  readonly proxy?: boolean;
+}
+
+/** Gives a test file an environment of its own; call it at the top of the file. */
+export function useTestEnv(options: TestEnvOptions & { readonly proxy: true }): FaultTestEnv;
+export function useTestEnv(options?: TestEnvOptions): TestEnv;
+export function useTestEnv(options: TestEnvOptions = {}): TestEnv {
+  const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
+  const env = new (options.proxy === true ? FaultTestEnv : TestEnv)(plane, options.program);
   beforeAll(async () => {
-    await bench.install({ name: 'operator', image: 'none', kinds: options.kinds ?? operatorKinds });
+    const kinds = options.kinds ?? operatorKinds;
+    await options.prepare?.(env);
+    await env.install(options.platformOperator ?? { name: 'operator', image: 'none', kinds });
+    if (options.operator === false) return;
+    await env.start();
+    await env.operator.waitUntilReconciling();
   }, 180_000);
   afterAll(async () => {
-    await bench.close();
+    await env.close();
   });
-  return bench;
+  return env;
 }

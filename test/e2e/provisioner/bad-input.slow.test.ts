@@ -10,8 +10,8 @@ import {
   ProvisionerTestEnv,
   FakeRke,
   STATE_NAMESPACE,
-  findCondition,
 } from '../../support/provisioner-env';
+import { findCondition } from '../../support/assertions';
 
 /** Stands in every file and Secret that is refused, and must show nowhere. */
 const CANARY = 'CANARYa8f3';

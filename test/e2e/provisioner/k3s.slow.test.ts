@@ -7,10 +7,9 @@ import {
   Kubeconfig,
   ProvisionerTestEnv,
   STATE_NAMESPACE,
-  conditionStatus,
-  findCondition,
   nodeSpec,
 } from '../../support/provisioner-env';
+import { conditionStatus, findCondition } from '../../support/assertions';
 
 // The gate keeps a Cluster on one machine: one-machine.test.ts.
 jest.setTimeout(200_000);

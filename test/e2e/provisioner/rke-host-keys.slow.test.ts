@@ -8,11 +8,11 @@ import {
   ProvisionerTestEnv,
   FakeRke,
   clusterYml,
-  findCondition,
   installFakeDocker,
   shareSshKey,
   rkeSpec,
 } from '../../support/provisioner-env';
+import { findCondition } from '../../support/assertions';
 
 /** RKE checks no host key of its own: what a machine gets that has another one than it had, while its cluster is changed and taken down. */
 describeOnHosts('the host keys of a Cluster of RKE', () => {

@@ -11,13 +11,12 @@ import {
   FakeRke,
   STATE_NAMESPACE,
   clusterYml,
-  conditionStatus,
-  findCondition,
   installFakeDocker,
   lazyRecording,
   shareSshKey,
   rkeSpec,
 } from '../../support/provisioner-env';
+import { conditionStatus, findCondition } from '../../support/assertions';
 
 interface ClusterStatus {
   readonly attempts?: number;

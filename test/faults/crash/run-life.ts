@@ -3,8 +3,8 @@ import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
-import { OperatorProcess, expectedChildren, expectedShared, type ExpectedChild } from '../../../testing';
-import { isReadyNow } from '../../support/assertions';
+import { OperatorProcess, type ExpectedChild } from '../../../testing';
+import { childrenOfAll, isReadyNow, titleOf } from '../../support/assertions';
 import type { TestEnv } from '../../support/test-env';
 import { noCrash, formatCrashPoints, type CrashSelector, type CrashPoint, type WriteAddress } from './crash-point';
 import { CrashingOperator } from './crashing-operator';
@@ -141,7 +141,7 @@ async function listObjects({ bench, kind, namespace }: LifeContext): Promise<Lif
 
 function expectSettled({ kind }: LifeContext, stage: Stage, { owners, children }: LifeObjects): void {
   expect(owners.map(({ metadata }) => metadata.name).sort()).toEqual([...stage.objects].sort());
-  const expected = [...owners.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, owners)];
+  const expected = childrenOfAll(kind, owners);
   expect(children.map(titleOf).sort()).toEqual(expected.map(({ object }) => titleOf(object)).sort());
   for (const each of expected) expectObject(each, children);
   for (const child of children) if (child.kind === owned.Deployment.kind) expectCurrent(child);
@@ -169,10 +169,6 @@ async function expectQuiet(operator: OperatorProcess): Promise<void> {
   expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
 }
 
-function titleOf({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
-}
-
 function versionsOf({ owners, children }: LifeObjects): string {
   return [...owners, ...children].map(({ metadata }) => `${metadata.uid}/${metadata.resourceVersion};`).join('');
 }
@@ -198,12 +194,8 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
  */
 export function snapshotOf(owners: readonly KubeObject[], children: readonly KubeObject[], aliases: Aliases): Snapshot {
   const objects = [...owners, ...children.map((child) => without(child, ['status']))];
-  const entries = objects.map((object) => [keyOf(object), aliased(plain(object), aliases)] as const);
+  const entries = objects.map((object) => [titleOf(object), aliased(plain(object), aliases)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function keyOf({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
 }
 
 function plain(object: KubeObject): object {

@@ -1,4 +1,4 @@
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import {
   cutResponse,
@@ -14,7 +14,7 @@ import { expectNoStorm } from '../support/traffic';
 
 jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 testUnderFaults(bench, [
   ['half of the requests are reset before they are sent on', withProbability(seed, 0.5, resetBefore), { writes }],

@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { waitUntilIdle, isReadyNow } from '../../support/assertions';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { noFault } from '../../../testing/fault-proxy/fault-proxy';
 import { dropEvent } from '../../../testing/fault-proxy/faults';
 import {
@@ -13,7 +13,7 @@ import {
 
 jest.setTimeout(240_000);
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 const helloApps = { type: 'apps.anupam.com/v1/HelloApp' };
 

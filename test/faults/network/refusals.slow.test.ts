@@ -1,4 +1,4 @@
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
 import {
@@ -19,7 +19,7 @@ const everyWrite = (fault: Fault): Fault => when((request) => request.writes, fa
 const LONG_MS = 9_000;
 const forLong = { writes: writesFor(LONG_MS) };
 
-testUnderFaults(useFaultTestEnv(), [
+testUnderFaults(useTestEnv({ proxy: true, operator: false }), [
   ['half of the requests are too many, 429', withProbability(seed, 0.5, tooManyRequests(1)), { writes }],
   ['half of the requests are answered 500', withProbability(seed, 0.5, internalError), { writes }],
   ['half of the requests are answered 503', withProbability(seed, 0.5, unavailable()), { writes }],

@@ -1,5 +1,5 @@
 import { waitFor } from '../../../testing/control-plane';
-import { operatorKinds, useFaultTestEnv } from '../../support/test-env';
+import { operatorKinds, useTestEnv } from '../../support/test-env';
 import { byMode, isLongMode } from '../mode';
 import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';
 import type { ProxiedRequest } from '../../../testing/fault-proxy/exchange';
@@ -14,7 +14,7 @@ jest.setTimeout(byMode({ short: 300_000, long: 900_000 }));
 /** A watch is given up after 70 s of silence, a request after 30 s; a busy machine takes some more. */
 const patienceMs = { watches: 100_000, requests: 60_000 };
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 const silence = new AbortController();
 
 beforeAll(async () => {

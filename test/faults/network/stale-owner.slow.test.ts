@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { owned } from '../../../constructs/kube/resource-type';
 import { Foo } from '../../../constructs/kinds';
 import { isReadyNow } from '../../support/assertions';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { when } from '../../../testing/fault-proxy/fault-proxy';
 import { resetBefore } from '../../../testing/fault-proxy/faults';
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 /** The garbage collector deletes a child of an owner that is gone in a fraction of a second: a loop with it would show. */
 const lookMs = 5_000;

@@ -1,5 +1,5 @@
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import type { Fault, SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
 import {
@@ -17,7 +17,7 @@ import { gets, pages, seed, testUnderFaults, watches } from '../support/under-fa
 
 jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
 

@@ -1,9 +1,9 @@
 import { HelloApp } from '../../../constructs/kinds';
 import { isReadyNow } from '../../support/assertions';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { when } from '../../../testing/fault-proxy/fault-proxy';
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 test('without a fault nothing differs, and what was asked is told; an operator killed before a write leaves it to the next', async () => {
   await bench.start();

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import { disableLeaderElection, runUnderFault } from '../support/under-fault';
 import type { SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
@@ -8,7 +8,7 @@ import { STEADY_STATE_TIMEOUT_MS, startWithConsistencyChecks } from '../support/
 
 jest.setTimeout(byMode({ short: STEADY_STATE_TIMEOUT_MS, long: 900_000 }));
 
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 /** How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. */
 const [beforeMs, troubleMs] = byMode({ short: [500, 3_000], long: [5_000, 30_000] });

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitUntilIdle } from '../../support/assertions';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode, isLongMode } from '../mode';
 import { expectNoMissedEvents, startWithConsistencyChecks } from '../support/steady-state';
 import { Churn, injectFaults } from './churn';
@@ -45,7 +45,7 @@ const bounds: Readonly<Record<string, FlatBounds & { readonly of: (samples: read
   };
 
 jest.setTimeout((minutes + 5) * 60_000);
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
   bench.tokenSeconds = Math.max(bench.tokenSeconds, (minutes + 10) * 60);

@@ -2,11 +2,11 @@ import { childTypes } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { managedFieldsOf, type FieldSet } from '../../../operator/apply/managed-fields';
-import { expectedChildren, expectedShared, type LogLine, type Metrics, type OperatorProcess } from '../../../testing';
+import type { LogLine, Metrics, OperatorProcess } from '../../../testing';
 import { waitFor } from '../../../testing/control-plane';
 import { describeRequest } from '../../../testing/fault-proxy/exchange';
 import type { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
-import { findCondition, waitUntilIdle, isReadyNow } from '../../support/assertions';
+import { childrenOfAll, findCondition, isReadyNow, titleOf, waitUntilIdle } from '../../support/assertions';
 import { operatorKinds, type TestEnv, type FaultTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import type { Load } from './load';
@@ -36,7 +36,7 @@ async function expectEndState({ bench, namespace, liveObjects: living }: Load): 
   const children = (await Promise.all([...types.values()].map((type) => itemsOf(bench, type, namespace)))).flat();
   const expected = operatorKinds.flatMap((kind, i) => {
     const ofKind = [...(owners[i] ?? [])].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-    return [...ofKind.flatMap((owner) => expectedChildren(kind, owner)), ...expectedShared(kind, ofKind)];
+    return childrenOfAll(kind, ofKind);
   });
   const isOurs = ({ metadata }: KubeObject): boolean =>
     metadata.ownerReferences?.some(({ kind }) => operatorKinds.some((known) => known.kind === kind)) === true;
@@ -73,10 +73,6 @@ function standing(object: KubeObject): string {
 function whyNotReady(owner: KubeObject): readonly string[] {
   if (isReadyNow(owner)) return [];
   return [`${titleOf(owner)}: ${findCondition(owner, 'Ready')?.message ?? 'no condition'}`];
-}
-
-function titleOf({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
 }
 
 /** One that finds a difference waits for the next bookmark of the watch, 75 s at most; then come the types after it. */

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { operatorBundle } from '../../../testing';
-import { useFaultTestEnv } from '../../support/test-env';
+import { useTestEnv } from '../../support/test-env';
 import { byMode } from '../mode';
 import { startWithConsistencyChecks } from '../support/steady-state';
 import { expectEndState, expectNoWrites, clearFaults, waitUntilSettled } from './settle';
@@ -17,7 +17,7 @@ const minutesAWalk = 3;
 const accounts = join(__dirname, '../../../dist/walks');
 
 jest.setTimeout((numRuns * minutesAWalk + shrinkMinutes + 3) * 60_000);
-const bench = useFaultTestEnv();
+const bench = useTestEnv({ proxy: true, operator: false });
 
 test('whatever happened, the cluster ends as the last specs say, and stays so', async () => {
   await startWithConsistencyChecks(bench);

@@ -9,10 +9,10 @@ import {
   Cluster,
   Kubeconfig,
   STATE_NAMESPACE,
-  conditionStatus,
   rkeSpec,
   type ProvisionerTestEnv,
 } from '../../../support/provisioner-env';
+import { conditionStatus } from '../../../support/assertions';
 import type { FakeRkeBinary } from '../../../support/rke/rke';
 import { isLongMode } from '../../mode';
 import { formatCrashPoints, type CrashSelector, type CrashPoint } from '../crash-point';
