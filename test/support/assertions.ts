@@ -7,36 +7,36 @@ import { expectedChildren, expectedShared, type ExpectedChild, type OperatorProc
 import type { TestEnv } from './test-env';
 
 /** Expects the children of an object to stand as rendered, with their envelope, and no others of its own. */
-export async function expectChildren(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
+export async function expectChildren(env: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
   const expected = expectedChildren(kind, owner);
-  await expectObjects(bench, expected);
-  expect(await ownedBy(bench, kind, owner)).toEqual(expected.map(({ object }) => titleOf(object)).sort());
+  await expectObjects(env, expected);
+  expect(await ownedBy(env, kind, owner)).toEqual(expected.map(({ object }) => titleOf(object)).sort());
 }
 
 /** Waits until the children of an object stand so. */
-export async function waitForChildren(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
+export async function waitForChildren(env: TestEnv, kind: AnyKind, owner: KubeObject): Promise<void> {
   const { namespace } = owner.metadata;
   const watched = childTypes(kind).map((type) => ({ type, ...(namespace === undefined ? {} : { namespace }) }));
   const describe = `the children of ${owner.kind} ${owner.metadata.name} to stand as rendered`;
-  await bench.whenChanged(describe, watched, async () => {
-    await expectChildren(bench, kind, owner);
+  await env.whenChanged(describe, watched, async () => {
+    await expectChildren(env, kind, owner);
     return true;
   });
 }
 
 /** Expects objects to stand as they would be written; what the server or others add does not matter. */
-export async function expectObjects(bench: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
+export async function expectObjects(env: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
   for (const { type, object } of expected) {
-    expect(await bench.client.get(type, refOf(object))).toMatchObject(object);
+    expect(await env.client.get(type, refOf(object))).toMatchObject(object);
   }
 }
 
 /** Waits until objects stand so. */
-export async function untilStanding(bench: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
+export async function untilStanding(env: TestEnv, expected: readonly ExpectedChild[]): Promise<void> {
   const watched = expected.map(({ type, object }) => ({ type, ...refOf(object) }));
   const names = expected.map(({ object }) => titleOf(object)).join(', ');
-  await bench.whenChanged(`${names} to stand as rendered`, watched, async () => {
-    await expectObjects(bench, expected);
+  await env.whenChanged(`${names} to stand as rendered`, watched, async () => {
+    await expectObjects(env, expected);
     return true;
   });
 }
@@ -47,10 +47,10 @@ export function childrenOfAll(kind: AnyKind, owners: readonly KubeObject[]): rea
 }
 
 /** The names of what an object controls, by kind. */
-async function ownedBy(bench: TestEnv, kind: AnyKind, owner: KubeObject): Promise<readonly string[]> {
+async function ownedBy(env: TestEnv, kind: AnyKind, owner: KubeObject): Promise<readonly string[]> {
   const { namespace, uid } = owner.metadata;
   const lists = await Promise.all(
-    childTypes(kind).map(async (type) => bench.client.list(type, namespace === undefined ? {} : { namespace })),
+    childTypes(kind).map(async (type) => env.client.list(type, namespace === undefined ? {} : { namespace })),
   );
   return lists
     .flatMap(({ items }) => items)
@@ -105,18 +105,18 @@ interface RecordedEvent extends KubeObject {
 }
 
 /** Waits for an event about an object. */
-export async function waitForEvent(bench: TestEnv, object: KubeObject, reason: string): Promise<RecordedEvent> {
+export async function waitForEvent(env: TestEnv, object: KubeObject, reason: string): Promise<RecordedEvent> {
   const { namespace = 'default', uid } = object.metadata;
   const describe = `an event ${reason} about ${object.kind} ${object.metadata.name}`;
-  return bench.whenChanged(describe, [{ type: EVENTS, namespace }], async () => {
-    const { items } = await bench.client.list(EVENTS, { namespace });
+  return env.whenChanged(describe, [{ type: EVENTS, namespace }], async () => {
+    const { items } = await env.client.list(EVENTS, { namespace });
     return (items as readonly RecordedEvent[]).find((event) => event.regarding.uid === uid && event.reason === reason);
   });
 }
 
 /** Waits until an operator has nothing left to do and has looked at so many keys at least. */
-export async function waitUntilIdle(bench: TestEnv, operator: OperatorProcess, reconciles = 0): Promise<void> {
-  await bench.eventually(`the operator to have nothing left to do after ${String(reconciles)} reconciles`, async () => {
+export async function waitUntilIdle(env: TestEnv, operator: OperatorProcess, reconciles = 0): Promise<void> {
+  await env.eventually(`the operator to have nothing left to do after ${String(reconciles)} reconciles`, async () => {
     const metrics = await operator.metrics();
     const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
     return open === 0 && metrics.sum('controller_runtime_reconcile_total') >= reconciles ? true : undefined;
@@ -139,20 +139,20 @@ export const replicasEdit: Edit = ['replicas changed', { spec: { replicas: 7 } }
 
 /** Edits a Deployment in several ways, then deletes it, and expects it back as rendered each time. */
 export async function expectDeploymentRestored(
-  bench: TestEnv,
+  env: TestEnv,
   kind: AnyKind,
   owner: ObjectRef,
   child: ObjectRef,
   edits: readonly Edit[],
 ): Promise<void> {
-  const live = await bench.get(kind.type, owner);
+  const live = await env.get(kind.type, owner);
   for (const [, patch] of edits) {
-    await bench.patch(owned.Deployment, child, patch);
-    await waitForChildren(bench, kind, live);
+    await env.patch(owned.Deployment, child, patch);
+    await waitForChildren(env, kind, live);
   }
-  const { uid } = (await bench.get(owned.Deployment, child)).metadata;
-  await bench.client.delete(owned.Deployment, child);
-  await bench.waitUntil(owned.Deployment, child, 'to be made anew', ({ metadata }) => metadata.uid !== uid);
-  await waitForChildren(bench, kind, live);
-  await bench.waitUntil(kind.type, owner, 'Ready again', isReadyNow);
+  const { uid } = (await env.get(owned.Deployment, child)).metadata;
+  await env.client.delete(owned.Deployment, child);
+  await env.waitUntil(owned.Deployment, child, 'to be made anew', ({ metadata }) => metadata.uid !== uid);
+  await waitForChildren(env, kind, live);
+  await env.waitUntil(kind.type, owner, 'Ready again', isReadyNow);
 }

@@ -27,18 +27,18 @@ export class ProvisionerTestEnv {
   readonly folder = temporaryFolder('kindred-provisioner-');
   readonly configDir = join(this.folder, 'config');
   readonly keyDir = join(this.folder, 'keys');
-  readonly bench: TestEnv;
+  readonly env: TestEnv;
   /** Its environment: where `rke` is. */
   path = '/usr/bin:/bin';
 
   constructor() {
-    this.bench = useTestEnv({
+    this.env = useTestEnv({
       kinds: provisionerKinds,
       program: 'provisioner',
       operator: false,
-      prepare: async (bench) => {
+      prepare: async (env) => {
         for (const folder of [this.configDir, this.keyDir]) mkdirSync(folder, { mode: 0o700 });
-        await bench.kubectl(['create', 'namespace', MACHINES_NAMESPACE]);
+        await env.kubectl(['create', 'namespace', MACHINES_NAMESPACE]);
       },
       platformOperator: provisioner({ image: 'none', kinds: provisionerKinds, secretNamespaces: [MACHINES_NAMESPACE] }),
     });
@@ -54,20 +54,20 @@ export class ProvisionerTestEnv {
   /** Starts a provisioner; it stands by while another leads. */
   launch(args: readonly string[] = []): Promise<OperatorProcess> {
     const own = [`--config-dir=${this.configDir}`, `--key-dir=${this.keyDir}`, ...args];
-    return this.bench.start(own, { PATH: this.path });
+    return this.env.start(own, { PATH: this.path });
   }
 
   /** Waits until the provisioner has reconciled objects of a kind so often since it was started. */
   async waitForReconciles(kind: AnyKind, times: number): Promise<void> {
-    await this.bench.eventually(`${kind.kind} to have been looked at`, async () => {
-      const metrics = await this.bench.operator.metrics();
+    await this.env.eventually(`${kind.kind} to have been looked at`, async () => {
+      const metrics = await this.env.operator.metrics();
       const labels = { controller: kind.crdName };
       return metrics.sum('controller_runtime_reconcile_total', labels) >= times ? true : undefined;
     });
   }
 
   async annotate(kind: AnyKind, name: string, annotations: Readonly<Record<string, string>>): Promise<void> {
-    await this.bench.patch(kind.type, { name }, { metadata: { annotations } });
+    await this.env.patch(kind.type, { name }, { metadata: { annotations } });
   }
 
   /** Puts a Secret there, or replaces its values. */
@@ -76,12 +76,12 @@ export class ProvisionerTestEnv {
       Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
     );
     const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data };
-    await this.bench.client.apply(owned.Secret, body, { fieldManager: 'e2e' });
+    await this.env.client.apply(owned.Secret, body, { fieldManager: 'e2e' });
   }
 
   /** Decoded values of a Secret. */
   async values(name: string, namespace = STATE_NAMESPACE): Promise<Readonly<Record<string, string>>> {
-    const secret = (await this.bench.get(owned.Secret, { name, namespace })) as KubeObject & {
+    const secret = (await this.env.get(owned.Secret, { name, namespace })) as KubeObject & {
       readonly data: Readonly<Record<string, string>>;
     };
     return Object.fromEntries(
@@ -96,7 +96,7 @@ export class ProvisionerTestEnv {
     describe: string,
     wanted: (object: KindObject<K>) => boolean,
   ): Promise<KindObject<K>> {
-    return this.bench.waitUntil(kind.type as ResourceType<KindObject<K>>, { name }, describe, wanted);
+    return this.env.waitUntil(kind.type as ResourceType<KindObject<K>>, { name }, describe, wanted);
   }
 
   waitUntilReady(kind: AnyKind, name: string): Promise<KindObject<AnyKind>> {
@@ -108,7 +108,7 @@ export class ProvisionerTestEnv {
   }
 
   async waitUntilGone(type: ResourceType, name: string): Promise<void> {
-    await this.bench.waitUntilGone(type, { name });
+    await this.env.waitUntilGone(type, { name });
   }
 }
 
@@ -173,9 +173,9 @@ export class K3sMachines {
   }
 
   /** The forms of a line of the key that a process or the provisioner's log showed. Ends the recording. */
-  async secretsShown({ bench }: ProvisionerTestEnv): Promise<readonly string[]> {
+  async secretsShown({ env }: ProvisionerTestEnv): Promise<readonly string[]> {
     const all = await this.seen.now();
-    const logs = JSON.stringify(bench.operator.log.all);
+    const logs = JSON.stringify(env.operator.log.all);
     return encodingsOf(this.key.split('\n')[3] ?? this.key).filter((text) => all.includes(text) || logs.includes(text));
   }
 }
@@ -198,10 +198,7 @@ export class FakeRke {
   /** Has `rke up` make kubeconfigs as the real one writes them, of this test's own API server. Call it once that runs. */
   install(): void {
     const kubeconfig = join(this.standIn.folder, 'kubeconfig');
-    writeFileSync(
-      kubeconfig,
-      JSON.stringify(asRkeWrites(readFileSync(this.world.bench.plane.adminKubeconfig, 'utf8'))),
-    );
+    writeFileSync(kubeconfig, JSON.stringify(asRkeWrites(readFileSync(this.world.env.plane.adminKubeconfig, 'utf8'))));
     // It stands still while there is a gate.
     const hook = `#!/bin/sh\necho "$1" >>'${this.arrived}'\nwhile [ -e '${this.gate}' ]; do sleep 0.1; done\ncat '${kubeconfig}'\n`;
     writeFileSync(this.hook, hook, { mode: 0o755 });

@@ -223,7 +223,7 @@ export class FaultTestEnv extends TestEnv {
   }
 
   /**
-   * Has the API server be away, and the controllers begin anew once it serves every kind of this bench again.
+   * Stops the API server, and restarts the controllers once it serves every kind of this environment again.
    *
    * With leader election a controller manager that is cut off for long ends, and another begins anew. This one has none: its ReplicaSets would
    * wait five minutes for pods whose creation was cut off, its watches would come back when its own backoff is over, and its garbage collector may
@@ -234,7 +234,7 @@ export class FaultTestEnv extends TestEnv {
   async outage(away: () => Promise<void>): Promise<void> {
     await away();
     // A server that has just started refuses our kinds for a moment, though it says that it is ready.
-    await this.eventually('every kind of this bench to be served again', async () => {
+    await this.eventually('every kind of this environment to be served again', async () => {
       await Promise.all(this.kinds.map(({ type }) => this.client.list(type)));
       return true;
     });

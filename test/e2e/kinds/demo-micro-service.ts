@@ -28,81 +28,77 @@ const POLICIES = policyType('ValidatingAdmissionPolicy', 'validatingadmissionpol
 const BINDINGS = policyType('ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings');
 
 /** DemoMicroService on a real API server. */
-export function demoMicroServiceTests(bench: TestEnv): void {
+export function demoMicroServiceTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('demo');
+    namespace = await env.namespace('demo');
   });
 
   test('the sample gets its Deployment and finalizer, rolls with its image, and comes back', async () => {
     const [sample] = DemoMicroService.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.createOfKind(DemoMicroService, ref, sample!.spec);
-    const live = await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
-    await expectChildren(bench, DemoMicroService, live);
+    await env.createOfKind(DemoMicroService, ref, sample!.spec);
+    const live = await env.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
+    await expectChildren(env, DemoMicroService, live);
     expect(live.metadata.finalizers).toEqual([FINALIZER]);
     const container = {
       name: sample!.name,
       imagePullPolicy: 'Always',
       ports: [{ containerPort: 9898, protocol: 'TCP' }],
     };
-    const deployment = await bench.get(owned.Deployment, ref);
+    const deployment = await env.get(owned.Deployment, ref);
     expect(deployment).toMatchObject({
       metadata: { labels: { app: sample!.name } },
       spec: { selector: { matchLabels: { app: sample!.name } }, template: { spec: { containers: [container] } } },
     });
 
-    await bench.patchSpec(DemoMicroService, ref, { image: 'stefanprodan/podinfo:0.0.2' });
-    await expectChildren(
-      bench,
-      DemoMicroService,
-      await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow),
-    );
-    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(deployment.metadata.uid);
-    await expectDeploymentRestored(bench, DemoMicroService, ref, ref, deploymentEdits(sample!.name));
+    await env.patchSpec(DemoMicroService, ref, { image: 'stefanprodan/podinfo:0.0.2' });
+    await expectChildren(env, DemoMicroService, await env.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow));
+    expect((await env.get(owned.Deployment, ref)).metadata.uid).toBe(deployment.metadata.uid);
+    await expectDeploymentRestored(env, DemoMicroService, ref, ref, deploymentEdits(sample!.name));
   });
 
   test('deleting it deletes the Deployment first, and waits for that', async () => {
     const ref = { namespace, name: 'finalized' };
-    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
-    const [replicaSet] = (await bench.client.list(REPLICA_SETS, { namespace, labelSelector: 'app=finalized' })).items;
+    await env.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await env.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
+    const [replicaSet] = (await env.client.list(REPLICA_SETS, { namespace, labelSelector: 'app=finalized' })).items;
     const held = { namespace, name: replicaSet!.metadata.name };
-    await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: [HOLD] } });
-    await bench.client.delete(DemoMicroService.type, ref);
-    const deployment = await bench.waitUntil(owned.Deployment, ref, 'being deleted', ({ metadata }) => {
+    await env.patch(REPLICA_SETS, held, { metadata: { finalizers: [HOLD] } });
+    await env.client.delete(DemoMicroService.type, ref);
+    const deployment = await env.waitUntil(owned.Deployment, ref, 'being deleted', ({ metadata }) => {
       return metadata.deletionTimestamp !== undefined;
     });
     // The Deployment waits for its ReplicaSet, and the object for its Deployment.
     expect(deployment.metadata.finalizers).toEqual(['foregroundDeletion']);
-    expect((await bench.auditLog()).writes()).toContain(`delete deployments.apps ${namespace}/finalized 200`);
-    await bench.waitUntil(
+    expect((await env.auditLog()).writes()).toContain(`delete deployments.apps ${namespace}/finalized 200`);
+    await env.waitUntil(
       REPLICA_SETS,
       held,
       'being deleted',
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
     );
-    expect((await bench.get(DemoMicroService.type, ref)).metadata.finalizers).toEqual([FINALIZER]);
+    expect((await env.get(DemoMicroService.type, ref)).metadata.finalizers).toEqual([FINALIZER]);
 
-    await bench.patch(REPLICA_SETS, held, { metadata: { finalizers: null } });
-    await bench.waitUntilGone(DemoMicroService.type, ref);
-    expect(await bench.client.get(owned.Deployment, ref)).toBeUndefined();
+    await env.patch(REPLICA_SETS, held, { metadata: { finalizers: null } });
+    await env.waitUntilGone(DemoMicroService.type, ref);
+    expect(await env.client.get(owned.Deployment, ref)).toBeUndefined();
   });
 
   test('a clean-up that is refused says why and does not run hot; once allowed, it ends', async () => {
     const ref = { namespace, name: 'guarded' };
-    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
-    await forbidDeletion(bench, namespace);
-    await bench.client.delete(DemoMicroService.type, ref);
-    const stuck = await bench.waitUntil(DemoMicroService.type, ref, 'saying why', (object) => {
+    await env.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await env.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
+    await forbidDeletion(env, namespace);
+    await env.client.delete(DemoMicroService.type, ref);
+    const stuck = await env.waitUntil(DemoMicroService.type, ref, 'saying why', (object) => {
       return findCondition(object, 'Ready')?.reason === 'ErrCleanup';
     });
     expect(findCondition(stuck, 'Ready')?.message).toContain('guarded by the test');
     expect(stuck.metadata.finalizers).toEqual([FINALIZER]);
-    await bench.deleteAndWait(BINDINGS, { name: 'guard' });
-    await bench.waitUntilGone(DemoMicroService.type, ref);
-    const refused = (await bench.auditLog())
+    await env.deleteAndWait(BINDINGS, { name: 'guard' });
+    await env.waitUntilGone(DemoMicroService.type, ref);
+    const refused = (await env.auditLog())
       .writes()
       .filter((write) => write === `delete deployments.apps ${namespace}/guarded 422`);
     expect(refused.length).toBeLessThan(30);
@@ -110,9 +106,9 @@ export function demoMicroServiceTests(bench: TestEnv): void {
 }
 
 /** Nobody may delete the Deployment `guarded`; returns when that is so. */
-async function forbidDeletion(bench: TestEnv, namespace: string): Promise<void> {
+async function forbidDeletion(env: TestEnv, namespace: string): Promise<void> {
   const rule = { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['DELETE'], resources: ['deployments'] };
-  await bench.create(
+  await env.create(
     POLICIES,
     { name: 'guard' },
     {
@@ -122,15 +118,15 @@ async function forbidDeletion(bench: TestEnv, namespace: string): Promise<void> 
       },
     },
   );
-  await bench.create(BINDINGS, { name: 'guard' }, { spec: { policyName: 'guard', validationActions: ['Deny'] } });
+  await env.create(BINDINGS, { name: 'guard' }, { spec: { policyName: 'guard', validationActions: ['Deny'] } });
   // A policy takes effect a moment after it was written.
-  const decoy = { namespace: await bench.namespace('decoy'), name: 'guarded' };
-  await bench.eventually('the policy to take effect', async () => {
-    if ((await bench.client.get(owned.Deployment, decoy)) === undefined) {
-      const spec = (await bench.get(owned.Deployment, { namespace, name: 'guarded' })).spec;
-      await bench.create(owned.Deployment, decoy, { spec });
+  const decoy = { namespace: await env.namespace('decoy'), name: 'guarded' };
+  await env.eventually('the policy to take effect', async () => {
+    if ((await env.client.get(owned.Deployment, decoy)) === undefined) {
+      const spec = (await env.get(owned.Deployment, { namespace, name: 'guarded' })).spec;
+      await env.create(owned.Deployment, decoy, { spec });
     }
-    return bench.client.delete(owned.Deployment, decoy).then(
+    return env.client.delete(owned.Deployment, decoy).then(
       () => undefined,
       (error: unknown) => (error instanceof ApiError && error.code === 422 ? true : undefined),
     );

@@ -11,18 +11,18 @@ import {
 } from '../../support/assertions';
 
 /** HelloApp on a real API server. */
-export function helloAppTests(bench: TestEnv): void {
+export function helloAppTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('hello');
+    namespace = await env.namespace('hello');
   });
 
   test('the sample gets its Deployment and becomes Ready', async () => {
     const [sample] = HelloApp.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.createOfKind(HelloApp, ref, sample!.spec);
-    const live = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await expectChildren(bench, HelloApp, live);
+    await env.createOfKind(HelloApp, ref, sample!.spec);
+    const live = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await expectChildren(env, HelloApp, live);
     expect(live.status).toMatchObject({
       observedGeneration: 1,
       replicas: 1,
@@ -30,7 +30,7 @@ export function helloAppTests(bench: TestEnv): void {
       selector: `app=${sample!.name}`,
       conditions: [{ type: 'Ready', status: 'True', reason: 'Ready' }],
     });
-    const deployment = await bench.get(owned.Deployment, ref);
+    const deployment = await env.get(owned.Deployment, ref);
     expect(deployment).toMatchObject({
       metadata: { labels: { app: sample!.name, 'app.kubernetes.io/managed-by': 'kindred' } },
       spec: { replicas: 1 },
@@ -45,52 +45,46 @@ export function helloAppTests(bench: TestEnv): void {
 
   test('a new image and size, and kubectl scale, reach the Deployment', async () => {
     const ref = { namespace, name: 'scaled.with-dots' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await bench.patchSpec(HelloApp, ref, { image: 'nginx:2', size: 2 });
-    await expectChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await env.patchSpec(HelloApp, ref, { image: 'nginx:2', size: 2 });
+    await expectChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
 
-    const { code, stderr } = await bench.kubectl([
-      'scale',
-      'helloapp/scaled.with-dots',
-      '--replicas=5',
-      '-n',
-      namespace,
-    ]);
+    const { code, stderr } = await env.kubectl(['scale', 'helloapp/scaled.with-dots', '--replicas=5', '-n', namespace]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    const scaled = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const scaled = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     expect(scaled).toMatchObject({ spec: { size: 5 }, status: { replicas: 5, readyReplicas: 5 } });
-    expect((await bench.get(owned.Deployment, ref)).spec?.replicas).toBe(5);
+    expect((await env.get(owned.Deployment, ref)).spec?.replicas).toBe(5);
 
-    await bench.kubectl(['scale', 'helloapp/scaled.with-dots', '--replicas=0', '-n', namespace]);
-    const idle = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await env.kubectl(['scale', 'helloapp/scaled.with-dots', '--replicas=0', '-n', namespace]);
+    const idle = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     expect(idle).toMatchObject({ status: { replicas: 0, readyReplicas: 0 } });
   });
 
   test('an edited or deleted Deployment comes back', async () => {
     const ref = { namespace, name: 'drifting' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await expectDeploymentRestored(bench, HelloApp, ref, ref, [...deploymentEdits('helloapp'), replicasEdit]);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await expectDeploymentRestored(env, HelloApp, ref, ref, [...deploymentEdits('helloapp'), replicasEdit]);
   });
 
   test('deleting it deletes its Deployment', async () => {
     const ref = { namespace, name: 'short-lived' };
-    const object = await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await waitForChildren(bench, HelloApp, object);
-    await bench.deleteAndWait(HelloApp.type, ref);
-    await bench.waitUntilGone(owned.Deployment, ref);
+    const object = await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await waitForChildren(env, HelloApp, object);
+    await env.deleteAndWait(HelloApp.type, ref);
+    await env.waitUntilGone(owned.Deployment, ref);
   });
 
   test('deleting it in the foreground deletes its Deployment first, and nothing comes back', async () => {
     const ref = { namespace, name: 'foreground' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    const logged = (await bench.auditLog()).writes().length;
-    const { code } = await bench.kubectl(['delete', 'helloapp/foreground', '--cascade=foreground', '-n', namespace]);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const logged = (await env.auditLog()).writes().length;
+    const { code } = await env.kubectl(['delete', 'helloapp/foreground', '--cascade=foreground', '-n', namespace]);
     expect(code).toBe(0);
-    expect(await bench.client.get(owned.Deployment, ref)).toBeUndefined();
-    const writes = (await bench.auditLog()).writes().slice(logged);
+    expect(await env.client.get(owned.Deployment, ref)).toBeUndefined();
+    const writes = (await env.auditLog()).writes().slice(logged);
     expect(writes.filter((write) => write.includes('deployments.apps'))).toEqual([]);
   });
 
@@ -102,7 +96,7 @@ export function helloAppTests(bench: TestEnv): void {
     ['a name that no label can hold', 'metadata.name', { name: 'a'.repeat(64) }, { image: 'a' }],
   ])('kubectl refuses %s and names %s', async (_, field, metadata, spec) => {
     const object = { apiVersion: HelloApp.apiVersion, kind: HelloApp.kind, metadata, spec };
-    const { code, stderr } = await bench.kubectl(['apply', '-n', namespace, '-f', '-'], JSON.stringify(object));
+    const { code, stderr } = await env.kubectl(['apply', '-n', namespace, '-f', '-'], JSON.stringify(object));
     expect(code).toBe(1);
     expect(stderr).toContain(field);
   });

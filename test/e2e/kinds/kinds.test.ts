@@ -13,28 +13,28 @@ import { microServiceSharedTests } from './micro-service-shared';
 import { sampleResourceTests } from './sample-resource';
 
 // One control plane for all of them: starting one takes longer than most of these tests.
-const bench = useTestEnv();
+const env = useTestEnv();
 jest.setTimeout(180_000);
 
-describe('HelloApp', () => helloAppTests(bench));
-describe('DemoMicroService', () => demoMicroServiceTests(bench));
+describe('HelloApp', () => helloAppTests(env));
+describe('DemoMicroService', () => demoMicroServiceTests(env));
 describe('MicroServiceDeploy', () => {
-  microServiceDeployTests(bench);
-  microServiceSharedTests(bench);
-  microServiceConfigTests(bench);
-  microServiceScalingTests(bench);
+  microServiceDeployTests(env);
+  microServiceSharedTests(env);
+  microServiceConfigTests(env);
+  microServiceScalingTests(env);
 });
-describe('CronTab', () => cronTabTests(bench));
-describe('SampleResource', () => sampleResourceTests(bench));
-describe('Foo', () => fooTests(bench));
+describe('CronTab', () => cronTabTests(env));
+describe('SampleResource', () => sampleResourceTests(env));
+describe('Foo', () => fooTests(env));
 
 test('nothing was refused to the operator, and it logged no error', async () => {
-  expect((await bench.auditLog()).refusals()).toEqual([]);
-  expect(bench.operator.log.errors()).toEqual([]);
+  expect((await env.auditLog()).refusals()).toEqual([]);
+  expect(env.operator.log.errors()).toEqual([]);
 });
 
 test('nothing was granted in vain', async () => {
-  const unused = (await bench.auditLog()).unusedRules(bench.platform.rules);
+  const unused = (await env.auditLog()).unusedRules(env.platform.rules);
   // Lists are for servers without streaming ones, finalizers for an admission plugin: the operator's own tests need both.
   const elsewhere = (grant: string): boolean => grant.startsWith('list ') || grant.includes('/finalizers.');
   // A child is read when it has changed since it was cached, which comes about by chance.

@@ -7,41 +7,41 @@ import { waitForChildren, expectChildren, isReadyNow } from '../../support/asser
 const PODS: ResourceType = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
 
 /** The configuration of a MicroServiceDeploy, and when its pods restart, on a real API server. */
-export function microServiceConfigTests(bench: TestEnv): void {
+export function microServiceConfigTests(env: TestEnv): void {
   const msName = 'configured';
   let ref: { namespace: string; name: string };
   let child: { namespace: string; name: string };
   beforeAll(async () => {
-    const namespace = await bench.namespace('config');
+    const namespace = await env.namespace('config');
     ref = { namespace, name: 'configured' };
     child = { namespace, name: 'configured-v1' };
     const spec = { msName, fullName: child.name, version: '1', path: 'v1', image: 'ms:1', creationTimestamp: '1' };
-    await bench.createOfKind(MicroServiceDeploy, ref, spec);
-    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(MicroServiceDeploy, ref, spec);
+    await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   });
   const respec = async (spec: object): Promise<KubeObject> => {
-    await bench.patchSpec(MicroServiceDeploy, ref, spec);
-    return bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.patchSpec(MicroServiceDeploy, ref, spec);
+    return env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   };
   const pods = async (): Promise<readonly string[]> => {
-    const { items } = await bench.client.list(PODS, { namespace: ref.namespace, labelSelector: `app=${msName}` });
+    const { items } = await env.client.list(PODS, { namespace: ref.namespace, labelSelector: `app=${msName}` });
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.uid!);
   };
 
   test('a new config changes the ConfigMap only', async () => {
-    expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': '' } });
-    const before = await bench.get(owned.Deployment, child);
+    expect(await env.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': '' } });
+    const before = await env.get(owned.Deployment, child);
     const podsBefore = await pods();
-    const writesBefore = (await bench.auditLog()).writes().length;
-    await expectChildren(bench, MicroServiceDeploy, await respec({ config: 'a=1' }));
-    expect(await bench.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': 'a=1' } });
-    const after = await bench.get(owned.Deployment, child);
+    const writesBefore = (await env.auditLog()).writes().length;
+    await expectChildren(env, MicroServiceDeploy, await respec({ config: 'a=1' }));
+    expect(await env.get(owned.ConfigMap, child)).toMatchObject({ data: { 'ms.properties': 'a=1' } });
+    const after = await env.get(owned.Deployment, child);
     expect(after.metadata.generation).toBe(before.metadata.generation);
     expect(await pods()).toEqual(podsBefore);
     const { namespace } = ref;
-    const writes = (await bench.auditLog()).writes().slice(writesBefore);
+    const writes = (await env.auditLog()).writes().slice(writesBefore);
     expect([...new Set(writes)].sort()).toEqual([
       `patch configmaps ${namespace}/configured-v1 200`,
       `patch microservicedeploys/status.custom.ops ${namespace}/configured 200`,
@@ -50,8 +50,8 @@ export function microServiceConfigTests(bench: TestEnv): void {
 
   test('another creationTimestamp restarts the pods', async () => {
     const podsBefore = await pods();
-    await expectChildren(bench, MicroServiceDeploy, await respec({ creationTimestamp: '2' }));
-    expect(await bench.get(owned.Deployment, child)).toMatchObject({
+    await expectChildren(env, MicroServiceDeploy, await respec({ creationTimestamp: '2' }));
+    expect(await env.get(owned.Deployment, child)).toMatchObject({
       metadata: { annotations: { 'app.ops.my.domain/last-rollout-at': '2' } },
       spec: { template: { metadata: { annotations: { 'app.ops.my.domain/create-at': '2' } } } },
     });
@@ -62,8 +62,8 @@ export function microServiceConfigTests(bench: TestEnv): void {
 
   test('without a creationTimestamp its annotations go', async () => {
     const live = await respec({ creationTimestamp: null });
-    await waitForChildren(bench, MicroServiceDeploy, live);
-    const text = JSON.stringify(await bench.get(owned.Deployment, child), (key, value: unknown) =>
+    await waitForChildren(env, MicroServiceDeploy, live);
+    const text = JSON.stringify(await env.get(owned.Deployment, child), (key, value: unknown) =>
       key === 'managedFields' ? undefined : value,
     );
     expect(text).not.toContain('last-rollout-at');
@@ -72,13 +72,13 @@ export function microServiceConfigTests(bench: TestEnv): void {
 
   test('the config may come from a Secret instead', async () => {
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
       await respec({ config: null, configSecretRef: { name: 'settings', key: 'text' } }),
     );
-    await bench.waitUntilGone(owned.ConfigMap, child);
+    await env.waitUntilGone(owned.ConfigMap, child);
     const secret = { secretName: 'settings', defaultMode: 420, items: [{ key: 'text', path: 'ms.properties' }] };
-    const deployment = (await bench.get(owned.Deployment, child)) as unknown as {
+    const deployment = (await env.get(owned.Deployment, child)) as unknown as {
       spec: { template: { spec: { volumes: readonly unknown[] } } };
     };
     expect(deployment.spec.template.spec.volumes).toEqual([

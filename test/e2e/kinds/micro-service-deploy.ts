@@ -14,76 +14,76 @@ import {
 const made = { 'my-domain-ops-controller-make': 'true' };
 
 /** The life of one MicroServiceDeploy on a real API server. */
-export function microServiceDeployTests(bench: TestEnv): void {
+export function microServiceDeployTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('ms');
+    namespace = await env.namespace('ms');
   });
 
   test('the sample gets its children and becomes Ready', async () => {
     const [sample] = MicroServiceDeploy.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.createOfKind(MicroServiceDeploy, ref, sample!.spec);
-    const live = await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
-    await expectChildren(bench, MicroServiceDeploy, live);
-    await expectObjects(bench, expectedShared(MicroServiceDeploy, [live]));
+    await env.createOfKind(MicroServiceDeploy, ref, sample!.spec);
+    const live = await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await expectChildren(env, MicroServiceDeploy, live);
+    await expectObjects(env, expectedShared(MicroServiceDeploy, [live]));
     expect(live.status).toMatchObject({ replicas: 3, readyReplicas: 3 });
-    expect((await bench.get(owned.Deployment, ref)).spec).toMatchObject(deploymentSpec);
+    expect((await env.get(owned.Deployment, ref)).spec).toMatchObject(deploymentSpec);
     const labels = { ...made, app: 'ms-sample' };
-    expect(await bench.get(owned.Deployment, ref)).toMatchObject({
+    expect(await env.get(owned.Deployment, ref)).toMatchObject({
       metadata: { labels, annotations: { 'app.ops.my.domain/last-rollout-at': '1535546718115' } },
     });
-    expect(await bench.get(owned.ConfigMap, ref)).toMatchObject({
+    expect(await env.get(owned.ConfigMap, ref)).toMatchObject({
       metadata: { labels },
       data: { 'ms.properties': 'password=88888888' },
     });
-    expect(await bench.get(owned.HorizontalPodAutoscaler, ref)).toMatchObject({
+    expect(await env.get(owned.HorizontalPodAutoscaler, ref)).toMatchObject({
       metadata: { labels },
       spec: { minReplicas: 1, maxReplicas: 10, scaleTargetRef: { kind: 'Deployment', name: 'ms-sample-v1s0' } },
     });
-    expect(await bench.get(owned.Service, ref)).toMatchObject({
+    expect(await env.get(owned.Service, ref)).toMatchObject({
       metadata: {
         labels,
         annotations: { 'app.ops.my.domain/path': 'v1', 'app.ops.my.domain/need-auth': 'true' },
       },
       spec: { selector: { app: 'ms-sample', 'custom.ops/instance': 'ms-sample-v1s0' } },
     });
-    expect(await bench.get(owned.Service, { namespace, name: 'ms-sample' })).toMatchObject({
+    expect(await env.get(owned.Service, { namespace, name: 'ms-sample' })).toMatchObject({
       metadata: { labels },
       spec: {
         selector: { app: 'ms-sample' },
         ports: [{ name: 'http', port: 9898, protocol: 'TCP', targetPort: 9898 }],
       },
     });
-    const account = await bench.get(owned.ServiceAccount, { namespace, name: 'ms-sample' });
+    const account = await env.get(owned.ServiceAccount, { namespace, name: 'ms-sample' });
     expect(account.metadata.labels).toEqual({ ...made, 'app.kubernetes.io/managed-by': 'kindred' });
   });
 
   test('an edited or deleted child comes back', async () => {
     const ref = { namespace, name: 'drifting' };
     const spec = { msName: 'drift', fullName: 'drift-v1', version: '1', path: 'v1', image: 'ms:1', config: 'a=1' };
-    await bench.createOfKind(MicroServiceDeploy, ref, spec);
-    const live = await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(MicroServiceDeploy, ref, spec);
+    const live = await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
     const child = { namespace, name: 'drift-v1' };
-    await expectDeploymentRestored(bench, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
+    await expectDeploymentRestored(env, MicroServiceDeploy, ref, child, [...deploymentEdits('drift'), replicasEdit]);
     // The number is the port's key, so an apply alone would add ours beside it, under the same name.
-    await bench.patch(owned.Service, child, { spec: { ports: [{ name: 'http', port: 80, targetPort: 80 }] } });
-    await bench.waitUntil(owned.Service, child, 'one port, ours', ({ spec: service }) => {
+    await env.patch(owned.Service, child, { spec: { ports: [{ name: 'http', port: 80, targetPort: 80 }] } });
+    await env.waitUntil(owned.Service, child, 'one port, ours', ({ spec: service }) => {
       const { ports } = service as { readonly ports: readonly { readonly port: number }[] };
       return ports.length === 1 && ports[0]?.port === 9898;
     });
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
-      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+      await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
     );
-    await bench.patch(owned.ConfigMap, child, { data: { 'ms.properties': 'a=2' } });
-    await bench.waitUntil(owned.ConfigMap, child, 'as written', (map) => {
+    await env.patch(owned.ConfigMap, child, { data: { 'ms.properties': 'a=2' } });
+    await env.waitUntil(owned.ConfigMap, child, 'as written', (map) => {
       return JSON.stringify(map.data) === JSON.stringify({ 'ms.properties': 'a=1' });
     });
-    await bench.client.delete(owned.Service, child);
-    await bench.waitUntil(owned.Service, child, 'back', () => true);
-    await expectChildren(bench, MicroServiceDeploy, live);
+    await env.client.delete(owned.Service, child);
+    await env.waitUntil(owned.Service, child, 'back', () => true);
+    await expectChildren(env, MicroServiceDeploy, live);
   });
 
   test('a new fullName makes new children before the old ones go', async () => {
@@ -96,17 +96,17 @@ export function microServiceDeployTests(bench: TestEnv): void {
       image: 'ms:1',
       autoscaling: true,
     };
-    await bench.createOfKind(MicroServiceDeploy, ref, spec);
-    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
-    await bench.patchSpec(MicroServiceDeploy, ref, { fullName: 'renamed-v2', version: '2', path: 'v2' });
+    await env.createOfKind(MicroServiceDeploy, ref, spec);
+    await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.patchSpec(MicroServiceDeploy, ref, { fullName: 'renamed-v2', version: '2', path: 'v2' });
     const old = { namespace, name: 'renamed-v1' };
-    for (const type of MicroServiceDeploy.owns) await bench.waitUntilGone(type, old);
+    for (const type of MicroServiceDeploy.owns) await env.waitUntilGone(type, old);
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
-      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+      await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
     );
-    const writes = (await bench.auditLog()).writes();
+    const writes = (await env.auditLog()).writes();
     const created = writes.indexOf(`create deployments.apps ${namespace}/renamed-v2 201`);
     expect(created).toBeGreaterThan(-1);
     expect(writes.indexOf(`delete deployments.apps ${namespace}/renamed-v1 200`)).toBeGreaterThan(created);
@@ -115,15 +115,15 @@ export function microServiceDeployTests(bench: TestEnv): void {
   test('deleting it deletes everything', async () => {
     const ref = { namespace, name: 'short-lived' };
     const spec = { msName: 'short', fullName: 'short', version: '1', path: 'v1', image: 'ms:1', autoscaling: true };
-    await bench.createOfKind(MicroServiceDeploy, ref, spec);
+    await env.createOfKind(MicroServiceDeploy, ref, spec);
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
-      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+      await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
     );
-    await bench.deleteAndWait(MicroServiceDeploy.type, ref);
+    await env.deleteAndWait(MicroServiceDeploy.type, ref);
     const children = [...MicroServiceDeploy.owns, owned.ServiceAccount];
-    for (const type of children) await bench.waitUntilGone(type, { namespace, name: 'short' });
+    for (const type of children) await env.waitUntilGone(type, { namespace, name: 'short' });
   });
 
   test.each([
@@ -139,20 +139,20 @@ export function microServiceDeployTests(bench: TestEnv): void {
     const { apiVersion, kind } = MicroServiceDeploy;
     const spec = { msName: 'bad', fullName: 'bad', version: '1', path: 'v1', image: 'ms:1', ...more };
     const object = JSON.stringify({ apiVersion, kind, metadata: { name: 'bad' }, spec });
-    const { code, stderr } = await bench.kubectl(['apply', '-n', namespace, '-f', '-'], object);
+    const { code, stderr } = await env.kubectl(['apply', '-n', namespace, '-f', '-'], object);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) as string });
   });
 
   test('the server refuses another msName', async () => {
     const ref = { namespace, name: 'steady' };
-    await bench.createOfKind(MicroServiceDeploy, ref, {
+    await env.createOfKind(MicroServiceDeploy, ref, {
       msName: 'a',
       fullName: 'a',
       version: '1',
       path: 'v1',
       image: 'ms:1',
     });
-    const refusal = bench.patchSpec(MicroServiceDeploy, ref, { msName: 'b' });
+    const refusal = env.patchSpec(MicroServiceDeploy, ref, { msName: 'b' });
     await expect(refusal).rejects.toMatchObject({
       code: 422,
       message: expect.stringContaining('spec.msName') as string,

@@ -6,34 +6,34 @@ import { waitForChildren, expectChildren, isReadyNow } from '../../support/asser
 import type { TestEnv } from '../../support/test-env';
 
 /** Who says how many pods a MicroServiceDeploy has, on a real API server with its autoscaler. */
-export function microServiceScalingTests(bench: TestEnv): void {
+export function microServiceScalingTests(env: TestEnv): void {
   let ref: { namespace: string; name: string };
   let child: { namespace: string; name: string };
   beforeAll(async () => {
-    const namespace = await bench.namespace('scaling');
+    const namespace = await env.namespace('scaling');
     ref = { namespace, name: 'scaled' };
     child = { namespace, name: 'scaled-v1' };
     const spec = { msName: 'scaled', fullName: child.name, version: '1', path: 'v1', image: 'ms:1', replicas: 4 };
-    await bench.createOfKind(MicroServiceDeploy, ref, spec);
-    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(MicroServiceDeploy, ref, spec);
+    await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
   });
 
   /** Changes the spec and gives every number of pods on the way to Ready. */
   const numbersOn = async (spec: object): Promise<readonly number[]> => {
-    const recorder = await ReplicaRecorder.start(bench, child);
-    await bench.patchSpec(MicroServiceDeploy, ref, spec);
+    const recorder = await ReplicaRecorder.start(env, child);
+    await env.patchSpec(MicroServiceDeploy, ref, spec);
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
-      await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
+      await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow),
     );
     return recorder.stop();
   };
-  const autoscaler = (): Promise<KubeObject | undefined> => bench.client.get(owned.HorizontalPodAutoscaler, child);
+  const autoscaler = (): Promise<KubeObject | undefined> => env.client.get(owned.HorizontalPodAutoscaler, child);
   /** What an autoscaler does: it writes to the scale subresource. */
   const scale = async (replicas: number): Promise<void> => {
     const { namespace, name } = child;
-    const { code } = await bench.kubectl([
+    const { code } = await env.kubectl([
       'scale',
       `deployment/${name}`,
       `--replicas=${String(replicas)}`,
@@ -41,7 +41,7 @@ export function microServiceScalingTests(bench: TestEnv): void {
       namespace,
     ]);
     expect(code).toBe(0);
-    await bench.waitUntil(owned.Deployment, child, 'scaled', ({ status }) => status?.availableReplicas === replicas);
+    await env.waitUntil(owned.Deployment, child, 'scaled', ({ status }) => status?.availableReplicas === replicas);
   };
 
   test('autoscaling on takes over at the live number', async () => {
@@ -55,12 +55,12 @@ export function microServiceScalingTests(bench: TestEnv): void {
   });
 
   test('an edited or deleted autoscaler comes back, and the number of pods stays', async () => {
-    const recorder = await ReplicaRecorder.start(bench, child);
-    const live = await bench.get(MicroServiceDeploy.type, ref);
-    await bench.patch(owned.HorizontalPodAutoscaler, child, { spec: { maxReplicas: 20 } });
-    await waitForChildren(bench, MicroServiceDeploy, live);
-    await bench.client.delete(owned.HorizontalPodAutoscaler, child);
-    await waitForChildren(bench, MicroServiceDeploy, live);
+    const recorder = await ReplicaRecorder.start(env, child);
+    const live = await env.get(MicroServiceDeploy.type, ref);
+    await env.patch(owned.HorizontalPodAutoscaler, child, { spec: { maxReplicas: 20 } });
+    await waitForChildren(env, MicroServiceDeploy, live);
+    await env.client.delete(owned.HorizontalPodAutoscaler, child);
+    await waitForChildren(env, MicroServiceDeploy, live);
     expect(await recorder.stop()).toEqual([6]);
   });
 
@@ -87,16 +87,16 @@ export function microServiceScalingTests(bench: TestEnv): void {
     const { namespace } = ref;
     const born = { namespace, name: 'born' };
     const spec = { msName: 'born', fullName: 'born-v1', version: '1', path: 'v1', image: 'ms:1', autoscaling: true };
-    await bench.createOfKind(MicroServiceDeploy, born, spec);
-    await bench.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow);
+    await env.createOfKind(MicroServiceDeploy, born, spec);
+    await env.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow);
     const deployment = { namespace, name: 'born-v1' };
-    await bench.kubectl(['scale', 'deployment/born-v1', '--replicas=3', '-n', namespace]);
-    const recorder = await ReplicaRecorder.start(bench, deployment);
-    await bench.patchSpec(MicroServiceDeploy, born, { image: 'ms:2' });
+    await env.kubectl(['scale', 'deployment/born-v1', '--replicas=3', '-n', namespace]);
+    const recorder = await ReplicaRecorder.start(env, deployment);
+    await env.patchSpec(MicroServiceDeploy, born, { image: 'ms:2' });
     await expectChildren(
-      bench,
+      env,
       MicroServiceDeploy,
-      await bench.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow),
+      await env.waitUntil(MicroServiceDeploy.type, born, 'Ready', isReadyNow),
     );
     expect(await recorder.stop()).toEqual([3]);
   });
@@ -117,14 +117,14 @@ class ReplicaRecorder {
   private done: Promise<void> = Promise.resolve();
 
   private constructor(
-    private readonly bench: TestEnv,
+    private readonly env: TestEnv,
     private readonly ref: ObjectRef,
   ) {}
 
   /** Starts at the Deployment as it stands. */
-  static async start(bench: TestEnv, ref: ObjectRef): Promise<ReplicaRecorder> {
-    const recorder = new ReplicaRecorder(bench, ref);
-    const now = await bench.get(owned.Deployment, ref);
+  static async start(env: TestEnv, ref: ObjectRef): Promise<ReplicaRecorder> {
+    const recorder = new ReplicaRecorder(env, ref);
+    const now = await env.get(owned.Deployment, ref);
     recorder.take(now);
     recorder.done = recorder.follow(now.metadata.resourceVersion ?? '');
     return recorder;
@@ -132,8 +132,8 @@ class ReplicaRecorder {
 
   /** Everything up to now. */
   async stop(): Promise<readonly number[]> {
-    const { resourceVersion } = (await this.bench.get(owned.Deployment, this.ref)).metadata;
-    await this.bench.eventually('the watch to have caught up', () => {
+    const { resourceVersion } = (await this.env.get(owned.Deployment, this.ref)).metadata;
+    await this.env.eventually('the watch to have caught up', () => {
       if (this.failure !== undefined) throw new Error('the watch failed', { cause: this.failure });
       return Promise.resolve(Number(this.seen) >= Number(resourceVersion) ? true : undefined);
     });
@@ -146,7 +146,7 @@ class ReplicaRecorder {
     const { signal } = this.end;
     const { namespace = '', name } = this.ref;
     try {
-      const events = this.bench.client.watch(owned.Deployment, {
+      const events = this.env.client.watch(owned.Deployment, {
         namespace,
         fieldSelector: `metadata.name=${name}`,
         resourceVersion,

@@ -10,28 +10,28 @@ import {
 } from '../../support/assertions';
 
 /** SampleResource on a real API server. */
-export function sampleResourceTests(bench: TestEnv): void {
+export function sampleResourceTests(env: TestEnv): void {
   test('lives from its sample to its deletion', async () => {
-    const namespace = await bench.namespace('sample');
+    const namespace = await env.namespace('sample');
     const [sample] = SampleResource.samples;
     const ref = { namespace, name: sample!.name };
-    await bench.createOfKind(SampleResource, ref, sample!.spec);
-    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
-    const deployment = await bench.get(owned.Deployment, ref);
+    await env.createOfKind(SampleResource, ref, sample!.spec);
+    await expectChildren(env, SampleResource, await env.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
+    const deployment = await env.get(owned.Deployment, ref);
     expect(deployment.spec?.replicas).toBe(1);
 
-    await bench.patchSpec(SampleResource, ref, { podImage: 'redis:7' });
-    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
+    await env.patchSpec(SampleResource, ref, { podImage: 'redis:7' });
+    await expectChildren(env, SampleResource, await env.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
     const { containers } = (
       deployment as unknown as { spec: { template: { spec: { containers: { name: string }[] } } } }
     ).spec.template.spec;
-    await expectDeploymentRestored(bench, SampleResource, ref, ref, [
+    await expectDeploymentRestored(env, SampleResource, ref, ref, [
       ...deploymentEdits(containers[0]!.name),
       replicasEdit,
     ]);
 
-    await bench.deleteAndWait(SampleResource.type, ref);
-    await bench.waitUntilGone(owned.Deployment, ref);
+    await env.deleteAndWait(SampleResource.type, ref);
+    await env.waitUntilGone(owned.Deployment, ref);
   });
 
   test('kubectl refuses one without an image', async () => {
@@ -41,7 +41,7 @@ export function sampleResourceTests(bench: TestEnv): void {
       metadata: { name: 'bad' },
       spec: {},
     };
-    const { code, stderr } = await bench.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    const { code, stderr } = await env.kubectl(['apply', '-f', '-'], JSON.stringify(object));
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('spec.podImage') as string });
   });
 }

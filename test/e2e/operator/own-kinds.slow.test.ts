@@ -107,19 +107,19 @@ function customCrd({ apiVersion, kind, plural, scope }: ResourceType): object {
 }
 
 const plane = useControlPlane({ components: 'full' });
-const bench = new TestEnv(plane);
+const env = new TestEnv(plane);
 jest.setTimeout(180_000);
 
 beforeAll(async () => {
-  bench.client = await adminClient(plane.adminKubeconfig);
+  env.client = await adminClient(plane.adminKubeconfig);
 }, 60_000);
-afterAll(() => bench.close());
+afterAll(() => env.close());
 
 async function install(...crds: readonly object[]): Promise<void> {
   for (const crd of crds) {
     const { metadata, spec } = crd as { metadata: { name: string }; spec: object };
-    await bench.create(CRDS, metadata, { spec });
-    await bench.waitUntil(
+    await env.create(CRDS, metadata, { spec });
+    await env.waitUntil(
       CRDS,
       metadata,
       'established',
@@ -135,26 +135,26 @@ describe('children on a real control plane', () => {
   beforeAll(async () => {
     await install(crdManifest(Backup), customCrd(BatchJob));
     operator = await startInProcessOperator(plane, [Backup]);
-    namespace = await bench.namespace('children');
+    namespace = await env.namespace('children');
   }, 120_000);
   afterAll(() => operator.stop());
 
   test('an owned Job is current when it is complete, not when it has been made', async () => {
     const ref = { namespace, name: 'later' };
-    await bench.createOfKind(Backup, ref, { suspend: true });
-    const waiting = await bench.waitUntil(Backup.type, ref, 'suspended', (object) =>
+    await env.createOfKind(Backup, ref, { suspend: true });
+    const waiting = await env.waitUntil(Backup.type, ref, 'suspended', (object) =>
       (findCondition(object, 'Ready')?.message ?? '').includes('suspended'),
     );
     expect(findCondition(waiting, 'Ready')).toMatchObject({ status: 'False', reason: 'Progressing' });
-    await bench.patchSpec(Backup, ref, { suspend: false });
-    await bench.waitUntil(Backup.type, ref, 'Ready', isReadyNow);
-    expect(findCondition(await bench.get(owned.Job, ref), 'Complete')?.status).toBe('True');
+    await env.patchSpec(Backup, ref, { suspend: false });
+    await env.waitUntil(Backup.type, ref, 'Ready', isReadyNow);
+    expect(findCondition(await env.get(owned.Job, ref), 'Complete')?.status).toBe('True');
   });
 
   test('an owned Job that failed makes its owner Stalled, in its own words', async () => {
     const ref = { namespace, name: 'failing' };
-    await bench.createOfKind(Backup, ref, { node: 'there-is-none' });
-    const failed = await bench.waitUntil(Backup.type, ref, 'Stalled', (object) =>
+    await env.createOfKind(Backup, ref, { node: 'there-is-none' });
+    const failed = await env.waitUntil(Backup.type, ref, 'Stalled', (object) =>
       hasCondition(object, 'Stalled', 'True'),
     );
     expect(findCondition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'ChildFailed' });
@@ -164,7 +164,7 @@ describe('children on a real control plane', () => {
   test('a custom child is judged by its own conditions, though its kind is called Job', async () => {
     const ref = { namespace, name: 'custom' };
     const report = (conditions: readonly object[]): Promise<unknown> =>
-      bench.client.patch(
+      env.client.patch(
         BatchJob,
         ref,
         { status: { conditions } },
@@ -173,21 +173,21 @@ describe('children on a real control plane', () => {
         },
       );
     const one = (type: string, status: string) => [{ type, status, reason: 'Because', message: `${type} ${status}` }];
-    await bench.createOfKind(Backup, ref, { custom: true });
-    await bench.waitUntil(Backup.type, ref, 'Ready while it says nothing', isReadyNow);
+    await env.createOfKind(Backup, ref, { custom: true });
+    await env.waitUntil(Backup.type, ref, 'Ready while it says nothing', isReadyNow);
     for (const [conditions, reason, message] of [
       [one('Ready', 'False'), 'Progressing', 'Ready False'],
       [one('Reconciling', 'True'), 'Progressing', 'Reconciling True'],
       [one('Stalled', 'True'), 'ChildFailed', 'Stalled True'],
     ] as const) {
       await report(conditions);
-      const seen = await bench.waitUntil(Backup.type, ref, message, (object) =>
+      const seen = await env.waitUntil(Backup.type, ref, message, (object) =>
         (findCondition(object, 'Ready')?.message ?? '').includes(message),
       );
       expect(findCondition(seen, 'Ready')).toMatchObject({ status: 'False', reason });
     }
     await report(one('Ready', 'True'));
-    await bench.waitUntil(Backup.type, ref, 'Ready again', isReadyNow);
+    await env.waitUntil(Backup.type, ref, 'Ready again', isReadyNow);
   });
 });
 
@@ -197,63 +197,63 @@ describe('a type that is not installed', () => {
 
   beforeAll(async () => {
     await install(crdManifest(Panel));
-    namespace = await bench.namespace('missing');
+    namespace = await env.namespace('missing');
     operator = await startInProcessOperator(plane, [Panel, Note, Backup]);
   }, 120_000);
   afterAll(() => operator.stop());
 
   const panel = (name: string) => ({ namespace, name });
   const lacking = (name: string) =>
-    bench.waitUntil(Panel.type, panel(name), 'missing its type', (object) => {
+    env.waitUntil(Panel.type, panel(name), 'missing its type', (object) => {
       const found = findCondition(object, 'Ready');
       return found?.reason === 'ErrTypeMissing' && found.message.includes('widgets.example.com/v1/Widget');
     });
   /** Another kind of the same operator goes on. */
   async function othersGoOn(name: string): Promise<void> {
     const ref = { namespace, name };
-    await bench.createOfKind(Backup, ref, { suspend: true });
-    await bench.waitUntil(Backup.type, ref, 'reconciled', (object) => hasCondition(object, 'Ready', 'False'));
+    await env.createOfKind(Backup, ref, { suspend: true });
+    await env.waitUntil(Backup.type, ref, 'reconciled', (object) => hasCondition(object, 'Ready', 'False'));
     expect(await operator.readyz()).toMatchObject({ status: 200 });
   }
 
   test('stops only what needs it, and nothing else of that', async () => {
-    await bench.createOfKind(Panel, panel('whole'));
-    await bench.createOfKind(Panel, panel('plain'), { widget: false });
+    await env.createOfKind(Panel, panel('whole'));
+    await env.createOfKind(Panel, panel('plain'), { widget: false });
     expect(hasCondition(await lacking('whole'), 'Reconciling', 'True')).toBe(true);
-    expect(await bench.get(owned.ConfigMap, panel('whole'))).toBeDefined();
-    await bench.waitUntil(Panel.type, panel('plain'), 'Ready', isReadyNow);
+    expect(await env.get(owned.ConfigMap, panel('whole'))).toBeDefined();
+    await env.waitUntil(Panel.type, panel('plain'), 'Ready', isReadyNow);
     await othersGoOn('before');
   });
 
   test('lets an object with a finalizer go', async () => {
-    await bench.createOfKind(Panel, panel('leaving'));
+    await env.createOfKind(Panel, panel('leaving'));
     await lacking('leaving');
-    await bench.deleteAndWait(Panel.type, panel('leaving'));
-    await bench.waitUntilGone(owned.ConfigMap, panel('leaving'));
+    await env.deleteAndWait(Panel.type, panel('leaving'));
+    await env.waitUntilGone(owned.ConfigMap, panel('leaving'));
   });
 
   test('is taken up without a restart when it is installed: a child type, and a kind of the operator', async () => {
     await install(customCrd(Widget), crdManifest(Note));
-    await bench.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
-    expect((await bench.get(Widget, panel('whole'))).metadata.ownerReferences).toMatchObject([{ kind: 'Panel' }]);
-    await bench.createOfKind(Note, panel('late'));
-    await bench.waitUntil(Note.type, panel('late'), 'Ready', isReadyNow);
+    await env.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
+    expect((await env.get(Widget, panel('whole'))).metadata.ownerReferences).toMatchObject([{ kind: 'Panel' }]);
+    await env.createOfKind(Note, panel('late'));
+    await env.waitUntil(Note.type, panel('late'), 'Ready', isReadyNow);
     expect(await operator.readyz()).toMatchObject({ status: 200 });
   });
 
   test('does not stop the others when it is removed later, and is taken up again', async () => {
-    await bench.deleteAndWait(CRDS, { name: 'widgets.widgets.example.com' });
+    await env.deleteAndWait(CRDS, { name: 'widgets.widgets.example.com' });
     await lacking('whole');
     await othersGoOn('after');
-    await bench.deleteAndWait(CRDS, { name: Note.crdName });
-    await bench.createOfKind(Panel, panel('more'), { widget: false });
-    await bench.waitUntil(Panel.type, panel('more'), 'Ready', isReadyNow);
+    await env.deleteAndWait(CRDS, { name: Note.crdName });
+    await env.createOfKind(Panel, panel('more'), { widget: false });
+    await env.waitUntil(Panel.type, panel('more'), 'Ready', isReadyNow);
     expect(await operator.readyz()).toMatchObject({ status: 200 });
 
     await install(customCrd(Widget), crdManifest(Note));
-    await bench.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
-    await bench.createOfKind(Note, panel('again'));
-    await bench.waitUntil(Note.type, panel('again'), 'Ready', isReadyNow);
+    await env.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
+    await env.createOfKind(Note, panel('again'));
+    await env.waitUntil(Note.type, panel('again'), 'Ready', isReadyNow);
     expect(operator.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

@@ -12,42 +12,42 @@ import {
 import { operatorKinds, type TestEnv } from '../../support/test-env';
 
 /** Whose a child is, on a real API server. */
-export function ownershipTests(bench: TestEnv): void {
+export function ownershipTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('own');
+    namespace = await env.namespace('own');
   });
   const stalled = (name: string) =>
-    bench.waitUntil(HelloApp.type, { namespace, name }, 'refused', (object) => hasCondition(object, 'Stalled', 'True'));
+    env.waitUntil(HelloApp.type, { namespace, name }, 'refused', (object) => hasCondition(object, 'Stalled', 'True'));
   const orphan = async (what: string): Promise<void> => {
-    const { code, stderr } = await bench.kubectl(['delete', what, '--cascade=orphan', '-n', namespace]);
+    const { code, stderr } = await env.kubectl(['delete', what, '--cascade=orphan', '-n', namespace]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
   };
 
   test('a stripped owner reference is put back', async () => {
     const ref = { namespace, name: 'stripped' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    const live = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
-    await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null } });
-    await waitForChildren(bench, HelloApp, live);
-    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(uid);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    const live = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const { uid } = (await env.get(owned.Deployment, ref)).metadata;
+    await env.patch(owned.Deployment, ref, { metadata: { ownerReferences: null } });
+    await waitForChildren(env, HelloApp, live);
+    expect((await env.get(owned.Deployment, ref)).metadata.uid).toBe(uid);
   });
 
   test("an object without an owner is not re-owned under a stranger's UID, until a person says so", async () => {
     const ref = { namespace, name: 'estranged' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     const stranger = { [OWNER_UID_ANNOTATION]: '00000000-0000-0000-0000-000000000000' };
-    await bench.patch(owned.Deployment, ref, { metadata: { ownerReferences: null, annotations: stranger } });
+    await env.patch(owned.Deployment, ref, { metadata: { ownerReferences: null, annotations: stranger } });
     expect(findCondition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
-    const { metadata } = await bench.get(owned.Deployment, ref);
+    const { metadata } = await env.get(owned.Deployment, ref);
     expect(metadata.ownerReferences).toBeUndefined();
 
-    await bench.patch(owned.Deployment, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
-    const adopted = await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await waitForChildren(bench, HelloApp, adopted);
-    expect((await bench.get(owned.Deployment, ref)).metadata.uid).toBe(metadata.uid);
+    await env.patch(owned.Deployment, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    const adopted = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await waitForChildren(env, HelloApp, adopted);
+    expect((await env.get(owned.Deployment, ref)).metadata.uid).toBe(metadata.uid);
   });
 
   test("somebody else's object is taken over when it bears the consent, by the command that the status names", async () => {
@@ -55,62 +55,62 @@ export function ownershipTests(bench: TestEnv): void {
     const labels = { app: ref.name };
     const containers = [{ name: 'helloapp', image: 'theirs:1' }];
     const template = { metadata: { labels }, spec: { containers } };
-    await bench.create(owned.Deployment, ref, { spec: { replicas: 3, selector: { matchLabels: labels }, template } });
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1', size: 1 });
+    await env.create(owned.Deployment, ref, { spec: { replicas: 3, selector: { matchLabels: labels }, template } });
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1', size: 1 });
     await stalled(ref.name);
-    await bench.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
-    const asking = await bench.waitUntil(
+    await env.patch(HelloApp.type, ref, { metadata: { annotations: { [ADOPT_ANNOTATION]: 'true' } } });
+    const asking = await env.waitUntil(
       HelloApp.type,
       ref,
       'told where consent must stand',
       (object) => findCondition(object, 'Ready')?.message.includes('kubectl annotate ') === true,
     );
-    expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
+    expect((await env.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
     const [, command = ''] = findCondition(asking, 'Ready')?.message.split('kubectl ') ?? [];
-    expect(await bench.kubectl(command.split(' '))).toMatchObject({ code: 0 });
-    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    expect(await env.kubectl(command.split(' '))).toMatchObject({ code: 0 });
+    await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
   });
 
   test('--cascade=orphan leaves a Deployment alone, and a namesake does not take it', async () => {
     const ref = { namespace, name: 'orphaned' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const { uid } = (await env.get(owned.Deployment, ref)).metadata;
     await orphan('helloapp/orphaned');
-    await bench.waitUntilGone(HelloApp.type, ref);
-    const left = await bench.get(owned.Deployment, ref);
+    await env.waitUntilGone(HelloApp.type, ref);
+    const left = await env.get(owned.Deployment, ref);
     expect(left.metadata).toMatchObject({ uid });
     expect(left.metadata.ownerReferences).toBeUndefined();
     expect(left.metadata.deletionTimestamp).toBeUndefined();
 
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:2' });
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:2' });
     expect(findCondition(await stalled(ref.name), 'Ready')).toMatchObject({ reason: 'ErrResourceExists' });
-    expect((await bench.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
+    expect((await env.get(owned.Deployment, ref)).metadata.ownerReferences).toBeUndefined();
   });
 
   test('--cascade=orphan leaves what a finalizer would have deleted', async () => {
     const ref = { namespace, name: 'finalized' };
-    await bench.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
-    await bench.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(DemoMicroService, ref, { image: 'podinfo:1' });
+    await env.waitUntil(DemoMicroService.type, ref, 'Ready', isReadyNow);
     await orphan('dms/finalized');
-    await bench.waitUntilGone(DemoMicroService.type, ref);
-    const { metadata } = await bench.get(owned.Deployment, ref);
+    await env.waitUntilGone(DemoMicroService.type, ref);
+    const { metadata } = await env.get(owned.Deployment, ref);
     expect(metadata.ownerReferences).toBeUndefined();
     expect(metadata.deletionTimestamp).toBeUndefined();
   });
 
   test('--cascade=orphan leaves what is shared', async () => {
     const ref = { namespace, name: 'ms' };
-    await bench.createOfKind(MicroServiceDeploy, ref, {
+    await env.createOfKind(MicroServiceDeploy, ref, {
       msName: 'ms',
       fullName: 'ms-v1',
       version: '1',
       path: 'v1',
       image: 'ms:1',
     });
-    await bench.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
+    await env.waitUntil(MicroServiceDeploy.type, ref, 'Ready', isReadyNow);
     await orphan('microservicedeploy/ms');
-    await bench.waitUntilGone(MicroServiceDeploy.type, ref);
+    await env.waitUntilGone(MicroServiceDeploy.type, ref);
     for (const [type, name] of [
       [owned.Service, 'ms'],
       [owned.ServiceAccount, 'ms'],
@@ -118,7 +118,7 @@ export function ownershipTests(bench: TestEnv): void {
       [owned.ConfigMap, 'ms-v1'],
       [owned.Service, 'ms-v1'],
     ] as const) {
-      const { metadata } = await bench.get(type, { namespace, name });
+      const { metadata } = await env.get(type, { namespace, name });
       expect(metadata.ownerReferences).toBeUndefined();
       expect(metadata.deletionTimestamp).toBeUndefined();
     }
@@ -126,65 +126,65 @@ export function ownershipTests(bench: TestEnv): void {
 
   test('a namesake of a deleted object waits for the old Deployment and makes its own', async () => {
     const ref = { namespace, name: 'again' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    const { uid } = (await bench.get(owned.Deployment, ref)).metadata;
-    await bench.deleteAndWait(HelloApp.type, ref);
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:2' });
-    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
-    expect((await bench.get(owned.Deployment, ref)).metadata.uid).not.toBe(uid);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const { uid } = (await env.get(owned.Deployment, ref)).metadata;
+    await env.deleteAndWait(HelloApp.type, ref);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:2' });
+    await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    expect((await env.get(owned.Deployment, ref)).metadata.uid).not.toBe(uid);
   });
 }
 
 /** Several who want one thing, on a real API server. */
-export function contestTests(bench: TestEnv): void {
+export function contestTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('contest');
+    namespace = await env.namespace('contest');
   });
 
   test('a writer that insists is named, and neither side runs hot; once it stops, the operator wins', async () => {
     const ref = { namespace, name: 'contested' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    const contested = await bench.eventually('the contest to be noticed', async () => {
-      await bench.patch(owned.Deployment, ref, { spec: { replicas: 7 } });
-      const object = await bench.get(HelloApp.type, ref);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const contested = await env.eventually('the contest to be noticed', async () => {
+      await env.patch(owned.Deployment, ref, { spec: { replicas: 7 } });
+      const object = await env.get(HelloApp.type, ref);
       return findCondition(object, 'Ready')?.reason === 'ErrContested' ? object : undefined;
     });
     expect(findCondition(contested, 'Ready')?.message).toContain('spec.replicas is changed by "e2e"');
-    await waitForChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
   });
 
   test('of two kinds that want one name the second is refused, until the first one goes', async () => {
     const ref = { namespace, name: 'both' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await bench.createOfKind(SampleResource, ref, { podImage: 'nginx:2' });
-    const refused = await bench.waitUntil(SampleResource.type, ref, 'refused', (object) =>
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(SampleResource, ref, { podImage: 'nginx:2' });
+    const refused = await env.waitUntil(SampleResource.type, ref, 'refused', (object) =>
       hasCondition(object, 'Stalled', 'True'),
     );
     expect(findCondition(refused, 'Ready')?.message).toContain('already exists and is not managed by SampleResource');
-    await bench.waitUntil(HelloApp.type, ref, 'Ready as before', isReadyNow);
-    await bench.deleteAndWait(HelloApp.type, ref);
-    await expectChildren(bench, SampleResource, await bench.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
+    await env.waitUntil(HelloApp.type, ref, 'Ready as before', isReadyNow);
+    await env.deleteAndWait(HelloApp.type, ref);
+    await expectChildren(env, SampleResource, await env.waitUntil(SampleResource.type, ref, 'Ready', isReadyNow));
   });
 }
 
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 
 /** The end of a namespace in which objects stand, on a real API server. */
-export function namespaceEndTests(bench: TestEnv): void {
+export function namespaceEndTests(env: TestEnv): void {
   test('a namespace with an object of every kind ends cleanly and quietly', async () => {
-    const namespace = await bench.namespace('ending');
+    const namespace = await env.namespace('ending');
     const samples = operatorKinds.flatMap((kind) => kind.samples.map((sample) => ({ kind, ...sample })));
-    await Promise.all(samples.map(({ kind, name, spec }) => bench.createOfKind(kind, { namespace, name }, spec)));
-    for (const { kind, name } of samples) await bench.waitUntil(kind.type, { namespace, name }, 'Ready', isReadyNow);
-    const logged = bench.operator.log.all.length;
-    await bench.client.delete(NAMESPACES, { name: namespace });
-    await bench.waitUntilGone(NAMESPACES, { name: namespace });
-    await waitUntilIdle(bench, bench.operator);
-    const lines = bench.operator.log.all.slice(logged).filter(({ controller, level }) => {
+    await Promise.all(samples.map(({ kind, name, spec }) => env.createOfKind(kind, { namespace, name }, spec)));
+    for (const { kind, name } of samples) await env.waitUntil(kind.type, { namespace, name }, 'Ready', isReadyNow);
+    const logged = env.operator.log.all.length;
+    await env.client.delete(NAMESPACES, { name: namespace });
+    await env.waitUntilGone(NAMESPACES, { name: namespace });
+    await waitUntilIdle(env, env.operator);
+    const lines = env.operator.log.all.slice(logged).filter(({ controller, level }) => {
       return controller !== undefined && level !== 'info';
     });
     expect(lines).toEqual([]);

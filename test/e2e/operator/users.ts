@@ -18,44 +18,44 @@ import type { TestEnv } from '../../support/test-env';
 const QUOTAS: ResourceType = { apiVersion: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', scope: 'Namespaced' };
 
 /** What people tell the operator, and what it tells them, on a real API server. */
-export function peopleTests(bench: TestEnv): void {
+export function peopleTests(env: TestEnv): void {
   let namespace: string;
   beforeAll(async () => {
-    namespace = await bench.namespace('people');
+    namespace = await env.namespace('people');
   });
   const annotate = (name: string, annotations: Readonly<Record<string, string | null>>): Promise<KubeObject> =>
-    bench.patch(HelloApp.type, { namespace, name }, { metadata: { annotations } });
+    env.patch(HelloApp.type, { namespace, name }, { metadata: { annotations } });
 
   test('a paused object is left as it is, says so, and catches up', async () => {
     const ref = { namespace, name: 'paused' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     await annotate('paused', { [PAUSED_ANNOTATION]: 'true' });
-    await bench.patchSpec(HelloApp, ref, { image: 'nginx:2', size: 2 });
-    const paused = await bench.waitUntil(HelloApp.type, ref, 'paused', (object) =>
+    await env.patchSpec(HelloApp, ref, { image: 'nginx:2', size: 2 });
+    const paused = await env.waitUntil(HelloApp.type, ref, 'paused', (object) =>
       hasCondition(object, 'Ready', 'Unknown'),
     );
     expect(findCondition(paused, 'Ready')).toMatchObject({ reason: 'Paused' });
     expect(findCondition(paused, 'Ready')?.message).toContain(PAUSED_ANNOTATION);
-    expect((await bench.get(owned.Deployment, ref)).spec?.replicas).toBe(1);
+    expect((await env.get(owned.Deployment, ref)).spec?.replicas).toBe(1);
 
     await annotate('paused', { [PAUSED_ANNOTATION]: null });
-    await expectChildren(bench, HelloApp, await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    await expectChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
   });
 
   test('a changed reconcile-at forces a reconcile, which writes nothing where nothing differs', async () => {
     const ref = { namespace, name: 'forced' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
-    await waitUntilIdle(bench, bench.operator);
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    await waitUntilIdle(env, env.operator);
     const reconciles = async (): Promise<number> =>
-      (await bench.operator.metrics()).sum('controller_runtime_reconcile_total', { controller: HelloApp.crdName });
+      (await env.operator.metrics()).sum('controller_runtime_reconcile_total', { controller: HelloApp.crdName });
     const before = await reconciles();
-    const writes = (await bench.auditLog()).writes().length;
+    const writes = (await env.auditLog()).writes().length;
     await annotate('forced', { [RECONCILE_AT_ANNOTATION]: 'now' });
-    await bench.eventually('one more reconcile', async () => ((await reconciles()) > before ? true : undefined));
-    await waitUntilIdle(bench, bench.operator);
-    expect((await bench.auditLog()).writes().slice(writes)).toEqual([]);
+    await env.eventually('one more reconcile', async () => ((await reconciles()) > before ? true : undefined));
+    await waitUntilIdle(env, env.operator);
+    expect((await env.auditLog()).writes().slice(writes)).toEqual([]);
   });
 
   test.each([
@@ -63,49 +63,49 @@ export function peopleTests(bench: TestEnv): void {
     ['HelloApp', 'foreground', HelloApp],
   ] as const)('a %s that is being deleted (%s) says for whose finalizer it waits', async (_, cascade, kind) => {
     const ref = { namespace, name: `going-${cascade}` };
-    await bench.createOfKind(kind, ref, { image: 'nginx:1' });
-    await bench.waitUntil(kind.type, ref, 'Ready', isReadyNow);
-    await bench.patch(owned.Deployment, ref, { metadata: { finalizers: ['example.com/hold'] } });
+    await env.createOfKind(kind, ref, { image: 'nginx:1' });
+    await env.waitUntil(kind.type, ref, 'Ready', isReadyNow);
+    await env.patch(owned.Deployment, ref, { metadata: { finalizers: ['example.com/hold'] } });
     const deletion = ['delete', `${kind.plural}.${kind.group}/${ref.name}`, '-n', namespace, '--wait=false'];
-    expect(await bench.kubectl([...deletion, `--cascade=${cascade}`])).toMatchObject({ code: 0 });
+    expect(await env.kubectl([...deletion, `--cascade=${cascade}`])).toMatchObject({ code: 0 });
     const waits = `Deployment "${ref.name}", which its finalizers hold: example.com/hold`;
-    const going = await bench.waitUntil(kind.type, ref, 'waiting', (object) =>
+    const going = await env.waitUntil(kind.type, ref, 'waiting', (object) =>
       (findCondition(object, 'Ready')?.message ?? '').includes(waits),
     );
     expect(findCondition(going, 'Ready')).toMatchObject({ status: 'False', reason: 'Terminating' });
-    await bench.patch(owned.Deployment, ref, { metadata: { finalizers: null } });
-    await bench.waitUntilGone(kind.type, ref);
+    await env.patch(owned.Deployment, ref, { metadata: { finalizers: null } });
+    await env.waitUntilGone(kind.type, ref);
   });
 
   test("a child that the server refuses shows the server's words, until the spec is mended", async () => {
     const ref = { namespace, name: 'invalid' };
     // It looks like a time zone, so the schema lets it pass; whether there is one of that name only the server knows.
-    await bench.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1', timeZone: 'Nowhere/Land' });
-    const refused = await bench.waitUntil(CronTab.type, ref, 'Stalled', (object) =>
+    await env.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1', timeZone: 'Nowhere/Land' });
+    const refused = await env.waitUntil(CronTab.type, ref, 'Stalled', (object) =>
       hasCondition(object, 'Stalled', 'True'),
     );
     const words = 'spec.timeZone: Invalid value: "Nowhere/Land"';
     expect(findCondition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrInvalidChild' });
     expect(findCondition(refused, 'Ready')?.message).toContain(words);
     expect(findCondition(refused, 'Stalled')?.message).toContain(words);
-    expect((await waitForEvent(bench, refused, 'ErrInvalidChild')).note).toContain(words);
+    expect((await waitForEvent(env, refused, 'ErrInvalidChild')).note).toContain(words);
 
-    await bench.patchSpec(CronTab, ref, { timeZone: 'Asia/Tokyo' });
-    const mended = await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
+    await env.patchSpec(CronTab, ref, { timeZone: 'Asia/Tokyo' });
+    const mended = await env.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
     expect(findCondition(mended, 'Stalled')).toBeUndefined();
-    await waitForChildren(bench, CronTab, mended);
+    await waitForChildren(env, CronTab, mended);
   });
 
   test('conditions and fields of ours that a restored status has brought along go, and those of others stay', async () => {
     const ref = { namespace, name: 'restored' };
-    await bench.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
-    const before = await bench.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
+    await env.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1' });
+    const before = await env.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
     const conditions = (before.status as CommonStatus).conditions ?? [];
     const more = ['Stalled', 'Reconciling', 'Restored'].map((type) => ({
       ...{ type, status: 'True', reason: 'Backup', message: 'as it was', lastTransitionTime: '2026-01-01T00:00:00Z' },
     }));
     const status = { lastScheduleTime: '2026-01-01T00:00:00Z', conditions: [...conditions, ...more] };
-    await bench.client.patch(
+    await env.client.patch(
       CronTab.type,
       ref,
       { status },
@@ -113,7 +113,7 @@ export function peopleTests(bench: TestEnv): void {
         ...{ type: 'merge', fieldManager: 'restore', subresource: 'status' },
       },
     );
-    const after = await bench.waitUntil(CronTab.type, ref, 'without them', (object) => {
+    const after = await env.waitUntil(CronTab.type, ref, 'without them', (object) => {
       const { lastScheduleTime } = object.status as { lastScheduleTime?: string };
       return findCondition(object, 'Stalled') === undefined && lastScheduleTime === undefined;
     });
@@ -124,22 +124,22 @@ export function peopleTests(bench: TestEnv): void {
 
   test('what keeps pods from being made shows in Ready', async () => {
     const ref = { namespace, name: 'no-pods' };
-    await bench.createOfKind(HelloApp, ref, { image: ' nginx' });
-    await bench.waitUntil(HelloApp.type, ref, "saying so in the server's words", (object) => {
+    await env.createOfKind(HelloApp, ref, { image: ' nginx' });
+    await env.waitUntil(HelloApp.type, ref, "saying so in the server's words", (object) => {
       return findCondition(object, 'Ready')?.message.includes('must not have leading or trailing whitespace') === true;
     });
   });
 
   test.each([['pods'], ['count/replicasets.apps']])('a quota on %s that is used up shows in Ready', async (what) => {
-    const crowded = await bench.namespace('crowded');
+    const crowded = await env.namespace('crowded');
     const quota = { namespace: crowded, name: 'none' };
-    await bench.create(QUOTAS, quota, { spec: { hard: { [what]: '0' } } });
-    await bench.waitUntil(QUOTAS, quota, 'in force', ({ status }) => {
+    await env.create(QUOTAS, quota, { spec: { hard: { [what]: '0' } } });
+    await env.waitUntil(QUOTAS, quota, 'in force', ({ status }) => {
       return (status as { hard?: object } | undefined)?.hard !== undefined;
     });
     const ref = { namespace: crowded, name: 'hungry' };
-    await bench.createOfKind(HelloApp, ref, { image: 'nginx' });
-    const starved = await bench.waitUntil(HelloApp.type, ref, 'starved', (object) => {
+    await env.createOfKind(HelloApp, ref, { image: 'nginx' });
+    const starved = await env.waitUntil(HelloApp.type, ref, 'starved', (object) => {
       return findCondition(object, 'Ready')?.message.includes('exceeded quota: none') === true;
     });
     expect(hasCondition(starved, 'Ready', 'False')).toBe(true);
@@ -155,27 +155,27 @@ const CRDS: ResourceType = {
 };
 
 /** Objects that an older or looser CRD has let in. */
-export function undecodableTests(bench: TestEnv): void {
+export function undecodableTests(env: TestEnv): void {
   test('an object that does not fit the schema says so, and the others go on', async () => {
-    const namespace = await bench.namespace('loose');
+    const namespace = await env.namespace('loose');
     const { spec } = crdManifest(HelloApp);
-    await bench.patch(CRDS, { name: HelloApp.crdName }, { spec: loosened(spec) as object });
+    await env.patch(CRDS, { name: HelloApp.crdName }, { spec: loosened(spec) as object });
     const bad = { namespace, name: 'bad' };
-    await bench.eventually('the looser schema to be in force', () =>
-      bench.createOfKind(HelloApp, bad, { image: '' }).catch(() => undefined),
+    await env.eventually('the looser schema to be in force', () =>
+      env.createOfKind(HelloApp, bad, { image: '' }).catch(() => undefined),
     );
-    const stalled = await bench.waitUntil(HelloApp.type, bad, 'Stalled', (object) =>
+    const stalled = await env.waitUntil(HelloApp.type, bad, 'Stalled', (object) =>
       hasCondition(object, 'Stalled', 'True'),
     );
     expect(findCondition(stalled, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrInvalidSpec' });
     expect(findCondition(stalled, 'Ready')?.message).toContain('spec.image');
 
     const good = { namespace, name: 'good' };
-    await bench.createOfKind(HelloApp, good, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, good, 'Ready', isReadyNow);
-    await bench.patchSpec(HelloApp, bad, { image: 'nginx:1' });
-    await bench.waitUntil(HelloApp.type, bad, 'Ready', isReadyNow);
-    await bench.patch(CRDS, { name: HelloApp.crdName }, { spec: spec as object });
+    await env.createOfKind(HelloApp, good, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, good, 'Ready', isReadyNow);
+    await env.patchSpec(HelloApp, bad, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, bad, 'Ready', isReadyNow);
+    await env.patch(CRDS, { name: HelloApp.crdName }, { spec: spec as object });
   });
 }
 

@@ -45,7 +45,7 @@ describe('what is refused', () => {
     spec: object,
   ): Promise<{ reason: string; message: string }> {
     const name = `bad-${String((count += 1))}`;
-    await world.bench.create(kind.type, { name }, { spec });
+    await world.env.create(kind.type, { name }, { spec });
     const object = await world.waitUntil(kind, name, 'refused', (one) => {
       const { reason, status } = findCondition(one, 'Ready') ?? {};
       return status === 'False' && reason !== 'Provisioning';
@@ -108,7 +108,7 @@ describe('what is refused', () => {
     ['plain HTTP', { cluster: { server: `http://${CANARY}` } }, 'server: must be an address that begins with https://'],
     ['a password in its address', { cluster: { server: `https://a:${CANARY}@b` } }, 'without user'],
   ])('a kubeconfig with %s', async (_, change: { cluster?: object; user?: object }, message) => {
-    const config = load(readFileSync(world.bench.plane.adminKubeconfig, 'utf8')) as {
+    const config = load(readFileSync(world.env.plane.adminKubeconfig, 'utf8')) as {
       clusters: { cluster: object }[];
       users: { user: object }[];
     };
@@ -126,8 +126,8 @@ describe('what is refused', () => {
   describe('of Secrets', () => {
     test('one that is missing, or has no such key, until it is there; and one that is deleted later', async () => {
       const secretRef = { namespace: MACHINES_NAMESPACE, name: 'late', key: 'k' };
-      const config = readFileSync(world.bench.plane.adminKubeconfig, 'utf8');
-      await world.bench.create(Kubeconfig.type, { name: 'late' }, { spec: { secretRef } });
+      const config = readFileSync(world.env.plane.adminKubeconfig, 'utf8');
+      await world.env.create(Kubeconfig.type, { name: 'late' }, { spec: { secretRef } });
       const reason = (wanted: string, words: string) =>
         world.waitUntil(Kubeconfig, 'late', wanted, (object) => {
           const ready = findCondition(object, 'Ready');
@@ -140,7 +140,7 @@ describe('what is refused', () => {
       await world.secret('late', { k: config });
       await world.annotate(Kubeconfig, 'late', { 'kindred.dev/reconcile-at': '2' });
       await world.waitUntilReady(Kubeconfig, 'late');
-      await world.bench.deleteAndWait(owned.Secret, { namespace: MACHINES_NAMESPACE, name: 'late' });
+      await world.env.deleteAndWait(owned.Secret, { namespace: MACHINES_NAMESPACE, name: 'late' });
       await world.annotate(Kubeconfig, 'late', { 'kindred.dev/reconcile-at': '3' });
       await reason('ErrNotFound', 'does not exist');
     });
@@ -163,7 +163,7 @@ describe('what is refused', () => {
         ['edge-kubeconfig', 'kubeconfig'],
       ] as const) {
         await world.secret(name, { [data]: CANARY }, STATE_NAMESPACE);
-        await world.bench.patch(owned.Secret, { namespace: STATE_NAMESPACE, name }, { metadata: mark });
+        await world.env.patch(owned.Secret, { namespace: STATE_NAMESPACE, name }, { metadata: mark });
         const ref = { namespace: STATE_NAMESPACE, name, key: data };
         const nodes = [{ address: '192.0.2.1', user: 'root', roles: ['controlplane', 'etcd'] }];
         const k3s = { distribution: 'k3s', version: 'v1.34.1+k3s1', nodes };
@@ -200,7 +200,7 @@ describe('what is refused', () => {
     test('a state of somebody else: nothing is begun', async () => {
       const inits = rke.count('init');
       await world.secret('taken-state', { k: CANARY }, STATE_NAMESPACE);
-      await world.bench.create(Cluster.type, { name: 'taken' }, { spec: { configPath: file('taken.yml', yml()) } });
+      await world.env.create(Cluster.type, { name: 'taken' }, { spec: { configPath: file('taken.yml', yml()) } });
       const object = await world.waitUntilStalled(Cluster, 'taken');
       expect(findCondition(object, 'Ready')).toMatchObject({
         reason: 'ErrResourceExists',
@@ -230,16 +230,16 @@ describe('what is refused', () => {
       ['version', { ...spec, version: "v1.30.5-rancher1-1'" }],
       ['sources', { ...spec, configPath: 'cluster.yml' }],
     ])('%s: %j', async (_, bad) => {
-      const made = world.bench.create(Cluster.type, { name: 'shell' }, { spec: bad });
+      const made = world.env.create(Cluster.type, { name: 'shell' }, { spec: bad });
       await expect(made).rejects.toThrow(/is invalid/);
     });
   });
 
   test('nothing was run, nothing leaked', async () => {
     expect(rke.standIn.calls()).toEqual([]);
-    expect(JSON.stringify(world.bench.operator.log.all)).not.toContain(CANARY);
-    const events = await world.bench.kubectl(['get', 'events', '-A', '-o', 'json']);
+    expect(JSON.stringify(world.env.operator.log.all)).not.toContain(CANARY);
+    const events = await world.env.kubectl(['get', 'events', '-A', '-o', 'json']);
     expect(events.stdout).not.toContain(CANARY);
-    expect((await world.bench.auditLog()).refusals()).toEqual([]);
+    expect((await world.env.auditLog()).refusals()).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ describeOnHosts('a Cluster of K3s', () => {
   afterAll(() => machines.end());
 
   test('comes up on bare machines, and so does its Kubeconfig', async () => {
-    await world.bench.createOfKind(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
+    await world.env.createOfKind(Cluster, { name: 'edge' }, spec(['s1', 'a1']));
     const cluster = await world.waitUntilReady(Cluster, 'edge');
     expect(conditionStatus(cluster, 'Provisioned')).toBe('True');
     expect(findCondition(cluster, 'Ready')?.lastUpdateTime).toMatch(/Z$/);
@@ -50,40 +50,40 @@ describeOnHosts('a Cluster of K3s', () => {
       server: `https://${hosts.get('s1').address}:6443`,
       kubernetesVersion: expect.stringMatching(/^v1\./) as string,
     });
-    await world.bench.eventually('an event of its end', async () => {
+    await world.env.eventually('an event of its end', async () => {
       const args = ['get', 'events', '-n', 'default', '--field-selector=involvedObject.name=edge,reason=Provisioned'];
-      const { stdout } = await world.bench.kubectl([...args, '-o', 'name']);
+      const { stdout } = await world.env.kubectl([...args, '-o', 'name']);
       return stdout === '' ? undefined : stdout;
     });
   });
 
   test('a restart does nothing', async () => {
-    await world.bench.operator.stop();
-    const before = (await world.bench.auditLog()).writes().length;
+    await world.env.operator.stop();
+    const before = (await world.env.auditLog()).writes().length;
     const marker = await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge');
     await world.start();
     await world.waitUntilReady(Kubeconfig, 'edge');
     await world.waitForReconciles(Kubeconfig, 2);
-    const writes = (await world.bench.auditLog()).writes().slice(before);
+    const writes = (await world.env.auditLog()).writes().slice(before);
     expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
     expect(await hosts.get('s1').exec('ls -l --time-style=full-iso /var/lib/kindred/edge')).toBe(marker);
   });
 
   test('goes on after it was killed in the middle of a change', async () => {
-    await world.bench.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a1', 'a2']).nodes });
+    await world.env.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a1', 'a2']).nodes });
     await world.waitUntil(Cluster, 'edge', 'a2 under way', ({ status }) =>
       (status as { nodes: { address: string; state: string }[] }).nodes.some(
         ({ address, state }) => address === hosts.get('a2').address && state === 'Provisioning',
       ),
     );
-    await world.bench.operator.kill();
+    await world.env.operator.kill();
     await world.start();
     const cluster = await world.waitUntilReady(Cluster, 'edge');
     expect((cluster.status as { nodes: unknown[] }).nodes).toHaveLength(3);
   });
 
   test('a node that leaves the spec is drained and cleaned', async () => {
-    await world.bench.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a2']).nodes });
+    await world.env.patchSpec(Cluster, { name: 'edge' }, { nodes: spec(['s1', 'a2']).nodes });
     await world.waitUntil(Cluster, 'edge', 'two nodes', (cluster) => {
       const { nodes, observedGeneration } = cluster.status as { nodes: unknown[]; observedGeneration: number };
       return (
@@ -96,17 +96,17 @@ describeOnHosts('a Cluster of K3s', () => {
   });
 
   test('goes with all that it brought, its Secrets too', async () => {
-    await world.bench.client.delete(Cluster.type, { name: 'edge' });
+    await world.env.client.delete(Cluster.type, { name: 'edge' });
     await world.waitUntilGone(Cluster.type, 'edge');
     await world.waitUntilGone(Kubeconfig.type, 'edge');
     for (const name of ['edge-state', 'edge-kubeconfig']) {
-      await world.bench.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
+      await world.env.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
     }
     for (const host of hosts.all) expect(await host.exec('pgrep -a k3s || true')).toBe('');
   });
 
   test('asked for no more than it may', async () => {
-    const audit = await world.bench.auditLog();
+    const audit = await world.env.auditLog();
     expect(audit.refusals()).toEqual([]);
   });
 

@@ -24,7 +24,7 @@ describeOnHosts('a Cluster of K3s on one machine', () => {
   test('comes up, and so does its Kubeconfig', async () => {
     const host = machines.hosts.get('s1');
     const nodes = [nodeSpec(host, 'controlplane', 'etcd')];
-    await world.bench.createOfKind(Cluster, { name: 'edge' }, { ...machines.spec, nodes });
+    await world.env.createOfKind(Cluster, { name: 'edge' }, { ...machines.spec, nodes });
     expect((await world.waitUntilReady(Cluster, 'edge')).status).toMatchObject({
       attempts: 1,
       kubeconfigRef: { namespace: STATE_NAMESPACE, name: 'edge-kubeconfig', key: 'kubeconfig' },
@@ -36,14 +36,14 @@ describeOnHosts('a Cluster of K3s on one machine', () => {
   });
 
   test('goes with all that it brought, its Secrets too; nothing was refused, and no secret was shown', async () => {
-    await world.bench.client.delete(Cluster.type, { name: 'edge' });
+    await world.env.client.delete(Cluster.type, { name: 'edge' });
     await world.waitUntilGone(Cluster.type, 'edge');
     await world.waitUntilGone(Kubeconfig.type, 'edge');
     for (const name of ['edge-state', 'edge-kubeconfig']) {
-      await world.bench.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
+      await world.env.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
     }
     expect(await machines.hosts.get('s1').exec('pgrep -a k3s || true')).toBe('');
-    expect((await world.bench.auditLog()).refusals()).toEqual([]);
+    expect((await world.env.auditLog()).refusals()).toEqual([]);
     expect(await machines.secretsShown(world)).toEqual([]);
   });
 });

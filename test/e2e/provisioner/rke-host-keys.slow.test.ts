@@ -52,14 +52,14 @@ describeOnHosts('the host keys of a Cluster of RKE', () => {
   test('given in the spec: an upgrade and a removal go to no machine while one of them has another key', async () => {
     const name = names('pinned');
     const spec = { ...rkeSpec(hosts, ['n1', 'n2']), maxAttempts: 1 };
-    await world.bench.createOfKind(Cluster, { name }, spec);
+    await world.env.createOfKind(Cluster, { name }, spec);
     await world.waitUntilReady(Cluster, name);
     const before = runs();
     await impersonate(hosts.get('n1'));
-    await world.bench.patchSpec(Cluster, { name }, { version: 'v1.30.6-rancher1-1' });
+    await world.env.patchSpec(Cluster, { name }, { version: 'v1.30.6-rancher1-1' });
     expect(messageOf(await failed(name, 'HostKeyMismatch'))).toContain(hosts.get('n1').address);
     await isUntouched(hosts.get('n1'));
-    await world.bench.client.delete(Cluster.type, { name });
+    await world.env.client.delete(Cluster.type, { name });
     const removal = await world.waitUntil(Cluster, name, 'a removal that failed', (object) =>
       messageOf(object).includes('kindred.dev/force-remove'),
     );
@@ -67,7 +67,7 @@ describeOnHosts('the host keys of a Cluster of RKE', () => {
     await isUntouched(hosts.get('n1'));
     expect(runs()).toEqual(before);
     // A person has looked: it was installed anew.
-    await world.bench.patchSpec(Cluster, { name }, { nodes: rkeSpec(hosts, ['n1', 'n2']).nodes });
+    await world.env.patchSpec(Cluster, { name }, { nodes: rkeSpec(hosts, ['n1', 'n2']).nodes });
     await world.waitUntilGone(Cluster.type, name);
     expect(runs()).toEqual([before[0], before[1], before[2]! + 1]);
   });
@@ -76,7 +76,7 @@ describeOnHosts('the host keys of a Cluster of RKE', () => {
     const name = names('met');
     const text = clusterYml(hosts.get('n2'), 'ssh_key_path: id_rke\n');
     writeFileSync(join(world.configDir, 'met.yml'), text);
-    await world.bench.createOfKind(Cluster, { name }, { configPath: 'met.yml' });
+    await world.env.createOfKind(Cluster, { name }, { configPath: 'met.yml' });
     await world.waitUntilReady(Cluster, name);
     const before = runs();
     await impersonate(hosts.get('n2'));
@@ -85,14 +85,14 @@ describeOnHosts('the host keys of a Cluster of RKE', () => {
     expect(messageOf(await failed(name, 'HostKeyMismatch'))).toContain(hosts.get('n2').address);
     await isUntouched(hosts.get('n2'));
     expect(runs()).toEqual(before);
-    await world.bench.patchSpec(Cluster, { name }, { hostKeys: hostKeys(hosts.get('n2')) });
+    await world.env.patchSpec(Cluster, { name }, { hostKeys: hostKeys(hosts.get('n2')) });
     await world.waitUntilReady(Cluster, name);
     // A key alone is no reason to run again, and one that is not given any more is held.
     const since = runs();
-    await world.bench.patchSpec(Cluster, { name }, { hostKeys: null });
+    await world.env.patchSpec(Cluster, { name }, { hostKeys: null });
     await world.waitUntilReady(Cluster, name);
     expect(runs()).toEqual(since);
-    await world.bench.client.delete(Cluster.type, { name });
+    await world.env.client.delete(Cluster.type, { name });
     await world.waitUntilGone(Cluster.type, name);
     expect(rke.count('remove')).toBe(before[2]! + 1);
   });
@@ -103,37 +103,37 @@ describeOnHosts('the host keys of a Cluster of RKE', () => {
     const login = `bastion_host:\n  address: ${bastion.address}\n  user: admin\n`;
     const text = clusterYml(host, `${login}ssh_key_path: id_rke\n`);
     writeFileSync(join(world.configDir, 'behind.yml'), text);
-    await world.bench.createOfKind(Cluster, { name }, { configPath: 'behind.yml' });
+    await world.env.createOfKind(Cluster, { name }, { configPath: 'behind.yml' });
     await world.waitUntilReady(Cluster, name);
     const before = runs();
     await bastion.changeHostKey();
-    await world.bench.client.delete(Cluster.type, { name });
+    await world.env.client.delete(Cluster.type, { name });
     expect(messageOf(await failed(name, 'HostKeyMismatch'))).toContain(bastion.address);
     expect(runs()).toEqual(before);
-    await world.bench.patchSpec(Cluster, { name }, { hostKeys: hostKeys(bastion) });
+    await world.env.patchSpec(Cluster, { name }, { hostKeys: hostKeys(bastion) });
     await world.waitUntilGone(Cluster.type, name);
   });
 
   test('required: a machine without one is refused before anything is sent to it, in a cluster.yml too', async () => {
-    await world.bench.operator.stop();
+    await world.env.operator.stop();
     await world.start(['--runs=1', '--require-host-keys']);
     const name = names('required');
     const sshKeySecretRef = { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' };
     const before = runs();
     await world.secret('cluster', { yml: clusterYml(hosts.get('n3')) });
     const configSecretRef = { namespace: 'machines', name: 'cluster', key: 'yml' };
-    await world.bench.createOfKind(Cluster, { name }, { configSecretRef, sshKeySecretRef });
+    await world.env.createOfKind(Cluster, { name }, { configSecretRef, sshKeySecretRef });
     const refusal = messageOf(await failed(name, 'ErrInvalidConfig'));
     expect(refusal).toContain('nodes[0]');
     expect(refusal).toContain('spec.hostKeys');
     expect(runs()).toEqual(before);
-    await world.bench.patchSpec(Cluster, { name }, { hostKeys: hostKeys(hosts.get('n3')) });
+    await world.env.patchSpec(Cluster, { name }, { hostKeys: hostKeys(hosts.get('n3')) });
     await world.waitUntilReady(Cluster, name);
-    await world.bench.client.delete(Cluster.type, { name });
+    await world.env.client.delete(Cluster.type, { name });
     await world.waitUntilGone(Cluster.type, name);
     const typed = rkeSpec(hosts, ['n3']);
     const unpinned = typed.nodes!.map((node) => ({ ...node, hostKey: undefined }));
-    await world.bench.createOfKind(Cluster, { name: names('typed') }, { ...typed, nodes: unpinned });
+    await world.env.createOfKind(Cluster, { name: names('typed') }, { ...typed, nodes: unpinned });
     expect(messageOf(await failed(names('typed'), 'ErrInvalidConfig'))).toContain('nodes[0].hostKey');
   });
 });

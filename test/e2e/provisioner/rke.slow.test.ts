@@ -38,10 +38,10 @@ describeOnHosts('a Cluster of RKE', () => {
 
   const address = (name: string): string => hosts.get(name).address;
   const status = async (name: string): Promise<ClusterStatus> =>
-    (await world.bench.get(Cluster.type, { name })).status as ClusterStatus;
+    (await world.env.get(Cluster.type, { name })).status as ClusterStatus;
 
   async function restart(args: readonly string[] = []): Promise<void> {
-    logs.push(JSON.stringify(world.bench.operator.log.all));
+    logs.push(JSON.stringify(world.env.operator.log.all));
     await world.start(args);
   }
 
@@ -62,7 +62,7 @@ describeOnHosts('a Cluster of RKE', () => {
   });
 
   test('of typed nodes comes up by rke up, and its API answers', async () => {
-    await world.bench.createOfKind(Cluster, { name: names('typed') }, rkeSpec(hosts, ['n1', 'n2']));
+    await world.env.createOfKind(Cluster, { name: names('typed') }, rkeSpec(hosts, ['n1', 'n2']));
     const cluster = await world.waitUntilReady(Cluster, names('typed'));
     expect(cluster.status).toMatchObject({
       attempts: 1,
@@ -77,19 +77,19 @@ describeOnHosts('a Cluster of RKE', () => {
   });
 
   test('is not run again by a restart, and nothing is written', async () => {
-    await world.bench.operator.stop();
-    const before = (await world.bench.auditLog()).writes().length;
+    await world.env.operator.stop();
+    const before = (await world.env.auditLog()).writes().length;
     await restart(['--runs=1']);
     await world.waitForReconciles(Cluster, 1);
     await world.waitForReconciles(Kubeconfig, 2);
-    const writes = (await world.bench.auditLog()).writes().slice(before);
+    const writes = (await world.env.auditLog()).writes().slice(before);
     expect(writes.filter((write) => !write.includes(' events'))).toEqual([]);
     expect(rke.count('up')).toBe(1);
   });
 
   test('fails halfway, keeps its state all the same, and goes on with it', async () => {
     rke.control({ fail: 'after-nodes', nodes: 1 });
-    await world.bench.patchSpec(Cluster, { name: names('typed') }, { nodes: rkeSpec(hosts, ['n1', 'n3']).nodes });
+    await world.env.patchSpec(Cluster, { name: names('typed') }, { nodes: rkeSpec(hosts, ['n1', 'n3']).nodes });
     const failed = await world.waitUntil(Cluster, names('typed'), 'failed', (object) => {
       return findCondition(object, 'Ready')?.reason === 'RkeFailed';
     });
@@ -108,13 +108,13 @@ describeOnHosts('a Cluster of RKE', () => {
   });
 
   test('is taken down by rke remove, with its Secrets', async () => {
-    await world.bench.client.delete(Cluster.type, { name: names('typed') });
+    await world.env.client.delete(Cluster.type, { name: names('typed') });
     await world.waitUntilGone(Cluster.type, names('typed'));
     const removals = rke.standIn.calls().filter(({ argv }) => argv[0] === 'remove');
     expect(removals.map(({ argv }) => argv)).toEqual([['remove', '--force', '--config', '../cluster.yml']]);
     expect(rke.standIn.machines()).toEqual([]);
     for (const name of [`${names('typed')}-state`, `${names('typed')}-kubeconfig`]) {
-      await world.bench.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
+      await world.env.waitUntilGone(owned.Secret, { namespace: STATE_NAMESPACE, name });
     }
   });
 
@@ -125,9 +125,9 @@ describeOnHosts('a Cluster of RKE', () => {
     writeFileSync(join(folder, 'cluster.yml'), clusterYml(hosts.get('n1'), 'ssh_key_path: id_rke\n'));
     rke.pause();
     const configPath = join(folder, 'cluster.yml');
-    await world.bench.createOfKind(Cluster, { name: names('of-a-file') }, { configPath });
+    await world.env.createOfKind(Cluster, { name: names('of-a-file') }, { configPath });
     await rke.waitUntilPaused();
-    const first = world.bench.operator;
+    const first = world.env.operator;
     const second = await world.launch();
     await first.kill();
     rke.killOrphans(names('of-a-file'));
@@ -142,17 +142,17 @@ describeOnHosts('a Cluster of RKE', () => {
 
   test('of a file that is gone is taken down all the same, in the foreground and by another provisioner', async () => {
     writeFileSync(join(world.configDir, 'config', 'cluster.yml'), '');
-    await world.bench.operator.stop();
-    await world.bench.client.delete(Cluster.type, { name: names('of-a-file') }, { propagation: 'Foreground' });
+    await world.env.operator.stop();
+    await world.env.client.delete(Cluster.type, { name: names('of-a-file') }, { propagation: 'Foreground' });
     const state = { namespace: STATE_NAMESPACE, name: `${names('of-a-file')}-state` };
     // The garbage collector does not wait for the Cluster's finalizer.
-    await world.bench.eventually('the deletion of its state', async () => {
-      return (await world.bench.get(owned.Secret, state)).metadata.deletionTimestamp;
+    await world.env.eventually('the deletion of its state', async () => {
+      return (await world.env.get(owned.Secret, state)).metadata.deletionTimestamp;
     });
     await restart(['--runs=1']);
     await world.waitUntilGone(Cluster.type, names('of-a-file'));
     expect(rke.standIn.machines()).toEqual([]);
-    await world.bench.waitUntilGone(owned.Secret, state);
+    await world.env.waitUntilGone(owned.Secret, state);
   });
 
   test('of a Secret: a stop lets the step under way end, and starts no other', async () => {
@@ -160,9 +160,9 @@ describeOnHosts('a Cluster of RKE', () => {
     const configSecretRef = { namespace: 'machines', name: 'cluster', key: 'yml' };
     const ups = rke.count('up');
     rke.pause();
-    await world.bench.createOfKind(Cluster, { name: names('of-a-secret') }, { configSecretRef, sshKeySecretRef });
+    await world.env.createOfKind(Cluster, { name: names('of-a-secret') }, { configSecretRef, sshKeySecretRef });
     await rke.waitUntilPaused();
-    await world.bench.createOfKind(
+    await world.env.createOfKind(
       Cluster,
       { name: names('waits') },
       { configSecretRef, sshKeySecretRef, deletionPolicy: 'Retain' },
@@ -170,12 +170,12 @@ describeOnHosts('a Cluster of RKE', () => {
     await world.waitUntil(Cluster, names('waits'), 'its turn', (object) =>
       (findCondition(object, 'Ready')?.message ?? '').includes('other objects go first'),
     );
-    const stop = world.bench.operator.stop();
-    await world.bench.operator.log.line('shutting down');
+    const stop = world.env.operator.stop();
+    await world.env.operator.log.line('shutting down');
     rke.resume();
     expect(await stop).toEqual({ code: 0, signal: null });
     expect(rke.count('up')).toBe(ups + 1);
-    await world.bench.client.delete(Cluster.type, { name: names('waits') });
+    await world.env.client.delete(Cluster.type, { name: names('waits') });
     await restart();
     await world.waitUntilReady(Cluster, names('of-a-secret'));
     expect(await status(names('of-a-secret'))).toMatchObject({ attempts: 1 });
@@ -185,11 +185,11 @@ describeOnHosts('a Cluster of RKE', () => {
 
   test('that is retained leaves its machines alone, and its Secrets without an owner', async () => {
     const removals = rke.count('remove');
-    await world.bench.patchSpec(Cluster, { name: names('of-a-secret') }, { deletionPolicy: 'Retain' });
-    await world.bench.client.delete(Cluster.type, { name: names('of-a-secret') });
+    await world.env.patchSpec(Cluster, { name: names('of-a-secret') }, { deletionPolicy: 'Retain' });
+    await world.env.client.delete(Cluster.type, { name: names('of-a-secret') });
     await world.waitUntilGone(Cluster.type, names('of-a-secret'));
     for (const name of [`${names('of-a-secret')}-state`, `${names('of-a-secret')}-kubeconfig`]) {
-      const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE_NAMESPACE, name });
+      const { metadata } = await world.env.get(owned.Secret, { namespace: STATE_NAMESPACE, name });
       expect(metadata.ownerReferences ?? []).toEqual([]);
       expect(metadata.finalizers ?? []).toEqual([]);
     }
@@ -200,12 +200,12 @@ describeOnHosts('a Cluster of RKE', () => {
   test('stalls after so many attempts, is left alone then, and tried again when a person says so', async () => {
     rke.control({ fail: 'before-state', always: true });
     const inits = rke.count('init');
-    await world.bench.createOfKind(Cluster, { name: names('stalls') }, { ...rkeSpec(hosts, ['n3']), maxAttempts: 2 });
+    await world.env.createOfKind(Cluster, { name: names('stalls') }, { ...rkeSpec(hosts, ['n3']), maxAttempts: 2 });
     const stalled = await world.waitUntilStalled(Cluster, names('stalls'));
     expect(findCondition(stalled, 'Ready')?.message).toMatch(/unsupported Kubernetes version.*2 of 2 attempts failed/s);
     expect(stalled.status).toMatchObject({ attempts: 2 });
     expect(rke.count('init') - inits).toBe(2);
-    await world.bench.operator.stop();
+    await world.env.operator.stop();
     await restart();
     await world.waitForReconciles(Cluster, 1);
     expect(rke.count('init') - inits).toBe(2);
@@ -218,7 +218,7 @@ describeOnHosts('a Cluster of RKE', () => {
   test('that cannot be removed stalls, and a person lets it go', async () => {
     rke.control({ fail: 'after-nodes', always: true });
     const removals = rke.count('remove');
-    await world.bench.client.delete(Cluster.type, { name: names('stalls') });
+    await world.env.client.delete(Cluster.type, { name: names('stalls') });
     const stalled = await world.waitUntilStalled(Cluster, names('stalls'));
     expect(findCondition(stalled, 'Ready')).toMatchObject({
       reason: 'RkeFailed',
@@ -234,19 +234,19 @@ describeOnHosts('a Cluster of RKE', () => {
     rke.control();
     const removals = rke.count('remove');
     const name = names('paused');
-    await world.bench.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
+    await world.env.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
     await world.waitUntilReady(Cluster, name);
     await world.annotate(Cluster, name, { 'kindred.dev/paused': 'true' });
-    await world.bench.client.delete(Cluster.type, { name });
+    await world.env.client.delete(Cluster.type, { name });
     await world.waitUntil(Cluster, name, 'told of', (object) =>
       (findCondition(object, 'Ready')?.message ?? '').startsWith('The deletion is paused'),
     );
-    await world.bench.operator.stop();
+    await world.env.operator.stop();
     await restart();
     await world.waitForReconciles(Cluster, 1);
     expect(rke.count('remove')).toBe(removals);
     expect(rke.standIn.machines()).toContain(address('n1'));
-    await world.bench.patch(Cluster.type, { name }, { metadata: { annotations: { 'kindred.dev/paused': null } } });
+    await world.env.patch(Cluster.type, { name }, { metadata: { annotations: { 'kindred.dev/paused': null } } });
     await world.waitUntilGone(Cluster.type, name);
     expect(rke.count('remove')).toBe(removals + 1);
   });
@@ -254,25 +254,25 @@ describeOnHosts('a Cluster of RKE', () => {
   test.each([
     ['at once', () => Promise.resolve(), () => Promise.resolve()],
     // The garbage collector has done its part by then, so that the Cluster itself does not tell any more.
-    ['after it was away', () => world.bench.operator.stop(), () => restart()],
+    ['after it was away', () => world.env.operator.stop(), () => restart()],
   ])(
     'that is deleted with --cascade=orphan goes, its machines and Secrets stay: seen %s',
     async (when, before, after) => {
       const removals = rke.count('remove');
       const name = names(when.replaceAll(' ', '-'));
-      await world.bench.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
+      await world.env.createOfKind(Cluster, { name }, rkeSpec(hosts, ['n1']));
       await world.waitUntilReady(Cluster, name);
       await world.waitUntilReady(Kubeconfig, name);
       await before();
-      await world.bench.client.delete(Cluster.type, { name }, { propagation: 'Orphan' });
-      await world.bench.eventually('the end of the orphaning', async () => {
-        const { finalizers = [] } = (await world.bench.client.get(Cluster.type, { name }))?.metadata ?? {};
+      await world.env.client.delete(Cluster.type, { name }, { propagation: 'Orphan' });
+      await world.env.eventually('the end of the orphaning', async () => {
+        const { finalizers = [] } = (await world.env.client.get(Cluster.type, { name }))?.metadata ?? {};
         return finalizers.includes('orphan') ? undefined : true;
       });
       await after();
       await world.waitUntilGone(Cluster.type, name);
       for (const secret of [`${name}-state`, `${name}-kubeconfig`]) {
-        const { metadata } = await world.bench.get(owned.Secret, { namespace: STATE_NAMESPACE, name: secret });
+        const { metadata } = await world.env.get(owned.Secret, { namespace: STATE_NAMESPACE, name: secret });
         expect([metadata.ownerReferences ?? [], metadata.finalizers ?? [], metadata.deletionTimestamp]).toEqual([
           [],
           [],
@@ -288,13 +288,13 @@ describeOnHosts('a Cluster of RKE', () => {
   );
 
   test('asked for no more than it may', async () => {
-    expect((await world.bench.auditLog()).refusals()).toEqual([]);
+    expect((await world.env.auditLog()).refusals()).toEqual([]);
   });
 
   test('showed no secret', async () => {
     const calls = JSON.stringify(rke.standIn.calls());
-    const all = [await seen.now(), calls, ...logs, JSON.stringify(world.bench.operator.log.all)].join('\n');
-    const events = (await world.bench.kubectl(['get', 'events', '-A', '-o', 'json'])).stdout;
+    const all = [await seen.now(), calls, ...logs, JSON.stringify(world.env.operator.log.all)].join('\n');
+    const events = (await world.env.kubectl(['get', 'events', '-A', '-o', 'json'])).stdout;
     const texts = encodingsOf(key.split('\n')[3] ?? key);
     expect(texts.filter((text) => `${all}${events}`.includes(text))).toEqual([]);
   });

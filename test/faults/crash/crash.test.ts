@@ -3,13 +3,13 @@ import { crashedEverywhere } from './crashed-everywhere';
 import { demoMicroService } from './lives';
 
 // The whole lives of all kinds are in sweep.slow.test.ts. This kind has a child and a finalizer.
-const bench = useTestEnv({ operator: false });
+const env = useTestEnv({ operator: false });
 const stages = ['create', 'update', 'delete'];
 
-crashedEverywhere(bench, [
+crashedEverywhere(env, [
   { ...demoMicroService, stages: demoMicroService.stages.filter(({ name }) => stages.includes(name)) },
 ]);
 
 test('nothing was refused to the operators', async () => {
-  expect((await bench.auditLog()).refusals()).toEqual([]);
+  expect((await env.auditLog()).refusals()).toEqual([]);
 });

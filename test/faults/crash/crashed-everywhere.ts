@@ -15,7 +15,7 @@ interface Stories {
  *
  * @returns the story of a life without crashes, for tests that follow
  */
-export function crashedEverywhere(bench: TestEnv, lives: readonly Life[]): (life: Life) => LifeResult {
+export function crashedEverywhere(env: TestEnv, lives: readonly Life[]): (life: Life) => LifeResult {
   const stories = new Map<Life, PromiseSettledResult<Stories>>();
   const storiesOf = (life: Life): Stories => {
     const result = stories.get(life);
@@ -24,8 +24,8 @@ export function crashedEverywhere(bench: TestEnv, lives: readonly Life[]): (life
   };
   beforeAll(async () => {
     const results = await concurrently(3, lives, async (life): Promise<Stories> => {
-      const calm = await runLife(bench, life);
-      return { calm, crashed: await runLife(bench, life, atEveryWrite()) };
+      const calm = await runLife(env, life);
+      return { calm, crashed: await runLife(env, life, atEveryWrite()) };
     });
     results.forEach((result, i) => stories.set(lives[i] as Life, result));
   }, 900_000);

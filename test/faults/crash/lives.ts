@@ -13,7 +13,7 @@ import type { TestEnv } from '../../support/test-env';
 
 /** Where a life takes place. */
 export interface LifeContext {
-  readonly bench: TestEnv;
+  readonly env: TestEnv;
   readonly kind: AnyKind;
   readonly namespace: string;
 }
@@ -40,36 +40,36 @@ type Act = Stage['act'];
 
 /** A user makes an object. */
 function makes(name: string, spec: object): Act {
-  return ({ bench, kind, namespace }) => bench.create(kind.type, { namespace, name }, { spec });
+  return ({ env, kind, namespace }) => env.create(kind.type, { namespace, name }, { spec });
 }
 
 /** A user changes its spec; null takes a field out. */
 function changes(name: string, spec: object): Act {
-  return ({ bench, kind, namespace }) => bench.patchSpec(kind, { namespace, name }, spec);
+  return ({ env, kind, namespace }) => env.patchSpec(kind, { namespace, name }, spec);
 }
 
 /** A user runs `kubectl scale`. */
 function scales(name: string, replicas: number): Act {
-  return async ({ bench, kind, namespace }) => {
+  return async ({ env, kind, namespace }) => {
     const args = ['scale', `${kind.crdName}/${name}`, `--replicas=${String(replicas)}`, '-n', namespace];
-    const { code, stderr } = await bench.kubectl(args);
+    const { code, stderr } = await env.kubectl(args);
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
   };
 }
 
 /** A user deletes it. */
 function deletes(name: string): Act {
-  return ({ bench, kind, namespace }) => bench.client.delete(kind.type, { namespace, name });
+  return ({ env, kind, namespace }) => env.client.delete(kind.type, { namespace, name });
 }
 
 /** An administrator changes a child behind the operator's back. */
 function edits(type: ResourceType, name: string, patch: object): Act {
-  return ({ bench, namespace }) => bench.patch(type, { namespace, name }, patch);
+  return ({ env, namespace }) => env.patch(type, { namespace, name }, patch);
 }
 
 /** An administrator deletes a child. */
 function loses(type: ResourceType, name: string): Act {
-  return ({ bench, namespace }) => bench.client.delete(type, { namespace, name });
+  return ({ env, namespace }) => env.client.delete(type, { namespace, name });
 }
 
 /** An administrator gives a Deployment another image. */

@@ -29,13 +29,13 @@ export class LifeError extends Error {
  *
  * @throws LifeError when a stage does not settle, or an operator logs an error, with the crashes up to then
  */
-export async function runLife(bench: TestEnv, life: Life, choice: CrashSelector = noCrash): Promise<LifeResult> {
+export async function runLife(env: TestEnv, life: Life, choice: CrashSelector = noCrash): Promise<LifeResult> {
   const { kind } = life;
-  const { account, env } = bench.platform;
-  const scene: LifeContext = { bench, kind, namespace: await bench.namespace(`crash-${life.name.toLowerCase()}`) };
+  const { account, env: variables } = env.platform;
+  const scene: LifeContext = { env, kind, namespace: await env.namespace(`crash-${life.name.toLowerCase()}`) };
   const subject = await CrashingOperator.start({
-    kubeconfig: await bench.plane.kubeconfigFor(account),
-    startOperator: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env }),
+    kubeconfig: await env.plane.kubeconfigFor(account),
+    startOperator: (kubeconfig) => OperatorProcess.start({ kubeconfig, args: argumentsFor(scene), env: variables }),
     choice,
   });
   const crashes = (): readonly CrashPoint[] => subject.crashes.map((crash) => ({ life: life.name, ...crash }));
@@ -82,9 +82,9 @@ async function lastState(scene: LifeContext, stage: Stage, subject: CrashingOper
 }
 
 /** One kind, one namespace, no Lease to wait for, and a look now and then at what the watches may have missed. */
-function argumentsFor({ bench, kind, namespace }: LifeContext): readonly string[] {
+function argumentsFor({ env, kind, namespace }: LifeContext): readonly string[] {
   const own = ['--leader-elect', '--lease-', '--kinds', '--namespaces'];
-  const rest = bench.platform.args.filter((arg) => !own.some((name) => arg.startsWith(name)));
+  const rest = env.platform.args.filter((arg) => !own.some((name) => arg.startsWith(name)));
   return [...rest, `--kinds=${kind.crdName}`, `--namespaces=${namespace}`, '--audit-seconds=1'];
 }
 
@@ -116,7 +116,7 @@ async function settle(scene: LifeContext, stage: Stage, subject: CrashingOperato
 
 function settleAtOnce(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
   let before = '';
-  return scene.bench.eventually(`the stage ${stage.name} to settle`, async () => {
+  return scene.env.eventually(`the stage ${stage.name} to settle`, async () => {
     const operator = await subject.currentOperator();
     const standing = await listObjects(scene);
     expectSettled(scene, stage, standing);
@@ -128,10 +128,10 @@ function settleAtOnce(scene: LifeContext, stage: Stage, subject: CrashingOperato
   });
 }
 
-async function listObjects({ bench, kind, namespace }: LifeContext): Promise<LifeObjects> {
+async function listObjects({ env, kind, namespace }: LifeContext): Promise<LifeObjects> {
   const [owners = [], ...children] = await Promise.all(
     [kind.type, ...childTypes(kind)].map(async (type) => {
-      const { items } = await bench.client.list(type, { namespace });
+      const { items } = await env.client.list(type, { namespace });
       // In a list they do not say what they are.
       return items.map((item) => ({ ...item, apiVersion: type.apiVersion, kind: type.kind }));
     }),

@@ -8,26 +8,26 @@ import { lives } from './lives';
 import { runLife } from './run-life';
 
 const named = lives.map((life) => [life.name, life] as const);
-const bench = useTestEnv({ operator: false });
+const env = useTestEnv({ operator: false });
 jest.setTimeout(2 * 3_600_000);
 
 (crashPointFromEnv === undefined ? describe : describe.skip)(
   'the operator, killed before and after each of its writes',
   () => {
-    const calmStoryOf = crashedEverywhere(bench, lives);
+    const calmStoryOf = crashedEverywhere(env, lives);
 
     test('each of the six kinds has its life', () => {
       expect(new Set(lives.map(({ kind }) => kind))).toEqual(new Set(operatorKinds));
     });
 
     (isLongMode ? test : test.skip).each(named)('%s: lives with one crash each end as one without', async (_, life) => {
-      const { failures, missed } = await sweepEachWrite(bench, life, calmStoryOf(life));
+      const { failures, missed } = await sweepEachWrite(env, life, calmStoryOf(life));
       if (missed.length > 0) console.warn(`these writes did not come again:\n${missed.join('\n')}`);
       expect(failures).toEqual([]);
     });
 
     test('nothing was refused to it', async () => {
-      expect((await bench.auditLog()).refusals()).toEqual([]);
+      expect((await env.auditLog()).refusals()).toEqual([]);
     });
   },
 );
@@ -41,7 +41,7 @@ if (crashPointFromEnv !== undefined && lonely.length === 0 && crashPointFromEnv.
 (lonely.length === 0 ? describe.skip : describe)('the operator, killed at one write', () => {
   test.each(lonely.length === 0 ? named : lonely)('%s', async (_, life) => {
     if (crashPointFromEnv === undefined) throw new Error('no crash point was given');
-    const found = await crashAt(bench, life, await runLife(bench, life), crashPointFromEnv);
+    const found = await crashAt(env, life, await runLife(env, life), crashPointFromEnv);
     if (found === undefined) throw new Error(`the operator never came to ${formatCrashPoint(crashPointFromEnv)}`);
     expect(found).toEqual([]);
   });

@@ -27,11 +27,11 @@ interface SweepResult {
 }
 
 /** Lives through a life once for each write of the undisturbed one and each moment, with a crash there and nowhere else. */
-export async function sweepEachWrite(bench: TestEnv, life: Life, calm: LifeResult): Promise<SweepResult> {
+export async function sweepEachWrite(env: TestEnv, life: Life, calm: LifeResult): Promise<SweepResult> {
   const points = calm.writes.flatMap((write) =>
     (['before', 'after'] as const).map((moment): CrashPoint => ({ life: life.name, moment, write })),
   );
-  const results = await concurrently(AT_ONCE, points, async (point) => crashAt(bench, life, calm, point));
+  const results = await concurrently(AT_ONCE, points, async (point) => crashAt(env, life, calm, point));
   const failures: string[] = [];
   const missed: string[] = [];
   results.forEach((result, i) => {
@@ -46,14 +46,14 @@ export async function sweepEachWrite(bench: TestEnv, life: Life, calm: LifeResul
 
 /** @returns what came out otherwise; undefined when the operator never came to that write */
 export async function crashAt(
-  bench: TestEnv,
+  env: TestEnv,
   life: Life,
   calm: LifeResult,
   point: CrashPoint,
 ): Promise<readonly string[] | undefined> {
   const most = isNondeterministic(life, point.write) ? TRIES_NONDETERMINISTIC : TRIES;
   for (let tries = 0; tries < most; tries += 1) {
-    const story = await runLife(bench, life, atPoints(point));
+    const story = await runLife(env, life, atPoints(point));
     const found = differences(calm, story);
     if (story.crashes.length > 0 || found.length > 0) return found;
   }

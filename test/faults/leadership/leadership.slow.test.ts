@@ -19,13 +19,13 @@ const MIDDLE = byMode({ short: 10, long: 60 });
 /** What was asked for just before the moment at which a proxy, or this process, looks at its clock, in milliseconds. */
 const CLOCKS_MS = 250;
 
-const bench = useTestEnv({ operator: false });
+const env = useTestEnv({ operator: false });
 const replicas: Replica[] = [];
 let leader: Replica;
 let other: Replica;
 
 async function join(): Promise<Replica> {
-  const replica = await Replica.start(bench);
+  const replica = await Replica.start(env);
   replicas.push(replica);
   return replica;
 }
@@ -46,13 +46,13 @@ async function succeeded(): Promise<void> {
 }
 
 test('the leader is killed in the middle of work: the other one finishes it', async () => {
-  const load = new Load(bench, await bench.namespace('killed'), size);
+  const load = new Load(env, await env.namespace('killed'), size);
   await load.before();
   await waitForEndState(load);
   const succession = new Failover(leader, other);
   const before = leader.writesSince(0).length;
   const working = load.during();
-  await bench.eventually('the leader to be in the middle of it', () =>
+  await env.eventually('the leader to be in the middle of it', () =>
     Promise.resolve(leader.writesSince(0).length >= before + MIDDLE ? true : undefined),
   );
   await leader.operator.kill();
@@ -66,26 +66,26 @@ test('the leader is killed in the middle of work: the other one finishes it', as
 });
 
 test('a leader that was paused past its Lease writes nothing more, and what it had in flight does no harm', async () => {
-  const namespace = await bench.namespace('paused');
+  const namespace = await env.namespace('paused');
   const at = (name: string) => ({ namespace, name });
-  await bench.createOfKind(HelloApp, at('replaced'), { image: 'nginx:1' });
-  await bench.createOfKind(HelloApp, at('changed'), { image: 'nginx:1' });
-  for (const name of ['replaced', 'changed']) await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+  await env.createOfKind(HelloApp, at('replaced'), { image: 'nginx:1' });
+  await env.createOfKind(HelloApp, at('changed'), { image: 'nginx:1' });
+  for (const name of ['replaced', 'changed']) await env.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
   // The first change of a child moves its fields to apply; later ones are an apply alone, which is what is to be held.
   for (const name of ['replaced', 'changed']) {
-    await bench.patchSpec(HelloApp, at(name), { image: 'nginx:1.1' });
-    await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+    await env.patchSpec(HelloApp, at(name), { image: 'nginx:1.1' });
+    await env.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
   }
 
   const succession = new Failover(leader, other);
   const held = new HeldRequests();
   leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
-  await bench.patchSpec(HelloApp, at('replaced'), { image: 'nginx:2' });
-  await bench.patchSpec(HelloApp, at('changed'), { image: 'nginx:2' });
-  await bench.createOfKind(HelloApp, at('created'), { image: 'nginx:1' });
-  await bench.createOfKind(DemoMicroService, at('finalized'), { image: 'podinfo:1' });
-  await bench.createOfKind(Foo, at('foo'), { deploymentName: 'of-foo' });
-  await bench.eventually('a write for each', () => Promise.resolve(held.all.length === 5 ? true : undefined));
+  await env.patchSpec(HelloApp, at('replaced'), { image: 'nginx:2' });
+  await env.patchSpec(HelloApp, at('changed'), { image: 'nginx:2' });
+  await env.createOfKind(HelloApp, at('created'), { image: 'nginx:1' });
+  await env.createOfKind(DemoMicroService, at('finalized'), { image: 'podinfo:1' });
+  await env.createOfKind(Foo, at('foo'), { deploymentName: 'of-foo' });
+  await env.eventually('a write for each', () => Promise.resolve(held.all.length === 5 ? true : undefined));
   leader.operator.pause();
   const pausedAt = Date.now();
   const deadline = leader.lastRenewal(pausedAt) + RENEW_DEADLINE_MS;
@@ -94,29 +94,28 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   expect(await other.loggedAt('became leader')).toBeGreaterThan(deadline);
   // The other one brings all of it about; then things change that the held writes know nothing of.
   for (const name of ['replaced', 'changed', 'created'])
-    await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
-  await bench.waitUntil(DemoMicroService.type, at('finalized'), 'Ready', isReadyNow);
-  await bench.deleteAndWait(DemoMicroService.type, at('finalized'));
-  const { uid } = (await bench.get(owned.Deployment, at('replaced'))).metadata;
-  await bench.client.delete(owned.Deployment, at('replaced'));
-  const renewed = await bench.waitUntil(
+    await env.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+  await env.waitUntil(DemoMicroService.type, at('finalized'), 'Ready', isReadyNow);
+  await env.deleteAndWait(DemoMicroService.type, at('finalized'));
+  const { uid } = (await env.get(owned.Deployment, at('replaced'))).metadata;
+  await env.client.delete(owned.Deployment, at('replaced'));
+  const renewed = await env.waitUntil(
     owned.Deployment,
     at('replaced'),
     'made anew',
     ({ metadata }) => metadata.uid !== uid,
   );
-  for (const name of ['replaced', 'changed', 'created'])
-    await bench.patchSpec(HelloApp, at(name), { image: 'nginx:3' });
+  for (const name of ['replaced', 'changed', 'created']) await env.patchSpec(HelloApp, at(name), { image: 'nginx:3' });
   const settled = async (): Promise<void> => {
     for (const name of ['replaced', 'changed', 'created']) {
-      const live = await bench.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
-      await waitForChildren(bench, HelloApp, live);
+      const live = await env.waitUntil(HelloApp.type, at(name), 'Ready', isReadyNow);
+      await waitForChildren(env, HelloApp, live);
     }
-    await waitForChildren(bench, Foo, await bench.waitUntil(Foo.type, at('foo'), 'Ready', isReadyNow));
+    await waitForChildren(env, Foo, await env.waitUntil(Foo.type, at('foo'), 'Ready', isReadyNow));
   };
   await settled();
 
-  const before = await bench.get(owned.Deployment, at('changed'));
+  const before = await env.get(owned.Deployment, at('changed'));
   const statuses = Object.fromEntries(await held.release());
   // Each is refused by a precondition: a UID, a version, or that there is nothing of the name yet.
   expect(statuses).toEqual({
@@ -127,10 +126,10 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
     [`patch demomicroservices.devops.my.domain ${namespace}/finalized`]: [404],
   });
   await settled();
-  expect((await bench.get(owned.Deployment, at('replaced'))).metadata.uid).toBe(renewed.metadata.uid);
-  expect(await bench.client.get(DemoMicroService.type, at('finalized'))).toBeUndefined();
+  expect((await env.get(owned.Deployment, at('replaced'))).metadata.uid).toBe(renewed.metadata.uid);
+  expect(await env.client.get(DemoMicroService.type, at('finalized'))).toBeUndefined();
   // Its pods have not been rolled back to what the spec said before, not even for a moment.
-  const { generation } = (await bench.get(owned.Deployment, at('changed'))).metadata;
+  const { generation } = (await env.get(owned.Deployment, at('changed'))).metadata;
   expect(generation).toBe(before.metadata.generation);
 
   const resumedAt = Date.now();
@@ -145,13 +144,13 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
   ];
   let forced = 0;
   await succession.expectCleanFailover({
-    bench,
+    env,
     liveObjects: living,
     // Of the one that users change most: two images, a child deleted, and what that child becomes.
     workload: { objects: living.length, changes: 4 },
     forceReconciles: async () => {
       const annotations = { [RECONCILE_AT_ANNOTATION]: String((forced += 1)) };
-      for (const [kind, name] of living) await bench.patch(kind.type, at(name), { metadata: { annotations } });
+      for (const [kind, name] of living) await env.patch(kind.type, at(name), { metadata: { annotations } });
     },
   });
   await succeeded();
@@ -165,7 +164,7 @@ const cuts = byMode({
   ] as const,
 });
 test.each(cuts)('a leader that %s has ended its work before the other one begins', async (_what, fault) => {
-  const load = new Load(bench, await bench.namespace('cut'), size);
+  const load = new Load(env, await env.namespace('cut'), size);
   await load.before();
   await waitForEndState(load);
   const succession = new Failover(leader, other);
@@ -174,7 +173,7 @@ test.each(cuts)('a leader that %s has ended its work before the other one begins
   const cutAt = Date.now();
   leader.proxy.fault = writes.under(fault);
   // Its watches tell it what there is to write as long as they stand.
-  await bench.eventually('a write to be under way', () => Promise.resolve(writes.all.length > 0 ? true : undefined));
+  await env.eventually('a write to be under way', () => Promise.resolve(writes.all.length > 0 ? true : undefined));
   leader.proxy.dropConnections();
   const deadline = leader.lastRenewal(cutAt) + RENEW_DEADLINE_MS;
   await working;

@@ -22,15 +22,15 @@ export class Replica {
    *
    * @throws Error when it never does; neither an operator nor a proxy is left then
    */
-  static async start(bench: TestEnv): Promise<Replica> {
-    const { plane, platform } = bench;
+  static async start(env: TestEnv): Promise<Replica> {
+    const { plane, platform } = env;
     const proxy = await FaultProxy.start(plane.adminKubeconfig);
     let operator: OperatorProcess | undefined;
     try {
       const kubeconfig = proxy.kubeconfig(await plane.kubeconfigFor(platform.account));
       // Audits come often, so that what a watch has missed is found while a test lasts.
-      const { args, env } = platform;
-      operator = await OperatorProcess.start({ kubeconfig, args: [...args, '--audit-seconds=1'], env });
+      const args = [...platform.args, '--audit-seconds=1'];
+      operator = await OperatorProcess.start({ kubeconfig, args, env: platform.env });
       await operator.log.line('every cache is synced');
       return new Replica(operator, proxy);
     } catch (error) {

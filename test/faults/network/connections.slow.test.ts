@@ -14,9 +14,9 @@ import { expectNoStorm } from '../support/traffic';
 
 jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
-testUnderFaults(bench, [
+testUnderFaults(env, [
   ['half of the requests are reset before they are sent on', withProbability(seed, 0.5, resetBefore), { writes }],
   ['half of the requests are reset while they are under way', withProbability(seed, 0.5, resetMidway), { writes }],
   [
@@ -35,7 +35,7 @@ testUnderFaults(bench, [
 
 test('without a fault nothing is hurt, and a load takes no more than the bounds of the others are made of', async () => {
   const began = Date.now();
-  const { traffic, workload } = await runUnderFault(bench, (work) => work());
-  expect(bench.proxy.faultedRequests(began)).toEqual([]);
+  const { traffic, workload } = await runUnderFault(env, (work) => work());
+  expect(env.proxy.faultedRequests(began)).toEqual([]);
   expectNoStorm(traffic, workload, 1);
 });

@@ -13,7 +13,7 @@ import {
 
 jest.setTimeout(240_000);
 
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
 const helloApps = { type: 'apps.anupam.com/v1/HelloApp' };
 
@@ -21,31 +21,31 @@ const helloApps = { type: 'apps.anupam.com/v1/HelloApp' };
 const spec = { image: 'nginx:1', size: 0 };
 
 test('an event that a watch never told is found missing, named, and made good', async () => {
-  const namespace = await bench.namespace();
+  const namespace = await env.namespace();
   const ref = { namespace, name: 'unheard' };
   const other = { namespace, name: 'other' };
-  bench.proxy.fault = dropEvent(({ object }) => {
+  env.proxy.fault = dropEvent(({ object }) => {
     const { image } = (object['spec'] ?? {}) as { readonly image?: string };
     return object.kind === 'HelloApp' && object.metadata.name === ref.name && image === 'nginx:2';
   });
-  await startWithConsistencyChecks(bench);
-  const { operator, proxy } = bench;
+  await startWithConsistencyChecks(env);
+  const { operator, proxy } = env;
   for (const each of [ref, other]) {
-    await bench.createOfKind(HelloApp, each, spec);
-    await bench.waitUntil(HelloApp.type, each, 'Ready', isReadyNow);
+    await env.createOfKind(HelloApp, each, spec);
+    await env.waitUntil(HelloApp.type, each, 'Ready', isReadyNow);
   }
-  await waitUntilIdle(bench, operator);
+  await waitUntilIdle(env, operator);
   await expectNoMissedEvents(proxy, operator);
 
-  await bench.patchSpec(HelloApp, ref, { image: 'nginx:2' });
-  await bench.eventually('the event to be lost', () =>
+  await env.patchSpec(HelloApp, ref, { image: 'nginx:2' });
+  await env.eventually('the event to be lost', () =>
     Promise.resolve(proxy.faultedRequests().length > 0 ? true : undefined),
   );
   proxy.fault = noFault;
   let size = 0;
-  const found = await bench.eventually('it to be found missing', async () => {
+  const found = await env.eventually('it to be found missing', async () => {
     // What the watch tells later, of another object, proves that the event is missing and not late; else a bookmark would, in a minute.
-    await bench.patchSpec(HelloApp, other, { size: (size = 1 - size) });
+    await env.patchSpec(HelloApp, other, { size: (size = 1 - size) });
     const metrics = await operator.metrics();
     return metrics.sum('kindred_missed_events_total') > 0 ? metrics : undefined;
   });
@@ -55,12 +55,12 @@ test('an event that a watch never told is found missing, named, and made good', 
   expect(found.sum('kindred_missed_events_total', helloApps)).toBe(1);
   expect(found.sum('kindred_audits_total', { ...helloApps, outcome: 'missed' })).toBe(1);
 
-  await bench.waitUntil(owned.Deployment, ref, 'the new image', (live) => JSON.stringify(live).includes('nginx:2'));
-  await bench.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+  await env.waitUntil(owned.Deployment, ref, 'the new image', (live) => JSON.stringify(live).includes('nginx:2'));
+  await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
   const told = operator.log.errors().filter(({ msg }) => msg.startsWith(missedEventsMessage));
   expect(told).toEqual([expect.objectContaining({ ...helloApps, missed: 1, some: [`${namespace}/${ref.name}`] })]);
   const agreed = found.sum('kindred_audits_total', { ...helloApps, outcome: 'agrees' });
-  const after = await bench.eventually('the cache to agree with the server again', async () => {
+  const after = await env.eventually('the cache to agree with the server again', async () => {
     const metrics = await operator.metrics();
     return metrics.sum('kindred_audits_total', { ...helloApps, outcome: 'agrees' }) > agreed + 1 ? metrics : undefined;
   });

@@ -14,24 +14,24 @@ jest.setTimeout(byMode({ short: 300_000, long: 900_000 }));
 /** A watch is given up after 70 s of silence, a request after 30 s; a busy machine takes some more. */
 const patienceMs = { watches: 100_000, requests: 60_000 };
 
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 const silence = new AbortController();
 
 beforeAll(async () => {
   // Before the watches are opened, which it leaves alone until silence falls.
-  bench.proxy.fault = silentAfter(silence.signal);
-  await startWithConsistencyChecks(bench);
+  env.proxy.fault = silentAfter(silence.signal);
+  await startWithConsistencyChecks(env);
 }, 60_000);
 
 beforeEach(async () => {
-  if (!bench.operator.running) await startWithConsistencyChecks(bench);
+  if (!env.operator.running) await startWithConsistencyChecks(env);
 }, 60_000);
 
 // Whatever has failed, the next test begins with connections that are sound.
-afterEach(() => bench.clearFaults());
+afterEach(() => env.clearFaults());
 
 test('watches that are open fall silent while new connections pass: each is opened anew', async () => {
-  await runUnderFault(bench, async (work) => {
+  await runUnderFault(env, async (work) => {
     const watched = watchedSince(0);
     const began = Date.now();
     silence.abort();
@@ -41,7 +41,7 @@ test('watches that are open fall silent while new connections pass: each is open
       timeout: patienceMs.watches,
     });
     // There was something to hear of.
-    const unheard = bench.proxy.faultedRequests().map(({ resource }) => resource);
+    const unheard = env.proxy.faultedRequests().map(({ resource }) => resource);
     expect(unheard).toEqual(expect.arrayContaining(operatorKinds.map(({ crdName }) => crdName)));
   });
 });
@@ -49,8 +49,8 @@ test('watches that are open fall silent while new connections pass: each is open
 test('a third of the requests get silence: they are given up, and the work is done', async () => {
   const swallowed = counted(stall);
   const isAnswered = (request: ProxiedRequest): boolean => exceptLeases(request) && request.verb !== 'watch';
-  await runUnderFault(bench, async (work) => {
-    await withFault(bench, when(isAnswered, withProbability(seed, 0.33, swallowed.fault)), { writes }, work);
+  await runUnderFault(env, async (work) => {
+    await withFault(env, when(isAnswered, withProbability(seed, 0.33, swallowed.fault)), { writes }, work);
     await waitFor(() => swallowed.underWay() === 0, {
       describe: 'the requests without an answer to be given up',
       timeout: patienceMs.requests,
@@ -66,11 +66,11 @@ test('a third of the requests get silence: they are given up, and the work is do
     const swallowed = counted(stall);
     const watch = withProbability(seed, 0.5, silent.fault);
     const request = withProbability(seed, 0.2, swallowed.fault);
-    await runUnderFault(bench, async (work) => {
+    await runUnderFault(env, async (work) => {
       const fault: Fault = (exchange) => (exchange.request.verb === 'watch' ? watch : request)(exchange);
-      await withFault(bench, when(exceptLeases, fault), { watches, writes }, async () => {
+      await withFault(env, when(exceptLeases, fault), { watches, writes }, async () => {
         // Only what is opened from now on can be silent from its beginning.
-        bench.proxy.dropConnections();
+        env.proxy.dropConnections();
         await work();
       });
       await waitFor(() => silent.underWay() + swallowed.underWay() === 0, {
@@ -83,7 +83,7 @@ test('a third of the requests get silence: they are given up, and the work is do
 
 /** The types of which a watch was opened since a moment, in milliseconds since 1970. */
 function watchedSince(moment: number): ReadonlySet<string> {
-  const opened = bench.proxy.requests.filter(({ verb, at }) => verb === 'watch' && at >= moment);
+  const opened = env.proxy.requests.filter(({ verb, at }) => verb === 'watch' && at >= moment);
   return new Set(opened.map(({ resource }) => resource));
 }
 

@@ -17,7 +17,7 @@ import { gets, pages, seed, testUnderFaults, watches } from '../support/under-fa
 
 jest.setTimeout(byMode({ short: 240_000, long: 900_000 }));
 
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
 const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' };
 
@@ -25,7 +25,7 @@ const CONFIG_MAPS: ResourceType = { apiVersion: 'v1', kind: 'ConfigMap', plural:
 function fromTheBeginning(): Fault {
   let revision: Promise<string> | undefined;
   return async (exchange) => {
-    revision ??= bench.client.list(CONFIG_MAPS, { limit: 1 }).then(({ resourceVersion }) => resourceVersion);
+    revision ??= env.client.list(CONFIG_MAPS, { limit: 1 }).then(({ resourceVersion }) => resourceVersion);
     const asOf = await revision;
     return staleReads(() => asOf)(exchange);
   };
@@ -60,13 +60,13 @@ const isCacheList = ({ verb, metadataOnly }: SeenRequest): boolean => verb === '
 function cachesGoBack(hurt: readonly SeenRequest[]): boolean {
   // The revision that all reads see is older than the first of them.
   const seenAt = hurt.find(({ verb }) => verb !== 'watch')?.at ?? Infinity;
-  const written = bench.proxy.requests.filter(({ writes, at, status }) => writes && at > seenAt && isSuccess(status));
+  const written = env.proxy.requests.filter(({ writes, at, status }) => writes && at > seenAt && isSuccess(status));
   return hurt
     .filter(isCacheList)
     .some((list) => written.some(({ resource, ended = Infinity }) => resource === list.resource && ended < list.at));
 }
 
-testUnderFaults(bench, [
+testUnderFaults(env, [
   ['watches are cut in the middle of an event, again and again', cutEvents(3), { watches }],
   ['watches end in the middle of an event, though HTTP is content', cutEvents(3, { cleanly: true }), { watches }],
   ['events come a second and a half late', delayedEvents(1_500), { watches }],

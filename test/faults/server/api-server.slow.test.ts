@@ -8,7 +8,7 @@ import { STEADY_STATE_TIMEOUT_MS, startWithConsistencyChecks } from '../support/
 
 jest.setTimeout(byMode({ short: STEADY_STATE_TIMEOUT_MS, long: 900_000 }));
 
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
 /** How long the work has gone on when the trouble begins, and how long that lasts, in milliseconds. */
 const [beforeMs, troubleMs] = byMode({ short: [500, 3_000], long: [5_000, 30_000] });
@@ -17,17 +17,17 @@ const [beforeMs, troubleMs] = byMode({ short: [500, 3_000], long: [5_000, 30_000
 const LONG_WAIT_MS = 1_000;
 
 beforeAll(async () => {
-  disableLeaderElection(bench);
-  await startWithConsistencyChecks(bench);
+  disableLeaderElection(env);
+  await startWithConsistencyChecks(env);
 }, 60_000);
 
 test('the API server is killed in the middle of work, and comes back', async () => {
-  const { faults } = bench.plane;
-  await runUnderFault(bench, async (work) => {
+  const { faults } = env.plane;
+  await runUnderFault(env, async (work) => {
     const working = work();
     await delay(beforeMs);
     const began = Date.now();
-    await bench.outage(async () => {
+    await env.outage(async () => {
       await faults.killApiServer();
       await delay(troubleMs);
       await faults.startApiServer();
@@ -38,11 +38,11 @@ test('the API server is killed in the middle of work, and comes back', async () 
 });
 
 test('the API server freezes in the middle of work, and thaws', async () => {
-  const { faults } = bench.plane;
-  await runUnderFault(bench, async (work) => {
+  const { faults } = env.plane;
+  await runUnderFault(env, async (work) => {
     const working = work();
     await delay(beforeMs);
-    await bench.outage(async () => {
+    await env.outage(async () => {
       faults.pauseApiServer();
       const from = Date.now();
       await delay(troubleMs);
@@ -55,16 +55,16 @@ test('the API server freezes in the middle of work, and thaws', async () => {
 });
 
 test('the operator is frozen while users work and the server forgets the past', async () => {
-  await runUnderFault(bench, async (work) => {
+  await runUnderFault(env, async (work) => {
     const watched = typesOf(seenSince(0).filter(({ verb }) => verb === 'watch'));
-    bench.operator.pause();
+    env.operator.pause();
     await work();
-    await bench.plane.faults.compactEtcd();
+    await env.plane.faults.compactEtcd();
     await delay(byMode({ short: 0, long: 180_000 }));
     const resumed = Date.now();
-    bench.operator.resume();
+    env.operator.resume();
     // It comes back with the version that it knew of each type, which is forgotten; a watch that was merely opened again would take no list.
-    await bench.eventually('each type to be watched from a version, and then to be listed', () => {
+    await env.eventually('each type to be watched from a version, and then to be listed', () => {
       const since = seenSince(resumed);
       const listed = since.filter((request, i) => isList(request) && since.slice(0, i).some(isResumption(request)));
       return Promise.resolve(typesOf(listed).length === watched.length ? true : undefined);
@@ -74,17 +74,17 @@ test('the operator is frozen while users work and the server forgets the past', 
 });
 
 test('the operator is gone while users work and the server forgets the past', async () => {
-  await runUnderFault(bench, async (work) => {
-    await bench.operator.kill();
+  await runUnderFault(env, async (work) => {
+    await env.operator.kill();
     await work();
-    await bench.plane.faults.compactEtcd();
-    await startWithConsistencyChecks(bench);
+    await env.plane.faults.compactEtcd();
+    await startWithConsistencyChecks(env);
   });
 });
 
 /** What the operator has asked about its work since a moment (milliseconds since 1970), oldest first. */
 function seenSince(moment: number): readonly SeenRequest[] {
-  return bench.proxy.requests.filter((request) => exceptLeases(request) && request.at >= moment);
+  return env.proxy.requests.filter((request) => exceptLeases(request) && request.at >= moment);
 }
 
 /** How long a request was under way between two moments, in milliseconds; a watch, which always is, not at all. */

@@ -75,7 +75,7 @@ export class Churn {
   private names = 0;
 
   constructor(
-    private readonly bench: TestEnv,
+    private readonly env: TestEnv,
     private readonly options: ChurnOptions,
   ) {}
 
@@ -93,12 +93,12 @@ export class Churn {
   /** Deletes what is left, and waits until it is gone. */
   async end(): Promise<void> {
     const left = [...this.liveObjects].flatMap(([{ kind }, objects]) => objects.map(({ name }) => ({ kind, name })));
-    for (const { kind, name } of left) await this.bench.client.delete(kind.type, this.ref(name));
-    for (const { kind, name } of left) await this.bench.waitUntilGone(kind.type, this.ref(name));
+    for (const { kind, name } of left) await this.env.client.delete(kind.type, this.ref(name));
+    for (const { kind, name } of left) await this.env.waitUntilGone(kind.type, this.ref(name));
   }
 
   private async step(): Promise<void> {
-    const { bench } = this;
+    const { env } = this;
     const entry = churned[this.turn % churned.length] as ChurnedKind;
     const round = Math.floor(this.turn / churned.length);
     this.turn += 1;
@@ -108,15 +108,15 @@ export class Churn {
     if (chosen === undefined) {
       const made = { name: `soak-${kind.singular}-${String((this.names += 1))}`, round: 0 };
       objects.push(made);
-      await bench.createOfKind(kind, this.ref(made.name), spec(made.name, 0));
+      await env.createOfKind(kind, this.ref(made.name), spec(made.name, 0));
       this.done.created += 1;
     } else if (chosen.round >= this.options.rounds) {
       objects.splice(objects.indexOf(chosen), 1);
-      await bench.client.delete(kind.type, this.ref(chosen.name));
+      await env.client.delete(kind.type, this.ref(chosen.name));
       this.done.deleted += 1;
     } else {
       chosen.round += 1;
-      await bench.patchSpec(kind, this.ref(chosen.name), spec(chosen.name, chosen.round));
+      await env.patchSpec(kind, this.ref(chosen.name), spec(chosen.name, chosen.round));
       this.done.changed += 1;
     }
   }

@@ -45,28 +45,28 @@ const bounds: Readonly<Record<string, FlatBounds & { readonly of: (samples: read
   };
 
 jest.setTimeout((minutes + 5) * 60_000);
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
 test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
-  bench.tokenSeconds = Math.max(bench.tokenSeconds, (minutes + 10) * 60);
-  await startWithConsistencyChecks(bench);
-  const { operator } = bench;
-  const namespace = await bench.namespace('soak');
-  const churn = new Churn(bench, { namespace, ...options });
+  env.tokenSeconds = Math.max(env.tokenSeconds, (minutes + 10) * 60);
+  await startWithConsistencyChecks(env);
+  const { operator } = env;
+  const namespace = await env.namespace('soak');
+  const churn = new Churn(env, { namespace, ...options });
   const sampler = new Sampler(operator);
   const cuts = await soak(churn, sampler);
   await churn.end();
-  await waitUntilIdle(bench, operator);
+  await waitUntilIdle(env, operator);
   const verdicts = judged(sampler.samples);
   await report(sampler.samples, { minutes, ...options, done: churn.done, cuts, verdicts });
 
   // The server has no objects left; the watches that tell of it may still be on their way back from the last cut.
-  const after = await bench.eventually('no object to be left in the caches', async () => {
+  const after = await env.eventually('no object to be left in the caches', async () => {
     const sample = await sampler.take();
     return sample.objects === 0 ? sample : undefined;
   });
   expect(operator.running).toBe(true);
-  await expectNoMissedEvents(bench.proxy, operator);
+  await expectNoMissedEvents(env.proxy, operator);
   // Labels that name an object would be kept for ever.
   expect(sampler.text).not.toContain(namespace);
   expect(sampler.text).not.toMatch(/soak-[a-z]+-\d+/);
@@ -82,7 +82,7 @@ test(`${String(minutes)} minutes of churn leave nothing behind`, async () => {
 async function soak(churn: Churn, sampler: Sampler): Promise<number> {
   const end = new AbortController();
   const { signal } = end;
-  const work = Promise.all([injectFaults(bench.proxy, options, signal), churn.run(signal)]);
+  const work = Promise.all([injectFaults(env.proxy, options, signal), churn.run(signal)]);
   const failed = work.then(
     () => new Promise<never>(() => undefined),
     (error: unknown) => Promise.reject(error as Error),
@@ -93,7 +93,7 @@ async function soak(churn: Churn, sampler: Sampler): Promise<number> {
     end.abort();
   }
   const [cuts] = await work;
-  bench.clearFaults();
+  env.clearFaults();
   return cuts;
 }
 

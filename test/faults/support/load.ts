@@ -44,7 +44,7 @@ export class Load {
   private forced = 0;
 
   constructor(
-    readonly bench: TestEnv,
+    readonly env: TestEnv,
     readonly namespace: string,
     private readonly size: LoadSize,
   ) {}
@@ -90,9 +90,7 @@ export class Load {
     this.forced += 1;
     const annotations = { [RECONCILE_AT_ANNOTATION]: String(this.forced) };
     await Promise.all(
-      this.liveObjects.map(({ kind, name }) =>
-        this.bench.patch(kind.type, this.at(name), { metadata: { annotations } }),
-      ),
+      this.liveObjects.map(({ kind, name }) => this.env.patch(kind.type, this.at(name), { metadata: { annotations } })),
     );
   }
 
@@ -127,20 +125,20 @@ export class Load {
     const name = nameOf(kind, part);
     this.alive.set(`${kind.kind} ${name}`, { kind, name });
     await retryUntilAccepted(`create ${kind.kind} ${name}`, () =>
-      this.bench.create(kind.type, this.at(name), { spec: spec(name) }),
+      this.env.create(kind.type, this.at(name), { spec: spec(name) }),
     );
   }
 
   private async change({ kind, changes }: KindWorkload, part: string, index: 0 | 1): Promise<void> {
     const name = nameOf(kind, part);
     const spec = changes(name)[index];
-    await retryUntilAccepted(`change ${kind.kind} ${name}`, () => this.bench.patch(kind.type, this.at(name), { spec }));
+    await retryUntilAccepted(`change ${kind.kind} ${name}`, () => this.env.patch(kind.type, this.at(name), { spec }));
   }
 
   private async delete(kind: AnyKind, part: string): Promise<void> {
     const name = nameOf(kind, part);
     this.alive.delete(`${kind.kind} ${name}`);
-    await retryUntilAccepted(`delete ${kind.kind} ${name}`, () => this.bench.client.delete(kind.type, this.at(name)));
+    await retryUntilAccepted(`delete ${kind.kind} ${name}`, () => this.env.client.delete(kind.type, this.at(name)));
   }
 
   /** Somebody edits every child that stands. */
@@ -150,7 +148,7 @@ export class Load {
     for (const [type, child] of await this.childrenOf(kind, nameOf(kind, part))) {
       const edit = type === owned.Deployment ? { metadata, spec: { template } } : { metadata };
       await retryUntilAccepted(`edit ${type.kind} ${child.metadata.name}`, () =>
-        this.bench.patch(type, this.at(child.metadata.name), edit),
+        this.env.patch(type, this.at(child.metadata.name), edit),
       );
     }
   }
@@ -159,7 +157,7 @@ export class Load {
   private async deleteChildren(kind: AnyKind, part: string): Promise<void> {
     for (const [type, child] of await this.childrenOf(kind, nameOf(kind, part))) {
       await retryUntilAccepted(`delete ${type.kind} ${child.metadata.name}`, () =>
-        this.bench.client.delete(type, this.at(child.metadata.name)),
+        this.env.client.delete(type, this.at(child.metadata.name)),
       );
     }
   }
@@ -168,7 +166,7 @@ export class Load {
     const lists = await Promise.all(
       childTypes(kind).map(async (type) => {
         const list = await retryUntilAccepted(`list ${type.plural}`, () =>
-          this.bench.client.list(type, { namespace: this.namespace }),
+          this.env.client.list(type, { namespace: this.namespace }),
         );
         const held = (child: KubeObject): boolean =>
           child.metadata.ownerReferences?.some((owner) => owner.kind === kind.kind && owner.name === name) === true;

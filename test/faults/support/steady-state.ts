@@ -30,10 +30,10 @@ export async function waitForEndState(load: Load): Promise<void> {
  * Expects that the objects of the six kinds are those that live, all Ready as they stand now; that their children, and those that they
  * share, stand as rendered; and that nothing is left that belonged to others.
  */
-async function expectEndState({ bench, namespace, liveObjects: living }: Load): Promise<void> {
-  const owners = await Promise.all(operatorKinds.map(({ type }) => itemsOf(bench, type, namespace)));
+async function expectEndState({ env, namespace, liveObjects: living }: Load): Promise<void> {
+  const owners = await Promise.all(operatorKinds.map(({ type }) => itemsOf(env, type, namespace)));
   const types = new Map(operatorKinds.flatMap(childTypes).map((type) => [typeKey(type), type]));
-  const children = (await Promise.all([...types.values()].map((type) => itemsOf(bench, type, namespace)))).flat();
+  const children = (await Promise.all([...types.values()].map((type) => itemsOf(env, type, namespace)))).flat();
   const expected = operatorKinds.flatMap((kind, i) => {
     const ofKind = [...(owners[i] ?? [])].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     return childrenOfAll(kind, ofKind);
@@ -59,8 +59,8 @@ async function expectEndState({ bench, namespace, liveObjects: living }: Load): 
     expect(children.find((child) => titleOf(child) === titleOf(object))).toMatchObject(object);
 }
 
-async function itemsOf(bench: TestEnv, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
-  return (await bench.client.list(type, { namespace })).items;
+async function itemsOf(env: TestEnv, type: ResourceType, namespace: string): Promise<readonly KubeObject[]> {
+  return (await env.client.list(type, { namespace })).items;
 }
 
 /** An object by its title, and where it is being deleted, what holds it. */
@@ -91,44 +91,41 @@ interface ProxiedOperator {
 
 /** Objects, and how all of them are reconciled again; a `Load` is one. */
 export interface Reconcilable {
-  readonly bench: TestEnv;
+  readonly env: TestEnv;
   readonly liveObjects: readonly unknown[];
   forceReconciles(): Promise<void>;
 }
 
 /** Expects that the operator, made to look at every object of a load again and again, writes nothing. */
 export async function expectNoWritesOnResync({ operator, proxy }: ProxiedOperator, load: Reconcilable): Promise<void> {
-  const { bench } = load;
-  await waitUntilIdle(bench, operator);
+  const { env } = load;
+  await waitUntilIdle(env, operator);
   const before = proxy.writes().length;
   for (let round = 0; round < ROUNDS; round += 1) {
     const reconciles = (await operator.metrics()).sum('controller_runtime_reconcile_total');
     await load.forceReconciles();
-    await waitUntilIdle(bench, operator, reconciles + load.liveObjects.length);
+    await waitUntilIdle(env, operator, reconciles + load.liveObjects.length);
   }
   expect(proxy.writes().slice(before).map(describeRequest)).toEqual([]);
 }
 
 /** Expects that a new operator, which looks at everything, writes nothing. */
-export async function expectNoWritesOnRestart(
-  bench: FaultTestEnv,
-  { liveObjects: living }: Reconcilable,
-): Promise<void> {
-  expect(await bench.operator.stop()).toEqual({ code: 0, signal: null });
-  const before = bench.proxy.writes().length;
-  await startWithConsistencyChecks(bench);
+export async function expectNoWritesOnRestart(env: FaultTestEnv, { liveObjects: living }: Reconcilable): Promise<void> {
+  expect(await env.operator.stop()).toEqual({ code: 0, signal: null });
+  const before = env.proxy.writes().length;
+  await startWithConsistencyChecks(env);
   // They all share one key more.
-  await waitUntilIdle(bench, bench.operator, living.length + 1);
-  expect(bench.proxy.writes().slice(before).map(describeRequest)).toEqual([]);
+  await waitUntilIdle(env, env.operator, living.length + 1);
+  expect(env.proxy.writes().slice(before).map(describeRequest)).toEqual([]);
 }
 
 /** Has an operator compare its caches with the server all the time, so that what a watch has missed is counted while the test lasts. */
 export const consistencyCheckArgs: readonly string[] = ['--audit-seconds=1'];
 
 /** Starts an operator that does so; resolves when it works. */
-export async function startWithConsistencyChecks(bench: FaultTestEnv): Promise<void> {
-  await bench.start(consistencyCheckArgs);
-  await bench.operator.waitUntilReconciling();
+export async function startWithConsistencyChecks(env: FaultTestEnv): Promise<void> {
+  await env.start(consistencyCheckArgs);
+  await env.operator.waitUntilReconciling();
 }
 
 /**

@@ -43,26 +43,26 @@ function isWrite({ writes: isOne, beside }: SeenRequest): boolean {
 }
 
 /** Tests that work goes on, or is caught up with, under each of the faults, on one control plane. */
-export function testUnderFaults(bench: FaultTestEnv, faults: readonly NamedFault[]): void {
+export function testUnderFaults(env: FaultTestEnv, faults: readonly NamedFault[]): void {
   beforeAll(async () => {
-    await startWithConsistencyChecks(bench);
+    await startWithConsistencyChecks(env);
   }, 60_000);
 
   // A test that failed may have left none.
   beforeEach(async () => {
-    if (!bench.operator.running) await startWithConsistencyChecks(bench);
+    if (!env.operator.running) await startWithConsistencyChecks(env);
   }, 60_000);
 
   test.each(faults)('%s', async (_what, fault, hits) => {
-    await runUnderFault(bench, async (work) => {
+    await runUnderFault(env, async (work) => {
       try {
-        await withFault(bench, when(exceptLeases, fault), hits, async () => {
+        await withFault(env, when(exceptLeases, fault), hits, async () => {
           // Watches are opened anew, into the fault.
-          bench.proxy.dropConnections();
+          env.proxy.dropConnections();
           await work();
         });
       } finally {
-        bench.clearFaults();
+        env.clearFaults();
       }
     });
   });
@@ -114,22 +114,22 @@ const size = byMode({
  *
  * @returns what the operator asked from the beginning of the trouble to the end state, and for what
  */
-export async function runUnderFault(bench: FaultTestEnv, trouble: Disturbance): Promise<Outcome> {
+export async function runUnderFault(env: FaultTestEnv, trouble: Disturbance): Promise<Outcome> {
   return withSeed(async () => {
-    const load = new Load(bench, await bench.namespace('faults'), size);
+    const load = new Load(env, await env.namespace('faults'), size);
     await load.before();
     await waitForEndState(load);
-    const before = rssMiB(bench.operator.pid);
+    const before = rssMiB(env.operator.pid);
     const began = Date.now();
     await trouble(() => load.during());
     await waitForEndState(load);
     const { workload } = load;
-    const traffic = measureTraffic(bench.proxy.requests, began, Date.now());
+    const traffic = measureTraffic(env.proxy.requests, began, Date.now());
     expectNoStorm(traffic, workload);
-    await expectNoMissedEvents(bench.proxy, bench.operator);
-    await expectNoWritesOnResync(bench, load);
-    expect(rssMiB(bench.operator.pid) - before).toBeLessThan(GROWTH_MIB);
-    await expectNoWritesOnRestart(bench, load);
+    await expectNoMissedEvents(env.proxy, env.operator);
+    await expectNoWritesOnResync(env, load);
+    expect(rssMiB(env.operator.pid) - before).toBeLessThan(GROWTH_MIB);
+    await expectNoWritesOnRestart(env, load);
     return { traffic, workload };
   });
 }
@@ -152,8 +152,8 @@ async function withSeed<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Has the operators of a bench work without a Lease: one that is frozen then goes on when it thaws. With a Lease it ends; see `leadership/`. */
-export function disableLeaderElection(bench: TestEnv): void {
-  const args = bench.platform.args.filter((arg) => arg !== '--leader-elect' && !arg.startsWith('--lease-'));
-  bench.platform = { ...bench.platform, args };
+/** Runs the operators of an environment without a Lease: a frozen operator then goes on when it thaws. With a Lease it ends; see `leadership/`. */
+export function disableLeaderElection(env: TestEnv): void {
+  const args = env.platform.args.filter((arg) => arg !== '--leader-elect' && !arg.startsWith('--lease-'));
+  env.platform = { ...env.platform, args };
 }

@@ -18,9 +18,9 @@ const stillMs = 1_500;
 
 /** Ends everything that a walk may have left behind: faults, a frozen operator, pauses. */
 export async function clearFaults(world: WalkEnv): Promise<void> {
-  const { bench, ledger } = world;
-  bench.operator.resume();
-  bench.clearFaults();
+  const { env, ledger } = world;
+  env.operator.resume();
+  env.clearFaults();
   for (const object of ledger.all()) {
     if (object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
       await annotate(world, object, PAUSED_ANNOTATION, null);
@@ -52,14 +52,14 @@ export async function waitUntilSettled(world: WalkEnv): Promise<ClusterView> {
 
 /** An end state that stays for a while, with an operator that has nothing to do. */
 async function checkStable(world: WalkEnv): Promise<EndState> {
-  const { bench, namespace, ledger } = world;
+  const { env, namespace, ledger } = world;
   await world.restartIfExited();
-  await bench.operator.waitUntilReconciling();
-  const first = await endState(bench.client, namespace, ledger);
+  await env.operator.waitUntilReconciling();
+  const first = await endState(env.client, namespace, ledger);
   if (first.problems.length > 0) return first;
-  await waitUntilIdle(bench, bench.operator);
+  await waitUntilIdle(env, env.operator);
   await delay(stillMs);
-  const second = await endState(bench.client, namespace, ledger);
+  const second = await endState(env.client, namespace, ledger);
   if (second.problems.length > 0 || first.view.versions() === second.view.versions()) return second;
   return { ...second, problems: ['objects still change'] };
 }
@@ -73,21 +73,21 @@ async function checkStable(world: WalkEnv): Promise<EndState> {
  * @throws Error with the writes, or with what was logged
  */
 export async function expectNoWrites(world: WalkEnv, stood: ClusterView): Promise<void> {
-  const { bench, ledger, operators } = world;
+  const { env, ledger, operators } = world;
   const writes: string[] = [];
-  bench.proxy.fault = recording(world.namespace, writes);
+  env.proxy.fault = recording(world.namespace, writes);
   const objects = ledger.all();
-  const before = (await bench.operator.metrics()).sum('controller_runtime_reconcile_total');
+  const before = (await env.operator.metrics()).sum('controller_runtime_reconcile_total');
   for (const object of objects) await annotate(world, object, RECONCILE_AT_ANNOTATION, new Date().toISOString());
-  await waitUntilIdle(bench, bench.operator, before + objects.length);
-  await expectNoMissedEvents(bench.proxy, bench.operator);
+  await waitUntilIdle(env, env.operator, before + objects.length);
+  await expectNoMissedEvents(env.proxy, env.operator);
   world.log(`looked at everything once more, with ${String(writes.length)} writes`);
   const next = await operators.replace();
   await next.waitUntilReconciling();
-  await waitUntilIdle(bench, next, objects.length);
-  await expectNoMissedEvents(bench.proxy, next);
+  await waitUntilIdle(env, next, objects.length);
+  await expectNoMissedEvents(env.proxy, next);
   await delay(stillMs);
-  bench.proxy.fault = noFault;
+  env.proxy.fault = noFault;
   world.log('a new operator has looked at everything');
   operators.expectNoBug();
   if (writes.length === 0) return;
@@ -103,8 +103,8 @@ export async function expectNoWrites(world: WalkEnv, stood: ClusterView): Promis
  *
  * @throws Error with all that is wrong
  */
-export async function expectEndState({ bench, namespace, ledger }: WalkEnv): Promise<void> {
-  const { problems } = await endState(bench.client, namespace, ledger);
+export async function expectEndState({ env, namespace, ledger }: WalkEnv): Promise<void> {
+  const { problems } = await endState(env.client, namespace, ledger);
   if (problems.length > 0) throw new Error(['the cluster did not stay as it was:', ...problems].join('\n- '));
 }
 
@@ -120,7 +120,7 @@ function recording(namespace: string, writes: string[]): Fault {
 }
 
 async function annotate(
-  { bench, ledger }: WalkEnv,
+  { env, ledger }: WalkEnv,
   object: KubeObject,
   name: string,
   value: string | null,
@@ -129,5 +129,5 @@ async function annotate(
   if (type === undefined) throw new TypeError(`${object.kind} is no kind of the walks`);
   const { metadata } = object;
   const ref = { name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
-  ledger.accepted(await bench.patch(type, ref, { metadata: { annotations: { [name]: value } } }));
+  ledger.accepted(await env.patch(type, ref, { metadata: { annotations: { [name]: value } } }));
 }

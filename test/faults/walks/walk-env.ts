@@ -29,12 +29,12 @@ export class WalkEnv {
   private readonly began = Date.now();
 
   constructor(
-    readonly bench: FaultTestEnv,
+    readonly env: FaultTestEnv,
     readonly namespace: string,
     private readonly walk: Walk,
   ) {
-    this.operators = new OperatorSupervisor(bench);
-    this.user = new User(bench.client, namespace, walk.slots, this.ledger);
+    this.operators = new OperatorSupervisor(env);
+    this.user = new User(env.client, namespace, walk.slots, this.ledger);
   }
 
   /** Goes the whole walk. What the API server refuses is no step; what it does not answer is an error of the test. */
@@ -47,7 +47,7 @@ export class WalkEnv {
 
   /** Starts another operator when the one that ran has given up, as the kubelet does. */
   async restartIfExited(): Promise<void> {
-    if (this.bench.operator.running) return;
+    if (this.env.operator.running) return;
     await this.operators.replace();
     this.log('the operator had lost its Lease, and was started anew');
   }
@@ -79,7 +79,7 @@ export class WalkEnv {
   }
 
   private async drift({ child, how }: DriftStep): Promise<string> {
-    const { client } = this.bench;
+    const { client } = this.env;
     const children = (await ClusterView.load(client, this.namespace)).ownedObjects();
     const found = children[child % Math.max(1, children.length)];
     if (found === undefined) return 'there is no child';
@@ -91,32 +91,32 @@ export class WalkEnv {
   }
 
   private async injectFault(step: WorldStep): Promise<void> {
-    const { bench } = this;
+    const { env } = this;
     switch (step.do) {
       case 'crash':
         await this.operators.replace();
         return;
       case 'freeze':
-        bench.operator.pause();
+        env.operator.pause();
         return;
       case 'thaw':
-        bench.operator.resume();
+        env.operator.resume();
         return this.restartIfExited();
       case 'restart-api-server':
-        return bench.outage(() => bench.plane.faults.restartApiServer());
+        return env.outage(() => env.plane.faults.restartApiServer());
       case 'compact-etcd':
         // Which restarts the API server.
-        return bench.outage(() => bench.plane.faults.compactEtcd());
+        return env.outage(() => env.plane.faults.compactEtcd());
       case 'calm':
-        bench.proxy.fault = noFault;
+        env.proxy.fault = noFault;
         return;
       case 'cut':
-        bench.proxy.dropConnections();
+        env.proxy.dropConnections();
         return;
       case 'fault': {
-        const revision = (await bench.client.list(owned.ConfigMap, { namespace: this.namespace })).resourceVersion;
-        bench.proxy.fault = faultOf(step.fault, { seed: String(step.seed), revision });
-        if (dropsConnectionsFirst(step.fault, step.seed)) bench.proxy.dropConnections();
+        const revision = (await env.client.list(owned.ConfigMap, { namespace: this.namespace })).resourceVersion;
+        env.proxy.fault = faultOf(step.fault, { seed: String(step.seed), revision });
+        if (dropsConnectionsFirst(step.fault, step.seed)) env.proxy.dropConnections();
       }
     }
   }
@@ -127,8 +127,8 @@ class OperatorSupervisor {
   private readonly logged = new ErrorLog();
 
   /** Takes over the one that works. */
-  constructor(private readonly bench: FaultTestEnv) {
-    this.logged.follow(bench.operator);
+  constructor(private readonly env: FaultTestEnv) {
+    this.logged.follow(env.operator);
   }
 
   /**
@@ -137,12 +137,12 @@ class OperatorSupervisor {
    * @throws Error when the one that is replaced, or one before it, has logged what is a bug, or has ended by itself
    */
   async replace(): Promise<OperatorProcess> {
-    const { bench } = this;
-    if (bench.operator.running) await bench.operator.kill();
+    const { env } = this;
+    if (env.operator.running) await env.operator.kill();
     else this.expectLostLeadership();
     this.expectNoBug();
-    await bench.releaseLease();
-    const next = await bench.start(consistencyCheckArgs);
+    await env.releaseLease();
+    const next = await env.start(consistencyCheckArgs);
     this.logged.follow(next);
     return next;
   }
@@ -158,7 +158,7 @@ class OperatorSupervisor {
 
   /** It gives up only when it has lost its Lease. */
   private expectLostLeadership(): void {
-    const { all } = this.bench.operator.log;
+    const { all } = this.env.operator.log;
     if (all.some(({ msg }) => msg === 'lost leadership')) return;
     throw new Error(`the operator has ended by itself: ${JSON.stringify(all.at(-1))}`);
   }

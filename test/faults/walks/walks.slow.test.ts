@@ -17,10 +17,10 @@ const minutesAWalk = 3;
 const accounts = join(__dirname, '../../../dist/walks');
 
 jest.setTimeout((numRuns * minutesAWalk + shrinkMinutes + 3) * 60_000);
-const bench = useTestEnv({ proxy: true, operator: false });
+const env = useTestEnv({ proxy: true, operator: false });
 
 test('whatever happened, the cluster ends as the last specs say, and stays so', async () => {
-  await startWithConsistencyChecks(bench);
+  await startWithConsistencyChecks(env);
   await rm(accounts, { recursive: true, force: true });
   await mkdir(accounts, { recursive: true });
   const seed = await chosenSeed();
@@ -45,8 +45,8 @@ test('whatever happened, the cluster ends as the last specs say, and stays so', 
 
 /** One walk, from its first step to the proof that nothing moves any more. */
 async function walked(walk: Walk): Promise<void> {
-  const namespace = await bench.namespace('walk');
-  const world = new WalkEnv(bench, namespace, walk);
+  const namespace = await env.namespace('walk');
+  const world = new WalkEnv(env, namespace, walk);
   forgetRequests();
   try {
     await world.run();
@@ -54,7 +54,7 @@ async function walked(walk: Walk): Promise<void> {
     await expectNoWrites(world, await waitUntilSettled(world));
     await expectEndState(world);
   } catch (error) {
-    const log = bench.operator.log.all.slice(-15).map((line) => JSON.stringify(line));
+    const log = env.operator.log.all.slice(-15).map((line) => JSON.stringify(line));
     const { message } = error as Error;
     throw new Error([message, 'The walk was:', ...world.trace, 'The operator said last:', ...log].join('\n'), {
       cause: error,
@@ -67,13 +67,13 @@ async function walked(walk: Walk): Promise<void> {
 
 /** They would pile up over sixty walks. Watches stay: what the operator at work watches is looked up, and it has opened them already. */
 function forgetRequests(): void {
-  const { requests } = bench.proxy;
+  const { requests } = env.proxy;
   requests.splice(0, requests.length, ...requests.filter(({ verb }) => verb === 'watch'));
 }
 
 /** The garbage collector does the rest while the next walk goes. */
 async function removeAll(namespace: string): Promise<void> {
-  const { code, stderr } = await bench.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  const { code, stderr } = await env.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   if (code !== 0) throw new Error(stderr);
 }
 

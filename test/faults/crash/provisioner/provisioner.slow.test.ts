@@ -39,6 +39,6 @@ const isAsked = crashPointFromEnv === undefined || crashPointFromEnv.life === PR
   });
 
   test('nothing was refused to it', async () => {
-    expect((await world.bench.auditLog()).refusals()).toEqual([]);
+    expect((await world.env.auditLog()).refusals()).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ export interface ClusterLifeContext {
 /** Lives through the life of a Cluster; the snapshot of a stage tells too which effects ran to their end, and which machines stand. */
 export async function runClusterLife(scene: ClusterLifeContext, choice: CrashSelector): Promise<LifeResult> {
   const { world, log } = scene;
-  const { platform, plane } = world.bench;
+  const { platform, plane } = world.env;
   const args = platform.args.filter((arg) => !arg.startsWith('--leader-elect') && !arg.startsWith('--lease-'));
   const own = [`--config-dir=${world.configDir}`, `--key-dir=${world.keyDir}`, '--audit-seconds=1'];
   const env = { ...platform.env, PATH: world.path };
@@ -169,15 +169,15 @@ const spec = (hosts: Hosts, names: readonly string[]): ReturnType<typeof rkeSpec
 const clusterLife: readonly ClusterStage[] = [
   {
     name: 'create',
-    act: ({ bench }, hosts) => bench.createOfKind(Cluster, { name: CLUSTER }, spec(hosts, ['n1'])),
+    act: ({ env }, hosts) => env.createOfKind(Cluster, { name: CLUSTER }, spec(hosts, ['n1'])),
     exists: true,
   },
   {
     name: 'change',
-    act: ({ bench }, hosts) => bench.patchSpec(Cluster, { name: CLUSTER }, spec(hosts, ['n1', 'n2'])),
+    act: ({ env }, hosts) => env.patchSpec(Cluster, { name: CLUSTER }, spec(hosts, ['n1', 'n2'])),
     exists: true,
   },
-  { name: 'delete', act: ({ bench }) => bench.client.delete(Cluster.type, { name: CLUSTER }), exists: false },
+  { name: 'delete', act: ({ env }) => env.client.delete(Cluster.type, { name: CLUSTER }), exists: false },
 ];
 
 /** What stands of a Cluster. */
@@ -188,17 +188,17 @@ interface ClusterObjects {
 
 /** Waits until the provisioner has dealt with a stage and has nothing left to do. */
 async function settleCluster(
-  { bench }: ProvisionerTestEnv,
+  { env }: ProvisionerTestEnv,
   { name, exists: stands }: ClusterStage,
   subject: CrashingOperator,
 ): Promise<ClusterObjects> {
   let before = '';
-  return bench.eventually(`the stage ${name} to settle`, async () => {
+  return env.eventually(`the stage ${name} to settle`, async () => {
     const operator = await subject.currentOperator();
     const [clusters, kubeconfigs, secrets] = await Promise.all([
-      bench.client.list(Cluster.type, {}),
-      bench.client.list(Kubeconfig.type, {}),
-      bench.client.list(owned.Secret, { namespace: STATE_NAMESPACE }),
+      env.client.list(Cluster.type, {}),
+      env.client.list(Kubeconfig.type, {}),
+      env.client.list(owned.Secret, { namespace: STATE_NAMESPACE }),
     ]);
     const objects = [...clusters.items, ...kubeconfigs.items];
     expect([objects.length, secrets.items.length]).toEqual(stands ? [2, 2] : [0, 0]);
