@@ -9,22 +9,22 @@ const chunkBytes = 1 << 20;
 const flushTimeoutMs = 30_000;
 
 /**
- * Reads an API server's audit log bit by bit: with some ten thousand objects the whole would not fit into a string. Only lines of the
- * accounts that are asked for are taken apart.
+ * Reads an API server's audit log in chunks: with tens of thousands of objects it does not fit into a string.
+ * Only lines of the requested account are parsed.
  */
 export class AuditLogTail {
   private offset = 0;
   private rest = Buffer.alloc(0);
 
-  /** @param file the log @param client whose requests mark how far it has been written */
+  /** @param file the log @param client sends requests that mark how far the log has been written */
   constructor(
     private readonly file: string,
     private readonly client: ApiClient,
   ) {}
 
-  /** What an account asked for since the last call, up to now. */
+  /** The requests of an account since the last call. */
   async since(user: string): Promise<readonly AuditEvent[]> {
-    // A request stands in the log just after it was answered; when ours is there, earlier ones are too.
+    // A request is logged just after its response; when ours is in the log, earlier ones are too.
     const mark = randomUUID();
     await this.client.getPath(`/version?bench=${mark}`);
     const deadline = Date.now() + flushTimeoutMs;
@@ -59,19 +59,25 @@ export class AuditLogTail {
   }
 }
 
-/** What one account asked for, as the API server's audit log tells it. */
+/** The requests of one account according to the API server's audit log. */
 export interface AuditSummary {
   /** Writes by verb, resource and code, without events and Leases: `{ 'create deployments 201': 1000 }`. */
   readonly writes: Counts;
   readonly writeCount: number;
-  /** Writes of Kubernetes Events, which are not among the others. */
+  /** Writes of Kubernetes Events, which `writes` does not contain. */
   readonly events: number;
-  /** Every request that has ended, and every watch that has begun, by verb and code: `{ 'get 200': 3 }`. */
+  /** All requests that have ended and watches that have begun, by verb and code: `{ 'get 200': 3 }`. */
   readonly requests: Counts;
-  /** When the server received the first write, and when it had answered the last; milliseconds since the epoch. */
+  /**
+   * When the server received the first write, and when it had answered the last, in milliseconds since the
+   * epoch.
+   */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** Objects whose status was written, and when the server had answered the first such write of the last of them. */
+  /**
+   * How many objects have a written status, and when the server had answered the first status write of the
+   * last of them.
+   */
   readonly done: number;
   readonly doneAt: number;
 }
@@ -81,7 +87,7 @@ const reads = new Set(['get', 'list', 'watch']);
 /** Adds up the requests of an account. */
 export function summarizeAudit(log: readonly AuditEvent[], user: string): AuditSummary {
   const own = log.filter(({ user: { username } }) => username === user);
-  // A watch stands in the log twice: when it begins, and when it ends, which may be long after.
+  // A watch is logged twice: when it begins, and when it ends, which may be long after.
   const requests = own.filter(({ stage, verb }) => (stage === 'ResponseStarted') === (verb === 'watch'));
   const all = requests.filter(({ verb, objectRef }) => !reads.has(verb) && objectRef?.resource !== 'leases');
   const writes = all.filter(({ objectRef }) => objectRef?.resource !== 'events');
@@ -100,7 +106,7 @@ export function summarizeAudit(log: readonly AuditEvent[], user: string): AuditS
   };
 }
 
-/** When each object's status was first written; refused writes are none. */
+/** When each object's status was first written; rejected writes do not count. */
 function firstStatuses(writes: readonly AuditEvent[]): ReadonlyMap<string, number> {
   const first = new Map<string, number>();
   for (const { objectRef, responseStatus, stageTimestamp } of writes) {
@@ -126,7 +132,7 @@ function named({ verb, objectRef, responseStatus }: AuditEvent): string {
   return `${verb} ${subresource === undefined ? resource : `${resource}/${subresource}`} ${String(responseStatus?.code)}`;
 }
 
-/** `2030-01-02T03:04:05.678901Z`, the microseconds kept. */
+/** Parses `2030-01-02T03:04:05.678901Z`, with its microseconds. */
 function milliseconds(timestamp: string): number {
   const micros = /\.\d{3}(\d{3})Z$/.exec(timestamp)?.[1] ?? '0';
   return Date.parse(timestamp) + Number(micros) / 1000;

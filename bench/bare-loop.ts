@@ -4,23 +4,24 @@ import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
 
 /*
- * Sends prepared requests over pooled connections and does nothing else: no rendering, no parsing of answers. A program of its own, so that
- * its CPU time and memory are known as an operator's are.
+ * Sends prepared requests over pooled connections and does nothing else: no rendering, no parsing of
+ * responses. It is a separate program, so that its CPU time and memory can be measured like an operator's.
  *
  *     node bare-loop.cjs <file of requests> <concurrency>
  *
- * The first line on stdin tells where the server is and who asks: secrets do not belong among the arguments. When all is answered, it
- * logs `sent` and waits for the end of stdin, so that somebody can look at what it has used.
+ * The first line on stdin contains the server's address and the credentials, since secrets do not belong in
+ * arguments. After the last response, it logs `sent` and waits for the end of stdin, so that its resource
+ * usage can be read before it ends.
  */
 
-/** Where the server is and how to be let in. */
+/** The server's address and the credentials. */
 export interface BareAccess {
   readonly server: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
 
-/** Sends one request; of the answer, nothing but a refusal is kept. */
+/** Sends one request. Of the response, only an error's body is kept. */
 function exchange(pool: Pool, options: Dispatcher.DispatchOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     let code = 0;
@@ -40,7 +41,10 @@ function exchange(pool: Pool, options: Dispatcher.DispatchOptions): Promise<void
   });
 }
 
-/** A line of the file: requests that are sent one after the other, each four fields, all separated by tabs, which JSON has none of. */
+/**
+ * Sends the requests of a line one after the other. Each has four fields, separated by tabs, which JSON does
+ * not contain.
+ */
 async function sendLine(pool: Pool, headers: BareAccess['headers'], line: string): Promise<void> {
   const fields = line.split('\t');
   for (let i = 0; i < fields.length; i += 4) {
@@ -50,7 +54,7 @@ async function sendLine(pool: Pool, headers: BareAccess['headers'], line: string
   }
 }
 
-/** Line by line: all at once would be most of the memory that is measured. */
+/** Reads the file line by line: all at once would be most of the measured memory. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {

@@ -15,14 +15,14 @@ import type { LimitName, Usage } from './results';
 const root = join(__dirname, '..');
 const sendTimeoutMs = 900_000;
 
-/** Bundles the program of the bare requests into a folder; @returns its file */
+/** Bundles the program that sends the bare requests into a directory. @returns its file */
 export async function bareBundle(folder: string): Promise<string> {
   const file = join(folder, 'bare-loop.cjs');
   await promisify(execFile)(process.execPath, ['bench/bundle.mjs', 'bare-loop', file], { cwd: root });
   return file;
 }
 
-/** Whose requests are sent, as the program is told. */
+/** The access of a kubeconfig, as the program reads it from stdin. */
 export async function bareAccess(kubeconfig: string): Promise<BareAccess> {
   const access = clusterAccessFromText(await readFile(kubeconfig, 'utf8'), kubeconfig);
   const { headers, tls = {} } = await access.credentials(false);
@@ -33,9 +33,9 @@ export async function bareAccess(kubeconfig: string): Promise<BareAccess> {
   return { server: access.server, headers, tls: Object.fromEntries(texts) as BareAccess['tls'] };
 }
 
-/** How prepared requests are sent. */
+/** Options of {@link sendBare}. */
 interface BareOptions {
-  /** What `bareBundle` made; the requests are put beside it. */
+  /** The bundle from `bareBundle`; the requests are written beside it. */
   readonly bundle: string;
   readonly access: BareAccess;
   readonly env: Readonly<Record<string, string>>;
@@ -44,10 +44,10 @@ interface BareOptions {
 }
 
 /**
- * Sends prepared requests from a process of its own.
+ * Sends prepared requests from a separate process.
  *
- * @returns what that process used, its start included
- * @throws Error when one is refused
+ * @returns the resource usage of that process, including its start
+ * @throws Error when one is rejected
  */
 export async function sendBare(pairs: Iterable<RequestPair>, options: BareOptions): Promise<Usage> {
   const { bundle, access, env, concurrency, signal } = options;
@@ -62,7 +62,7 @@ export async function sendBare(pairs: Iterable<RequestPair>, options: BareOption
   const closed = once(child, 'close').then(() =>
     log.end(`the bare requests have failed: ${log.errors()[0]?.msg ?? 'no reason was given'}`),
   );
-  child.stdin?.on('error', () => undefined); // it has ended; that is told by its log
+  child.stdin?.on('error', () => undefined); // the program has ended, which its log reports
   child.stdin?.write(`${JSON.stringify(access)}\n`);
   await log.line('sent', sendTimeoutMs);
   const usage = await usageOf(child.pid ?? 0);
@@ -77,7 +77,7 @@ function* linesOf(pairs: Iterable<RequestPair>): Generator<string> {
   }
 }
 
-/** A request that is ready to be sent. */
+/** A prepared request. */
 interface PreparedRequest {
   readonly method: 'POST' | 'PATCH';
   readonly path: string;
@@ -91,10 +91,11 @@ export type RequestPair = readonly [create: PreparedRequest, status: PreparedReq
 const query = 'fieldManager=kindred&fieldValidation=Strict';
 
 /**
- * The two requests that bring an object's Deployment and its status about.
+ * The two requests that create an object's Deployment and write the object's status.
  *
- * @param status what the operator writes for such an object
- * @param how the Deployment is made by POST, as our operator does (`same`), or by server-side apply
+ * @param status the status that the operator writes for such an object
+ * @param how the Deployment is created by POST, as our operator does (`same`), or by server-side apply
+ *   (`apply`)
  */
 export function requestPair(owner: KubeObject, status: object, how: LimitName): RequestPair {
   const { name, namespace = '', uid } = owner.metadata;

@@ -16,10 +16,10 @@ import { kindred, podEnv, twin, twins, type OperatorUnderTest } from './operator
 import { MeasuredProcess, type Program } from './measured-process';
 import type { Usage } from './results';
 
-/** The longest that a benchmark runs. */
+/** Lifetime of the operators' tokens, in seconds: longer than any benchmark. */
 const expirationSeconds = 6 * 3600;
 
-/** What a stage is made of. */
+/** The parts of a {@link BenchEnv}. */
 interface BenchEnvProps {
   readonly plane: ControlPlane;
   readonly client: ApiClient;
@@ -30,20 +30,13 @@ interface BenchEnvProps {
   readonly folder: string;
 }
 
-/** What is asked of a running operator. */
-export type MeasuredOperator = Pick<
-  MeasuredProcess,
-  'startedAt' | 'gone' | 'reconciling' | 'settled' | 'work' | 'usage' | 'stop'
->;
-
-/** What the measuring needs of a stage. */
-export type BenchContext = Pick<BenchEnv, 'client' | 'contestants' | 'requests' | 'start' | 'send' | 'calm'>;
-
-/** A control plane with the platform on it, and the operators that are measured. */
+/** The environment of the benchmark: a control plane with the platform, and the operators under test. */
 export class BenchEnv {
   private constructor(private readonly props: BenchEnvProps) {}
 
-  /** Builds the operator if need be, and keeps a copy: the sources may change while it is measured. */
+  /**
+   * Builds the operator if necessary, and copies its bundle, which may be rebuilt during the measurements.
+   */
   static async create(
     options: { readonly concurrency: number; readonly bundle: string },
     signal: AbortSignal,
@@ -76,27 +69,27 @@ export class BenchEnv {
     }
   }
 
-  /** The administrator's requests. */
+  /** A client with the administrator's access. */
   get client(): ApiClient {
     return this.props.client;
   }
 
-  /** The operators that could be had. */
+  /** The available operators. */
   get contestants(): readonly OperatorUnderTest[] {
     return this.props.contestants;
   }
 
-  /** What could not be had, and why. */
+  /** What is not available, and why. */
   get skipped(): readonly string[] {
     return this.props.skipped;
   }
 
-  /** What the API server says it is. */
+  /** The version of the API server. */
   get kubernetes(): string {
     return this.props.plane.version;
   }
 
-  /** What an account has asked for since anybody's requests were read last. */
+  /** The requests of an account since the last call, for whichever account that was. */
   async requests(user: string): Promise<AuditSummary> {
     return summarizeAudit(await this.props.audit.since(user), user);
   }
@@ -106,23 +99,35 @@ export class BenchEnv {
     return MeasuredProcess.start(program, signal);
   }
 
-  /** Sends prepared requests in our operator's name, from a process that is started as our operator is; @returns what that used */
+  /**
+   * Sends prepared requests with our operator's account, from a process with our operator's settings.
+   * @returns its resource usage
+   */
   send(pairs: readonly RequestPair[], signal: AbortSignal): Promise<Usage> {
     return sendBare(pairs, { ...this.props.bare, env: podEnv(pairs.length), signal });
   }
 
-  /** Waits until the machine has little to do. */
+  /** Waits until the machine is nearly idle. */
   calm(): Promise<void> {
     return waitForIdleMachine();
   }
 
-  /** Ends everything and removes what it has left on the disk. */
+  /** Stops everything and removes its files. */
   async close(): Promise<void> {
     await this.client.close();
     await this.props.plane.stop();
     await rm(this.props.folder, { recursive: true, force: true });
   }
 }
+
+/** A running operator, as the measurements use it. */
+export type MeasuredOperator = Pick<
+  MeasuredProcess,
+  'startedAt' | 'gone' | 'reconciling' | 'settled' | 'work' | 'usage' | 'stop'
+>;
+
+/** The part of a {@link BenchEnv} that the measurements use. */
+export type BenchContext = Pick<BenchEnv, 'client' | 'contestants' | 'requests' | 'start' | 'send' | 'calm'>;
 
 async function createTwins(
   plane: ControlPlane,
@@ -150,13 +155,13 @@ const CLUSTER_ROLE_BINDINGS: ResourceType = {
   ...{ kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' },
 };
 
-/** Who the twins are. */
+/** The ServiceAccount of the twins. */
 const twinAccount = { namespace: 'default', name: 'bench-twin' } as const;
 
 const options = { fieldManager: 'bench' };
 const metadata = { name: twinAccount.name };
 
-/** Makes the twins' ServiceAccount, with what a scaffolded operator may do. */
+/** Creates the twins' ServiceAccount with the permissions of a scaffolded operator. */
 async function makeTwinAccount(client: ApiClient): Promise<void> {
   const { type } = HelloApp;
   const [group = ''] = HelloApp.apiVersion.split('/');
@@ -182,21 +187,21 @@ function identity({ apiVersion, kind }: ResourceType): Pick<KubeObject, 'apiVers
   return { apiVersion, kind };
 }
 
-/** How busy the machine may be to be called calm, as a share of all its cores. */
+/** CPU usage below which the machine counts as idle, as a share of all its cores. */
 const calmShare = 0.2;
 const lookMs = 500;
-/** Others may use the machine all the time; then a pause must do. */
+/** Checks after which the wait ends anyway, since other programs may use the machine all the time. */
 const patienceLooks = 10;
 
-/** Ticks of all cores since the machine's start. */
+/** CPU time of all cores since the machine's start. */
 export interface Ticks {
   readonly idle: number;
   readonly all: number;
 }
 
 /**
- * Waits until the machine has little to do, for some seconds at most: what was just deleted or written is still being told to watchers and
- * cleaned up by the server, and whoever comes next would pay for it.
+ * Waits until the machine is nearly idle, for a few seconds at most: the server still sends the last changes
+ * to watchers and cleans up, at the expense of the next measurement.
  */
 export async function waitForIdleMachine(read: () => Ticks = ticks, pauseMs = lookMs): Promise<void> {
   let before = read();

@@ -1,4 +1,4 @@
-// Bundles a program of this folder as the operator is bundled: node bench/bundle.mjs <name> <file>
+// Bundles a program of this directory with the operator's settings: node bench/bundle.mjs <name> <file>
 import { build } from 'esbuild';
 import { fileURLToPath } from 'node:url';
 import { operatorOptions } from '../scripts/bundle/operator-options.mjs';
@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function bundle(name, outfile) {
   await build({
     ...operatorOptions,
-    // It insists on finding the client's imports, which a benchmark need not have.
+    // It fails the build without the client's imports, which a benchmark need not have.
     plugins: operatorOptions.plugins.filter((plugin) => plugin.name !== 'absent'),
     absWorkingDir: root,
     entryPoints: [`bench/${name}.ts`],

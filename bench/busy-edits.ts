@@ -10,17 +10,17 @@ import { alternate, type Rounds } from './rounds';
 import type { BenchContext } from './bench-env';
 import { assertConverged } from './convergence';
 
-/** Objects that a user edits in turn. */
+/** How many objects a user edits in turn. */
 const edited = 50;
 
-/** Where and until when. */
+/** The environment of the measurements. */
 export interface BusyEditsContext {
   readonly stage: BenchContext;
   readonly rounds: Rounds;
   readonly signal: AbortSignal;
 }
 
-/** A turn of each operator, with so many others. */
+/** Measures each operator once. @param count how many other objects it reconciles meanwhile */
 export async function busyRound(on: BusyEditsContext, count: number, backwards: boolean): Promise<BusyRound> {
   const round: Partial<Record<OperatorName, BusyEdits>> = {};
   for (const contestant of alternate(on.stage.contestants, backwards)) {
@@ -30,8 +30,8 @@ export async function busyRound(on: BusyEditsContext, count: number, backwards: 
 }
 
 /**
- * Edits images, one after another, while an operator that was just started brings many other objects about. Ends with the last edit that
- * began while others waited.
+ * Edits images, one after another, while an operator that was just started creates the children of many other
+ * objects. Ends with the last edit that began while other objects were still waiting.
  */
 async function measureBusyEdits(
   { stage, rounds, signal }: BusyEditsContext,
@@ -57,7 +57,9 @@ async function measureBusyEdits(
   return edits;
 }
 
-/** Edits one object after another; each edit that begins while it is busy counts, the slowest ones too. */
+/**
+ * Edits one object after another. Each edit that begins while the operator is busy counts, even the slowest.
+ */
 export async function editWhile(
   busy: () => boolean,
   client: BenchContext['client'],
@@ -87,32 +89,32 @@ export async function editWhile(
 }
 
 const lookMs = 250;
-/** The objects that a user edits are open too now and then: more than a handful must wait. */
+/** The edited objects may be in the queue too, so the operator is busy only with more keys than these. */
 const handful = 5;
 
-/** Tells whether much of an operator's work still waits, looking now and then. */
+/** Polls an operator to tell whether much of its work is still waiting. */
 export class Backlog {
   private isOpen = true;
   private readonly looking: Promise<void>;
 
-  /** @param work how many keys wait or are worked on, and how many reconciles are done */
+  /** @param work returns how many keys are queued or in progress, and how many reconciles are done */
   constructor(
     private readonly work: () => Promise<{ readonly open: number; readonly done: number }>,
     private readonly pauseMs = lookMs,
   ) {
     this.looking = this.look();
-    this.looking.catch(() => (this.isOpen = false)); // whoever ends it hears of it
+    this.looking.catch(() => (this.isOpen = false)); // end() throws it
   }
 
-  /** Until it is seen to be done; nothing done at all means that it has not begun. */
+  /** Whether the work is not seen to be done yet. An operator without a single reconcile has not begun. */
   get open(): boolean {
     return this.isOpen;
   }
 
   /**
-   * Looks no more.
+   * Stops polling.
    *
-   * @throws what a look has thrown
+   * @throws the error of a failed poll
    */
   async end(): Promise<void> {
     this.isOpen = false;

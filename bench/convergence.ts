@@ -6,36 +6,16 @@ import { readPagedList } from '../operator/informer/initial-list';
 import type { ApiClient } from '../operator/client/api-client';
 import { imageOf } from './edits';
 
-const pageSize = 500;
-/** So many findings are told in words; the others are counted. */
+/** How many problems an error lists; further ones are only counted. */
 const toldFindings = 5;
 
-/** What stands in a namespace. */
-export interface NamespaceObjects {
-  readonly apps: readonly KubeObject[];
-  readonly deployments: readonly KubeObject[];
-}
-
-interface Status {
-  readonly replicas?: number;
-  readonly readyReplicas?: number;
-  readonly selector?: string;
-  readonly observedGeneration?: number;
-  readonly conditions?: readonly Condition[];
-}
-
-interface Workload {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: Pick<Status, 'replicas' | 'readyReplicas'>;
-}
-
 /**
- * Sees that objects which were made stand as whoever worked on them ought to have left them: that as many statuses were written as there are
- * objects says nothing of what was written. It asks the server for everything, so it belongs outside of what is measured.
+ * Checks that an operator has reconciled the created objects correctly: the number of status writes says
+ * nothing about their content. It reads everything from the server, so call it outside of measurements.
  *
- * @param who whose work it is, as the error calls it
- * @param made the objects, all of one namespace
- * @throws Error that names the first objects which do not, and what is wrong with them
+ * @param who the operator's name, for the error
+ * @param made the created objects, all in one namespace
+ * @throws Error that names the first objects with problems, and the problems
  */
 export async function assertConverged(
   client: Pick<ApiClient, 'list'>,
@@ -52,12 +32,18 @@ export async function assertConverged(
   throw new Error(`${who}: the work on ${String(made.length)} objects in ${namespace} is not done: ${told}`);
 }
 
+/** The objects in a namespace. */
+export interface NamespaceObjects {
+  readonly apps: readonly KubeObject[];
+  readonly deployments: readonly KubeObject[];
+}
+
 /**
- * What of the work on a namespace's HelloApps is not done: each has its Deployment and a status that says how it stands, and nothing else
- * stands there.
+ * Problems with the HelloApps of a namespace. Each must have its Deployment and a status that is correct, and
+ * there must be no other Deployments.
  *
  * @param made how many HelloApps there must be
- * @returns a line for each object that is not as it must be; none when all is done
+ * @returns a line for each object with problems; empty when all are correct
  */
 export function convergenceProblems(made: number, { apps, deployments }: NamespaceObjects): readonly string[] {
   const left = new Map(deployments.map((deployment) => [deployment.metadata.name, deployment]));
@@ -73,6 +59,19 @@ export function convergenceProblems(made: number, { apps, deployments }: Namespa
   return [...lost, ...lines, ...strays];
 }
 
+interface Status {
+  readonly replicas?: number;
+  readonly readyReplicas?: number;
+  readonly selector?: string;
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Condition[];
+}
+
+interface Workload {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: Pick<Status, 'replicas' | 'readyReplicas'>;
+}
+
 function wrongChild(app: KubeObject, deployment: KubeObject | undefined): readonly string[] {
   if (deployment === undefined) return ['no Deployment'];
   const { image, size } = withDefaults(HelloApp, app).spec;
@@ -84,7 +83,10 @@ function wrongChild(app: KubeObject, deployment: KubeObject | undefined): readon
   ];
 }
 
-/** The fields that our operator and the twins write. `Reconciling` stands only while `Ready` is False, as kstatus wants it. */
+/**
+ * Checks the fields that our operator and the twins write. `Reconciling` exists only while `Ready` is False,
+ * as in kstatus.
+ */
 function wrongStatus(app: KubeObject, deployment: KubeObject | undefined): readonly string[] {
   const { name, generation } = app.metadata;
   const { status = {} } = app as { readonly status?: Status };
@@ -106,6 +108,8 @@ function wrongStatus(app: KubeObject, deployment: KubeObject | undefined): reado
 function differs<T>(what: string, is: T | undefined, wanted: T | undefined): readonly string[] {
   return is === wanted ? [] : [`${what} ${String(is)} instead of ${String(wanted)}`];
 }
+
+const pageSize = 500;
 
 async function all(
   client: Pick<ApiClient, 'list'>,

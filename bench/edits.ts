@@ -4,17 +4,13 @@ import { owned, type ResourceType } from '../constructs/kube/resource-type';
 import type { ApiClient } from '../operator/client/api-client';
 import type { Edits } from './results';
 
-interface Podded {
-  readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
-}
-
 interface Observed extends KubeObject {
   readonly status?: { readonly observedGeneration?: number };
 }
 
 /**
- * Edits the image of each object twice, one edit at a time, and takes the time until its Deployment was seen changed. The next edit
- * waits until the operator has written the status too, so that it has nothing to do.
+ * Edits the image of each object twice, one edit at a time, and measures the time until a watch shows the
+ * changed Deployment. The next edit waits until the operator has also written the status, so that it is idle.
  */
 export async function measureEdits(
   client: ApiClient,
@@ -47,6 +43,10 @@ export async function measureEdits(
   return edits;
 }
 
+interface Podded {
+  readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+}
+
 /** The image of a Deployment's one container. */
 export function imageOf({ spec }: KubeObject): string | undefined {
   return (spec as Podded).template.spec.containers[0]?.image;
@@ -64,7 +64,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** Tells when a watch shows an object as wanted. */
+/** Waits until a watch shows an object in a wanted state. */
 export class WatchObserver {
   private readonly latest = new Map<string, Observation>();
   private readonly waiters = new Set<Waiter>();
@@ -98,9 +98,9 @@ export class WatchObserver {
   }
 
   /**
-   * When an object of this name was first seen as wanted, by `performance.now()`.
+   * When the watch first showed the named object in the wanted state, by `performance.now()`.
    *
-   * @throws what ended the watch
+   * @throws the error that ended the watch
    */
   waitFor(name: string, wanted: Waiter['wanted']): Promise<number> {
     const latest = this.latest.get(name);
@@ -109,7 +109,7 @@ export class WatchObserver {
     const sighting = new Promise<number>((resolve, reject) => {
       this.waiters.add({ name, wanted, resolve, reject });
     });
-    sighting.catch(() => undefined); // whoever waits hears of it; the request before may have failed too
+    sighting.catch(() => undefined); // callers that await it get the error; their request may have failed before
     return sighting;
   }
 

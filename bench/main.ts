@@ -21,15 +21,58 @@ import { measureSynth } from './synth';
 
 const root = join(__dirname, '..');
 
+async function main(): Promise<void> {
+  const args = process.argv.slice(2);
+  const options = readOptions(args);
+  if (options === 'help') {
+    console.log(usage);
+    return;
+  }
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // A terminal also sends it to tsx, which passes it on, so it may come twice.
+    process.on(name, () => stop.abort(new StoppedError(`stopped by ${name}`)));
+  }
+  const results =
+    options.from === ''
+      ? await measureAndSave(options, reportedArguments(args), stop.signal)
+      : await read(options.from);
+  console.log(report(results));
+  if (!options.publish) return;
+  await publish(results, join(root, 'docs'));
+  console.log('published to docs/benchmarks.md and docs/benchmarks/');
+}
+
+/** A signal ended the benchmark. */
+class StoppedError extends Error {
+  override readonly name = 'Stopped';
+}
+
 function log(line: string): void {
   console.error(`bench: ${line}`);
 }
 
+/** Measures, and writes all figures to the file `options.out`. */
+async function measureAndSave(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
+  await mkdir(dirname(options.out), { recursive: true });
+  const results = await measure(options, args, signal, async (known) => {
+    await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
+  });
+  log(`every figure is in ${options.out}`);
+  return results;
+}
+
+/** Reads the results of an earlier run. JSON has no NaN, so null stands for it. */
+async function read(file: string): Promise<Results> {
+  const nan = (_: string, value: unknown): unknown => value ?? NaN;
+  return JSON.parse(await readFile(file, 'utf8'), nan) as Results;
+}
+
 /**
- * Sets the stage, measures, and clears the stage whatever happens.
+ * Creates the environment, measures, and always removes the environment again.
  *
- * @param args the options as they were given, to be told with the results
- * @param keep is given what is known so far whenever more is: what took half an hour is not lost with what comes after it
+ * @param args the options as they were given, for the results
+ * @param keep saves the results so far after each measurement, so that a later failure does not lose them
  */
 async function measure(
   options: Options,
@@ -38,7 +81,7 @@ async function measure(
   keep: (results: Results) => Promise<void>,
 ): Promise<Results> {
   const machine = thisMachine();
-  const code = await codeIn(root, signal); // before anything is built of it
+  const code = await codeIn(root, signal); // before anything is built
   const stage = await BenchEnv.create(options, signal);
   try {
     return await untilAborted(signal, async () => {
@@ -75,7 +118,7 @@ async function measure(
   }
 }
 
-/** All rounds with one number of objects; each other round goes backwards. */
+/** All rounds with one number of objects. Every second round runs in reverse order. */
 async function suite(rounds: Rounds, objects: number, first: boolean, options: Options): Promise<Suite> {
   const edits = first ? Math.ceil(options.edits / options.rounds) : 0;
   const done: Suite['rounds'][number][] = [];
@@ -86,7 +129,10 @@ async function suite(rounds: Rounds, objects: number, first: boolean, options: O
   return { objects, rounds: done };
 }
 
-/** Our operator and the bare requests alone, there and back again; told after each round, since one takes minutes. */
+/**
+ * Rounds with our operator and the bare requests alone, in both orders. Yields after each round, since one
+ * takes minutes.
+ */
 async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options): AsyncGenerator<Suite> {
   const done: Suite['rounds'][number][] = [];
   for (let i = 0; i < Math.min(2, most); i += 1) {
@@ -96,7 +142,7 @@ async function* scale(rounds: Rounds, { scale: objects, rounds: most }: Options)
   }
 }
 
-/** All rounds of edits while operators are busy, told after each. */
+/** All rounds of edits while operators are busy, saved after each. */
 async function busyEdits(
   on: BusyEditsContext,
   { busy, rounds }: Options,
@@ -115,56 +161,13 @@ async function synthesis(skipped: string[], signal: AbortSignal): Promise<Synth>
   return measureSynth(root, (why) => void skipped.push(why), signal);
 }
 
-/** A signal asked this process to end. */
-class StoppedError extends Error {
-  override readonly name = 'Stopped';
-}
-
-/** What it does, or the reason of the abort as soon as that comes. */
+/** Resolves with the result of `act`, or rejects with the abort reason as soon as the signal aborts. */
 async function untilAborted<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
   return Promise.race([act(), aborted]);
-}
-
-/** Measures, and writes every figure down. */
-async function measureAndSave(options: Options, args: readonly string[], signal: AbortSignal): Promise<Results> {
-  await mkdir(dirname(options.out), { recursive: true });
-  const results = await measure(options, args, signal, async (known) => {
-    await writeFile(options.out, `${JSON.stringify(known, undefined, 2)}\n`);
-  });
-  log(`every figure is in ${options.out}`);
-  return results;
-}
-
-/** What an earlier run wrote down; JSON knows no NaN. */
-async function read(file: string): Promise<Results> {
-  const nan = (_: string, value: unknown): unknown => value ?? NaN;
-  return JSON.parse(await readFile(file, 'utf8'), nan) as Results;
-}
-
-async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  const options = readOptions(args);
-  if (options === 'help') {
-    console.log(usage);
-    return;
-  }
-  const stop = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // A terminal sends it to tsx too, which hands it on: it may come twice.
-    process.on(name, () => stop.abort(new StoppedError(`stopped by ${name}`)));
-  }
-  const results =
-    options.from === ''
-      ? await measureAndSave(options, reportedArguments(args), stop.signal)
-      : await read(options.from);
-  console.log(report(results));
-  if (!options.publish) return;
-  await publish(results, join(root, 'docs'));
-  console.log('published to docs/benchmarks.md and docs/benchmarks/');
 }
 
 main().then(

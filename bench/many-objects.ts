@@ -5,10 +5,10 @@ import type { ApiClient } from '../operator/client/api-client';
 
 const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 
-/** Who creates them. */
+/** Field manager of the objects. */
 const options = { fieldManager: 'many' };
 
-/** Does something for each item, so many at once; what one throws ends all. */
+/** Calls `act` for each item, at most `atOnce` at the same time. The first error ends all. */
 export async function inParallel<T, R>(
   items: readonly T[],
   atOnce: number,
@@ -23,7 +23,10 @@ export async function inParallel<T, R>(
   return results;
 }
 
-/** A new namespace with so many HelloApps, `app-0` and on; returned as they stand on the server. */
+/**
+ * Creates a namespace with `count` HelloApps: `app-0`, `app-1` and so on.
+ * @returns them as the server has them
+ */
 export async function createObjects(
   client: ApiClient,
   namespace: string,
@@ -38,7 +41,7 @@ export async function createObjects(
   });
 }
 
-/** Deletes the HelloApps and their Deployments: without a garbage collector nobody else does. No operator may run. */
+/** Deletes the HelloApps and their Deployments, since no garbage collector runs. No operator may run. */
 export async function deleteObjects(client: ApiClient, objects: readonly KubeObject[]): Promise<void> {
   await inParallel(objects, 32, async ({ metadata: { name, namespace = '' } }) => {
     await client.delete(HelloApp.type, { namespace, name });

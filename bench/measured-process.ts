@@ -6,25 +6,28 @@ import { Metrics } from '../testing';
 import { LogLines } from '../testing/operator-process';
 import type { Usage } from './results';
 
-/** How often `/metrics` is asked whether the work is done, in milliseconds; each answer costs the operator a little. */
+/** How often `/metrics` is polled, in milliseconds; each response costs the operator a little. */
 const pollMs = 1000;
 const idleTimeoutMs = 900_000;
 
-/** How to start an operator and to tell what it does. */
+/** How to start an operator and to observe it. */
 export interface Program extends SpawnOptions {
-  /** What it logs when its workers have started. */
+  /** The line that it logs when its workers have started. */
   readonly reconcilingLine: string;
-  /** Messages of errors that it logs though all is well. */
+  /** Messages of errors that it logs even in a correct run. */
   readonly expectedErrors: readonly string[];
-  /** Where its metrics are, once it has begun to log. */
+  /** The port of its metrics, possibly from its log. */
   readonly metricsPort: (log: LogLines) => Promise<number>;
 }
 
-/** An operator's process whose start, CPU time and memory are known. */
+/** A process of an operator, with its start time, CPU time and memory. */
 export class MeasuredProcess {
   /** When the process was started, in milliseconds since the epoch. */
   readonly startedAt = Date.now();
-  /** Aborts when the process ends, with how it did: what waits for its work would wait for ever. */
+  /**
+   * Aborts with the exit code when the process ends, since callers that wait for its work would wait for
+   * ever.
+   */
   readonly gone: AbortSignal;
   private readonly log = new LogLines();
   private readonly exited: Promise<unknown>;
@@ -48,7 +51,7 @@ export class MeasuredProcess {
   /**
    * Starts an operator.
    *
-   * @param signal ends it at once
+   * @param signal kills it
    */
   static start(program: Program, signal: AbortSignal): MeasuredProcess {
     return new MeasuredProcess(program, spawnWithSignal(program, 'ignore', signal));
@@ -61,8 +64,8 @@ export class MeasuredProcess {
   }
 
   /**
-   * Waits until it has looked at so many objects and has nothing left to do: twice in a row, with nothing done in between, since what it
-   * wrote last may still come back to it.
+   * Waits until it has done this many reconciles and its queue is empty: in two polls with no reconcile in
+   * between, since events of its last writes may still arrive.
    */
   async settled(reconciles: number): Promise<void> {
     await this.reconciling();
@@ -78,7 +81,7 @@ export class MeasuredProcess {
     }
   }
 
-  /** How many keys wait or are worked on, and how many reconciles are done. */
+  /** How many keys are queued or in progress, and how many reconciles are done. */
   async work(): Promise<{ readonly open: number; readonly done: number }> {
     const port = await this.program.metricsPort(this.log);
     const response = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
@@ -89,15 +92,15 @@ export class MeasuredProcess {
     };
   }
 
-  /** What it has used until now. */
+  /** Its resource usage until now. */
   usage(): Promise<Usage> {
     return usageOf(this.child.pid ?? 0);
   }
 
   /**
-   * Asks it to stop, which also has it write the events that wait.
+   * Stops it with SIGTERM, so that it also writes its pending events.
    *
-   * @throws Error when it logged errors or did not end in good order
+   * @throws Error when it logged unexpected errors or exited with another code than 0
    */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
@@ -108,15 +111,15 @@ export class MeasuredProcess {
   }
 }
 
-/** How a program is started. */
+/** Options of {@link spawnWithSignal}. */
 interface SpawnOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Nothing else of this process's environment is handed on. */
+  /** Its whole environment: nothing of this process's is passed on. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Starts a program that ends with the signal, and with this process. */
+/** Starts a program that is killed by the signal, or when this process exits. */
 export function spawnWithSignal(
   { command, args, env }: SpawnOptions,
   stdin: 'ignore' | 'pipe',
@@ -137,7 +140,7 @@ export function spawnWithSignal(
 /** Ticks of `/proc/<pid>/stat`: USER_HZ, which is 100 on every architecture that Node runs on. */
 const ticksPerSecond = 100;
 
-/** Reads `/proc`; NaN where there is none. */
+/** Resource usage of a process, from `/proc`; NaN on systems without it. */
 export async function usageOf(pid: number): Promise<Usage> {
   try {
     const [stat, status] = await Promise.all([read(pid, 'stat'), read(pid, 'status')]);

@@ -18,7 +18,7 @@ export interface Measure<Run> {
   readonly of: (run: Run) => number;
 }
 
-/** Every figure that is told of an operator's run. */
+/** The figures of an operator's run. */
 export const measures: readonly Measure<OperatorRun>[] = [
   { name: 'objects/s', of: ({ converged }) => converged.objectsPerSecond },
   { name: 'writes/object', of: ({ converged }) => converged.writesPerObject },
@@ -34,29 +34,29 @@ export const measures: readonly Measure<OperatorRun>[] = [
   { name: 'restart: peak RSS MiB', of: ({ restarted }) => restarted.peakMiB },
 ];
 
-/** Every figure that is told of a bare loop. */
+/** The figures of a bare loop. */
 export const limitMeasures: readonly Measure<LimitRun>[] = [
   { name: 'objects/s', of: (run) => run.objectsPerSecond },
   { name: 'CPU s', of: (run) => run.cpuSeconds },
   { name: 'peak RSS MiB', of: (run) => run.peakMiB },
 ];
 
-/** What an operator did, round by round; rounds without it are left out. */
+/** The runs of an operator, round by round; rounds without it are left out. */
 export function runsOf({ rounds }: Suite, name: OperatorName): readonly OperatorRun[] {
   return rounds.flatMap(({ operators: { [name]: run } }) => (run === undefined ? [] : [run]));
 }
 
-/** The operators that a suite has figures of. */
+/** The operators with figures in a suite. */
 export function operatorsOf(suite: Suite): readonly OperatorName[] {
   return operators.filter((name) => runsOf(suite, name).length > 0);
 }
 
-/** The bare loops that a suite has figures of. */
+/** The bare loops with figures in a suite. */
 export function limitsOf({ rounds }: Suite): readonly LimitName[] {
   return limits.filter((name) => rounds.some((round) => round.limits[name] !== undefined));
 }
 
-/** What a bare loop did, round by round. */
+/** The runs of a bare loop, round by round. */
 export function limitRunsOf({ rounds }: Suite, name: LimitName): readonly LimitRun[] {
   return rounds.flatMap(({ limits: { [name]: run } }) => (run === undefined ? [] : [run]));
 }
@@ -67,23 +67,26 @@ export function editsOf({ suites }: Pick<Results, 'suites'>, name: OperatorName)
   return runs.flatMap(({ edits }) => (edits === undefined ? [] : [edits]));
 }
 
-/** An operator's edits when busy, round by round; a round that was over before the first edit tells nothing. */
+/** An operator's edits when busy, round by round, without rounds that ended before the first edit. */
 export function busyEditsOf({ busy }: Pick<Results, 'busy'>, name: OperatorName): readonly BusyEdits[] {
   return (busy?.rounds ?? []).flatMap(({ [name]: edits }) => (edits?.toChild.length ? [edits] : []));
 }
 
-/** Objects a second of an operator or a bare loop in one round; undefined where it was not measured. */
+/** Objects per second of an operator or a bare loop in one round; undefined if it was not measured. */
 export function rateOf(round: Round, name: OperatorName | LimitName): number | undefined {
   const run = name === 'same' || name === 'apply' ? round.limits[name] : round.operators[name]?.converged;
   return run?.objectsPerSecond;
 }
 
-/** Our objects a second as a multiple of another's, taken within each round: what slows the machine for a while slows both. */
+/**
+ * Our objects per second as a multiple of another's, within each round, so that a slow phase of the machine
+ * affects both.
+ */
 export function ratiosTo(suite: Suite, other: OperatorName | LimitName): readonly number[] {
   return ratios(suite, (round) => [rateOf(round, 'kindred'), rateOf(round, other)]);
 }
 
-/** A cost of ours as a multiple of another operator's, taken within each round. */
+/** A cost of ours as a multiple of another operator's, within each round. */
 export function costRatiosTo(suite: Suite, other: OperatorName, of: (run: OperatorRun) => number): readonly number[] {
   const cost = (run: OperatorRun | undefined): number | undefined => (run === undefined ? undefined : of(run));
   return ratios(suite, ({ operators: runs }) => [cost(runs.kindred), cost(runs[other])]);
@@ -98,7 +101,7 @@ function ratios({ rounds }: Suite, of: (round: Round) => Two): readonly number[]
   });
 }
 
-/** What is told of a number of measurements. */
+/** Statistics of a number of measurements. */
 interface Summary {
   readonly count: number;
   readonly min: number;
@@ -108,7 +111,7 @@ interface Summary {
 }
 
 /**
- * The value below which this share of the values lies, between two values if need be (the "linear" method, R-7).
+ * A quantile, by linear interpolation between two values (method R-7).
  *
  * @param q from 0 to 1
  * @returns NaN when there are no values

@@ -11,19 +11,22 @@ import { freePort } from '../local/ports';
 import type { Program } from './measured-process';
 import type { OperatorName } from './results';
 
-/** An operator that takes part. */
+/** An operator that the benchmark measures. */
 export interface OperatorUnderTest {
   readonly name: OperatorName;
-  /** Whose requests it makes. */
+  /** The account of its requests, as in the audit log. */
   readonly user: string;
-  /** How to start it for so many objects. */
+  /** How to start it for this many objects. */
   program(objects: number): Promise<Program>;
 }
 
-/** An operator's pod is given the default memory limit, and as much again for each further so many objects. */
+/**
+ * Objects for which an operator's pod has the default memory limit; it gets as much again for each further so
+ * many.
+ */
 const objectsInPodMemory = 5000;
 
-/** Workers of the twins: more make them no faster. */
+/** Workers of each twin: more make it no faster. */
 export const peerWorkers = 16;
 
 /** The operator as its pod starts it. */
@@ -44,7 +47,7 @@ export function kindred(of: {
   return { name: 'kindred', user: of.user, program: (objects) => Promise.resolve(program(objects)) };
 }
 
-/** What the pod of our operator for so many objects sets. */
+/** The environment of our operator's pod for this many objects. */
 export function podEnv(objects: number): { readonly NODE_OPTIONS: string } {
   return { NODE_OPTIONS: nodeOptions(operatorDefaults.memoryLimitMiB * Math.ceil(objects / objectsInPodMemory)) };
 }
@@ -65,7 +68,8 @@ export function twin(
         env: {},
         args: [`--twin=${name}`, `--workers=${String(peerWorkers)}`, ...places],
         reconcilingLine: 'Starting workers',
-        // It gives its Lease back when it is stopped, and calls that an error; so it calls a renewal that the stop has cut short.
+        // It logs as errors that it releases its Lease when it is stopped, and that the stop interrupted a
+        // renewal.
         expectedErrors: ['error received after stop sequence was engaged', 'Error retrieving lease lock'],
         metricsPort: () => Promise.resolve(port),
       };
@@ -73,15 +77,12 @@ export function twin(
   };
 }
 
-/** The newest kustomize that the Go of the other parts builds. */
-const kustomizeVersion = 'v5.8.1';
-
-/** A program that could be had, or why not, in one line. */
+/** The file of a program, or why it is missing, in one line. */
 type PeerProgram = { readonly file: string } | { readonly missing: string };
 
 /**
- * The twins on controller-runtime: from the cache, or built with Go. What lies in the cache is named by the hash of its sources and of
- * the compiler.
+ * The twins on controller-runtime: from the cache, or built with Go. In the cache they are named by the hash
+ * of their sources and the compiler's version.
  */
 export async function twins(root: string, signal: AbortSignal): Promise<PeerProgram> {
   const sources = join(root, 'bench', 'peers', 'controller-runtime');
@@ -95,6 +96,9 @@ export async function twins(root: string, signal: AbortSignal): Promise<PeerProg
     fileName: 'program',
   });
 }
+
+/** The newest kustomize that Go builds in the version that the other parts need. */
+const kustomizeVersion = 'v5.8.1';
 
 /** kustomize: from the cache, or installed with Go. */
 export function kustomize(signal: AbortSignal): Promise<PeerProgram> {
@@ -110,7 +114,7 @@ export function kustomize(signal: AbortSignal): Promise<PeerProgram> {
 }
 
 interface Recipe {
-  /** What it is made of. */
+  /** Hash of the sources. */
   readonly hash: string;
   readonly make: (draft: string) => {
     readonly cwd: string;
@@ -138,7 +142,7 @@ async function buildWithGo(name: string, signal: AbortSignal, { hash, make, file
     const result = await runTool('go', args, options);
     if (result?.code !== 0) return { missing: `${name}: \`go ${args[0] ?? ''}\` failed: ${lastLine(result?.stderr)}` };
     await mkdir(dirname(folder), { recursive: true });
-    await rename(draft, folder); // whole or not at all
+    await rename(draft, folder); // atomically
     return { file };
   });
 }

@@ -1,23 +1,26 @@
 import { parseArgs } from 'node:util';
 
-/** What is measured, and where the figures go. */
+/** The options of the benchmark: what is measured, and where the figures go. */
 export interface Options {
-  /** Objects of each suite in which all take part. */
+  /** Number of objects of each suite with all operators. */
   readonly objects: readonly number[];
-  /** Objects of a suite of our operator and the bare requests alone, one round; 0 for none. */
+  /** Number of objects of a suite with our operator and the bare requests alone; 0 for none. */
   readonly scale: number;
   readonly rounds: number;
-  /** Objects that are edited, in all rounds of the first suite together, for each operator; 0 for none. */
+  /**
+   * Number of objects that are edited for each operator, in all rounds of the first suite together; 0 for
+   * none.
+   */
   readonly edits: number;
-  /** How many others there are while a user's edits are measured; 0 for none. */
+  /** Number of other objects while a user's edits are measured; 0 for none. */
   readonly busy: number;
-  /** Objects at once, for our operator and for the bare requests. */
+  /** Concurrency of our operator and of the bare requests. */
   readonly concurrency: number;
   readonly synth: boolean;
   readonly out: string;
-  /** Results of an earlier run, to be told again instead of measuring; '' to measure. */
+  /** File with results of an earlier run to report instead of measuring; '' to measure. */
   readonly from: string;
-  /** Put the results into docs/. */
+  /** Write the results into docs/. */
   readonly publish: boolean;
   /** A bundle of the operator to measure instead of the one that is built; '' for that one. */
   readonly bundle: string;
@@ -40,7 +43,7 @@ export const usage = `npm run bench -- [options]
   --publish          write the results into docs/benchmarks.md, and charts into docs/benchmarks/
 `;
 
-/** Where files are, and whether they are shown. */
+/** Options that have no influence on the figures. */
 const UNREPORTED: ReadonlySet<string> = new Set(['out', 'from', 'publish']);
 
 const SYNTAX = {
@@ -63,10 +66,10 @@ const SYNTAX = {
 } as const;
 
 /**
- * Reads the command line.
+ * Parses the command line.
  *
- * @returns `help` when that is all that was asked for
- * @throws RangeError for a number that is none
+ * @returns `help` when `--help` was given
+ * @throws RangeError for an invalid number
  */
 export function readOptions(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({ ...SYNTAX, args: [...argv] });
@@ -96,7 +99,10 @@ function parseInteger(name: string, text: string, least: number): number {
   throw new RangeError(`--${name}=${text}: it must be a whole number, ${String(least)} or more`);
 }
 
-/** What decides what is measured, and how, in one spelling: a path says nothing of it, and would tell of a machine. */
+/**
+ * The arguments that influence the figures, in one spelling. Paths are left out: they would only reveal the
+ * machine.
+ */
 export function reportedArguments(argv: readonly string[]): readonly string[] {
   return parseArgs({ ...SYNTAX, args: [...argv] }).tokens.flatMap((token) => {
     if (token.kind !== 'option' || UNREPORTED.has(token.name)) return [];

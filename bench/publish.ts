@@ -28,9 +28,9 @@ const begin = '<!-- results: written by `npm run bench -- --publish`, not by han
 const end = '<!-- end of results -->';
 
 /**
- * Puts the results into the documentation: the pictures as files, the tables between the marks of its page.
+ * Writes the results into the documentation: the charts as files, the tables between the marks in its page.
  *
- * @param docs the folder of the page `benchmarks.md`
+ * @param docs the directory of the page `benchmarks.md`
  * @throws Error when the page lacks the marks
  */
 export async function publish(results: Results, docs: string): Promise<void> {
@@ -48,7 +48,7 @@ export function replaced(page: string, results: string, name: string): string {
   return `${page.slice(0, from + begin.length)}\n\n${results}\n\n${page.slice(to)}`;
 }
 
-/** The results as Markdown: a table for each part. */
+/** The results as Markdown: a table for each section. */
 export function markdown(results: Results): string {
   const [, ...rest] = preamble(results);
   const head = [machineKind(results.machine), ...rest].map((line) => `- ${line}`).join('\n');
@@ -64,7 +64,7 @@ function capitalized(title: string): string {
   return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
-/** The pictures of these results, by file name. */
+/** The charts of these results, by file name. */
 export function charts(results: Results): ReadonlyMap<string, string> {
   const compared = results.suites.filter((suite) => operatorsOf(suite).length > 1);
   const costs = compared.flatMap((suite) => [
@@ -106,7 +106,7 @@ function ratePanel(suite: Suite): Panel {
   return { title: `objects a second, ${String(suite.objects)} objects`, bars };
 }
 
-/** @param ofLimit the same of a bare loop; without it, only operators have such a cost */
+/** @param ofLimit the same cost of a bare loop; absent if only operators have it */
 function costPanel(
   what: string,
   suite: Suite,
@@ -118,7 +118,7 @@ function costPanel(
   return { title: `${what}, ${String(suite.objects)} objects`, bars: [...bars, ...(bare ?? [])] };
 }
 
-/** The line goes to the p99 of all rounds together: there are too few edits in one. */
+/** The line goes to the p99 of all rounds together, since one round has too few edits. */
 function idlePanel(title: string, results: Results, key: 'first' | 'later'): Panel {
   const bars = operators.flatMap((name): readonly Bar[] => {
     const values = editsOf(results, name).flatMap((edits) => edits[key]);
@@ -150,7 +150,7 @@ interface Bar {
   readonly value: number;
   readonly low: number;
   readonly high: number;
-  /** Whether it is what the chart is about; the others are drawn in grey. */
+  /** Whether it is our operator's; the others are drawn in grey. */
   readonly own: boolean;
 }
 
@@ -185,7 +185,7 @@ const style = `
 /**
  * Horizontal bars as an SVG picture. The line across the end of a bar goes from its lowest to its highest value.
  *
- * @param description what it shows, in a sentence, for those who do not see it
+ * @param description what it shows, in a sentence, for screen readers
  */
 export function barChart(description: string, panels: readonly Panel[]): string {
   let y = 0;

@@ -6,7 +6,7 @@ import { renderChildren } from '../constructs/kind/render';
 import { HelloApp, MicroServiceDeploy } from '../constructs/kinds';
 import { quantile } from './measures';
 
-/** A kind to measure, and what its objects say. */
+/** A kind to measure, and the specs of its objects. */
 interface Subject {
   readonly kind: AnyKind;
   readonly spec: (i: number) => object;
@@ -24,7 +24,7 @@ const subjects: readonly Subject[] = [
   },
 ];
 
-/** Objects, each different, since a real cluster's are. */
+/** Objects of a kind, each different as in a real cluster. */
 function objectsOf({ kind, spec }: Subject, count: number): readonly KubeObject[] {
   return Array.from({ length: count }, (_, i) => ({
     apiVersion: kind.apiVersion,
@@ -34,7 +34,7 @@ function objectsOf({ kind, spec }: Subject, count: number): readonly KubeObject[
   }));
 }
 
-/** Milliseconds an object, over one pass. */
+/** Renders all objects once. @returns milliseconds per object */
 function pass(kind: AnyKind, objects: readonly KubeObject[]): number {
   const start = process.hrtime.bigint();
   for (const object of objects) renderChildren(kind, object);
@@ -52,8 +52,8 @@ function main(): void {
   });
   const [rounds, count] = [Number(values.rounds), Number(values.objects)];
   const runs = subjects.map((subject) => ({ ...subject, objects: objectsOf(subject, count), ms: [] as number[] }));
-  for (const { kind, objects } of runs) for (let i = 0; i < 3; i += 1) pass(kind, objects); // the compiler's share
-  // Kinds take turns, so that whatever slows the machine for a while slows them alike.
+  for (const { kind, objects } of runs) for (let i = 0; i < 3; i += 1) pass(kind, objects); // warms up the JIT compiler
+  // The kinds alternate, so that a slow phase of the machine affects them alike.
   for (let round = 0; round < rounds; round += 1) {
     for (const { kind, objects, ms } of runs) ms.push(pass(kind, objects));
   }

@@ -25,11 +25,29 @@ import {
 } from './results';
 import { targetsOf } from './targets';
 
-/** The lines that every figure must be read with. */
+/** A section of the report: a table with a title. */
+interface Section {
+  readonly title: string;
+  /** How to read the rows, in a sentence or two. */
+  readonly note?: string;
+  readonly heading: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The results as text. */
+export function report(results: Results): string {
+  const parts = sections(results).map(({ title, note, heading, rows }) => {
+    const text = table([title, ...heading.slice(1)], rows);
+    return note === undefined ? text : `${text}\n${note}`;
+  });
+  return [preamble(results).join('\n'), ...parts].join('\n\n');
+}
+
+/** Lines of context that apply to all figures. */
 export function preamble(results: Results): readonly string[] {
   const { machine, kubernetes, concurrency, peerWorkers, skipped } = results;
   const noisy = machine.load > machine.cpus;
-  const ofBacklog = Math.ceil(concurrency / 2); // the operator keeps the rest for what users change: see `runWorkers`
+  const ofBacklog = Math.ceil(concurrency / 2); // the operator reserves the rest for users' changes: see `runWorkers`
   const counts = `concurrency ${String(concurrency)} (${String(ofBacklog)} of a backlog), ${String(peerWorkers)} workers in the twins`;
   return [
     machineLine(machine),
@@ -42,7 +60,7 @@ export function preamble(results: Results): readonly string[] {
   ];
 }
 
-/** Which code was measured, and how the run was called, where that is known. */
+/** The measured code and the arguments of the run, if known. */
 function origin({ code, args }: Results): readonly string[] {
   return [
     ...(code === undefined ? [] : [`code: ${code.commit}${code.dirty ? ' with changes that are not committed' : ''}`]),
@@ -50,7 +68,7 @@ function origin({ code, args }: Results): readonly string[] {
   ];
 }
 
-/** All that is told, part by part. */
+/** All sections that have rows. */
 export function sections(results: Results): readonly Section[] {
   const all = [
     ...results.suites.flatMap((suite) => [
@@ -67,15 +85,6 @@ export function sections(results: Results): readonly Section[] {
   return all.filter(({ rows }) => rows.length > 0);
 }
 
-/** The results as text. */
-export function report(results: Results): string {
-  const parts = sections(results).map(({ title, note, heading, rows }) => {
-    const text = table([title, ...heading.slice(1)], rows);
-    return note === undefined ? text : `${text}\n${note}`;
-  });
-  return [preamble(results).join('\n'), ...parts].join('\n\n');
-}
-
 function rates(suite: Suite): Section {
   const rate = [...operatorsOf(suite), ...limitsOf(suite)].map((name) => [
     labels[name],
@@ -88,7 +97,7 @@ function rates(suite: Suite): Section {
   return { title, heading: ['', ...spread], rows: [...rate, ...measured] };
 }
 
-/** Every figure of one operator or bare loop. */
+/** All figures of one operator or bare loop. */
 function runSection<Run>(
   suite: Suite,
   name: OperatorName | LimitName,
@@ -99,7 +108,7 @@ function runSection<Run>(
   return { title: `${labels[name]}, ${String(suite.objects)} objects`, heading: ['', ...spread], rows };
 }
 
-/** Requests of each operator while it converged, by verb and code. */
+/** Requests of each operator until convergence, by verb and code. */
 function requests(suite: Suite): Section {
   const names = operatorsOf(suite);
   const counts = names.map((name) => runsOf(suite, name).map(({ converged }) => converged.requests));
@@ -135,7 +144,7 @@ function latencyRow(name: string, values: readonly number[]): readonly (readonly
   return [[name, String(count), ...[median, p99, min, max].map(figure)]];
 }
 
-/** Edits when there is nothing else to do. */
+/** Edits while the operator is otherwise idle. */
 function idle(results: Results): Section {
   const rows = operators.flatMap((name) => {
     const edits = editsOf(results, name);
@@ -153,7 +162,10 @@ function idle(results: Results): Section {
   return { title: 'idle: spec edit to child, ms, all rounds together', heading: ['', ...latencies], rows };
 }
 
-/** Edits while others are worked on, each round by itself: how fast the server was differs more between rounds than within one. */
+/**
+ * Edits while the operator is busy, each round by itself: the server's speed differs more between rounds than
+ * within one.
+ */
 function busy(results: Results): Section {
   const rows = operators.flatMap((name) => {
     const rounds = busyEditsOf(results, name);
@@ -175,7 +187,7 @@ function busy(results: Results): Section {
   return { title, heading: ['', ...spread], rows };
 }
 
-/** Writing the platform. */
+/** Writing the platform as YAML. */
 function synth({ synth: measured }: Results): Section {
   const title = 'the platform as YAML, ms';
   const heading = ['', ...latencies];
@@ -189,26 +201,17 @@ function synth({ synth: measured }: Results): Section {
   return { title, heading, rows };
 }
 
-/** A part of the report: what it is about, and rows under a heading. */
-interface Section {
-  readonly title: string;
-  /** How the rows are to be read, in a sentence or two. */
-  readonly note?: string;
-  readonly heading: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/** Heads the cells of `spreadOf`. */
+/** The headings of the cells of `spreadOf`. */
 const spread = ['median', 'min', 'max', 'rounds'];
 
-/** What each round says, and how far the rounds lie apart. */
+/** Median, minimum, maximum, and the value of each round. */
 function spreadOf(values: readonly number[]): readonly string[] {
   const { median, min, max } = summarize(values);
   return [...[median, min, max].map(figure), values.map(figure).join(' ')];
 }
 
 /**
- * Rows under a heading, in columns: the first flush left, the others flush right.
+ * A table as text: the first column is aligned left, the others right.
  *
  * @throws RangeError when a row has another number of cells than the heading
  */
@@ -224,7 +227,7 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [heading, ...rows].map(line).join('\n');
 }
 
-/** A number for a table: whole ones as they are, others to so many digits that four count. */
+/** A number for a table: whole numbers as they are, others rounded to about four significant digits. */
 export function figure(value: number): string {
   if (Number.isNaN(value)) return '-';
   if (Number.isInteger(value)) return String(value);

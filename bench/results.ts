@@ -1,66 +1,77 @@
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { runTool } from '../local/assets/process';
 
-/** Operators that do the same work: ours, and two twins on controller-runtime. */
+/** Operators that do the same work: ours, and two twins on controller-runtime, one tuned and one plain. */
 export const operators = ['kindred', 'tuned', 'plain'] as const;
 export type OperatorName = (typeof operators)[number];
 
 /**
- * Bare loops of requests: `same` makes the two requests that our operator makes (the child by POST), `apply` makes both by server-side
- * apply.
+ * Bare loops, which only send requests: `same` sends the two requests of our operator (the child by POST),
+ * `apply` sends both as server-side apply.
  */
 export const limits = ['same', 'apply'] as const;
 export type LimitName = (typeof limits)[number];
 
-/** How often, by name. */
+/** Names in tables and charts. */
+export const labels: Readonly<Record<OperatorName | LimitName, string>> = {
+  kindred: 'Kindred',
+  tuned: 'controller-runtime, tuned',
+  plain: 'controller-runtime, plain',
+  same: 'bare requests (POST + apply)',
+  apply: 'bare requests (apply + apply)',
+};
+
+/** Counts by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** What a process has used since its start; NaN where the system does not tell. */
+/** Resource usage of a process since its start; NaN if the system does not report it. */
 export interface Usage {
   /** User and system time. */
   readonly cpuSeconds: number;
-  /** The most memory that it has ever had resident. */
+  /** Peak resident memory. */
   readonly peakMiB: number;
 }
 
-/** A fresh operator and objects that nobody has looked at. */
+/** A new operator that reconciles new objects. */
 export interface Converged extends Usage {
   /**
-   * Objects a second, from the server's receiving the first write to its answering the first write of a status of the last object: what is
-   * written again after that changes nothing.
+   * Objects per second, from when the server receives the first write until it answers the first status write
+   * of the last object. Later writes change nothing.
    */
   readonly objectsPerSecond: number;
   /** Writes by verb, resource and code; without events and Leases. */
   readonly writes: Counts;
   readonly writesPerObject: number;
   readonly events: number;
-  /** All requests by verb and code, reads, events and Leases too. */
+  /** All requests by verb and code, including reads, events and Leases. */
   readonly requests: Counts;
-  /** From the process's start to the server's receiving its first write. */
+  /** From the start of the process until the server receives its first write. */
   readonly firstWriteMs: number;
-  /** From the process's start to the server's answering the first write of a status of the last object. */
+  /** From the start of the process until the server answers the first status write of the last object. */
   readonly convergedMs: number;
-  /** From the process's start to the server's answering its last write. */
+  /** From the start of the process until the server answers its last write. */
   readonly lastWriteMs: number;
 }
 
-/** An operator that comes back to objects that stand as they must. */
+/** An operator that is restarted with objects that need no change. */
 export interface Restarted extends Usage {
   /** Without events and Leases. */
   readonly writes: Counts;
   readonly writeCount: number;
   readonly events: number;
-  /** From the process's start to its caches synced, its Lease held and its workers started. */
+  /**
+   * From the start of the process until it has synced its caches, acquired its Lease and started its workers.
+   */
   readonly reconcilingMs: number;
 }
 
 /** Changes of a spec, in milliseconds each. */
 export interface Edits {
-  /** From sending the change to seeing the child changed: the first change of an object's life. */
+  /** From sending an object's first change until a watch shows the changed child. */
   readonly first: readonly number[];
-  /** The same, for later changes. */
+  /** The same for later changes. */
   readonly later: readonly number[];
-  /** From sending the change to its answer, which is part of both. */
+  /** From sending a change to its response, which is part of both. */
   readonly request: readonly number[];
 }
 
@@ -68,17 +79,17 @@ export interface Edits {
 export interface OperatorRun {
   readonly converged: Converged;
   readonly restarted: Restarted;
-  /** Absent where edits are not measured. */
+  /** Absent if edits are not measured. */
   readonly edits?: Edits;
 }
 
-/** A bare loop of requests, in a process of its own. */
+/** A run of a bare loop, in a separate process. */
 export interface LimitRun extends Usage {
   /** As an operator's. */
   readonly objectsPerSecond: number;
 }
 
-/** One turn of everything that a suite measures. */
+/** One run of everything that a suite measures. */
 export interface Round {
   readonly operators: Readonly<Partial<Record<OperatorName, OperatorRun>>>;
   readonly limits: Readonly<Partial<Record<LimitName, LimitRun>>>;
@@ -90,20 +101,20 @@ export interface Suite {
   readonly rounds: readonly Round[];
 }
 
-/** A user's changes while an operator brings other objects about. */
+/** A user's changes while an operator reconciles other objects. */
 export interface BusyEdits {
-  /** From sending the change to seeing the child changed, in milliseconds. */
+  /** From sending a change until a watch shows the changed child, in milliseconds. */
   readonly toChild: readonly number[];
-  /** From sending the change to its answer. */
+  /** From sending a change to its response. */
   readonly request: readonly number[];
 }
 
-/** One turn of each operator. */
+/** One run of each operator. */
 export type BusyRound = Readonly<Partial<Record<OperatorName, BusyEdits>>>;
 
 /** Edits while operators are busy, round by round. */
 interface Busy {
-  /** How many others are brought about meanwhile. */
+  /** How many other objects the operator reconciles meanwhile. */
   readonly objects: number;
   readonly rounds: readonly BusyRound[];
 }
@@ -114,31 +125,44 @@ export interface Synth {
   readonly npm: readonly number[];
   /** The bundled command line: `node dist/cli.cjs synth`. */
   readonly bundle: readonly number[];
-  /** `kustomize build` of the same output; none where it cannot be had. */
+  /** `kustomize build` of the same output; empty if it is not available. */
   readonly kustomize: readonly number[];
   /** `node` with nothing to do. */
   readonly node: readonly number[];
 }
 
+/** The machine of the measurements. */
+interface Machine {
+  readonly cpus: number;
+  readonly model: string;
+  readonly memoryGiB: number;
+  readonly system: string;
+  readonly node: string;
+  /** Load average of the last minute before the benchmark began. */
+  readonly load: number;
+  /** The same at the end, including the benchmark's own work. */
+  readonly loadAfter?: number;
+}
+
 /** The state of the sources that were measured. */
 interface Code {
-  /** The commit's short name; `-` where git tells none. */
+  /** The commit's short hash; `-` if git does not report one. */
   readonly commit: string;
-  /** Whether files differ from that commit, new ones too; what git ignores does not count. */
+  /** Whether files differ from that commit or are new; ignored files do not count. */
   readonly dirty: boolean;
 }
 
-/** What a run of the benchmark found. */
+/** The results of a run of the benchmark. */
 export interface Results {
   readonly machine: Machine;
-  /** Absent in what earlier benchmarks wrote, as are the arguments. */
+  /** Absent in results of earlier versions, as are the arguments. */
   readonly code?: Code;
-  /** The command line's, as they were given. */
+  /** The arguments as they were given. */
   readonly args?: readonly string[];
   readonly kubernetes: string;
   /** What is missing, and why, in one line each. */
   readonly skipped: readonly string[];
-  /** Objects at once, for our operator and for the bare requests. */
+  /** Concurrency of our operator and of the bare requests. */
   readonly concurrency: number;
   readonly peerWorkers: number;
   readonly suites: readonly Suite[];
@@ -146,29 +170,7 @@ export interface Results {
   readonly synth: Synth | undefined;
 }
 
-/** How each is called in tables and charts. */
-export const labels: Readonly<Record<OperatorName | LimitName, string>> = {
-  kindred: 'Kindred',
-  tuned: 'controller-runtime, tuned',
-  plain: 'controller-runtime, plain',
-  same: 'bare requests (POST + apply)',
-  apply: 'bare requests (apply + apply)',
-};
-
-/** What it was measured on. */
-interface Machine {
-  readonly cpus: number;
-  readonly model: string;
-  readonly memoryGiB: number;
-  readonly system: string;
-  readonly node: string;
-  /** Processes that ran or waited over the last minute, before the benchmark began. */
-  readonly load: number;
-  /** The same when all was measured, the benchmark's own work included. */
-  readonly loadAfter?: number;
-}
-
-/** This machine, as it stands. */
+/** This machine. */
 export function thisMachine(): Machine {
   return {
     cpus: cpus().length,
@@ -180,18 +182,18 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Processes that ran or waited over the last minute. */
+/** Load average of the last minute. */
 export function loadNow(): number {
   return Number((loadavg()[0] ?? NaN).toFixed(2));
 }
 
-/** One line. */
+/** The machine in one line. */
 export function machineLine(machine: Machine): string {
   const { cpus: count, model, memoryGiB, system, node } = machine;
   return `${String(count)} x ${model}, ${String(memoryGiB)} GiB, ${system}, Node ${node}, ${loads(machine)}`;
 }
 
-/** What kind of machine it is, in words that fit many. */
+/** The kind of machine, without what identifies it. */
 export function machineKind(machine: Machine): string {
   const { cpus: count, memoryGiB, system, node } = machine;
   const [kernel = ''] = system.split(' ');
@@ -204,12 +206,12 @@ function loads({ load, loadAfter }: Machine): string {
 }
 
 /**
- * The state of the sources in a folder, as git tells it.
+ * The state of the sources in a directory according to git.
  *
- * @returns the commit `-` where git is missing or the folder is in no repository with a commit
+ * @returns the commit `-` if git is missing or the directory is in no repository with a commit
  */
 export async function codeIn(folder: string, signal: AbortSignal): Promise<Code> {
-  // Without the locks it writes nothing, and stands in nobody's way.
+  // Without locks it writes nothing and blocks no other git command.
   const git = async (...args: readonly string[]): Promise<string | undefined> => {
     const options = { cwd: folder, env: process.env, signal };
     const result = await runTool('git', ['--no-optional-locks', ...args], options);

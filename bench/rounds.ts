@@ -20,25 +20,20 @@ import { requestPair } from './bare-requests';
 import type { BenchContext } from './bench-env';
 import { assertConverged } from './convergence';
 
-/** How a round is run. */
+/** Options of a round. */
 export interface RoundOptions {
   readonly objects: number;
-  /** Who takes part; the bare requests always do. */
+  /** The operators to measure; the bare requests are always measured. */
   readonly names: readonly OperatorName[];
   /** Objects that are edited in this round; 0 for none. */
   readonly edits: number;
-  /** Whether the last goes first. */
+  /** Whether to run in reverse order. */
   readonly backwards: boolean;
-}
-
-/** Each second round goes backwards: whoever is first in one is last in the next. */
-export function alternate<T>(all: readonly T[], backwards: boolean): readonly T[] {
-  return backwards ? [...all].reverse() : all;
 }
 
 /** Measures one round after another on one control plane. */
 export class Rounds {
-  /** A status as the operator writes it, for the bare requests to write. */
+  /** A status as the operator writes it, for the bare requests. */
   private status: object = {};
   private namespaces = 0;
 
@@ -47,7 +42,10 @@ export class Rounds {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Small runs that are not counted: the server's caches and compiled paths, and what a status looks like. */
+  /**
+   * Small runs that do not count. They warm the server's caches and code paths, and give a status for the
+   * bare requests.
+   */
   async warmUp(): Promise<void> {
     for (const contestant of this.stage.contestants) {
       const objects = await this.createObjects(100);
@@ -61,7 +59,7 @@ export class Rounds {
     for (const name of limits) await this.limit(name, 100);
   }
 
-  /** One round: everyone in turn. */
+  /** One round: each operator and bare loop in turn. */
   async round(options: RoundOptions): Promise<Round> {
     const { objects, backwards, names } = options;
     const operators: Partial<Record<OperatorName, OperatorRun>> = {};
@@ -77,12 +75,12 @@ export class Rounds {
     return { operators, limits: bare };
   }
 
-  /** A new namespace with so many objects. */
+  /** Creates a new namespace with this many objects. */
   createObjects(count: number): Promise<readonly KubeObject[]> {
     return createObjects(this.stage.client, `bench-${String((this.namespaces += 1))}`, count);
   }
 
-  /** The bare requests. */
+  /** Measures the bare requests. */
   private async limit(name: LimitName, count: number): Promise<LimitRun> {
     const { stage } = this;
     const objects = await this.createObjects(count);
@@ -98,7 +96,7 @@ export class Rounds {
     return { objectsPerSecond: perSecond(count, done), ...usage };
   }
 
-  /** An operator: from nothing, after a restart, and at single edits. */
+  /** Measures an operator: with new objects, after a restart, and with single edits. */
   private async run(
     contestant: OperatorUnderTest,
     { objects: count, edits: edited }: RoundOptions,
@@ -144,11 +142,16 @@ export class Rounds {
     const chosen = objects.slice(0, edited);
     const either = AbortSignal.any([this.signal, operator.gone]);
     const edits = chosen.length === 0 ? undefined : await measureEdits(stage.client, chosen, either);
-    await operator.settled(objects.length); // the plain twin looks at an edit's own echo still
+    await operator.settled(objects.length); // the plain twin still reconciles the events of its own writes
     await operator.stop();
     await assertConverged(stage.client, `${labels[contestant.name]}, started again`, objects);
     return { restarted: { writes, writeCount, events, reconcilingMs, ...usage }, edits };
   }
+}
+
+/** Reverses the order in every second round, so that what is first in one is last in the next. */
+export function alternate<T>(all: readonly T[], backwards: boolean): readonly T[] {
+  return backwards ? [...all].reverse() : all;
 }
 
 function perSecond(

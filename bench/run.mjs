@@ -1,4 +1,4 @@
-// Bundles a benchmark as the operator is bundled, and runs it: node bench/run.mjs <name> [arguments]
+// Bundles a benchmark with the operator's settings, and runs it: node bench/run.mjs <name> [arguments]
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.mjs';

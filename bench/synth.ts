@@ -10,14 +10,14 @@ import { kustomize } from './operators-under-test';
 const turns = 7;
 
 /**
- * How long the platform takes to be written as YAML, and `kustomize build` to bring out the same objects.
+ * Measures how long it takes to write the platform as YAML, and `kustomize build` to write the same objects.
  *
- * @param missing told of what cannot be had
+ * @param missing called with what is not available
  */
 export async function measureSynth(root: string, missing: (why: string) => void, signal: AbortSignal): Promise<Synth> {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-bench-synth-'));
   try {
-    await operatorBundle(); // the command line is built with it
+    await operatorBundle(); // also builds the command line
     const peer = await kustomize(signal);
     if ('missing' in peer) missing(peer.missing);
     await timed('npm', ['run', '--silent', 'synth', '--', `--out=${folder}`], root, signal);
@@ -33,7 +33,7 @@ export async function measureSynth(root: string, missing: (why: string) => void,
     for (let turn = 0; turn <= turns; turn += 1) {
       for (const name of Object.keys(acts) as (keyof Synth)[]) {
         const ms = await acts[name]?.();
-        if (turn > 0 && ms !== undefined) times[name].push(ms); // the first only fills the file system's cache
+        if (turn > 0 && ms !== undefined) times[name].push(ms); // the first run only fills the file system's cache
       }
     }
     return times;
@@ -42,7 +42,7 @@ export async function measureSynth(root: string, missing: (why: string) => void,
   }
 }
 
-/** Runs a program to its end; @returns milliseconds @throws Error when it fails */
+/** Runs a program to its end. @returns milliseconds @throws Error when it fails */
 async function timed(file: string, args: readonly string[], cwd: string, signal: AbortSignal): Promise<number> {
   const began = performance.now();
   const child = spawn(file, args, { cwd, signal, stdio: ['ignore', 'ignore', 'pipe'] });

@@ -1,21 +1,21 @@
 import { busyEditsOf, costRatiosTo, editsOf, quantile, ratiosTo, runsOf } from './measures';
 import type { Edits, OperatorRun, Results, Suite } from './results';
 
-/** `undecided`: it holds in some rounds and not in others. */
+/** `undecided`: met in some rounds and not in others. */
 export type Verdict = 'held' | 'MISSED' | 'undecided' | 'not measured';
 
-/** One promise, and how it stands. */
+/** One performance target, and whether it is met. */
 export interface Target {
   readonly name: string;
   readonly target: string;
-  /** What each round says. */
+  /** The value of each round. */
   readonly values: readonly number[];
-  /** How many rounds it rests on. */
+  /** The number of rounds behind the values. */
   readonly rounds: number;
   readonly verdict: Verdict;
 }
 
-/** Every promise about speed that these results can speak of. */
+/** The performance targets that these results have values for. */
 export function targetsOf(results: Results): readonly Target[] {
   const suites = results.suites.flatMap((suite) => suiteTargets(suite));
   const all = [...suites, ...scaleTargets(results), ...latencyTargets(results), ...synthTargets(results)];
@@ -58,7 +58,7 @@ function suiteTargets(suite: Suite): readonly Target[] {
   ];
 }
 
-/** What an object costs with the most objects, to what it costs with the fewest. */
+/** The cost of an object in the largest suite, relative to the smallest. */
 function scaleTargets({ suites }: Results): readonly Target[] {
   const sorted = suites.filter((suite) => runsOf(suite, 'kindred').length > 0).sort((a, b) => a.objects - b.objects);
   const [few, many] = [sorted[0], sorted.at(-1)];
@@ -72,9 +72,10 @@ function scaleTargets({ suites }: Results): readonly Target[] {
 }
 
 /**
- * CPU time of each further object, between the two largest suites and below them. The start of the process, the same for all sizes, is in
- * neither difference; an average would hide a growing cost behind it. Suites have their rounds at other times, so every combination of
- * rounds counts.
+ * CPU time of each further object between the two largest suites, relative to that between the smallest and
+ * the second largest. Neither difference contains the start of the process, which is the same for all sizes;
+ * in an average, it would hide a growing cost. The rounds of different suites run at different times, so
+ * every combination of rounds counts.
  */
 function marginalCpu(sorted: readonly Suite[]): readonly Target[] {
   const [few, middle, many] = [sorted[0], sorted.at(-2), sorted.at(-1)];
@@ -122,7 +123,7 @@ function latencyTargets(results: Results): readonly Target[] {
 function synthTargets({ synth }: Results): readonly Target[] {
   if (synth === undefined || synth.kustomize.length === 0) return [];
   const { npm, bundle, kustomize, node } = synth;
-  // Each turn runs all four, one after the other.
+  // Each turn runs all four, so the values at one index are comparable.
   const ratios = (times: readonly number[]): readonly number[] =>
     times.map((ms, i) => ms / ((kustomize[i] ?? NaN) + (node[i] ?? NaN)));
   return [

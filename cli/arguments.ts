@@ -4,32 +4,37 @@ import { configFilesProblems, isImageReference } from '../constructs/operator';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
 
-/** `kindred start`, understood. */
+/** The parsed arguments of `kindred start`. */
 export interface StartArguments {
   readonly command: 'start';
   /** End as soon as every object is Ready. */
   readonly once: boolean;
-  /** How long the objects may take to become Ready, in seconds; getting the parts does not count. */
+  /**
+   * How long the objects may take to become Ready, in seconds, not counting the download or build of the
+   * parts.
+   */
   readonly timeoutSeconds: number;
-  /** The API server's port; undefined takes a free one. */
+  /** The API server's port; undefined: a free one. */
   readonly port: number | undefined;
-  /** Port of the operator's metrics; 0 takes a free one. */
+  /** Port of the operator's metrics; 0: a free one. */
   readonly metricsPort: number;
   /** The user's own manifests. */
   readonly files: readonly string[];
   readonly samples: boolean;
-  /** Namespace of the samples, and of the user's objects that name none. */
+  /** Namespace of the samples, and of the user's objects that set none. */
   readonly namespace: string;
-  /** Where the operator logs; undefined: in the data folder, which goes when the command ends. */
+  /**
+   * The operator's log file; undefined: one in the data directory, which is removed when the command ends.
+   */
   readonly logFile: string | undefined;
   readonly logLevel: string;
-  /** What installs the platform; `auto`: Pulumi where there is one that works. */
+  /** What installs the platform; `auto`: Pulumi if there is one that works, else server-side apply. */
   readonly installer: 'auto' | 'pulumi' | 'apply';
   /** Run the provisioner too, for Cluster and Kubeconfig. */
   readonly provisioner: boolean;
 }
 
-/** `kindred synth`, understood. */
+/** The parsed arguments of `kindred synth`. */
 export interface SynthArguments {
   readonly command: 'synth';
   readonly out: string;
@@ -41,7 +46,7 @@ export interface SynthArguments {
   readonly samplesNamespace: string;
 }
 
-/** The command line, understood. */
+/** The parsed command line. */
 type Arguments =
   | StartArguments
   | SynthArguments
@@ -50,7 +55,7 @@ type Arguments =
   | { readonly command: 'version' }
   | { readonly command: 'help'; readonly topic: string | undefined };
 
-/** Where samples go unless they are told otherwise. */
+/** Default namespace of the samples. */
 const SAMPLES_NAMESPACE = 'kindred-samples';
 
 const installers = ['auto', 'pulumi', 'apply'] as const;
@@ -59,7 +64,7 @@ const installers = ['auto', 'pulumi', 'apply'] as const;
 export const commands = ['start', 'synth', 'run', 'prepare', 'help'] as const;
 
 /**
- * Reads the command line.
+ * Parses the command line.
  *
  * @throws UsageError saying which argument is wrong and what it may be
  */
@@ -164,7 +169,7 @@ function provisionerConfig(values: {
   };
 }
 
-/** The operator's namespace is fixed: `start` has no flag for it. */
+/** The namespace of the samples, other than the operator's, for which `start` has no flag. */
 function startNamespace(given: string | undefined): string {
   const namespace = namespaceName('namespace', given ?? SAMPLES_NAMESPACE);
   if (namespace !== DEFAULT_NAMESPACE) return namespace;
@@ -200,13 +205,10 @@ function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
   }
 }
 
-/**
- * The values of flags: each function takes the flag's name without dashes and the text that was given for it.
- *
- * Errors: a UsageError that names the flag, what was given, and what may be given
- */
+// The parsers of flag values. Each takes the flag's name without dashes and the given text, and throws a
+// UsageError that names the flag, what was given, and what is allowed.
 
-/** A whole number within bounds, both admitted. */
+/** A whole number from `min` to `max`. */
 function parseInteger(name: string, value: string, min: number, max: number): number {
   const number = Number(value);
   if (/^\d+$/.test(value) && number >= min && number <= max) return number;
@@ -260,13 +262,13 @@ function image(name: string, value: string | undefined): string | undefined {
   throw flagError(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
 }
 
-/** The path of a folder, which need not be there yet. */
+/** The path of a directory, which need not exist yet. */
 function folder(name: string, value: string): string {
   if (value !== '') return value;
   throw flagError(name, value, 'it is empty: name a folder, or leave the flag out');
 }
 
-/** Refuses a value of a flag. */
+/** The error for an invalid value of a flag. */
 function flagError(name: string, value: string, why: string): UsageError {
   return new UsageError(`--${name}=${value}: ${why}`);
 }

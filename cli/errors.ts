@@ -1,4 +1,4 @@
-/** The command cannot do what it was asked for. The message says what failed, where, why, and what to do. */
+/** The command failed. The message says what failed, where, why, and what to do. */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
 }
@@ -8,7 +8,7 @@ export class UsageError extends CliError {
   override readonly name = 'UsageError';
 }
 
-/** Somebody asked the command to end. */
+/** The user ended the command, by a signal or by closing its stdout. */
 export class InterruptedError extends Error {
   override readonly name = 'Interrupted';
   constructor(readonly signal: NodeJS.Signals | 'EPIPE') {

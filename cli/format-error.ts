@@ -6,7 +6,10 @@ import { ApiError, TransportError } from '../operator/client/errors';
 import { KubeconfigError } from '../operator/client/kubeconfig';
 import { CliError } from './errors';
 
-/** What a person is told of an error: its own words where they were written for people, else the stack, for a report. */
+/**
+ * The text of an error for the user: its message if that was written for users, else the stack, for a bug
+ * report.
+ */
 export function formatError(error: unknown): string {
   const code = codeOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFullMessage(error);

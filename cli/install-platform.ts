@@ -8,39 +8,34 @@ import { ApiError } from '../operator/client/errors';
 import { CliError } from './errors';
 import { RestMapper, objectName } from './objects';
 
-/** What to install, and how. */
+/** What to install, and where. */
 interface InstallOptions {
   readonly client: ApiClient;
   /** The platform's objects in the order of their dependencies, the operator's namespace first if it is among them. */
   readonly objects: readonly KubeObject[];
-  /** The operator's namespace, where the inventory stands. */
+  /** The operator's namespace, which contains the inventory. */
   readonly namespace: string;
   readonly signal: AbortSignal;
 }
 
-/** What an install did. */
+/** Result of an install. */
 interface InstallResult {
   readonly applied: readonly KubeObject[];
-  /** What an earlier install put there and this one no longer has. */
+  /** Objects of an earlier install that this one no longer has; they were deleted. */
   readonly pruned: readonly InventoryEntry[];
-  /** What was left for a person to remove, and why. */
+  /** Objects that were left for the user to remove, and why. */
   readonly kept: readonly { readonly entry: InventoryEntry; readonly why: string }[];
 }
 
-/** Deleting one of these deletes what people keep in them. */
-const NEVER_PRUNED: Readonly<Record<string, string>> = {
-  CustomResourceDefinition: 'deleting it would delete every object of its kind',
-  Namespace: 'deleting it would delete everything in it',
-};
-
 /**
- * Installs the platform by server-side apply, in the order given; what depends on CRDs waits until they are served. Prunes what an
- * earlier install put there and this one no longer has.
+ * Installs the platform by server-side apply, in the given order. Objects that need CRDs wait until these are
+ * served. Prunes objects of an earlier install that this one no longer has.
  *
- * Guarantees: repeating it changes nothing; an install that was cut short is completed by the next, since the inventory names an
- * object before it is created; only objects that this field manager has applied are pruned, by UID, never CRDs nor namespaces.
+ * Guarantees: a repeated install changes nothing. The next install completes one that was interrupted, since
+ * an object is in the inventory before it is created. Only objects that this field manager has applied are
+ * pruned, by UID; CRDs and namespaces never are.
  *
- * @throws CliError naming the object that the server refuses
+ * @throws CliError naming the object that the server rejects
  */
 export async function installPlatform(options: InstallOptions): Promise<InstallResult> {
   const { client, objects, namespace } = options;
@@ -58,6 +53,9 @@ export async function installPlatform(options: InstallOptions): Promise<InstallR
   await writeInventory(client, namespace, entries);
   return { applied: objects, pruned, kept };
 }
+
+/** Field manager of everything the platform consists of. */
+const PLATFORM_FIELD_MANAGER = PLATFORM_MANAGED_BY;
 
 async function applyAll(options: InstallOptions, types: RestMapper, objects: readonly KubeObject[]): Promise<void> {
   const unserved: string[] = [];
@@ -87,6 +85,12 @@ async function applyOne({ client, signal }: InstallOptions, types: RestMapper, o
   }
 }
 
+/** Kinds whose deletion would delete users' objects too. */
+const NEVER_PRUNED: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: 'deleting it would delete every object of its kind',
+  Namespace: 'deleting it would delete everything in it',
+};
+
 async function prune(
   options: InstallOptions,
   types: RestMapper,
@@ -94,7 +98,7 @@ async function prune(
 ): Promise<Pick<InstallResult, 'pruned' | 'kept'>> {
   const pruned: InventoryEntry[] = [];
   const kept: InstallResult['kept'][number][] = [];
-  // What was created last goes first.
+  // In the reverse order of their creation.
   for (const entry of entries.toReversed()) {
     const why = NEVER_PRUNED[entry.kind] ?? (await pruneOne(options, types, entry));
     if (why === undefined) pruned.push(entry);
@@ -118,10 +122,7 @@ async function pruneOne(
   return undefined;
 }
 
-/** Field manager of everything the platform consists of. */
-const PLATFORM_FIELD_MANAGER = PLATFORM_MANAGED_BY;
-
-/** Name of the ConfigMap that lists what an install put there; it stands in the operator's namespace. */
+/** Name of the ConfigMap, in the operator's namespace, that lists the objects of an install. */
 export const INVENTORY_NAME = 'kindred-platform-inventory';
 
 const CONFIG_MAPS: ResourceType = {
@@ -145,16 +146,16 @@ function entryOf({ apiVersion, kind, metadata }: KubeObject): InventoryEntry {
   return { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
 }
 
-/** What two entries of the same object have in common. A version may change, a group may not. */
+/** A key that is the same for all entries of an object. Its version may change, its group may not. */
 function entryKey({ apiVersion, kind, namespace = '', name }: InventoryEntry): string {
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   return [group, kind, namespace, name].join('|');
 }
 
 /**
- * What earlier installs put there.
+ * The objects of earlier installs.
  *
- * @throws CliError when the inventory cannot be read as one
+ * @throws CliError when the inventory cannot be parsed
  */
 async function readInventory(client: ApiClient, namespace: string): Promise<readonly InventoryEntry[]> {
   const found = await client.get(CONFIG_MAPS, { name: INVENTORY_NAME, namespace });
@@ -164,7 +165,7 @@ async function readInventory(client: ApiClient, namespace: string): Promise<read
     const entries: unknown = JSON.parse(text);
     if (Array.isArray(entries) && entries.every(isEntry)) return entries;
   } catch {
-    // Told below, with what to do.
+    // Reported below, with what to do.
   }
   throw new CliError(
     `ConfigMap ${namespace}/${INVENTORY_NAME} is no inventory: its key "objects" holds no list of objects. ` +
@@ -172,7 +173,7 @@ async function readInventory(client: ApiClient, namespace: string): Promise<read
   );
 }
 
-/** Records what stands, or may stand. */
+/** Records the objects that exist or may exist. */
 async function writeInventory(client: ApiClient, namespace: string, entries: readonly InventoryEntry[]): Promise<void> {
   const unique = new Map(entries.map((entry) => [entryKey(entry), entry]));
   const lines = [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => JSON.stringify(entry));
@@ -225,7 +226,8 @@ function isCrd({ kind }: KubeObject): boolean {
 }
 
 /**
- * Waits until the server serves what a CRD defines. `Established` alone is not enough: the server may take a moment more.
+ * Waits until the server serves the kind of a CRD. `Established` alone is not enough: the server may take a
+ * moment longer.
  *
  * @throws CliError when the server does not accept the CRD's names, or not in time
  */

@@ -9,21 +9,21 @@ import { CliError } from './errors';
 import type { SourcedObject } from './objects';
 import type { Program } from './operator-bundle';
 
-/** Name of a program's Deployment, and of its ServiceAccount. */
+/** The name of a program's Deployment and of its ServiceAccount. */
 const nameOf = (program: Program): string => `kindred-${program}`;
 
-/** An operator of the platform, to be run as a process of this machine. */
+/** An operator of the platform that runs as a process on this machine. */
 export interface LocalOperator {
   readonly program: Program;
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
-  /** What its Deployment would start it with. */
+  /** The arguments of its Deployment. */
   readonly args: readonly string[];
 }
 
-/** The platform as it is installed where its operator runs out of cluster. */
+/** The platform as it is installed when its operator runs out of cluster. */
 export interface LocalPlatform {
   readonly namespace: string;
-  /** In the order of their dependencies; the Deployments want no pods. */
+  /** In the order of their dependencies; the Deployments have 0 replicas. */
   readonly objects: readonly KubeObject[];
   /** The operator first. */
   readonly operators: readonly LocalOperator[];
@@ -34,8 +34,8 @@ export interface LocalPlatform {
 }
 
 /**
- * The same objects as `kindred synth` writes, but for one thing: the operator's Deployment has 0 replicas. The pods of the local
- * control plane are pretended, and a pretended operator would look like one that works.
+ * The same objects as `kindred synth` writes, except that the Deployments of the operators have 0 replicas.
+ * The local control plane only simulates pods, and a simulated operator would look like one that works.
  *
  * @param withProvisioner - the provisioner too, for Cluster and Kubeconfig
  */
@@ -66,7 +66,8 @@ export function localPlatform(samplesNamespace: string, withProvisioner = false)
 }
 
 /**
- * What shows the provisioner at work where there are no machines: a Kubeconfig that leads to this very control plane. A Cluster needs machines.
+ * Samples for the provisioner: a Kubeconfig of this control plane. There is no Cluster, which would need
+ * machines.
  *
  * @param kubeconfig - of this control plane
  */

@@ -11,10 +11,10 @@ import { synth } from './synth';
 import { usage } from './usage';
 
 /**
- * `kindred run`: becomes the operator, or the provisioner where `--kinds` names one of its kinds. The bundle reads its arguments, logs and ends as it
- * does in its image.
+ * `kindred run`: runs the operator in this process, or the provisioner where `--kinds` names one of its kinds.
+ * The bundle parses its arguments, logs and exits as in its image.
  *
- * @param args - the program's own
+ * @param args - the program's arguments
  */
 function run(args: readonly string[]): void {
   const bundle = operatorBundle(programFor(args));
@@ -22,7 +22,7 @@ function run(args: readonly string[]): void {
   createRequire(bundle)(bundle);
 }
 
-/** `kindred prepare`: gets every part of the control plane, and kubectl where PATH has none. */
+/** `kindred prepare`: downloads or builds every part of the control plane, and kubectl if PATH has none. */
 async function prepare(): Promise<void> {
   const onProgress = (line: string): void => void process.stdout.write(`${line}\n`);
   const paths = await prepareParts({ components: 'full', kubectl: !onPath('kubectl'), onProgress });

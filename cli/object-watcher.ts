@@ -6,7 +6,7 @@ import { ObjectCache } from '../operator/informer/object-cache';
 import { Reflector } from '../operator/informer/reflector';
 import { CliError } from './errors';
 
-/** Changes that come close together are shown once, in milliseconds. */
+/** Changes within this time are shown together, in milliseconds. */
 const debounceMs = 100;
 
 /** Watches every object of some kinds, and their children. */
@@ -23,13 +23,13 @@ export class ObjectWatcher {
     for (const type of kinds.flatMap((kind) => [kind.type, ...childTypes(kind)])) this.watch(client, type);
   }
 
-  /** Starts to watch; resolves when everything that stands is known. */
+  /** Starts to watch; resolves when all existing objects are known. */
   async start(): Promise<void> {
     for (const reflector of this.reflectors) reflector.start();
     await Promise.all(this.reflectors.map((reflector) => reflector.synced()));
   }
 
-  /** Calls back with every change; the answer ends that. */
+  /** Calls the listener after every change. @returns a function that removes the listener */
   onChange(listener: (rows: readonly Row[]) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -88,13 +88,13 @@ export interface Row {
   readonly kind: string;
   /** `<namespace>/<name>`, or the name alone. */
   readonly object: string;
-  /** `True`, `False`, `Unknown`, or `-` when nobody has said anything yet. */
+  /** `True`, `False`, `Unknown`, or `-` while the operator has not reported. */
   readonly ready: string;
   readonly reason: string;
   readonly message: string;
   /** `Deployment 1/1, Service x2`. */
   readonly children: string;
-  /** Whether it is Ready as it is now, and not as it was before its last change. */
+  /** Whether its current generation is Ready. */
   readonly isReady: boolean;
 }
 
@@ -103,7 +103,7 @@ interface WithStatus extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly readyReplicas?: number };
 }
 
-/** The line of an object and the children that refer to it. */
+/** The line of an object and its children. */
 export function rowOf(object: KubeObject, children: readonly KubeObject[]): Row {
   const { metadata, kind } = object;
   const condition = (object as WithStatus).status?.conditions?.find(({ type }) => type === 'Ready');
@@ -135,7 +135,7 @@ function readyState(
   return { ready, reason, message, isReady: ready === 'True' };
 }
 
-/** The children by kind: how many, and of workloads how many pods are ready of how many wanted. */
+/** The children by kind: how many there are and, for workloads, ready and desired pods. */
 function summaryOf(children: readonly KubeObject[]): string {
   const byKind = new Map<string, KubeObject[]>();
   for (const child of children) byKind.set(child.kind, [...(byKind.get(child.kind) ?? []), child]);
@@ -155,13 +155,13 @@ export function reasonLine({ kind, object, ready, reason, message }: Row): strin
   return `${kind} ${object}: Ready=${ready} (${reason})${message === '' ? '' : `: ${message.replace(/\s+/g, ' ')}`}`;
 }
 
-/** Something that has rows; a `Board` is one. */
+/** Something that has rows, such as an {@link ObjectWatcher}. */
 export interface RowSource {
   rows(): readonly Row[];
   onChange(listener: (rows: readonly Row[]) => void): () => void;
 }
 
-/** The rows of the objects that are waited for; one that is not there yet has a row that says so. */
+/** The rows of the awaited objects; the row of one that does not exist says so. */
 export function awaitedRows(awaited: readonly KubeObject[], rows: readonly Row[]): readonly Row[] {
   return awaited.map(({ kind, metadata: { name, namespace } }) => {
     const object = namespace === undefined ? name : `${namespace}/${name}`;
@@ -174,7 +174,7 @@ export function awaitedRows(awaited: readonly KubeObject[], rows: readonly Row[]
   });
 }
 
-/** What a person is told of objects that did not become Ready in time. */
+/** The error message for objects that did not become Ready in time. */
 function notReady(rows: readonly Row[], seconds: number): string {
   const bad = rows.filter(({ isReady }) => !isReady);
   return [

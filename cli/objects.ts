@@ -7,7 +7,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
 import { CliError } from './errors';
 
-/** An object and where it was written. */
+/** An object and where it comes from. */
 export interface SourcedObject {
   readonly object: KubeObject;
   /** For messages: `my.yaml, document 2`. */
@@ -17,7 +17,7 @@ export interface SourcedObject {
 /**
  * Reads manifests of YAML or JSON; a `List` counts as its items.
  *
- * @throws CliError naming the file and the document that is no Kubernetes object
+ * @throws CliError if a file cannot be read, or naming the document that is no Kubernetes object
  */
 export async function readObjects(files: readonly string[]): Promise<readonly SourcedObject[]> {
   const read = await Promise.all(files.map(readOne));
@@ -80,20 +80,20 @@ function isText(value: unknown): value is string {
 /** Field manager of the samples and of the user's own objects. */
 const FIELD_MANAGER = 'kindred-cli';
 
-/** How to apply. */
+/** Options of {@link applyObjects}. */
 interface ApplyOptions {
   readonly client: ApiClient;
   readonly types: RestMapper;
-  /** Namespace of objects that live in one and name none. */
+  /** Namespace of namespaced objects that set none. */
   readonly namespace: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Applies people's objects in the order in which they are given.
+ * Applies samples and the user's objects in the given order.
  *
- * @returns them as they were sent, each with its namespace
- * @throws CliError with every object that was refused, and the server's own words
+ * @returns the objects as they were sent, with their namespaces
+ * @throws CliError with every object that was rejected, and the server's message
  */
 export async function applyObjects(
   sourced: readonly SourcedObject[],
@@ -130,12 +130,12 @@ interface ApiResource {
   readonly namespaced: boolean;
 }
 
-/** Finds the resource type of any object, by asking the server once for each group and version. */
+/** Finds the resource type of any object, with one discovery request for each group and version. */
 export class RestMapper {
   private readonly known: Map<string, ResourceType>;
   private readonly discovered = new Map<string, Promise<readonly ApiResource[]>>();
 
-  /** @param known - types that need no asking */
+  /** @param known - types that need no discovery */
   constructor(
     private readonly client: Pick<ApiClient, 'getPath'>,
     known: readonly ResourceType[] = [],

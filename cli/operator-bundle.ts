@@ -8,7 +8,7 @@ import { CliError } from './errors';
 export type Program = 'operator' | 'provisioner';
 
 /**
- * The path of a program's bundle: beside this bundle, or in dist/ of the checkout.
+ * The path of a program's bundle: beside this bundle, or in the checkout's dist/.
  *
  * @throws CliError when it has not been built
  */

@@ -8,29 +8,32 @@ import { withTimeout } from '../operator/process/wait';
 import { CliError } from './errors';
 import { operatorBundle, type Program } from './operator-bundle';
 
-/** How to run the operator. */
+/** Options of {@link OperatorProcess}. */
 interface OperatorProcessOptions {
   readonly program: Program;
-  /** Its command line, but for where it serves its metrics. */
+  /** Its command line, without the address of its metrics. */
   readonly args: readonly string[];
   /** Port of its metrics on 127.0.0.1. @default a free one */
   readonly port?: number;
-  /** Where it logs; emptied first. */
+  /** Its log file; emptied first. */
   readonly logFile: string;
-  /** Its working folder. */
+  /** Its working directory. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
-/** The operator finishes what is in flight within 25 s by itself, in milliseconds. */
+/**
+ * How long to wait for the operator to stop, in milliseconds. It finishes reconciles in flight within 25 s by
+ * itself.
+ */
 const stopTimeoutMs = 30_000;
-/** How often another free port is tried when somebody has taken the last one before the operator could. */
+/** Attempts with another free port when another program takes the port before the operator does. */
 const attempts = 3;
 
-/** The operator as a process of its own, which never outlives this one. */
+/** The operator as a separate process, which never outlives this one. */
 export class OperatorProcess {
   readonly logFile: string;
-  /** Rejects when the process ends without having been asked to. */
+  /** Rejects when the process ends and `stop()` was not called. */
   readonly unexpectedExit: Promise<never>;
   private stopping = false;
 
@@ -41,14 +44,15 @@ export class OperatorProcess {
   ) {
     this.logFile = process.logFile;
     this.unexpectedExit = this.watch();
-    // Whoever waits for it is told; nobody has to.
+    // Callers that await it get the error; nobody has to.
     this.unexpectedExit.catch(() => undefined);
   }
 
   /**
-   * Starts it and waits until it serves its metrics, which it does before it works.
+   * Starts it and waits until it serves its metrics, which it does before it reconciles.
    *
-   * @throws CliError when it ends before that, or does not get there within 60 s, with the last lines of its log; what `signal` was aborted with
+   * @throws CliError, with the last lines of its log, when it ends before that or takes longer than 60 s; the
+   *   abort reason when `signal` aborts
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const { signal } = options;
@@ -72,7 +76,7 @@ export class OperatorProcess {
     }
   }
 
-  /** Lets it finish what is in flight, then ends it. */
+  /** Lets it finish the reconciles in flight, then ends it. */
   async stop(): Promise<void> {
     this.stopping = true;
     this.process.signal('SIGTERM');
@@ -113,28 +117,30 @@ function withAdvice(what: string): string {
   return `${what}\nThe objects stay as they are without it. If the log does not tell what to mend, please report it.`;
 }
 
-/** What to wait for. */
+/** Options of {@link waitUntilServing}. */
 interface ServingOptions {
   /** Port of `/metrics` on 127.0.0.1. */
   readonly port: number;
-  /** When the process was started, or a moment before: by `Date.now()`. */
+  /** When the process was started, or a moment before, by `Date.now()`. */
   readonly startedAt: number;
   readonly signal: AbortSignal;
   /** Milliseconds. @default 60000 */
   readonly timeoutMs?: number;
 }
 
-/** How long one answer may take, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const probeTimeoutMs = 2_000;
 
-/** By how much a start may seem to lie before itself, in milliseconds: metrics say it in whole seconds. */
+/** How much earlier the metrics may date a start, in milliseconds: they have it in whole seconds. */
 const toleranceMs = 1_000;
 
 /**
- * Waits until an operator serves its metrics. Asks the port itself, since a log of level `warn` does not speak of it. Another program that has got
- * the port is not taken for the operator: the answer says when the program began that gives it.
+ * Waits until an operator serves its metrics. Sends requests to the port, since a log of level `warn` does
+ * not mention it. Another program on the port is not mistaken for the operator, because the metrics contain
+ * the start time of the process.
  *
- * @throws PartEndedError when the process ends first; LocalControlPlaneError when the time is over; both with the last lines of its log
+ * @throws PartEndedError when the process ends first; LocalControlPlaneError at the timeout; both with the
+ *   last lines of its log
  */
 export async function waitUntilServing(
   operator: GuardedProcess,
@@ -145,7 +151,7 @@ export async function waitUntilServing(
     if (metrics === undefined) return 'nothing answers there';
     const [, began] = /^process_start_time_seconds (\d+)$/m.exec(metrics) ?? [];
     const isOurs = began !== undefined && Number(began) * 1000 >= startedAt - toleranceMs;
-    // It may have ended since it answered.
+    // It may have ended since the response.
     return (isOurs && operator.running) || 'another program answers there';
   };
   const what = `${operator.part} to serve its metrics on ${loopback}:${port}`;
@@ -156,7 +162,7 @@ async function fetchText(url: string): Promise<string | undefined> {
   try {
     return await (await fetch(url, { signal: AbortSignal.timeout(probeTimeoutMs) })).text();
   } catch {
-    // Refused, cut or too slow: all the same to who waits for it.
+    // Refused, interrupted or too slow: the caller tries again in any case.
     return undefined;
   }
 }

@@ -10,43 +10,22 @@ import { CliError } from './errors';
 
 /** A Pulumi CLI that works, with the plugins that the stack needs. */
 interface PulumiCli {
-  /** The program, and what stands before its arguments. */
+  /** The program, and its first arguments. */
   readonly command: readonly [string, ...string[]];
   readonly version: string;
 }
 
-/** Why there is no Pulumi to install with, for people; one clause. */
+/** Why no Pulumi can install the platform. */
 interface PulumiUnavailable {
+  /** For the user; one clause. */
   readonly why: string;
 }
 
-/** How a run of the CLI ended. */
-interface PulumiRun {
-  readonly code: number | null;
-  readonly stdout: string;
-  /** Both streams, as they came. */
-  readonly text: string;
-}
-
-/** How to run it. */
-interface PulumiRunOptions {
-  readonly cwd: string;
-  readonly env?: NodeJS.ProcessEnv;
-  /** Text for its stdin. @default none */
-  readonly input?: string;
-  readonly signal: AbortSignal;
-  /** In milliseconds. @default no limit */
-  readonly timeoutMs?: number;
-}
-
-/** A CLI that answers at all answers in this time; npm's package downloads its binaries at the first run. */
+/** Timeout of `pulumi version`, in milliseconds; npm's package downloads its binaries at the first run. */
 const versionTimeoutMs = 20_000;
-/** A plugin that is not there is downloaded, where there is a network. */
+/** Timeout of the installation of a plugin, which may have to be downloaded, in milliseconds. */
 const pluginTimeoutMs = 60_000;
-/** How long an interrupted run may take to cancel what it does. */
-const gracePeriodMs = 10_000;
-
-/** The checkout, from its sources and from the bundle in dist/. */
+/** The directory of the checkout, whether this runs from the sources or from the bundle in dist/. */
 export function checkoutFolder(): string {
   const candidates = [path.join(__dirname, '..')];
   const found = candidates.find((folder) => existsSync(path.join(folder, 'Pulumi.yaml')));
@@ -54,7 +33,7 @@ export function checkoutFolder(): string {
   throw new CliError(`there is no Pulumi.yaml in ${candidates.join(' nor ')}; run this from a checkout`);
 }
 
-/** Looks for a Pulumi that works: on PATH, then npm's package `pulumi` where it is installed. */
+/** Looks for a Pulumi that works: on PATH, then npm's package `pulumi` if it is installed. */
 export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | PulumiUnavailable> {
   const candidates: (readonly [string, ...string[]])[] = [];
   if (onPath('pulumi')) candidates.push(['pulumi']);
@@ -88,7 +67,7 @@ async function tryPulumi(
   return { command, version };
 }
 
-/** Gets a plugin where it is missing. @returns why it cannot be had */
+/** Installs a plugin if it is missing. @returns why it is not available, or undefined if it is */
 async function missingPlugin(
   command: readonly [string, ...string[]],
   name: string,
@@ -97,7 +76,7 @@ async function missingPlugin(
   if (onPath(`pulumi-resource-${name}`)) return undefined;
   const { version } = requireFrom(options.cwd)(`@pulumi/${name}/package.json`) as { readonly version: string };
   const args = ['plugin', 'install', 'resource', name, version];
-  // It looks first, and is quick where the plugin is installed.
+  // This is quick if the plugin is installed.
   const { code } = await runPulumi(command, args, { ...options, timeoutMs: pluginTimeoutMs });
   return code === 0 ? undefined : `its plugin ${name} v${version} is not installed and cannot be downloaded`;
 }
@@ -116,8 +95,31 @@ function requireFrom(folder: string): NodeJS.Require {
   return createRequire(path.join(folder, 'package.json'));
 }
 
+/** Result of a run of the CLI. */
+interface PulumiRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** Both streams, in the order of arrival. */
+  readonly text: string;
+}
+
+/** Options of {@link runPulumi}. */
+interface PulumiRunOptions {
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Text for its stdin. @default none */
+  readonly input?: string;
+  readonly signal: AbortSignal;
+  /** In milliseconds. @default no limit */
+  readonly timeoutMs?: number;
+}
+
+/** How long an interrupted run may take to cancel, in milliseconds. */
+const gracePeriodMs = 10_000;
+
 /**
- * Runs the CLI to its end; a failing exit code is a result, not an error. One that was aborted, or took too long, has ended when this returns.
+ * Runs the CLI to its end; a failing exit code is a result, not an error. After an abort or a timeout, this
+ * returns once the CLI has ended.
  *
  * @throws the abort reason when the signal fires
  */
@@ -128,7 +130,7 @@ export async function runPulumi(
 ): Promise<PulumiRun> {
   signal.throwIfAborted();
   const [program, ...before] = command;
-  // In a group of its own, so that Ctrl-C in a terminal reaches it through us only.
+  // In its own process group, so that Ctrl-C in a terminal reaches it only through this process.
   const child = spawn(program, [...before, ...args], { cwd, env, detached: true });
   let [stdout, text] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (data: string) => {
@@ -136,7 +138,7 @@ export async function runPulumi(
     text += data;
   });
   child.stderr.setEncoding('utf8').on('data', (data: string) => (text += data));
-  // It may end without reading its input; how it ended says more than the broken pipe.
+  // It may end without reading its input. Its exit says more than the broken pipe.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   let patience: NodeJS.Timeout | undefined;
@@ -165,7 +167,7 @@ interface PulumiInstallOptions {
   readonly pulumi: PulumiCli;
   /** The checkout, with the program. */
   readonly checkout: string;
-  /** For the project, its state and its passphrase; whoever made the folder removes it. */
+  /** Directory for the project, its state and its passphrase; the caller removes it. */
   readonly folder: string;
   /** File of the kubeconfig. */
   readonly kubeconfig: string;
@@ -177,12 +179,13 @@ interface PulumiInstallOptions {
 const STACK = 'local';
 
 /**
- * Installs the platform by the stack's own program, on a file backend in a folder of ours.
+ * Installs the platform with the project's Pulumi program, on a file backend in `folder`.
  *
- * Guarantees: the kubeconfig goes over stdin, and the passphrase in a file of mode 0600: neither stands in arguments, environment or log.
+ * Guarantees: the kubeconfig is passed over stdin, and the passphrase in a file of mode 0600, so that neither
+ * is in arguments, environment or log.
  *
- * @returns how many resources were made
- * @throws CliError with what Pulumi said, when it fails
+ * @returns how many resources were created
+ * @throws CliError with Pulumi's output, when it fails
  */
 export async function installByPulumi(options: PulumiInstallOptions): Promise<number> {
   const { folder, config, kubeconfig } = options;
@@ -212,7 +215,7 @@ async function writeProject({ folder, checkout }: PulumiInstallOptions): Promise
   await writeFile(path.join(folder, 'passphrase'), randomBytes(32).toString('hex'), { mode: 0o600 });
 }
 
-/** Adds to the file that `stack init` wrote, which holds the salt of the passphrase. */
+/** Adds to the file that `stack init` wrote, which contains the salt of the passphrase. */
 async function addConfig(file: string, config: Readonly<Record<string, unknown>>): Promise<void> {
   const written = parse(await readFile(file, 'utf8')) as Readonly<Record<string, unknown>>;
   const values = Object.entries(config).map(([key, value]) => [`kindred:${key}`, value] as const);
@@ -235,7 +238,7 @@ async function run(
   throw new CliError(`pulumi ${args.slice(0, 2).join(' ')} failed:\n${said}`);
 }
 
-/** Where somebody's own stacks and settings would come in. */
+/** Variables that would bring in the user's own stacks and settings. */
 const REMOVED_VARIABLES = ['PULUMI_CONFIG_PASSPHRASE', 'PULUMI_STACK', 'PULUMI_ACCESS_TOKEN', 'KUBECONFIG'];
 
 function environment(folder: string): NodeJS.ProcessEnv {
@@ -245,7 +248,7 @@ function environment(folder: string): NodeJS.ProcessEnv {
     PULUMI_BACKEND_URL: `file://${path.join(folder, 'state')}`,
     PULUMI_CONFIG_PASSPHRASE_FILE: path.join(folder, 'passphrase'),
     PULUMI_SKIP_UPDATE_CHECK: 'true',
-    // The provider leaves copies of the kubeconfig there.
+    // The provider leaves copies of the kubeconfig in it.
     TMPDIR: path.join(folder, 'tmp'),
     NO_COLOR: '1',
   };

@@ -4,7 +4,7 @@ import { InterruptedError } from './errors';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Turns the signals that end a command, and a reader who has gone, into an abort. */
+/** Turns the signals that end a command, and a closed stdout, into an abort. */
 export class SignalHandler {
   private readonly controller = new AbortController();
 
@@ -13,7 +13,7 @@ export class SignalHandler {
     process.stdout.on('error', this.onStdoutError);
   }
 
-  /** Aborts with an `Interrupted`. */
+  /** Aborts with an {@link InterruptedError}. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }
@@ -24,7 +24,7 @@ export class SignalHandler {
   }
 
   private readonly onSignal = (name: (typeof signals)[number]): void => {
-    // The second time is meant: the guards of the parts and the act before exit see to what still runs.
+    // The second signal ends it at once: the guards of the processes and `exit` handlers end what still runs.
     if (this.controller.signal.aborted) process.exit(128 + constants.signals[name]);
     this.controller.abort(new InterruptedError(name));
   };
@@ -34,19 +34,19 @@ export class SignalHandler {
   };
 }
 
-/** What has to be undone, the last first. */
+/** Cleanup steps, which run in reverse order. */
 export class CleanupStack {
   private readonly steps: { readonly what: string; readonly undo: () => Promise<void> }[] = [];
 
-  /** @param what - names it in errors: `stop the operator` */
+  /** @param what - names the step in errors: `stop the operator` */
   add(what: string, undo: () => Promise<void>): void {
     this.steps.push({ what, undo });
   }
 
   /**
-   * Undoes everything; a step that fails does not keep the others from their turn.
+   * Runs all steps, even if some fail.
    *
-   * @throws AggregateError with what failed
+   * @throws AggregateError with the errors of the steps that failed
    */
   async run(): Promise<void> {
     const errors: unknown[] = [];

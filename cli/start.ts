@@ -23,10 +23,7 @@ import { checkoutFolder, findPulumi, installByPulumi } from './pulumi';
 import { SignalHandler, CleanupStack } from './shutdown';
 import { createView, type View } from './view';
 
-/** A token that outlives a long session: nobody renews it. In seconds. */
-const tokenSeconds = 7 * 24 * 3600;
-
-/** What one start works with. */
+/** The state of one `kindred start`. */
 interface Session {
   readonly args: StartArguments;
   readonly platform: LocalPlatform;
@@ -38,9 +35,10 @@ interface Session {
 /**
  * `kindred start`: control plane, platform, operator, objects.
  *
- * Guarantees: nothing that it started outlives it, and its data folder goes with it, however it ends.
+ * Guarantees: nothing that it started outlives it, and its data directory is removed, however it ends.
  *
- * @throws CliError, LocalControlPlaneError for what a person can mend; Interrupted when somebody ended it before all was Ready
+ * @throws CliError, LocalControlPlaneError for what the user can correct; InterruptedError when the user
+ *   ended it before all objects were Ready
  */
 export async function start(args: StartArguments): Promise<void> {
   operatorBundle();
@@ -55,7 +53,7 @@ export async function start(args: StartArguments): Promise<void> {
   try {
     await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
   } catch (error) {
-    // What an interruption cut short fails in many ways, none of which is news.
+    // An interruption causes all kinds of errors, none of which matters.
     throw interruption.signal.aborted ? interruption.signal.reason : error;
   } finally {
     view.end();
@@ -134,7 +132,7 @@ async function install(session: Session, plane: ControlPlane, client: ApiClient)
 
 const INSTALLED = Symbol('installed');
 
-/** @returns why it could not, where that is not an error */
+/** @returns `INSTALLED`, or why Pulumi could not install it, if another installer may try */
 async function installWithPulumi(
   { args, platform, view, signal }: Session,
   { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
@@ -152,7 +150,7 @@ async function installWithPulumi(
     made = await installByPulumi({ pulumi, checkout, folder, kubeconfig, config: platform.stackConfig, signal });
   } catch (error) {
     if (args.installer !== 'auto' || !(error instanceof CliError)) throw error;
-    // What it made already, an apply leaves as it is.
+    // The objects that it created stay as they are when they are applied again.
     view.print(error.message);
     return `Pulumi ${pulumi.version} failed`;
   }
@@ -177,7 +175,7 @@ async function startOperators(
   const folder = path.join(plane.dataDir, 'provisioner');
   const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
   for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
-  // In its pod, both are mounted.
+  // These directories are mounted in its pod.
   const own = [
     ...second.args.filter((arg) => !/^--(key|config)-dir=/.test(arg)),
     `--key-dir=${keyDir}`,
@@ -198,6 +196,9 @@ async function startOperators(
   );
   return [operator, provisioner];
 }
+
+/** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
+const tokenSeconds = 7 * 24 * 3600;
 
 async function startOperator(
   { args, view, undo, signal }: Session,
@@ -224,7 +225,7 @@ async function startOperator(
 }
 
 /**
- * Applies one group after the other: what is wrong with a group keeps the next from being applied.
+ * Applies one group after the other. If a group fails, the next ones are not applied.
  *
  * @returns the objects whose readiness counts: those of the kinds that the operator runs
  */
@@ -257,12 +258,12 @@ async function untilReady(
     view.print(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
   } catch (error) {
     if (args.once || !(error instanceof CliError)) throw error;
-    // Whoever stays can look into it.
+    // The user can look into it while the control plane runs.
     view.print(error.message);
   }
 }
 
-/** Rejects when a part of the control plane ends that nobody ended. */
+/** Rejects when a part of the control plane ends unexpectedly. */
 function rejectOnPartExit(plane: ControlPlane): Promise<never> {
   const failure = new Promise<never>((_, reject) => {
     plane.onPartExit((exit) => {
@@ -286,7 +287,7 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return result;
 }
 
-/** What the hints speak of. */
+/** Values for the text of {@link nextSteps}. */
 interface NextStepsOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
@@ -297,7 +298,7 @@ interface NextStepsOptions {
   readonly provisioner?: string | undefined;
 }
 
-/** How to go on once everything is Ready. */
+/** Hints for the user once everything is Ready. */
 function nextSteps({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: NextStepsOptions): string {
   const n = `kubectl -n ${namespace}`;
   const tries = [

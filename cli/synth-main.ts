@@ -5,12 +5,14 @@ import { synth } from './synth';
 import { usage } from './usage';
 
 /**
- * `npm run synth`: `kindred synth` without the other commands, and by default into `manifests` beside its bundle.
+ * `npm run synth`: `kindred synth` without the other commands. By default it writes into `manifests` beside
+ * its bundle.
  *
- * @throws whatever is no CliError, for who runs the bundle to show where in the sources it was
+ * @throws errors other than CliError, so that scripts/run-synth.mjs can show where in the sources they
+ *   occurred
  */
 async function main(): Promise<void> {
-  // A flag that is given twice counts as it was given last.
+  // If a flag is given twice, the last value counts.
   const args = parseArguments(['synth', `--out=${path.join(__dirname, 'manifests')}`, ...process.argv.slice(2)]);
   if (args.command === 'synth') return synth(args);
   process.stdout.write(usage('synth'));

@@ -63,7 +63,7 @@ official downloads, or by building it with Go. What is there already costs a loo
 /**
  * The help text, of one command or of all.
  *
- * @throws UsageError for a command that there is not
+ * @throws UsageError for a command that does not exist
  */
 export function usage(topic?: string): string {
   if (topic === undefined || topic === 'help') return overview;

@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Row } from './object-watcher';
 
-/** Where people look. */
+/** The output for the user. */
 export interface View {
   /** Shows the objects as they are now. */
   show(rows: readonly Row[]): void;
   /** Writes lines that stay. */
   print(text: string): void;
-  /** Leaves the last table standing; nothing is drawn over after this. */
+  /** Keeps the last table on the screen: nothing overwrites it after this. */
   end(): void;
 }
 
@@ -19,7 +19,7 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-/** A table that is drawn over on a terminal; lines about changes anywhere else. */
+/** On a terminal, a table that is updated in place; elsewhere, one line for each change. */
 export function createView(screen: Screen, env: NodeJS.ProcessEnv = process.env): View {
   const dumb = env['TERM'] === 'dumb';
   return screen.isTTY === true && !dumb
@@ -27,7 +27,7 @@ export function createView(screen: Screen, env: NodeJS.ProcessEnv = process.env)
     : new ChangesView(screen);
 }
 
-/** Draws the table again and again in the same place. */
+/** Updates the table in place. */
 class TableView implements View {
   private drawn = 0;
   private rows: readonly Row[] = [];
@@ -58,7 +58,7 @@ class TableView implements View {
     return `${lines.join('\n')}\n`;
   }
 
-  /** Up to the table's first line, and all below it away. */
+  /** Moves the cursor to the table's first line and erases everything below it. */
   private erase(): string {
     const lines = this.drawn;
     this.drawn = 0;
@@ -66,7 +66,7 @@ class TableView implements View {
   }
 }
 
-/** Writes one line for each object that has changed. */
+/** Writes one line for each changed object. */
 class ChangesView implements View {
   private readonly shown = new Map<string, string>();
 
@@ -102,11 +102,11 @@ function changeLine({ kind, object, ready, reason, message, children, isReady }:
   return `${kind} ${object} Ready=${ready} (${reason}) children: ${children}${why}`;
 }
 
-/** How a table is drawn. */
+/** Options of {@link tableLines}. */
 interface TableOptions {
   /** Columns of the terminal; longer lines are cut. @default no limit */
   readonly width?: number;
-  /** Lines of the terminal; what does not fit is counted. @default no limit */
+  /** Lines of the terminal; lines that do not fit are counted. @default no limit */
   readonly height?: number;
   /** @default false */
   readonly color?: boolean;
@@ -154,7 +154,7 @@ function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** A frame that is higher than the terminal could not be drawn over. */
+/** Cuts the table to the terminal's height: a higher one could not be overwritten. */
 function fit(lines: readonly string[], height: number): readonly string[] {
   if (lines.length <= height) return lines;
   const shown = Math.max(1, height - 1);

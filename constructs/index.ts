@@ -1,4 +1,4 @@
-/** What Kindred offers to stack authors and kind authors. Everything else is internal. */
+/** The public API for stack authors and kind authors. Everything else in constructs/ is internal. */
 
 // Defining kinds.
 export { cel } from './kind/schema/cel';
@@ -50,7 +50,7 @@ export type { ObjectKeyRef, ObjectRef, Read } from './kind/reads';
 export type { ResourceScope, ResourceType } from './kube/resource-type';
 export type { StructuralSchema } from './kind/schema/structural-schema';
 
-// What stands on objects.
+// Annotations that users set on objects.
 export { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from './kube/envelope';
 
 // Rendering and checking objects.
@@ -138,7 +138,7 @@ export type {
   Quota,
 } from './guardrails/namespace-guardrails';
 
-// All of it.
+// The whole platform in one chart.
 export { DEFAULT_NAMESPACE, Platform, provisioner } from './platform';
 export type {
   CertManagerCertificates,

@@ -1,6 +1,7 @@
 /**
- * Certificates for one run: an authority and what it signs, all P-256. Node can sign but not issue X.509, and the one
- * shape of certificate that is needed here is small; the authority's key lives as long as the run's data folder.
+ * Certificates for one run, all P-256: a certificate authority and the certificates that it issues. Node can
+ * sign but not issue X.509, and only one simple shape of certificate is needed here; the authority's key
+ * lives as long as the run's data directory.
  */
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 import { isIPv4 } from 'node:net';
@@ -13,18 +14,13 @@ export interface KeyedCertificate {
   readonly key: string;
 }
 
-/** Who a certificate speaks for. Kubernetes reads `commonName` as the user and `organizations` as its groups. */
+/**
+ * The subject of a certificate. Kubernetes reads `commonName` as the user and `organizations` as its groups.
+ */
 interface Subject {
   readonly commonName: string;
   readonly organizations?: readonly string[];
 }
-
-const validForMs = 7 * 24 * 3600 * 1000;
-// Clocks of containers on the same machine agree, yet a restored virtual machine may lag for a moment.
-const backdatedMs = 3600 * 1000;
-
-const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
-const usages = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
 
 /** A certificate authority that lives in memory. */
 export class CertificateAuthority implements KeyedCertificate {
@@ -34,9 +30,10 @@ export class CertificateAuthority implements KeyedCertificate {
   readonly #key: KeyObject;
 
   /**
-   * Makes a self-signed authority.
+   * Creates a self-signed authority.
    *
-   * @param existing - takes up one that was made before under the same name
+   * @param existing - the certificate and key of an authority created earlier with the same name, to be used
+   * again
    */
   constructor(commonName: string, existing?: KeyedCertificate) {
     this.#subject = { commonName };
@@ -94,38 +91,7 @@ export class CertificateAuthority implements KeyedCertificate {
   }
 }
 
-/** A key pair for signing service account tokens, both PEM. */
-export function signingKeyPair(): { readonly privateKey: string; readonly publicKey: string } {
-  const { privateKey, publicKey } = newKeyPair();
-  return { privateKey: pem(privateKey), publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
-}
-
-function newKeyPair(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
-  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
-}
-
-/** SEC1 ("EC PRIVATE KEY"), which every reader of Kubernetes takes. */
-function pem(key: KeyObject): string {
-  return key.export({ type: 'sec1', format: 'pem' }).toString();
-}
-
-function name({ commonName, organizations = [] }: Subject): Buffer {
-  const part = (type: string, value: string) => set(sequence(oid(type), utf8String(value)));
-  return sequence(...organizations.map((value) => part('2.5.4.10', value)), part('2.5.4.3', commonName));
-}
-
-function extension(id: string, value: Buffer, critical = false): Buffer {
-  return sequence(oid(id), ...(critical ? [boolean(true)] : []), octetString(value));
-}
-
-/** A subject alternative name: an IPv4 address as its four bytes, anything else as a DNS name. */
-function generalName(host: string): Buffer {
-  return isIPv4(host)
-    ? element(0x87, Buffer.from(host.split('.').map(Number)))
-    : element(0x82, Buffer.from(host, 'ascii'));
-}
-
-/** The files that prove who is who in one run. */
+/** The certificate authority and the key files of one run. */
 export interface Pki {
   readonly authority: CertificateAuthority;
   readonly files: {
@@ -138,7 +104,10 @@ export interface Pki {
   };
 }
 
-/** Makes a certificate authority and what it signs for one run, and writes them into its folder. */
+/**
+ * Creates a certificate authority and the certificates and keys of one run, and writes them into its
+ * directory.
+ */
 export function createPki(run: RunFolder): Pki {
   const authority = new CertificateAuthority('kindred-local-ca');
   const server = authority.server('kube-apiserver', [
@@ -164,15 +133,51 @@ export function createPki(run: RunFolder): Pki {
   };
 }
 
-/** Cluster IPs of Services. Nothing routes them; the first is the `kubernetes` Service's. */
+/** The cluster IPs of Services. Nothing routes them; the first is that of the `kubernetes` Service. */
 export const serviceNetwork = { range: '10.96.0.0/16', firstAddress: '10.96.0.1' } as const;
 
-/**
- * The few DER encodings that an X.509 certificate needs (ITU-T X.690). Each function returns a whole
- * tag-length-value element.
- */
+/** A key pair for signing service account tokens, both PEM. */
+export function signingKeyPair(): { readonly privateKey: string; readonly publicKey: string } {
+  const { privateKey, publicKey } = newKeyPair();
+  return { privateKey: pem(privateKey), publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
+}
 
-/** An element with any tag. */
+const validForMs = 7 * 24 * 3600 * 1000;
+// The clocks of containers on one machine agree, but that of a restored virtual machine may lag for a moment.
+const backdatedMs = 3600 * 1000;
+
+const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
+const usages = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
+
+function newKeyPair(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+}
+
+/** SEC1 ("EC PRIVATE KEY"), which all of Kubernetes can read. */
+function pem(key: KeyObject): string {
+  return key.export({ type: 'sec1', format: 'pem' }).toString();
+}
+
+function name({ commonName, organizations = [] }: Subject): Buffer {
+  const part = (type: string, value: string) => set(sequence(oid(type), utf8String(value)));
+  return sequence(...organizations.map((value) => part('2.5.4.10', value)), part('2.5.4.3', commonName));
+}
+
+function extension(id: string, value: Buffer, critical = false): Buffer {
+  return sequence(oid(id), ...(critical ? [boolean(true)] : []), octetString(value));
+}
+
+/** A subject alternative name: an IPv4 address as its four bytes, anything else as a DNS name. */
+function generalName(host: string): Buffer {
+  return isIPv4(host)
+    ? element(0x87, Buffer.from(host.split('.').map(Number)))
+    : element(0x82, Buffer.from(host, 'ascii'));
+}
+
+/**
+ * A DER element (ITU-T X.690) with any tag. The functions from here on each return a whole tag-length-value
+ * element.
+ */
 function element(tag: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag]), lengthOf(content.length), content]);
@@ -186,7 +191,7 @@ function set(...items: readonly Buffer[]): Buffer {
   return element(0x31, ...items);
 }
 
-/** An element tagged for its place in a structure: `[number]`. */
+/** An element with a context-specific tag: `[number]`. */
 function tagged(number: number, ...contents: readonly Buffer[]): Buffer {
   return element(0xa0 | number, ...contents);
 }
@@ -218,12 +223,12 @@ function octetString(content: Buffer): Buffer {
   return element(0x04, content);
 }
 
-/** A bit string whose last byte leaves `unused` bits out. */
+/** A bit string with `unused` bits at the end of its last byte. */
 function bitString(content: Buffer, unused = 0): Buffer {
   return element(0x03, Buffer.from([unused]), content);
 }
 
-/** A moment before 2050, to the second, as certificates write it. */
+/** A time before 2050, in seconds, as in certificates. */
 function utcTime(moment: Date): Buffer {
   const digits = moment.toISOString().replace(/[-:T]/g, '').slice(2, 14);
   return element(0x17, Buffer.from(`${digits}Z`, 'ascii'));

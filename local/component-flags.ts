@@ -1,7 +1,10 @@
 import { serviceNetwork, type Pki } from './certificates';
 import { loopback } from './ports';
 
-/** The flags of etcd. Durability is left out: the data lives as long as the run, and fsync is most of a write's time. */
+/**
+ * The flags of etcd. Durability is off: the data lives only as long as the run, and fsync takes most of a
+ * write's time.
+ */
 export function etcdArgs(dataFolder: string, clientPort: number, peerPort: number): string[] {
   const client = `http://${loopback}:${clientPort}`;
   const peer = `http://${loopback}:${peerPort}`;
@@ -23,16 +26,19 @@ export interface ApiServerSettings {
   readonly pki: Pki;
   readonly port: number;
   readonly etcdUrl: string;
-  /** An existing folder, where it would write certificates of its own; it has ours, so nothing goes there. */
+  /** An existing directory for certificates that it generates; it gets ours, so nothing is written there. */
   readonly certFolder: string;
   readonly auditPolicyFile: string;
   readonly auditLogFile: string;
-  /** Whether a controller manager runs, which makes the `default` ServiceAccount that Pods are admitted with. */
+  /**
+   * Whether a controller manager runs, which creates the `default` ServiceAccount that admission requires for
+   * Pods.
+   */
   readonly serviceAccountAdmission: boolean;
   readonly extra: readonly string[];
 }
 
-/** The flags of kube-apiserver; those given as `extra` come last and win. */
+/** The flags of kube-apiserver; those in `extra` come last and win. */
 export function apiServerArgs(settings: ApiServerSettings): string[] {
   const { files } = settings.pki;
   return [
@@ -48,7 +54,7 @@ export function apiServerArgs(settings: ApiServerSettings): string[] {
     `--service-account-key-file=${files.serviceAccountPublicKey}`,
     `--service-account-signing-key-file=${files.serviceAccountKey}`,
     `--service-cluster-ip-range=${serviceNetwork.range}`,
-    // Endpoints may not be loopback addresses, so the reconciler would only fail and log.
+    // Endpoints may not be loopback addresses: the reconciler would only fail and log.
     '--endpoint-reconciler-type=none',
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement',

@@ -29,7 +29,7 @@ export interface Etcd {
   readonly process: GuardedProcess;
 }
 
-/** How to start it. */
+/** How to start etcd. */
 interface EtcdOptions {
   readonly program: string;
   readonly run: RunFolder;
@@ -39,7 +39,7 @@ interface EtcdOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Starts etcd on free ports and waits until it answers. */
+/** Starts etcd on free ports and waits until it is healthy. */
 export async function startEtcd({ program, run, parts, timeoutMs, signal }: EtcdOptions): Promise<Etcd> {
   return retryOnPortConflict(async () => {
     const [clientPort, peerPort] = await Promise.all([freePort(), freePort()]);
@@ -67,8 +67,8 @@ export async function startEtcd({ program, run, parts, timeoutMs, signal }: Etcd
 }
 
 /**
- * Forgets every revision but the newest. A key is written first, so that the newest revision is one that no client
- * has seen, and each resourceVersion that was handed out is older.
+ * Compacts every revision but the newest. A key is written first, so that no client has seen the newest
+ * revision, and every resourceVersion that a client has is older.
  */
 export async function compact(url: string): Promise<void> {
   const key = Buffer.from('/kindred/compaction').toString('base64');
@@ -90,7 +90,7 @@ async function call(url: string, method: string, body: unknown): Promise<unknown
   throw new LocalControlPlaneError(`etcd at ${url} refused ${method} with ${response.statusCode}: ${text}`);
 }
 
-/** What starts an API server, again and again if need be. */
+/** How to start an API server, repeatedly if needed. */
 interface ApiServerOptions {
   readonly program: string;
   readonly run: RunFolder;
@@ -101,7 +101,7 @@ interface ApiServerOptions {
   readonly parts: RunningParts;
 }
 
-/** The API server of a run: one process at a time, always on the same port and the same data. */
+/** The API server of a run: one process at a time, always with the same port and data. */
 export class ApiServer {
   readonly #options: ApiServerOptions;
   #process: GuardedProcess | undefined;
@@ -116,7 +116,7 @@ export class ApiServer {
     return this.#process?.running === true && !this.#paused;
   }
 
-  /** Starts it unless it runs, and waits until /readyz says so. */
+  /** Starts it unless it is running, and waits until /readyz reports ready. */
   async start(signal?: AbortSignal): Promise<void> {
     if (this.#process?.running === true) return;
     const { program, run, parts, settings, rest, timeoutMs } = this.#options;
@@ -141,25 +141,27 @@ export class ApiServer {
     }
   }
 
-  /** Ends it the way a crash does: at once, nothing flushed, connections cut. Does nothing when it does not run. */
+  /**
+   * Kills it, as in a crash: nothing is flushed, connections are cut. Does nothing when it is not running.
+   */
   async kill(): Promise<void> {
     if (this.#process !== undefined) await this.#options.parts.kill(this.#process);
   }
 
-  /** Freezes it: connections stay open and nothing answers, as when a network swallows packets. */
+  /** Freezes it: connections stay open without responses, as when a network drops packets. */
   pause(): void {
     this.#process?.signal('SIGSTOP');
     this.#paused = true;
   }
 
-  /** Lets a frozen one go on. */
+  /** Continues it after `pause`. */
   resume(): void {
     this.#process?.signal('SIGCONT');
     this.#paused = false;
   }
 }
 
-/** What the controllers need. */
+/** How to start the controllers. */
 interface ControllersOptions {
   readonly paths: PartPaths;
   readonly run: RunFolder;
@@ -170,18 +172,21 @@ interface ControllersOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The controllers that run. */
+/** The running controllers. */
 export interface Controllers {
-  /** Ends the controller manager and starts a new one; resolves when it has been started, not when it is through. */
+  /**
+   * Kills the controller manager and starts a new one; resolves when that has been started, not when it is
+   * ready.
+   */
   restartManager(): Promise<void>;
 }
 
-/** Starts controller manager, scheduler and KWOK, adds the node, and waits until a pod would be scheduled. */
+/** Starts controller manager, scheduler and KWOK, creates the node, and waits until pods can be scheduled. */
 export async function startControllers(options: ControllersOptions): Promise<Controllers> {
   const { paths, parts, pki, rest, timeoutMs, signal } = options;
   const manager = credentialsFile(options, 'system:kube-controller-manager');
   const scheduler = credentialsFile(options, 'system:kube-scheduler');
-  // KWOK has no role of its own in Kubernetes, as it stands in for kubelets and more.
+  // Kubernetes has no role for KWOK, which acts for kubelets and more.
   const kwok = credentialsFile(options, 'kindred-kwok', ['system:masters']);
   const startManager = (): GuardedProcess =>
     startPart(options, 'kube-controller-manager', controllerManagerArgs(manager, pki));
@@ -217,16 +222,23 @@ function credentialsFile({ pki, rest, run }: ControllersOptions, user: string, o
   return run.write(`components/${user.replace('system:', '')}.kubeconfig`, renderKubeconfig(content));
 }
 
-/** The path of a part that was asked for. */
+/** The path of a part that was prepared. */
 export function requirePath(paths: PartPaths, name: PartName): string {
   const found = paths[name];
   if (found === undefined) throw new LocalControlPlaneError(`the part ${name} was not prepared`);
   return found;
 }
 
+async function createFakeNode(rest: RestClient): Promise<void> {
+  await rest.create('/api/v1/nodes', node);
+}
+
 const nodeName = 'kindred-node-0';
 
-/** The one node. KWOK knows it by the annotation, fills in its status, and runs every pod that is bound to it. */
+/**
+ * The only node. KWOK recognizes it by the annotation, fills in its status, and runs every pod that is bound
+ * to it.
+ */
 const node = {
   apiVersion: 'v1',
   kind: 'Node',
@@ -247,12 +259,7 @@ const node = {
   },
 };
 
-/** Creates the node. */
-async function createFakeNode(rest: RestClient): Promise<void> {
-  await rest.create('/api/v1/nodes', node);
-}
-
-/** True once pods can be created in the default namespace and will be scheduled. */
+/** Succeeds once pods can be created in the default namespace and will be scheduled. */
 function schedulable(rest: RestClient): Probe {
   return async () => {
     const [found, account] = await Promise.all([

@@ -12,21 +12,24 @@ import type { RunFolder } from './run-folder';
 /** How to start a control plane. */
 export interface ControlPlaneOptions extends ObtainOptions {
   /**
-   * `api`: etcd and the API server, without ServiceAccount admission; nothing reacts to what is created (namespaces
-   * stay `Terminating`, owned objects stay).
+   * `api`: etcd and the API server, without ServiceAccount admission; no controllers run (namespaces stay
+   * `Terminating`, owned objects stay).
    * `full`: also the controllers, the scheduler and one fake node on which every pod becomes Ready.
    * @default 'full'
    */
   readonly components?: Components;
-  /** Where the run keeps everything; must be empty or new, is removed by stop(). @default a new temporary folder */
+  /**
+   * The directory of the run; must be empty or new, is removed by stop().
+   * @default a new temporary directory
+   */
   readonly dataDir?: string;
   /** The API server's port on 127.0.0.1. @default a free one */
   readonly port?: number;
-  /** More flags for kube-apiserver; they come last and win. */
+  /** Additional flags for kube-apiserver; they come last and win. */
   readonly extraApiServerArgs?: readonly string[];
-  /** How long each part may take to get ready, in milliseconds. @default 120_000 */
+  /** How long each part may take to become ready, in milliseconds. @default 120_000 */
   readonly startTimeoutMs?: number;
-  /** Ends a start that is under way; no effect after that. */
+  /** Aborts a running start; no effect after that. */
   readonly signal?: AbortSignal;
 }
 
@@ -34,9 +37,9 @@ export interface ControlPlaneOptions extends ObtainOptions {
 export interface ControlPlane {
   /** `https://127.0.0.1:<port>`. */
   readonly url: string;
-  /** What the API server says it is: `v1.36.3`. */
+  /** The version that the API server reports: `v1.36.3`. */
   readonly version: string;
-  /** Holds data, certificates, kubeconfigs and logs (`<part>.log`). */
+  /** The directory of data, certificates, kubeconfigs and logs (`<part>.log`). */
   readonly dataDir: string;
   /** The path of a kubeconfig with a client certificate in `system:masters`, which no RBAC rule limits. */
   readonly adminKubeconfig: string;
@@ -49,55 +52,90 @@ export interface ControlPlane {
    */
   kubeconfigFor(account: ServiceAccountRef, options?: { readonly expirationSeconds?: number }): Promise<string>;
 
-  /** Every request that was answered before this call, oldest first, from all API server processes of this run. */
+  /**
+   * Every request that was completed before this call, oldest first, from all API server processes of this
+   * run.
+   */
   auditLog(): Promise<AuditEvent[]>;
 
   /**
-   * Calls back when a part ends that nobody ended.
+   * Calls back when a part ends unexpectedly.
    *
-   * @returns a function that takes the listener back
+   * @returns a function that removes the listener
    */
   onPartExit(listener: (exit: PartExit) => void): () => void;
 
-  /** Ends every part and removes the data folder. A second call waits for the first. */
+  /** Ends every part and removes the data directory. A second call waits for the first. */
   stop(): Promise<void>;
 
   readonly faults: Faults;
 }
 
-/** Ways to hurt the control plane, for tests. */
+/** Faults of the control plane, for tests. */
 export interface Faults {
-  /** Ends the API server as a crash does: connections are cut, nothing answers its port. */
+  /** Kills the API server, as in a crash: connections are cut, and its port does not respond. */
   killApiServer(): Promise<void>;
-  /** Starts it again, on the same port and data, and waits until it is ready. Does nothing when it runs. */
+  /**
+   * Starts it again, on the same port and data, and waits until it is ready. Does nothing when it is running.
+   */
   startApiServer(): Promise<void>;
   /** Kill, then start. */
   restartApiServer(): Promise<void>;
   /** Freezes it: connections stay open and silent. */
   pauseApiServer(): void;
-  /** Lets it go on. */
+  /** Continues it after `pauseApiServer`. */
   resumeApiServer(): void;
   /**
-   * Starts the controller manager anew, for tests that create kinds: its garbage collector looks for new kinds every
-   * 30 seconds only, and until it knows a kind it does not collect what objects of that kind own. A new one starts
-   * with all kinds there are.
+   * Restarts the controller manager, for tests that create kinds: its garbage collector discovers new kinds
+   * only every 30 seconds, and until then does not collect what objects of these kinds own. A new one starts
+   * with all existing kinds.
    *
    * @throws LocalControlPlaneError with components `api`, where there is none
    */
   restartControllerManager(): Promise<void>;
   /**
-   * Makes the control plane forget the past: a watch, or a list's continuation, from a resourceVersion of before the
-   * call is answered with 410 from now on.
+   * Drops the history of the control plane: a watch or a list's continuation from a resourceVersion before
+   * this call gets a 410 from now on.
    *
-   * The API server answers watches from its own memory of recent events, whatever etcd has forgotten; so it is
-   * restarted after the compaction, which cuts the watches that run.
+   * The API server serves watches from its own memory of recent events, whatever etcd has dropped. So it is
+   * restarted after the compaction, which cuts the running watches.
    *
-   * @param options.keepApiServer - compact etcd only; old watches may then still be answered. @default false
+   * @param options.keepApiServer - compact etcd only; old watches may then still be served. @default false
    */
   compactEtcd(options?: { readonly keepApiServer?: boolean }): Promise<void>;
 }
 
-/** What a started control plane consists of. */
+/** Names a ServiceAccount. */
+export interface ServiceAccountRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One request in the API server's audit log (audit.k8s.io/v1, level Metadata). */
+export interface AuditEvent {
+  readonly auditID: string;
+  /** `ResponseStarted` for a running watch, `ResponseComplete` once a request has ended, or `Panic`. */
+  readonly stage: string;
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username: string; readonly groups?: readonly string[] };
+  readonly userAgent?: string;
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly apiVersion?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number; readonly reason?: string; readonly message?: string };
+  /** With RBAC's `authorization.k8s.io/decision` (`allow` or `forbid`) and `.../reason`, which names the binding. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+}
+
+/** The components of a started control plane. */
 interface RunningControlPlaneOptions {
   readonly run: RunFolder;
   readonly parts: RunningParts;
@@ -110,10 +148,6 @@ interface RunningControlPlaneOptions {
   readonly version: string;
   readonly unregisterExitHandler: () => void;
 }
-
-/** Marks the requests by which the audit log is read up to the present; they are left out of what is returned. */
-const auditMark = 'kindred-audit-mark';
-const auditTimeoutMs = 10_000;
 
 /** A control plane that has been started. */
 export class RunningControlPlane implements ControlPlane {
@@ -172,8 +206,8 @@ export class RunningControlPlane implements ControlPlane {
   }
 
   /**
-   * An event is written just after its response was sent. A request of our own, once its event is in the file, shows
-   * that those of earlier requests are too.
+   * An event is written just after its response was sent. So this sends a request of its own: once its event
+   * is in the file, those of earlier requests are too.
    */
   async #auditUpToNow(): Promise<AuditEvent[]> {
     const { apiServer, rest, run } = this.#options;
@@ -194,6 +228,10 @@ export class RunningControlPlane implements ControlPlane {
     }
   }
 }
+
+/** Marks the requests that show that the audit log is up to date; they are left out of the result. */
+const auditMark = 'kindred-audit-mark';
+const auditTimeoutMs = 10_000;
 
 function faultsOf({ apiServer, controllers, etcd }: RunningControlPlaneOptions): Faults {
   const restartApiServer = async (): Promise<void> => {
@@ -217,31 +255,10 @@ function faultsOf({ apiServer, controllers, etcd }: RunningControlPlaneOptions):
   };
 }
 
-/** One request as the API server's audit log tells it (audit.k8s.io/v1, level Metadata). */
-export interface AuditEvent {
-  readonly auditID: string;
-  /** `ResponseStarted` for a watch that runs, `ResponseComplete` once a request has ended, or `Panic`. */
-  readonly stage: string;
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username: string; readonly groups?: readonly string[] };
-  readonly userAgent?: string;
-  readonly objectRef?: {
-    readonly apiGroup?: string;
-    readonly apiVersion?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-    readonly name?: string;
-  };
-  readonly responseStatus?: { readonly code?: number; readonly reason?: string; readonly message?: string };
-  /** With RBAC's `authorization.k8s.io/decision` (`allow` or `forbid`) and `.../reason`, which names the binding. */
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly requestReceivedTimestamp: string;
-  readonly stageTimestamp: string;
-}
-
-/** Every request, metadata only. Its arrival is left out: each request would stand in the log twice. */
+/**
+ * Logs the metadata of every request. The stage RequestReceived is left out: each request would be logged
+ * twice.
+ */
 export const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -249,13 +266,13 @@ rules:
   - level: Metadata
 `;
 
-/** Reads an audit log; a last line that is still being written is left for the next time. */
+/** Reads an audit log; an incomplete last line is left out. */
 export async function readAuditLog(file: string): Promise<AuditEvent[]> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []; // nothing was asked yet
+    if (codeOf(error) === 'ENOENT') return []; // no request yet
     throw error;
   }
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);
@@ -265,17 +282,11 @@ export async function readAuditLog(file: string): Promise<AuditEvent[]> {
     .map((line) => JSON.parse(line) as AuditEvent);
 }
 
-/** Names a ServiceAccount. */
-export interface ServiceAccountRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /**
- * Asks for a token of a ServiceAccount (TokenRequest); nothing is created.
+ * Requests a token of a ServiceAccount (TokenRequest); no object is created.
  *
- * @param expirationSeconds - how long it is good for; the API server takes no less than 600
- * @throws LocalControlPlaneError when the ServiceAccount does not exist or the request is refused
+ * @param expirationSeconds - its lifetime; the API server accepts no less than 600
+ * @throws LocalControlPlaneError when the ServiceAccount does not exist or the request is rejected
  */
 async function requestToken(
   rest: RestClient,

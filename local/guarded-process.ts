@@ -6,6 +6,57 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LocalControlPlaneError, codeOf, messageOf } from './assets/errors';
 import { duration } from './assets/progress';
 
+/** How to run a program under guard. */
+interface GuardedSpawnOptions {
+  /** Its working directory. @default this process's */
+  readonly cwd?: string;
+  /** All of its environment variables. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
+  readonly output: number | 'pipe';
+}
+
+/**
+ * Runs a program under guard: see `guard`. It gets a process group of its own, so that Ctrl-C in a terminal
+ * does not reach it. A program that has been stopped (SIGSTOP) is killed like any other.
+ */
+export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
+  const { output, ...rest } = options;
+  const child = spawn('/bin/sh', ['-c', guard, 'guard', program, ...args], {
+    ...rest,
+    detached: true,
+    // The pipe is not stdin: Node closes stdin by itself when a process exits, and the watcher would take
+    // that for our death.
+    stdio: ['ignore', output, output, 'pipe'],
+  });
+  const watcher = watcherOf(child);
+  // The watcher may have ended before we write; then there is nothing to tell it.
+  watcher.on('error', () => undefined);
+  child.once('exit', () => watcher.end('done\n'));
+  return child;
+}
+
+/**
+ * A shell script that runs a program so that it never outlives this process, however this process ends,
+ * SIGKILL included.
+ *
+ * A watcher has the reading end of a pipe whose writing end only this process has. The system closes our end
+ * when we die; the watcher then kills the program. A line through the pipe tells the watcher that the program
+ * has ended and there is nothing to kill. The program replaces the shell (`exec`), so its pid, exit code and
+ * signals are its own.
+ */
+const guard = '(read -r done <&3 || kill -KILL $$) & exec 3<&-; exec "$@"';
+
+/** A program of `spawnGuarded` no longer keeps this process alive; it still ends with this process. */
+export function unrefGuarded(child: ChildProcess): void {
+  child.unref();
+  for (const pipe of [child.stdout, child.stderr, watcherOf(child)]) (pipe as Socket | null)?.unref();
+}
+
+function watcherOf(child: ChildProcess): Socket {
+  return child.stdio[3] as Socket;
+}
+
 /** How a process ended. */
 export interface PartExit {
   /** Which part: `etcd`, `kube-apiserver`, ... */
@@ -16,70 +67,22 @@ export interface PartExit {
   readonly lastLines: string;
 }
 
-/** What to run. */
+/** The program of a part. */
 interface GuardedProcessOptions {
   readonly part: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Its working folder. */
+  /** Its working directory. */
   readonly cwd: string;
   /** Where stdout and stderr are appended. */
   readonly logFile: string;
-}
-
-/**
- * Runs a program so that it never outlives this process, whatever happens to this process, SIGKILL included.
- *
- * A watcher holds the reading end of a pipe whose writing end only we hold. The system closes our end when we die; the
- * watcher then kills the program. A line through the pipe tells it that the program is gone and there is nothing to
- * kill. The program itself takes the shell's place (`exec`), so its pid, exit code and signals are plainly its own.
- */
-const guard = '(read -r done <&3 || kill -KILL $$) & exec 3<&-; exec "$@"';
-
-/** How to run a program under guard. */
-interface GuardedSpawnOptions {
-  /** Its working folder. @default this process's */
-  readonly cwd?: string;
-  /** Its whole environment. */
-  readonly env: NodeJS.ProcessEnv;
-  /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
-  readonly output: number | 'pipe';
-}
-
-/**
- * Runs a program under guard: see `guard`. It is in a process group of its own, so that Ctrl-C in a terminal does not reach it. A program that has
- * been stopped (SIGSTOP) is killed like any other.
- */
-export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
-  const { output, ...rest } = options;
-  const child = spawn('/bin/sh', ['-c', guard, 'guard', program, ...args], {
-    ...rest,
-    detached: true,
-    // The pipe is not stdin: Node closes that by itself when a process exits, and the watcher would take it for our death.
-    stdio: ['ignore', output, output, 'pipe'],
-  });
-  const watcher = watcherOf(child);
-  // It may be gone before we write; then there is nobody left to tell.
-  watcher.on('error', () => undefined);
-  child.once('exit', () => watcher.end('done\n'));
-  return child;
-}
-
-/** A program of `spawnGuarded` no longer keeps this process alive; with this process it ends. */
-export function unrefGuarded(child: ChildProcess): void {
-  child.unref();
-  for (const pipe of [child.stdout, child.stderr, watcherOf(child)]) (pipe as Socket | null)?.unref();
-}
-
-function watcherOf(child: ChildProcess): Socket {
-  return child.stdio[3] as Socket;
 }
 
 /** A program that runs under guard and logs to a file. */
 export class GuardedProcess {
   readonly part: string;
   readonly logFile: string;
-  /** Settles when the program has ended, however it ended. */
+  /** Settles when the program has ended, for whatever reason. */
   readonly exited: Promise<PartExit>;
   readonly #child: ChildProcess;
   #running = true;
@@ -91,7 +94,7 @@ export class GuardedProcess {
     try {
       this.#child = spawnGuarded(options.program, options.args, {
         cwd: options.cwd,
-        // Nothing else from our environment: etcd, for one, takes every ETCD_* variable as a flag.
+        // Nothing else from our environment: etcd, for example, takes every ETCD_* variable as a flag.
         env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd },
         output: log,
       });
@@ -115,7 +118,7 @@ export class GuardedProcess {
     if (this.#running) this.#child.kill(signal);
   }
 
-  /** Ends the program at once and waits until it is gone. */
+  /** Kills the program and waits until it has ended. */
   async kill(): Promise<PartExit> {
     this.signal('SIGKILL');
     return this.exited;
@@ -153,7 +156,7 @@ async function tail(file: string, bytes: number, lines: number): Promise<string>
   try {
     handle = await open(file, 'r');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return ''; // the data folder is gone already
+    if (codeOf(error) === 'ENOENT') return ''; // the data directory was removed already
     throw error;
   }
   try {
@@ -166,7 +169,7 @@ async function tail(file: string, bytes: number, lines: number): Promise<string>
   }
 }
 
-/** Keeps count of a run's processes, and tells of those that end unasked. */
+/** Tracks the processes of a run, and reports those that end unexpectedly. */
 export class RunningParts {
   readonly #processes = new Set<GuardedProcess>();
   readonly #expected = new Set<GuardedProcess>();
@@ -174,9 +177,9 @@ export class RunningParts {
   #closed = false;
 
   /**
-   * Starts a program and counts it in.
+   * Starts a program and tracks it.
    *
-   * @throws LocalControlPlaneError once the run is being ended
+   * @throws LocalControlPlaneError once the run is being stopped
    */
   start(options: GuardedProcessOptions): GuardedProcess {
     if (this.#closed) {
@@ -188,19 +191,19 @@ export class RunningParts {
     return process;
   }
 
-  /** Ends one process on purpose, and waits until it is gone. */
+  /** Kills one process on purpose, and waits until it has ended. */
   async kill(process: GuardedProcess): Promise<void> {
     if (process.running) this.#expected.add(process);
     await process.kill();
   }
 
-  /** Calls back when a process ends that was not ended on purpose; returns what takes the listener back. */
+  /** Calls back when a process ends unexpectedly; returns a function that removes the listener. */
   onExit(listener: (exit: PartExit) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Ends everything at once, without waiting: for the last moment of this process. */
+  /** Kills everything without waiting: for the end of this process. */
   signalAll(): void {
     this.#closed = true;
     for (const process of this.#processes) {
@@ -209,11 +212,11 @@ export class RunningParts {
     }
   }
 
-  /** Ends everything and waits until it is gone. Nothing is flushed, since the data goes too. */
+  /** Kills everything and waits until it has ended. Nothing is flushed, since the data is deleted too. */
   async killAll(): Promise<void> {
     const all = [...this.#processes];
     this.signalAll();
-    // One that could not even be started is as gone as the others.
+    // A process that could not be started needs no wait.
     await Promise.allSettled(all.map((process) => process.exited));
   }
 
@@ -224,7 +227,7 @@ export class RunningParts {
         if (this.#expected.delete(process)) return;
         for (const listener of this.#listeners) listener(exit);
       },
-      // Not started at all: whoever waits for it to get ready throws that error.
+      // It was never started: the caller that waits until it is ready throws that error.
       () => this.#processes.delete(process),
     );
   }
@@ -234,26 +237,23 @@ export class RunningParts {
 interface ReadyOptions {
   /** What should become true, for messages: "kube-apiserver to be ready". */
   readonly what: string;
-  /** The processes without which it never will. */
+  /** The processes that have to run for it. */
   readonly processes: readonly GuardedProcess[];
   /** Milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A look at whether it is true yet: `true`, or what is missing, in words. */
+/** Checks whether it is true yet: `true`, or what is missing, in words. */
 export type Probe = () => Promise<true | string>;
 
-/** Pause between two looks, in milliseconds. */
-const pollMs = 40;
-
-/** A process that had to run has ended. */
+/** A process that has to run has ended. */
 export class PartEndedError extends LocalControlPlaneError {
   override readonly name = 'PartEndedError';
 }
 
 /**
- * Polls until the probe says true.
+ * Polls until the probe returns true.
  *
  * @throws PartEndedError when one of the processes ends first, with the last lines of its log
  * @throws LocalControlPlaneError at the deadline, with what was missing last
@@ -268,7 +268,7 @@ export async function pollUntilReady(probe: Probe, options: ReadyOptions): Promi
       if (seen === true) return;
       missing = seen;
     } catch (error) {
-      missing = messageOf(error); // not reachable yet, which is what we wait out
+      missing = messageOf(error); // not reachable yet: keep polling
     }
     for (const process of options.processes) {
       if (!process.running) throw new PartEndedError(describeExit(await process.exited, process.logFile));
@@ -278,6 +278,9 @@ export async function pollUntilReady(probe: Probe, options: ReadyOptions): Promi
   }
 }
 
+/** Pause between two checks, in milliseconds. */
+const pollMs = 40;
+
 async function timeoutError(missing: string, options: ReadyOptions): Promise<Error> {
   const logs = await Promise.all(
     options.processes.map(async (process) => `The last lines of ${process.logFile}:\n${await process.lastLines()}`),
@@ -286,9 +289,7 @@ async function timeoutError(missing: string, options: ReadyOptions): Promise<Err
   return new LocalControlPlaneError([message, ...logs].join('\n'));
 }
 
-const attempts = 3;
-
-/** Starts something on free ports; when another program took one between the look and the start, starts over. */
+/** Starts something on free ports; starts over when another program has taken a port since it was checked. */
 export async function retryOnPortConflict<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -299,3 +300,5 @@ export async function retryOnPortConflict<T>(start: () => Promise<T>): Promise<T
     }
   }
 }
+
+const attempts = 3;

@@ -1,6 +1,6 @@
 /**
- * The local control plane: a real Kubernetes API server with its etcd and, if wanted, controllers, scheduler and a fake
- * node, for tests and for trying things out.
+ * The local control plane: a real Kubernetes API server with its etcd and, if wanted, controllers, scheduler
+ * and a fake node, for tests and experiments.
  */
 export { LocalControlPlaneError } from './assets/errors';
 export type { Progress } from './assets/progress';

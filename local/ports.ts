@@ -1,18 +1,21 @@
 import { createServer } from 'node:net';
 import { codeOf, LocalControlPlaneError } from './assets/errors';
 
-/** The only address anything listens on. */
+/** The only address that anything listens on. */
 export const loopback = '127.0.0.1';
 
-/** A port that was free a moment ago. Someone else may take it before its user does, who then has to ask again. */
+/**
+ * A port that was free a moment ago. Another program may take it before it is used; then the caller has to
+ * request another.
+ */
 export async function freePort(): Promise<number> {
   return listenOnce(0);
 }
 
 /**
- * Makes sure that a port can be listened on.
+ * Checks that a port can be listened on.
  *
- * @throws LocalControlPlaneError when it is taken, or not ours to take
+ * @throws LocalControlPlaneError when it is taken or not permitted
  */
 export async function requireFree(port: number): Promise<void> {
   try {

@@ -3,24 +3,24 @@ import { stringify } from 'yaml';
 import { LocalControlPlaneError } from './assets/errors';
 import type { KeyedCertificate } from './certificates';
 
-/** An answer of the API server. */
+/** A response of the API server. */
 interface RestResponse {
   readonly status: number;
   /** The body: parsed when it is JSON, else text. */
   readonly body: unknown;
 }
 
-/** How to ask. */
+/** Options of a request. */
 interface RestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
   /** @default application/json */
   readonly contentType?: string;
-  /** For the whole request, in milliseconds. @default 5000 */
+  /** Timeout of the whole request, in milliseconds. @default 5000 */
   readonly timeoutMs?: number;
 }
 
-/** The control plane's own client: a few administrator's requests, no more. */
+/** The control plane's own client, for the administrator's few requests. */
 export class RestClient {
   readonly #agent: Agent;
 
@@ -32,7 +32,7 @@ export class RestClient {
     this.#agent = new Agent({ connect: { ca: authority, cert: user.certificate, key: user.key, timeout: 2000 } });
   }
 
-  /** Asks and gives the answer, whatever its status. Throws only when there is none. */
+  /** Returns the response, whatever its status. Throws only when there is none. */
   async request(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH',
     path: string,
@@ -50,29 +50,29 @@ export class RestClient {
     return { status: response.statusCode, body: isJson ? (JSON.parse(text) as unknown) : text };
   }
 
-  /** Creates an object; one that is there already is left as it is. */
+  /** Creates an object; one that exists already is left unchanged. */
   async create(path: string, object: unknown): Promise<void> {
     const answer = await this.request('POST', path, { body: object });
     if (answer.status < 300 || answer.status === 409) return;
     throw new LocalControlPlaneError(`cannot create an object at ${path}: ${describeResponse(answer)}`);
   }
 
-  /** Drops every connection. */
+  /** Closes every connection. */
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 }
 
-/** An answer in words: its status, and the message of a Kubernetes `Status`. */
+/** A response in words: its status, and the message of a Kubernetes `Status`. */
 export function describeResponse({ status, body }: RestResponse): string {
   const message = typeof body === 'object' && body !== null ? (body as { message?: unknown }).message : body;
   return `the API server answered ${status}${typeof message === 'string' && message !== '' ? `: ${message}` : ''}`;
 }
 
-/** How a kubeconfig's user proves who it is: a client certificate with its key (PEM), or a bearer token. */
+/** The credentials of a kubeconfig's user: a client certificate with its key (PEM), or a bearer token. */
 type Credentials = { readonly certificate: string; readonly key: string } | { readonly token: string };
 
-/** What a kubeconfig says. */
+/** The content of a kubeconfig. */
 interface KubeconfigContent {
   readonly server: string;
   /** The authority that signed the server's certificate, PEM. */
@@ -83,7 +83,7 @@ interface KubeconfigContent {
   readonly namespace?: string;
 }
 
-/** A kubeconfig with one context, as YAML; certificates stand inside it, so the file can be copied anywhere. */
+/** A kubeconfig with one context, as YAML; certificates are embedded, so the file can be copied anywhere. */
 export function renderKubeconfig(content: KubeconfigContent): string {
   const { credentials } = content;
   const user =

@@ -9,7 +9,7 @@ import type { Progress } from './assets/progress';
 
 const ownerFile = 'owner.json';
 
-/** Holds everything that one run writes. */
+/** The directory of everything that one run writes. */
 export class RunFolder {
   readonly path: string;
 
@@ -18,10 +18,11 @@ export class RunFolder {
   }
 
   /**
-   * Makes the folder of a run and marks it with its owner.
+   * Creates the directory of a run and marks it with its owner.
    *
-   * @param folder - its path, which must not exist, be empty, or be what a crashed run left; by default a new one under the system's temporary folder
-   * @throws LocalControlPlaneError when the folder holds something already
+   * @param folder - its path, which must not exist, be empty, or be what a crashed run left; by default a new
+   * one under the system's temporary directory
+   * @throws LocalControlPlaneError when the directory is not empty
    */
   static async create(folder?: string): Promise<RunFolder> {
     const chosen = path.resolve(folder ?? path.join(runsFolder(), `run-${randomBytes(5).toString('hex')}`));
@@ -38,7 +39,7 @@ export class RunFolder {
     return run;
   }
 
-  /** The path of something in the folder. */
+  /** The path of something in the directory. */
   file(...names: readonly string[]): string {
     return path.join(this.path, ...names);
   }
@@ -51,29 +52,32 @@ export class RunFolder {
     return file;
   }
 
-  /** Makes a folder inside, and returns its path. */
+  /** Creates a subdirectory, and returns its path. */
   folder(name: string): string {
     const folder = this.file(name);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   }
 
-  /** Removes the folder with all that is in it. Synchronous, so that it can be the last act of a process. */
+  /**
+   * Removes the directory with all its contents. Synchronous, so that it can be the last action of a process.
+   */
   remove(): void {
     rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-/** Where run folders lie unless told otherwise; one for each user, since the temporary folder is shared. */
+/** The default place of run directories; one for each user, since the temporary directory is shared. */
 export function runsFolder(): string {
   return path.join(tmpdir(), `kindred-local-${userInfo().username}`);
 }
 
-/** Removes the folders that crashed runs left behind: those whose owner is dead. */
+/** Removes the directories of crashed runs: those whose owner is dead. */
 export async function removeStaleRuns(onProgress: Progress, folder = runsFolder()): Promise<void> {
   for (const name of await listIfAny(folder)) {
     const run = path.join(folder, name);
-    // Only one of several processes that start now gets to move it; one that was moved but not removed has no owner.
+    // Only one of several processes that start now succeeds in renaming it; one that was renamed but not
+    // removed has no owner.
     const moving = !name.endsWith(doomedSuffix);
     if (moving && !(await isStale(run)) && !(await isAbandoned(run))) continue;
     const doomed = moving ? `${run}${doomedSuffix}` : run;
@@ -85,16 +89,18 @@ export async function removeStaleRuns(onProgress: Progress, folder = runsFolder(
 
 const doomedSuffix = '.stale';
 
-/** A folder whose owner file is not written yet may be a run that starts this very moment; an hour tells. */
+/**
+ * A directory without an owner file may belong to a run that is just starting; after this time, it does not.
+ */
 const unmarkedGraceMs = 3600 * 1000;
 
-/** Whether a dead process owns the folder. */
+/** Whether a dead process owns the directory. */
 async function isStale(run: string): Promise<boolean> {
   const owner = await readOwner(run);
   return owner !== undefined && !isAlive(owner);
 }
 
-/** Whether the folder has been without an owner for long. */
+/** Whether the directory has been without an owner for long. */
 async function isAbandoned(run: string): Promise<boolean> {
   if ((await readOwner(run)) !== undefined) return false;
   const found = await stat(run).catch(undefinedIfMissing);

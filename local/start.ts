@@ -9,18 +9,18 @@ import { RunningParts, retryOnPortConflict } from './guarded-process';
 import { freePort, loopback, requireFree } from './ports';
 import { RunFolder, removeStaleRuns } from './run-folder';
 
-/** Generous, since a machine that runs many tests at once may take ten times as long as an idle one. */
+/** Generous: a machine that runs many tests at once may take ten times as long as an idle one. */
 const defaultStartTimeoutMs = 120_000;
 
 /**
- * Starts a Kubernetes control plane of real parts on this machine and waits until it can be used.
+ * Starts a Kubernetes control plane of real parts on this machine and waits until it is ready.
  *
- * Guarantees: listens on 127.0.0.1 only; shares nothing with other runs but the cached parts; leaves no process behind,
- * however this process ends; whatever a crashed run left is removed by the next start.
+ * Guarantees: it listens on 127.0.0.1 only; it shares nothing with other runs but the cached parts; it leaves
+ * no process behind, however this process ends; whatever a crashed run left is removed by the next start.
  * Assumptions: Linux or macOS; no root, no container runtime.
  *
- * @throws LocalControlPlaneError when a part cannot be had, the asked-for port is taken, the data folder is in use, or a
- *   part ends or does not get ready in time (with the last lines of its log)
+ * @throws LocalControlPlaneError when a part cannot be obtained, the given port is taken, the data directory
+ * is in use, or a part ends or is not ready in time (with the last lines of its log)
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const onProgress = options.onProgress ?? progressToStderr;
@@ -55,12 +55,12 @@ function requireSupportedSystem(): void {
   );
 }
 
-/** What one start works with. */
+/** The context of one start. */
 interface StartContext {
   readonly paths: PartPaths;
   readonly run: RunFolder;
   readonly parts: RunningParts;
-  /** Takes back the act that is due before this process ends. */
+  /** Unregisters the cleanup that runs before this process ends. */
   readonly unregisterExitHandler: () => void;
 }
 
@@ -142,13 +142,13 @@ async function serverVersion(rest: RestClient): Promise<string> {
 }
 
 /**
- * What has to happen before this process ends, whichever way it ends: on exit, and on the signals that end it. (After
- * SIGKILL nothing can run here; the guards of the parts and the next start see to that case.)
+ * The cleanup before this process ends, on exit and on the signals that end it. (After SIGKILL nothing can
+ * run here; that case is handled by the guards of the parts and by the next start.)
  */
 const exitHandlers = new Set<() => void>();
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Registers a synchronous act; the function that is returned takes it back. */
+/** Registers a synchronous cleanup; the returned function removes it. */
 function onProcessExit(act: () => void): () => void {
   if (exitHandlers.size === 0) listen();
   exitHandlers.add(act);
@@ -173,9 +173,9 @@ function runExitHandlers(): void {
   exitHandlers.clear();
 }
 
-/** Does the acts, then lets the signal do what it would have done without us. */
+/** Runs the cleanup, then lets the signal have its default effect. */
 function onSignal(signal: NodeJS.Signals): void {
-  // A program with handlers of its own ends when it has finished, and usually calls stop() on its way.
+  // A program with handlers of its own ends when it is ready to, and usually calls stop() first.
   if (process.listenerCount(signal) > 1) return;
   runExitHandlers();
   unlisten();

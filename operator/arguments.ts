@@ -3,7 +3,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import { nameProblem } from '../constructs/kube/names';
 import type { LogLevel } from './process/logger';
 
-/** The operator's command line, understood. */
+/** The operator's parsed command line. */
 export interface OperatorArguments {
   readonly kinds: readonly AnyKind[];
   /** Undefined: every namespace. */
@@ -21,7 +21,7 @@ export interface OperatorArguments {
   readonly auditSeconds: number;
 }
 
-/** The command line cannot be understood. */
+/** The command line is not valid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -73,11 +73,11 @@ export const OPERATOR_OPTIONS = {
 } as const;
 
 /**
- * Reads the operator's command line.
+ * Parses the operator's command line.
  *
  * @param known - the kinds that may be named
  * @param defaults - those that run when none is named
- * @returns `help` when that is all that was asked for
+ * @returns the arguments, or `help` for `--help`
  * @throws UsageError saying which argument is wrong and what it may be
  */
 export function parseArguments(

@@ -31,7 +31,7 @@ export type {
 export { ApiError, TransportError } from './client/errors';
 export type { ApiStatus } from './client/errors';
 
-// Logs, metrics, and the way down.
+// Logs, metrics, shutdown.
 export { createLogger } from './process/logger';
 export type { Logger, LoggerOptions, LogLevel } from './process/logger';
 export { OperatorMetrics } from './metrics/operator-metrics';

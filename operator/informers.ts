@@ -15,44 +15,37 @@ import { StartupError } from './process/lifecycle';
 import type { Logger } from './process/logger';
 import { withTimeout } from './process/wait';
 
-/** What the caches of an operator are made with. */
+/** How many of the objects whose events were missed are named in the log. */
+const MISSED_NAMED = 10;
+
+/**
+ * A first list younger than this, in milliseconds, counts as up to date if its watch has not failed. So the
+ * first replica, which is elected as soon as it starts, does not list everything twice.
+ */
+const JUST_LISTED_MS = 10_000;
+
+/** Options of `Informers`. */
 interface InformersOptions {
   readonly client: ApiClient;
   readonly logger: Logger;
   readonly metrics: OperatorMetrics;
-  /** Watch only these. Cluster-scoped types are watched whole all the same. @default every namespace */
+  /** Watch only these; cluster-scoped types are watched as a whole anyway. @default every namespace */
   readonly namespaces?: readonly string[];
 }
 
-/** Of the objects whose events were missed, so many are named in the log. */
-const MISSED_NAMED = 10;
-
 /**
- * A list this young, in milliseconds, counts as what the server has as long as its watch has not failed. So the first replica to start, which is elected
- * at once, does not list everything twice.
+ * All caches of an operator and the reflectors that fill them: one per resource type, or one per type and
+ * namespace.
  */
-const JUST_LISTED_MS = 10_000;
-
-interface ReflectorEntry {
-  readonly type: ResourceType;
-  readonly namespace: string | undefined;
-  readonly reflector: Reflector;
-  /** When the first list was taken over, on the monotonic clock, if nothing has failed since. */
-  listedAt: number;
-  /** Resolves when the first list has been taken over, or the server turns out not to have the type. */
-  readonly settled: Promise<void>;
-}
-
-/** Every cache of an operator with the reflectors that fill it: one a resource type, or one a type and namespace. */
 export class Informers {
   private readonly views = new Map<string, CacheView>();
   private readonly reflectors: ReflectorEntry[] = [];
   /** The types that the server does not have, by their keys. */
   private readonly missing = new Set<string>();
   private readonly typeHandlers: ((type: ResourceType) => void)[] = [];
-  /** Those of the kinds themselves. */
+  /** The reflectors of the kinds themselves. */
   private readonly ofKinds: readonly ReflectorEntry[];
-  /** The shapes of the children, for the caches and for those who render. */
+  /** Which fields of the children the caches keep; reconciles register what they render. */
   readonly projection = new FieldProjection();
 
   constructor(
@@ -61,7 +54,8 @@ export class Informers {
   ) {
     for (const kind of kinds) {
       const indexes: ObjectCacheOptions['indexes'] = { [UID_INDEX]: ({ object }) => [object.metadata.uid ?? ''] };
-      // The operator writes statuses and finalizers, never a spec: an answer with another spec is somebody else's change.
+      // The operator writes statuses and finalizers, never a spec: another spec in a response is somebody
+      // else's change.
       this.add(kind.type, { indexes, ownWritesKeepSpec: true });
     }
     this.ofKinds = [...this.reflectors];
@@ -71,32 +65,42 @@ export class Informers {
     }
   }
 
-  /** The cache of a type; it is an error to ask for one that no kind has. */
+  /** The cache of a type. @throws TypeError when no kind of this operator has the type */
   of(type: ResourceType): CacheView {
     const view = this.views.get(typeKey(type));
     if (view === undefined) throw new TypeError(`no kind of this operator owns ${typeKey(type)}`);
     return view;
   }
 
-  /** Whether the server does not have a type, so that there is no object of it; false before the first answer. */
+  /**
+   * Whether the server lacks a type, so that no object of it exists; false before the server's first
+   * response.
+   */
   isMissing(type: ResourceType): boolean {
     return this.missing.has(typeKey(type));
   }
 
-  /** Calls `handler` when a type turns out to be missing, and when it is installed and its objects are in the cache. */
+  /**
+   * Calls `handler` when a type turns out to be missing, and when it has been installed and its objects are
+   * in the cache.
+   */
   onTypeChange(handler: (type: ResourceType) => void): void {
     this.typeHandlers.push(handler);
   }
 
-  /** Starts all reflectors; resolves when every first list has been taken over, save those of types that the server does not have. */
+  /**
+   * Starts all reflectors; resolves when every first list is in its cache, except those of types that the
+   * server does not have.
+   */
   async start(): Promise<void> {
     for (const { reflector } of this.reflectors) reflector.start();
     await Promise.all(this.reflectors.map(({ settled }) => settled));
   }
 
   /**
-   * Resolves when the caches of the kinds hold all that the server knew when this was called, so that nothing is written for a spec that the
-   * leader before has seen changed. Of the children nothing like it is needed: every write to one bears the version that was looked at.
+   * Resolves when the caches of the kinds have everything that the server had when this was called, so that
+   * nothing is written for a spec that the previous leader has already seen changed. The caches of the
+   * children need no such check: every write to a child carries the version that was read.
    *
    * @throws StartupError when that takes longer than `withinMs`; ReflectorStopped; the signal's reason
    */
@@ -112,7 +116,7 @@ export class Informers {
 
   private async catchUpOne(reflected: ReflectorEntry, signal: AbortSignal): Promise<void> {
     const { type, namespace, reflector, listedAt } = reflected;
-    // What is installed later is listed then.
+    // A type that is installed later is listed then.
     if (reflector.state().missing) return;
     if (reflector.state().watching && performance.now() - listedAt < JUST_LISTED_MS) return;
     const { client, logger } = this.options;
@@ -126,7 +130,10 @@ export class Informers {
     if (listed) logger.info({ type: typeKey(type), namespace }, 'listed anew, to be as far as the leader before');
   }
 
-  /** Why the caches cannot be relied upon, or undefined when they can. A missing type is no reason: what needs it says so itself. */
+  /**
+   * Why the caches cannot be relied upon, or undefined when they can. A missing type is no reason: the
+   * objects that need it report it.
+   */
   problem(): string | undefined {
     const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
       const { synced, watching, missing, lastError } = reflector.state();
@@ -139,8 +146,8 @@ export class Informers {
   }
 
   /**
-   * Compares every cache with the server; what a watch missed is counted and repaired, and what each comparison came to is counted. Of a history
-   * that was set back each cache finds out by itself: not all types need be in one etcd.
+   * Compares every cache with the server, repairs and counts what a watch missed, and counts the results.
+   * Each cache detects by itself that its etcd was restored: the types need not all be in one etcd.
    */
   async checkConsistency(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.options;
@@ -192,7 +199,7 @@ export class Informers {
     const settled = new Promise<void>((resolve) => (settle = resolve));
     const onError = (error: unknown): void => {
       if (!(error instanceof UndecodableObjectError)) reflected.listedAt = -Infinity;
-      // That it is missing has been said, and is asked every few seconds.
+      // A missing type has been reported already, and the reflector tries again every few seconds.
       if (!isTypeMissing(error) || !reflector.state().missing) this.report(type, error);
     };
     const onMissing = (): void => {
@@ -206,14 +213,17 @@ export class Informers {
         reflected.listedAt = performance.now();
         settle();
       },
-      // It was stopped before: nobody waits any more.
+      // It was stopped before it synced; nothing waits for it any more.
       () => undefined,
     );
     this.reflectors.push(reflected);
     return cache;
   }
 
-  /** A reflector has found out whether the server has its type; a type of several namespaces has several. */
+  /**
+   * Called when a reflector finds out whether the server has its type; a type that is watched in several
+   * namespaces has several reflectors.
+   */
   private followType(type: ResourceType): void {
     const key = typeKey(type);
     const isMissing = this.reflectors.some((one) => typeKey(one.type) === key && one.reflector.state().missing);
@@ -234,32 +244,20 @@ export class Informers {
   }
 }
 
-function outcomeOf({ missed, conclusive, rollback }: ConsistencyCheckResult): AuditOutcome {
-  if (missed > 0) return 'missed';
-  return conclusive && rollback === undefined ? 'agrees' : 'inconclusive';
+interface ReflectorEntry {
+  readonly type: ResourceType;
+  readonly namespace: string | undefined;
+  readonly reflector: Reflector;
+  /**
+   * When the first list was put into the cache, on the monotonic clock; -Infinity before that and after a
+   * failure.
+   */
+  listedAt: number;
+  /** Resolves when the first list is in the cache, or the server turns out not to have the type. */
+  readonly settled: Promise<void>;
 }
 
-/** A call, because the compiler takes a property that it has once read for constant. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** What a person can do about a watch that fails. */
-function hint(error: unknown): string | undefined {
-  if (!(error instanceof ApiError)) return undefined;
-  if (error.code === 404)
-    return 'the type is not installed: apply its CRD. Only objects with children of it wait; no restart is needed';
-  if (error.code === 403)
-    return "the operator's ServiceAccount lacks this permission; install the RBAC of the platform";
-  if (error.code === 401) return 'the credentials have expired or are not valid for this cluster';
-  return undefined;
-}
-
-/** A cache that may have been left behind. */
+/** Options of `catchUp`: a cache that may be behind the server. */
 interface CatchUpOptions {
   readonly client: Pick<ApiClient, 'list'>;
   readonly type: ResourceType;
@@ -267,18 +265,18 @@ interface CatchUpOptions {
   readonly namespace?: string | undefined;
   readonly reflector: Pick<Reflector, 'state' | 'relist'>;
   readonly signal: AbortSignal;
-  /** How long an open watch may take to come to where the server is, in milliseconds. @default 1000 */
+  /** How long an open watch may take to reach the server's version, in milliseconds. @default 1000 */
   readonly waitMs?: number;
 }
 
 const POLL_MS = 25;
 
 /**
- * Resolves when a cache holds all that the server knew when this was called. The server is asked for its version by a list of one object; a watch
- * on which something happens comes to it by itself. One on which nothing happens would be told by a bookmark, of which there is one a minute:
- * instead, all objects are listed anew.
+ * Resolves when a cache has everything that the server had when this was called. A list of one object shows
+ * the server's version. A watch that receives events reaches that version by itself. A watch without events
+ * would learn it only from a bookmark, which comes once a minute, so all objects are listed again instead.
  *
- * @returns whether it took a list
+ * @returns whether all objects were listed
  * @throws ReflectorStopped; the signal's reason
  */
 export async function catchUp(options: CatchUpOptions): Promise<boolean> {
@@ -292,7 +290,8 @@ async function reachesServer(options: CatchUpOptions): Promise<boolean> {
   const { reflector, signal, waitMs = 1_000 } = options;
   const before = reflector.state().resourceVersion;
   const version = await serverVersion(options);
-  // A server that is behind what the cache knew has been set back, and then no version of the cache says anything.
+  // A server that is behind the cache was restored to an older state, and the cache's version means nothing
+  // to it.
   if (version === undefined || compareResourceVersions(before, version) > 0) return false;
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -303,7 +302,10 @@ async function reachesServer(options: CatchUpOptions): Promise<boolean> {
   }
 }
 
-/** The version that the server is at, as a consistent read; undefined when it does not say: the list will tell why. */
+/**
+ * The server's current version, by a consistent read; undefined when the request fails: the list that follows
+ * reports why.
+ */
 async function serverVersion({ client, type, namespace, signal }: CatchUpOptions): Promise<string | undefined> {
   const where = namespace === undefined ? {} : { namespace };
   try {
@@ -313,4 +315,29 @@ async function serverVersion({ client, type, namespace, signal }: CatchUpOptions
     if (error instanceof ApiError || error instanceof TransportError) return undefined;
     throw error;
   }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function outcomeOf({ missed, conclusive, rollback }: ConsistencyCheckResult): AuditOutcome {
+  if (missed > 0) return 'missed';
+  return conclusive && rollback === undefined ? 'agrees' : 'inconclusive';
+}
+
+/** A function, because the compiler treats a property that it has read once as constant. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+/** What a person can do about a failing watch. */
+function hint(error: unknown): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.code === 404)
+    return 'the type is not installed: apply its CRD. Only objects with children of it wait; no restart is needed';
+  if (error.code === 403)
+    return "the operator's ServiceAccount lacks this permission; install the RBAC of the platform";
+  if (error.code === 401) return 'the credentials have expired or are not valid for this cluster';
+  return undefined;
 }

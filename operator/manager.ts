@@ -18,10 +18,13 @@ import type { Logger } from './process/logger';
 import type { OperatorMetrics } from './metrics/operator-metrics';
 import { serveConversion, type ConversionServer, type WebhookOptions } from './webhook/conversion-server';
 
-/** The election's leaseDuration less its renewDeadline, in milliseconds. */
+/** The leader election's leaseDuration minus its renewDeadline, in milliseconds. */
 const LEASE_MARGIN_MS = 5_000;
 
-/** How long a new leader may take to make sure that it knows what the one before did, in milliseconds. Then another replica gets the Lease. */
+/**
+ * How long a new leader may take to bring its caches up to date, in milliseconds; after that, another replica
+ * gets the Lease.
+ */
 const CATCH_UP_MS = 30_000;
 
 /** The Lease that the replicas of an operator share. */
@@ -30,7 +33,7 @@ export interface LeaseOptions {
   readonly namespace: string;
 }
 
-/** What an operator runs with. */
+/** Options of `runOperator`. */
 export interface OperatorOptions {
   readonly client: ApiClient;
   readonly kinds: readonly AnyKind[];
@@ -38,13 +41,16 @@ export interface OperatorOptions {
   readonly metrics: OperatorMetrics;
   /** Aborting it starts the orderly stop. */
   readonly signal: AbortSignal;
-  /** Called when the Lease is lost: the process must end. */
+  /** Called when the Lease is lost: the process must then end. */
   readonly onLost: (error: Error) => void;
   /** @default no election: this process is the only one */
   readonly lease?: LeaseOptions;
   /** Where `/healthz`, `/readyz` and `/metrics` are served; port 0 takes a free one. @default not served */
   readonly health?: { readonly port: number; readonly host?: string };
-  /** Where objects are converted between versions, if a kind has several. @default not served; another process must */
+  /**
+   * Where objects are converted between versions, if a kind has several. @default not served: another process
+   * must serve it
+   */
   readonly webhook?: WebhookOptions;
   /** The namespaces to work in. @default every namespace */
   readonly namespaces?: readonly string[];
@@ -53,26 +59,29 @@ export interface OperatorOptions {
   /** How often the caches are compared with the server, in milliseconds. @default 300000 */
   readonly auditMs?: number;
   /**
-   * How long reconciles under way may take to end, in milliseconds. With the events and the Lease after it, it must fit into the time that
-   * the process has to stop. @default 15000
+   * How long running reconciles may take to end, in milliseconds. Together with flushing the events and
+   * releasing the Lease, it must fit into the time that the process has to stop. @default 15000
    */
   readonly drainMs?: number;
-  /** What carries effects out. Kinds that have some are refused without it. @default nothing */
+  /** Executes the effects of kinds; kinds that have effects are rejected without it. @default none */
   readonly effects?: EffectEngine;
-  /** Told when the health server listens. */
+  /** Called with the port once the health server listens. */
   readonly onListening?: (port: number) => void;
 }
 
 /**
  * Runs the controllers of some kinds until `signal` aborts.
  *
- * Guarantees: nothing is written before every cache is synced, save those of types that the server does not have, and, with a Lease, before this process leads and knows all objects of its kinds as
- * they were then: as a standby, its watch may long have been down; after `signal` aborts what is
- * under way ends, events are written out and the Lease is released. Conversions are served from before the caches are filled until the end,
- * whoever leads.
+ * Guarantees:
+ * - Nothing is written before every cache is synced, except the caches of types that the server does not
+ *   have.
+ * - With a Lease, nothing is written before this process leads and its caches have all objects of its kinds
+ *   as of that moment: the watches of a standby may have been down for a long time.
+ * - After `signal` aborts, running work ends, events are flushed and the Lease is released.
+ * - Conversions are served from before the caches are filled until the end, by the leader and by standbys.
  *
- * @throws StartupError when a port or the webhook's certificate cannot be had, a kind has effects, which nothing here carries out, or a new leader's
- * caches stay behind
+ * @throws StartupError when a port or the webhook's certificate is not available, a kind has effects that
+ * `effects` cannot execute, or a new leader's caches stay behind
  */
 export async function runOperator(options: OperatorOptions): Promise<void> {
   refuseUnknownPlans(options.kinds, options.effects);
@@ -99,12 +108,12 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     await Promise.race([caches.start(), stopped]);
     if (!signal.aborted) {
       logger.info('every cache is synced');
-      // Not before: a replica that cannot sync must not hold the Lease from one that can.
+      // Not earlier: a replica that cannot sync must not keep the Lease from one that can.
       if (elector === undefined) elected.resolve();
       else elector.start();
     }
     await Promise.race([elected.promise, stopped]);
-    // Without a Lease nobody has written before, and the caches have just been filled.
+    // Without a Lease no other process has written, and the caches have just been filled.
     if (elector !== undefined && !signal.aborted) await Promise.race([caches.catchUp(signal, CATCH_UP_MS), stopped]);
     if (!signal.aborted) idle = await runControllers(options, caches, controllers);
     if (effects !== undefined && !(await drained(effects, options.effects?.drainMs ?? 0))) {
@@ -121,41 +130,38 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
   }
 }
 
-/** @returns whether the steps under way have ended in time */
-function drained(effects: RunningEffects, milliseconds: number): Promise<boolean> {
-  return withTimeout(
-    effects.waitUntilIdle().then(() => true),
-    { milliseconds, onTimeout: () => false },
+/**
+ * Rejects kinds with effects that nothing here executes. Reconciling only their children would report objects
+ * as ready whose effects never ran, and delete objects whose effects were never undone.
+ */
+function refuseUnknownPlans(kinds: readonly AnyKind[], effects: EffectEngine | undefined): void {
+  const known = effects?.plans ?? [];
+  const needed = kinds.flatMap((kind) =>
+    kind.effects.some(({ plan }) => !known.includes(plan)) ? [kind.crdName] : [],
+  );
+  if (needed.length === 0) return;
+  throw new StartupError(
+    `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
+      'leave them out of its kinds, or start a provisioner for them',
   );
 }
 
-/** @returns whether every reconcile has ended */
-async function runControllers(
+function makeElector(
   options: OperatorOptions,
-  caches: Informers,
-  controllers: readonly Controller[],
-): Promise<boolean> {
-  const { signal, logger, drainMs = 15_000 } = options;
-  logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
-  const audits = checkConsistencyPeriodically(caches, signal, options.auditMs ?? 300_000);
-  const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
-  await audits;
-  const abandoned = ends.flatMap((end) => end.abandoned);
-  if (abandoned.length > 0) logger.error({ abandoned, drainMs }, 'these reconciles did not end in time');
-  return abandoned.length === 0;
-}
-
-/** Audits until `signal` aborts, one audit at a time. */
-async function checkConsistencyPeriodically(caches: Informers, signal: AbortSignal, everyMs: number): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await delay(everyMs, undefined, { signal, ref: false });
-    } catch {
-      // The signal; it is what the loop ends with.
-      return;
-    }
-    await caches.checkConsistency(signal);
-  }
+  lease: LeaseOptions,
+  identity: string,
+  onElected: () => void,
+): LeaderElector {
+  return new LeaderElector({
+    client: options.client,
+    leaseName: lease.name,
+    namespace: lease.namespace,
+    identity,
+    logger: options.logger,
+    onElected,
+    onLost: options.onLost,
+    onStatus: (leads) => options.metrics.leader(lease.name, leads),
+  });
 }
 
 function makeControllers(
@@ -168,7 +174,7 @@ function makeControllers(
   const { metrics, logger, concurrency = 32 } = options;
   const client = guardWrites(options.client, {
     assertMayWrite: () => elector?.assertLeader(),
-    // Others wait this much longer than we lead; a write must not outlast both.
+    // Other replicas wait for this margin after our lease ends; a write must end before they lead.
     withinMs: elector && (() => Math.min(30_000, elector.remainingMs() + LEASE_MARGIN_MS)),
     onWrite: (verb, type) => metrics.write(verb, typeKey(type)),
   });
@@ -205,44 +211,13 @@ function makeControllers(
   });
 }
 
-/** Reconciling only the children of such a kind would call ready what was never done, and let go what was never undone. */
-function refuseUnknownPlans(kinds: readonly AnyKind[], effects: EffectEngine | undefined): void {
-  const known = effects?.plans ?? [];
-  const needed = kinds.flatMap((kind) =>
-    kind.effects.some(({ plan }) => !known.includes(plan)) ? [kind.crdName] : [],
-  );
-  if (needed.length === 0) return;
-  throw new StartupError(
-    `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
-      'leave them out of its kinds, or start a provisioner for them',
-  );
-}
-
 /** Kinds that are children of other kinds: two controllers write them, and each must see the other's writes. */
 function typesWithSeveralWriters(kinds: readonly AnyKind[]): ReadonlySet<string> {
   const owned = new Set(kinds.flatMap(childTypes).map(typeKey));
   return new Set(kinds.map(({ type }) => typeKey(type)).filter((key) => owned.has(key)));
 }
 
-function makeElector(
-  options: OperatorOptions,
-  lease: LeaseOptions,
-  identity: string,
-  onElected: () => void,
-): LeaderElector {
-  return new LeaderElector({
-    client: options.client,
-    leaseName: lease.name,
-    namespace: lease.namespace,
-    identity,
-    logger: options.logger,
-    onElected,
-    onLost: options.onLost,
-    onStatus: (leads) => options.metrics.leader(lease.name, leads),
-  });
-}
-
-/** The webhook first: to fill the caches, the API server may need it. */
+/** Starts the webhook first: the API server may need it to answer the lists that fill the caches. */
 async function startServers(options: OperatorOptions, caches: Informers): Promise<{ close(): Promise<void> }> {
   const webhook = await serveConversion(options);
   try {
@@ -277,6 +252,43 @@ async function serveHealth(
   });
   options.onListening?.(server.port);
   return server;
+}
+
+/** @returns whether every reconcile ended in time */
+async function runControllers(
+  options: OperatorOptions,
+  caches: Informers,
+  controllers: readonly Controller[],
+): Promise<boolean> {
+  const { signal, logger, drainMs = 15_000 } = options;
+  logger.info({ kinds: controllers.map(({ kind }) => kind.crdName) }, 'reconciling');
+  const audits = checkConsistencyPeriodically(caches, signal, options.auditMs ?? 300_000);
+  const ends = await Promise.all(controllers.map((controller) => controller.run(signal, drainMs)));
+  await audits;
+  const abandoned = ends.flatMap((end) => end.abandoned);
+  if (abandoned.length > 0) logger.error({ abandoned, drainMs }, 'these reconciles did not end in time');
+  return abandoned.length === 0;
+}
+
+/** Runs consistency checks until `signal` aborts, one at a time. */
+async function checkConsistencyPeriodically(caches: Informers, signal: AbortSignal, everyMs: number): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await delay(everyMs, undefined, { signal, ref: false });
+    } catch {
+      // The signal aborted.
+      return;
+    }
+    await caches.checkConsistency(signal);
+  }
+}
+
+/** @returns whether the running effects ended in time */
+function drained(effects: RunningEffects, milliseconds: number): Promise<boolean> {
+  return withTimeout(
+    effects.waitUntilIdle().then(() => true),
+    { milliseconds, onTimeout: () => false },
+  );
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {

@@ -7,10 +7,10 @@ import { rkeProblems } from './rke';
 import { datastoreType, layoutOf } from './rke2-k3s/layout';
 
 /**
- * What is wrong with a cluster before any machine is asked, all of it at once, with paths into the spec of a Cluster: `nodes[2].address`,
- * `rke2.registrationAddress`. None = `clusterTasks` has a plan for it.
+ * All problems of a cluster that are found without contacting a machine, with paths into the spec of a
+ * Cluster: `nodes[2].address`, `rke2.registrationAddress`. None = `clusterTasks` has a plan for it.
  *
- * @param previous what was applied last, if anything: some things cannot change, and versions go one minor at a time
+ * @param previous what was applied last, if anything: some fields are immutable, and no minor is skipped
  */
 export function clusterProblems(input: ClusterInput, previous?: ClusterInput): readonly Problem[] {
   const versions = versionProblems(input, previous);
@@ -18,7 +18,7 @@ export function clusterProblems(input: ClusterInput, previous?: ClusterInput): r
   return [
     ...schemaProblems(input),
     ...versions,
-    // One word about a version is enough.
+    // One problem about the version is enough.
     ...ofRke.filter(({ path }) => versions.length === 0 || path !== 'version'),
     ...nodeProblems(input),
     ...networkProblems(input),
@@ -27,7 +27,7 @@ export function clusterProblems(input: ClusterInput, previous?: ClusterInput): r
   ];
 }
 
-/** What cannot be changed about a cluster that stands. */
+/** Changes that an existing cluster does not allow. */
 function changeProblems(input: ClusterInput, previous: ClusterInput): readonly Problem[] {
   if (input.name !== previous.name) {
     return [{ path: 'name', message: `is "${previous.name}" where it is installed; that cannot be changed` }];
@@ -60,7 +60,7 @@ function nodeChangeProblems(input: ClusterInput, previous: ClusterInput): Proble
     if (before === undefined) return [];
     const at = `nodes[${i}]`;
     const problems: Problem[] = [];
-    // A worker's role is labels and taints; the other two are what runs there.
+    // The role worker is only labels and taints; the other two decide what runs on the machine.
     if (serverRolesOf(before) !== serverRolesOf(node)) {
       const message = `were ${before.roles.join(', ')}: a node cannot change whether it has controlplane and etcd. Remove the node, then add it again`;
       problems.push({ path: `${at}.roles`, message });
@@ -80,7 +80,7 @@ const serverRolesOf = ({ roles }: Node): string =>
 function firstServerProblems(input: ClusterInput, previous: ClusterInput): Problem[] {
   const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
   if (input.distribution === 'rke' || previous.distribution === 'rke') return [];
-  // Without these roles there is no plan; that is reported elsewhere.
+  // Without these roles there is no layout; `nodeProblems` reports that.
   const begins = datastoreType(input) !== 'etcd' || input.nodes.some(has('etcd'));
   if (!begins || !input.nodes.some(has('controlplane'))) return [];
   const stood = new Set(previous.nodes.filter((node) => serverRolesOf(node) !== '').map(({ address }) => address));

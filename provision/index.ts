@@ -1,4 +1,6 @@
-export { NoAnswerError, decodeOutput, parseScriptResult } from './task/script-io';
+export { KUBECONFIG_OUTPUT, clusterTasks, kubeconfigOutput } from './plan';
+export type { PlanOptions } from './plan';
+export { clusterProblems } from './cluster-problems';
 export { clusterInput } from './cluster/cluster-input';
 export type {
   ClusterInput,
@@ -13,13 +15,11 @@ export type {
   RkeOptions,
   TypedClusterSpec,
 } from './cluster/cluster-input';
-export { clusterProblems } from './cluster-problems';
-export { sshCommand } from './task/script-io';
-export type { LoginOptions } from './task/script-io';
-export { KUBECONFIG_OUTPUT, clusterTasks, kubeconfigOutput } from './plan';
-export type { PlanOptions } from './plan';
 export { apiServers, remainingMembers } from './rke2-k3s/membership';
 export type { RemovalFacts } from './rke2-k3s/membership';
+export type { ScriptResult, Machine, OutputRef, ValueSource, StdinValue, Task } from './task/task';
+export { NoAnswerError, decodeOutput, parseScriptResult } from './task/script-io';
+export { sshCommand } from './task/script-io';
+export type { LoginOptions } from './task/script-io';
 export { base64, externalSources, renderSource, encodeStdin } from './task/script-io';
 export type { ExternalSource, NamedValue } from './task/script-io';
-export type { ScriptResult, Machine, OutputRef, ValueSource, StdinValue, Task } from './task/task';

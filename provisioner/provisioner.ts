@@ -10,27 +10,27 @@ import { removeCluster, applyCluster, isRetained, type ClusterPlanOptions } from
 import { probeKubeconfig } from './cluster/kubeconfig-probe';
 import { kubeconfigName, secretRefusal } from './cluster/secrets';
 
-/** How a provisioner is set up. */
+/** Options of the provisioner: the operator that also executes the effects of Cluster and Kubeconfig. */
 export interface ProvisionerOptions {
   readonly client: ApiClient;
   readonly logger: Logger;
-  /** Namespace of the Secrets with state and kubeconfigs. It is read too. */
+  /** Namespace of the Secrets with state and kubeconfigs. Specs may name its Secrets too. */
   readonly namespace: string;
   /** Further namespaces whose Secrets specs may name. @default none */
   readonly secretNamespaces?: readonly string[];
   /** Directory whose files specs may name. @default none */
   readonly configDir?: string | undefined;
-  /** How many clusters are worked on at once. @default 4 */
+  /** How many plans run at once. @default 4 */
   readonly runs?: number;
-  /** How long the steps under way may take to end after a stop, in seconds. @default 3600 */
+  /** How long running steps may take to end after a stop, in seconds. @default 3600 */
   readonly drainSeconds?: number;
-  /** Trust the first host key of machines whose spec gives none, and hold them to it. @default true */
+  /** Trust the first host key of a machine whose spec gives none, and pin it. @default true */
   readonly trustOnFirstUse?: boolean;
-  /** Folder for key files while a script runs. @default the system's temporary folder */
+  /** Directory for key files while a script runs. @default the system's temporary directory */
   readonly keyDir?: string | undefined;
 }
 
-/** What carries out the effects of Cluster and Kubeconfig. */
+/** The effect engine options that execute the effects of Cluster and Kubeconfig. */
 export function provisionerEffects(options: ProvisionerOptions): EffectEngineOptions {
   const { client, logger, namespace, secretNamespaces = [], configDir, keyDir } = options;
   const cluster: ClusterPlanOptions = {

@@ -1,9 +1,10 @@
-// Builds what other projects import: `kindred/constructs`, `kindred/provision`, `kindred/operator` and `kindred/stacks`, as CommonJS with declarations.
+// Builds what other projects import, such as `kindred/constructs` and `kindred/operator`, as CommonJS with
+// declarations.
 //
 //   node scripts/build-library.mjs [folder]     default: dist/library
 //
-// One build serves `require` and `import`: Node finds the named exports of tsc's output, so that a process never holds two copies of a
-// kind or of a construct's class. test/e2e/package holds that.
+// One build serves `require` and `import`: Node finds the named exports of tsc's output, so that a process
+// never has two copies of a kind or of a construct's class. Tests in test/e2e/package check that.
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

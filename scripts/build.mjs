@@ -1,5 +1,6 @@
-// Bundles what runs by itself: the operator and the provisioner (one file each, for their images) and the command line.
-// `node scripts/build.mjs [FOLDER] [METAFILE]`: into that folder, `dist` by default; says in a file what came into the bundles of the images.
+// Bundles the programs: the operator and the provisioner (one file each, for their images) and the command line.
+// `node scripts/build.mjs [DIRECTORY] [METAFILE]`: into that directory, `dist` by default. METAFILE receives
+// esbuild's metafile of the two images' bundles.
 import { build } from 'esbuild';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -27,7 +28,7 @@ const [{ metafile: contents }] = await Promise.all([
   build({
     ...common,
     entryPoints: { cli: 'cli/main.ts' },
-    // Scripts that are bundled are not started: only the entry point is the main module.
+    // Keeps bundled scripts from running: only the entry point is the main module.
     define: { ...define, 'require.main': 'undefined' },
   }),
 ]);

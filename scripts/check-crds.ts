@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import { allKinds } from '../constructs/kinds';
 import { brokenPromises, staleCrdFiles } from './crd-files';
 
-/** Fails when crds/ is stale, or breaks what the last release promised (crds/baseline/, if there was one). */
+/**
+ * Fails when crds/ is stale, or has breaking changes since the last release (crds/baseline/, if there was
+ * one).
+ */
 async function main(): Promise<void> {
   const folder = join(__dirname, '..', 'crds');
   for (const file of await staleCrdFiles(folder, allKinds)) {

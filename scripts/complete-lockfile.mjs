@@ -1,6 +1,6 @@
-// Adds to package-lock.json the optional packages of other platforms that npm could not look up when the lock was written.
-// npm leaves such packages out, and `npm ci` then refuses the lock. An entry without integrity is enough: npm skips packages of
-// other platforms by `os` and `cpu` without fetching them.
+// Adds to package-lock.json the optional packages of other platforms that npm could not look up when it wrote
+// the lockfile. npm leaves such packages out, and `npm ci` then rejects the lockfile. An entry without
+// integrity is enough: npm skips packages of other platforms by `os` and `cpu` without fetching them.
 //
 //   node scripts/complete-lockfile.mjs [--check]
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,8 @@ for (const [path, parent] of Object.entries(lock.packages)) {
     const words = name.split(/[/-]/);
     const os = systems.find((system) => words.includes(system));
     const cpu = processors.find((processor) => words.includes(processor));
-    // Without a platform in its name, a package is missing for another reason, and exact versions are all that can be written down.
+    // A package without a platform in its name is missing for another reason, and an entry needs an exact
+    // version.
     if (os === undefined || cpu === undefined || !/^\d+\.\d+\.\d+$/.test(version)) continue;
     const libc = os !== 'linux' ? undefined : words.some((word) => word.startsWith('musl')) ? 'musl' : 'glibc';
     lock.packages[`node_modules/${name}`] = {

@@ -1,16 +1,14 @@
 import { configKeys } from '../stacks/config/keys';
 
-/** The file with its part that is generated from the keys of the stack's configuration, and what that part was made of. */
+/** A file with a part that is generated from the keys of the stack's configuration. */
 export interface ConfigDocument {
-  /** Path below the repository. */
+  /** Path below the root of the repository. */
   readonly path: string;
-  /** The text with the part made anew. @throws Error when the text has no place for it */
+  /** Returns the text with that part generated again. @throws Error if the text has no place for it */
   readonly render: (text: string) => string;
 }
 
-const sentence = (shape: string): string => `${shape.charAt(0).toUpperCase()}${shape.slice(1)}.`;
-
-/** Everything that is generated from the keys. */
+/** All files with such a part. */
 export const configDocuments: readonly ConfigDocument[] = [
   { path: 'Pulumi.yaml', render: (text) => replaced(text, /(?<=\nconfig:\n)[^]*$/, declarations()) },
   {
@@ -24,9 +22,12 @@ function replaced(text: string, part: RegExp, by: string): string {
   return text.replace(part, () => by);
 }
 
+const sentence = (shape: string): string => `${shape.charAt(0).toUpperCase()}${shape.slice(1)}.`;
+
 /**
- * `config` of Pulumi.yaml. It declares no types and no secrets: Pulumi would refuse a value by them itself, the first one only and without saying what to
- * do, where the program names all that is wrong. A default is empty where nothing is chosen, since Pulumi asks for a key without one.
+ * `config` of Pulumi.yaml. It declares no types and no secrets: with them, Pulumi itself would reject a
+ * value, only the first one and without a remedy, while the program reports all problems. Every key has a
+ * default, if only an empty one, since Pulumi requires a value for a key without default.
  */
 function declarations(): string {
   return Object.entries(configKeys)
@@ -56,5 +57,5 @@ function table(): string {
   return lines.map((cells) => `| ${cells.join(' | ')} |\n`).join('');
 }
 
-/** A text that Markdown takes as it is. */
+/** A text with the characters escaped that Markdown would interpret. */
 const plain = (text: string): string => text.replace(/[|<]/g, String.raw`\$&`);

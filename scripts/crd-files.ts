@@ -14,14 +14,17 @@ export function crdFileName(kind: AnyKind): string {
   return `${kind.crdName}.yaml`;
 }
 
-/** The text of a kind's CRD file: the same construct as everywhere else, as YAML. */
+/** The text of a kind's CRD file: the construct that is used everywhere, as YAML. */
 function crdFileText(kind: AnyKind): string {
   const crd = new CustomResourceDefinition(new Chart(new App(), 'crds'), kind.crdName, { kind });
-  // No line of its own for what is long: a pattern that is wrapped cannot be read.
+  // No line is wrapped: a regular expression on two lines is hard to read.
   return HEADER + stringify(crd.toJson() as KubeObject, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** Writes one file a kind, and removes the files of kinds that are no more. @returns the names of the files that changed */
+/**
+ * Writes one file per kind, and deletes the files of kinds that no longer exist.
+ * @returns the names of the changed files
+ */
 export async function writeCrdFiles(folder: string, kinds: readonly AnyKind[]): Promise<readonly string[]> {
   const stale = await staleCrdFiles(folder, kinds);
   const texts = new Map(kinds.map((kind) => [crdFileName(kind), crdFileText(kind)]));
@@ -33,7 +36,7 @@ export async function writeCrdFiles(folder: string, kinds: readonly AnyKind[]): 
   return stale;
 }
 
-/** The files of a folder that are missing, out of date, or of no kind. */
+/** The CRD files of a directory that are missing, out of date, or of no kind. */
 export async function staleCrdFiles(folder: string, kinds: readonly AnyKind[]): Promise<readonly string[]> {
   const wanted = new Map(kinds.map((kind) => [crdFileName(kind), crdFileText(kind)]));
   const present = await crdFilesIn(folder);
@@ -44,7 +47,7 @@ export async function staleCrdFiles(folder: string, kinds: readonly AnyKind[]): 
   return stale.sort();
 }
 
-/** The CRDs in a folder, by file name. */
+/** The CRDs in a directory, by file name. */
 async function readCrdFiles(folder: string): Promise<ReadonlyMap<string, KubeObject>> {
   const crds = new Map<string, KubeObject>();
   for (const file of await crdFilesIn(folder)) {
@@ -62,8 +65,8 @@ async function crdFilesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * What the CRDs in a folder break of the last release, which stands in `baseline` below it: one line a field. Nothing before the first
- * release, when there is no such folder.
+ * Breaking changes of the CRDs in a directory since the last release, whose CRDs are in its subdirectory
+ * `baseline`: one line per field. Empty before the first release, when that subdirectory does not exist.
  */
 export async function brokenPromises(folder: string): Promise<readonly string[]> {
   const baseline = join(folder, 'baseline');

@@ -1,5 +1,5 @@
-// `npm run synth`: runs cli/synth-main.ts as a bundle, which starts in a fraction of the time that a TypeScript loader takes. The bundle is
-// made when it is missing or older than anything it was made of.
+// `npm run synth`: runs cli/synth-main.ts as a bundle, which starts much faster than with a TypeScript
+// loader. The bundle is built when it is missing or older than one of its inputs.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,8 @@ if (isStale()) {
   const { bundleSynth } = await import('./bundle/synth-bundle.mjs');
   await bundleSynth({ root, bundle, inputs });
 }
-// Reading the source map takes a tenth of the time; what fails is run once more, with it, to say where.
+// Reading the source map takes a tenth of the time. So only a run that failed is repeated with it, to show
+// where.
 process.once('uncaughtException', () => {
   const again = spawnSync(process.execPath, ['--enable-source-maps', bundle, ...process.argv.slice(2)], {
     stdio: 'inherit',
@@ -25,7 +26,7 @@ runCached(bundle, `${root}dist/synth.code-cache`);
 function isStale() {
   const built = modified(bundle);
   if (built === undefined || modified(inputs) === undefined) return true;
-  // A file that comes to be an input makes another input change: the one that imports it.
+  // A new input need not be in the list: the file that imports it has changed, too.
   return JSON.parse(readFileSync(inputs, 'utf8')).some((path) => (modified(root + path) ?? Infinity) >= built);
 }
 

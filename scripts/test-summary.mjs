@@ -1,10 +1,10 @@
-// Counts what ran, and lists what failed.
+// Counts the results of a test run, and lists what failed.
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * The counts of a Jest run. A file that could not be run counts as one failure, and so does a run that failed although none of its tests
- * did.
+ * The counts of a Jest run. A file that could not be run counts as one failure, and so does a run that failed
+ * although none of its tests did.
  *
  * @param run - `code`: Jest's exit code; `root`: of the files; `readReport`: returns the text of Jest's JSON report,
  * and throws when there is none

@@ -23,7 +23,7 @@ Each takes these arguments after a "--":
 Failed tests are listed last, just before "N passed, N failed".
 `;
 
-/** The checks, which run at the same time. */
+/** The checks, which run in parallel. */
 const checks = {
   /** The linter checks types too, with the native compiler. */
   lint: async () =>
@@ -35,11 +35,17 @@ const checks = {
       ]),
     ),
   crds: () => check('crds', 'node_modules/tsx/dist/cli.mjs', 'scripts/check-crds.ts'),
-  /** The compiler that builds the library, and that Pulumi runs programs with. It takes twice as long as all other checks, and says the same. */
+  /**
+   * The compiler that builds the library, and with which Pulumi runs programs. It takes twice as long as all
+   * other checks, and finds the same.
+   */
   typecheck: () => check('typecheck', 'node_modules/typescript/bin/tsc', '--noEmit'),
 };
 
-/** The parts that are Jest's: a file below test/e2e or test/faults is of that part, any other is a unit test. */
+/**
+ * The parts that Jest runs. A file below test/e2e or test/faults belongs to that part; any other is a unit
+ * test.
+ */
 const testParts = ['unit', 'e2e', 'faults'];
 const files = readdirSync(join(root, 'test'), { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))

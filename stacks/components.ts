@@ -1,4 +1,4 @@
-/** What Kindred offers to Pulumi programs. Everything else is internal. */
+/** The entry `kindred/stacks`: what Kindred offers to Pulumi programs. Everything else is internal. */
 
 // cdk8s constructs as Pulumi resources.
 export {

@@ -5,7 +5,7 @@ import { BridgeError } from './bridge';
 import { readConfig } from './config/parse';
 import { program, type ProgramOutputs } from './program';
 
-/** Errors that were written for people, which Pulumi shows without a stack trace. */
+/** Errors whose message is for the user; Pulumi shows it without a stack trace. */
 const userErrors = [InvalidObjectError, InvalidPropsError, BridgeError];
 
 function run(): ProgramOutputs {
@@ -19,5 +19,5 @@ function run(): ProgramOutputs {
 
 const stackOutputs = run();
 
-// As a whole: which outputs there are depends on the configuration.
+// Exported as a whole, because the configuration decides which outputs there are.
 export = stackOutputs;

@@ -31,7 +31,7 @@ export type WithOutputs<T> = [T] extends [string | number | boolean | null | und
 /** `metadata` of an object of a kind. */
 export interface KindMetadata {
   readonly name: string;
-  /** Required for namespaced kinds: no cluster is asked, and no kubeconfig's default is taken. */
+  /** Required for namespaced kinds: the default namespace of a kubeconfig is not used. */
   readonly namespace?: pulumi.Input<string>;
   readonly labels?: Readonly<Record<string, pulumi.Input<string>>>;
   readonly annotations?: Readonly<Record<string, pulumi.Input<string>>>;
@@ -42,66 +42,59 @@ interface CommonArgs<K extends AnyKind> {
   readonly kind: K;
   readonly metadata: KindMetadata;
   /**
-   * `resource`: the object itself, which the operator in the cluster then reconciles. `children`: what the operator would create for it, where
-   * no operator is wanted; Outputs may stand for texts and numbers then. Not of kinds that act by effects (Cluster, Kubeconfig): only an operator carries
-   * these out.
+   * `resource`: the object itself, which the operator in the cluster then reconciles. `children`: the objects
+   * that the operator would create for it, if no operator is wanted; only texts and numbers may be Outputs
+   * then. `children` is not possible for kinds with effects (Cluster, Kubeconfig), which only an operator
+   * executes.
    * @default 'resource'
    */
   readonly as?: 'resource' | 'children';
   /**
-   * Wait until the object is Ready as it is now, by its conditions. Only of a `resource`; Pulumi waits for children as it does for their kinds.
+   * Wait until the conditions say that the current generation of the object is Ready. Only for a `resource`;
+   * Pulumi waits for children as for any object of their kinds.
    * @default true
    */
   readonly waitUntilReady?: boolean;
-  /** How long to wait for it to become ready, and to be gone, in seconds. @default 600, which is Pulumi's */
+  /**
+   * How long to wait for it to become ready, and to be deleted, in seconds.
+   * @default 600, which is Pulumi's
+   */
   readonly timeoutSeconds?: number;
 }
 
-/** What a KindComponent is made of. A spec may be left out where nothing in it is required. */
+/** Arguments of a KindComponent. The spec may be left out if none of its fields is required. */
 export type KindComponentArgs<K extends AnyKind> = CommonArgs<K> &
   (Partial<KindSpec<K>> extends KindSpec<K>
     ? { readonly spec?: WithOutputs<KindSpec<K>> }
     : { readonly spec: WithOutputs<KindSpec<K>> });
 
 /**
- * The annotation's value by which Pulumi waits for an object of any kind: Ready, and seen as it is now.
- * Source: pulumi-kubernetes, annotation `pulumi.com/waitFor`, which compares the condition's `observedGeneration` as kstatus does.
- */
-export const READY_CONDITION = 'condition=Ready';
-
-/** The arguments without their types, which say the same of every kind. */
-interface AnyKindComponentArgs {
-  readonly kind: AnyKind;
-  readonly metadata: KindMetadata;
-  readonly spec?: unknown;
-  readonly as?: 'resource' | 'children';
-  readonly waitUntilReady?: boolean;
-  readonly timeoutSeconds?: number;
-}
-
-/**
- * An object of a kind as Pulumi resources: the object itself, or, where no operator is wanted, its children. Never both.
+ * An object of a kind as Pulumi resources: the object itself or, if no operator is wanted, its children.
+ * Never both.
  *
- * Below a {@link PlatformComponent}, however deep, it goes to the platform's cluster, after the operators and gone before them; elsewhere,
- * spread `platform.objectOptions` into the options.
+ * Below a {@link PlatformComponent}, however deep, it goes to the platform's cluster; it is created after the
+ * operators and deleted before them. Elsewhere, spread `platform.objectOptions` into the options.
  *
- * Guarantees: what is known while the program runs is checked before anything is registered, the rest before the object is. Children are what the operator would create,
- * without what marks them as the operator's; fields that another writer takes over are left alone after creation. What several
- * objects of a namespace share is registered once on each cluster.
+ * Guarantees: values that are known while the program runs are checked before anything is registered, the
+ * others before the object is registered. Children are the same as the operator's, without the marks of its
+ * ownership; fields that another writer takes over are left alone after creation. Children that several
+ * objects of a namespace share are registered once on each cluster.
  *
- * An object of a kind that acts by effects is protected, unless the options say `protect: false`: deleting a Cluster takes it off its machines, and
- * Pulumi would do that because of another provider, too. Destroying the stack fails until the protection is taken away.
+ * An object of a kind with effects is protected unless the options say `protect: false`: deleting a Cluster
+ * uninstalls it from its machines, and Pulumi would also delete it to replace it when its provider changes.
+ * Destroying the stack fails until the protection is removed.
  *
- * Caveats: changing `as` replaces everything. What objects share belongs to none of them: `protect` and `retainOnDelete` do not reach it. Of children,
- * a field that another writer takes over keeps the value that the program gave last, since a program cannot know the live one: a MicroServiceDeploy
- * of 0 pods stays there when autoscaling is switched on, and its `replicas` do not come back by themselves when it is switched off. Both take more than
- * one `pulumi up`: see stacks/README.md.
+ * Caveats: changing `as` replaces everything. Shared children belong to no single object, so `protect` and
+ * `retainOnDelete` do not apply to them. In children, a field that another writer takes over keeps the value
+ * that the program gave last, since a program cannot know the live one: a MicroServiceDeploy of 0 pods stays
+ * at 0 when autoscaling is switched on, and its `replicas` do not come back by themselves when it is switched
+ * off. Both take more than one `pulumi up`: see stacks/README.md.
  *
- * Errors: InvalidObjectError with every field that is wrong; TypeError when another component of the program has the same object, and when children are
- * asked for of a kind that acts by effects.
+ * Errors: InvalidObjectError with every field that is wrong; TypeError if another component of the program
+ * has the same object, or if `as: 'children'` is given for a kind with effects.
  */
 export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.ComponentResource {
-  /** What was registered, by the path of its construct; shared children are not among them. */
+  /** The registered resources by the path of their construct, without shared children. */
   readonly resources: ReadonlyMap<string, KubernetesObject>;
 
   constructor(name: string, args: KindComponentArgs<K>, opts: pulumi.ComponentResourceOptions = {}) {
@@ -127,7 +120,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
     name: string,
   ): void {
     const { namespace } = metadata;
-    // Where it is an Output, nobody knows yet which objects are the same.
+    // If it is an Output, it is not known yet which objects are the same.
     if (namespace !== undefined && typeof namespace !== 'string') return;
     claimObject(provider, { crdName: kind.crdName, namespace: namespace ?? '', name: metadata.name }, name);
   }
@@ -141,7 +134,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
   ): ReadonlyMap<string, KubernetesObject> {
     const { kind, spec, timeoutSeconds } = args;
     const props = { kind, metadata: object.metadata, ...(spec === undefined ? {} : { spec }) };
-    // The types say the same of every kind.
+    // The type parameter of the kind is lost here; the checks are the same for every kind.
     const constructs = new KindResource(new Chart(new App(), name), 'object', props as KindResourceProps<AnyKind>);
     resourceOptions(constructs, {
       scope: kind.scope,
@@ -171,7 +164,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
         const build = (chart: Chart): void => {
           for (const child of renderShared(kind, group, key, namespace)) addChild(chart, child);
         };
-        // Named by the key and below no component, so that it stays the same whichever of the components goes.
+        // Named by the key and below no component, so that it stays the same whichever component is deleted.
         return new ConstructResources(named.name, { build }, { ...named.opts, dependsOn });
       });
     });
@@ -183,13 +176,32 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
   }
 }
 
-/** After how long a person is told why Pulumi may still be waiting, in seconds. */
+/**
+ * The value of the annotation with which Pulumi waits until the current generation of an object of any kind
+ * is Ready.
+ * Source: pulumi-kubernetes, annotation `pulumi.com/waitFor`, which compares the condition's
+ * `observedGeneration` as kstatus does.
+ */
+export const READY_CONDITION = 'condition=Ready';
+
+/** The arguments without the type of their kind. */
+interface AnyKindComponentArgs {
+  readonly kind: AnyKind;
+  readonly metadata: KindMetadata;
+  readonly spec?: unknown;
+  readonly as?: 'resource' | 'children';
+  readonly waitUntilReady?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+/** When to warn the user that Pulumi still waits, in seconds. */
 const WARN_AFTER_SECONDS = 60;
 
 /**
- * Warns while an object that nobody makes ready is waited for: the provider's own message, when its time is over, knows nothing of operators.
+ * Warns if Pulumi waits long for an object to become Ready: the provider's own message at the timeout does
+ * not mention the operator.
  *
- * @param after what the object waits for itself
+ * @param after the resources that the object itself waits for
  */
 function warnWhileNotReady(
   component: pulumi.Resource,
@@ -208,7 +220,7 @@ function warnWhileNotReady(
     'kubectl get pods -A -l app.kubernetes.io/part-of=kindred';
   const begun = pulumi.output(after).apply((resources) => pulumi.all(resources.map(({ urn }) => urn)));
   begun.apply(() => {
-    // What could not be logged fails the run by itself.
+    // If the engine cannot log it, the run fails anyway.
     const timer = setTimeout(() => void pulumi.log.warn(message, component), seconds * 1000);
     timer.unref();
     for (const { urn } of objects) urn.apply(() => clearTimeout(timer));
@@ -259,7 +271,7 @@ function scopeProblem({ scope, kind }: AnyKind, { namespace }: KindMetadata) {
   return undefined;
 }
 
-/** What Pulumi does not hand on to the objects of a component by itself. */
+/** Options that Pulumi does not pass on to the objects of a component by itself. */
 function inheritedOptions(
   component: pulumi.Resource,
   { dependsOn, retainOnDelete }: pulumi.ComponentResourceOptions,
@@ -272,7 +284,10 @@ function inheritedOptions(
   };
 }
 
-/** What the components of one run of a program have claimed. Several runs may share a process, as in tests. */
+/**
+ * The objects that the components of one run of a program have claimed. Several runs may share a process, as
+ * in tests.
+ */
 interface Claims {
   readonly objects: Map<string, string>;
   readonly shared: Map<string, pulumi.Resource>;
@@ -315,17 +330,17 @@ function claimObject(
   objects.set(id, component);
 }
 
-/** How a shared resource is registered. */
+/** Name and options with which a shared resource is registered. */
 interface SharedName {
   readonly name: string;
   readonly opts: pulumi.ComponentResourceOptions;
 }
 
 /**
- * What several components share: made by the first that asks, once on each cluster.
+ * A resource that several components share. The first of them creates it, once on each cluster.
  *
- * @param id tells it from others of its cluster
- * @param make is told the name, of which a program has only one, and the options that go with it
+ * @param id unique on its cluster
+ * @param make creates it with a name that is unique in the program, and the options that go with that name
  */
 function sharedResource<R extends pulumi.Resource>(
   provider: pulumi.ProviderResource | undefined,
@@ -334,7 +349,7 @@ function sharedResource<R extends pulumi.Resource>(
 ): R {
   const { shared } = claimsOf(provider);
   const known = shared.get(id);
-  // Whoever asks under this id makes the same.
+  // All callers with this id create the same type.
   if (known !== undefined) return known as R;
   const made = make(sharedName(provider, id));
   shared.set(id, made);
@@ -343,7 +358,8 @@ function sharedResource<R extends pulumi.Resource>(
 
 function sharedName(provider: pulumi.ProviderResource | undefined, id: string): SharedName {
   if (provider === undefined) return { name: id, opts: {} };
-  // What was registered before the provider stood in the name is taken over, unless it is that of the default provider.
+  // The alias takes over a resource from before the provider was part of the name, unless that name belongs
+  // to the default provider's.
   const taken = claimsOf(undefined).shared.has(id);
   return { name: `${pulumi.resourceName(provider)}/${id}`, opts: { provider, aliases: taken ? [] : [{ name: id }] } };
 }

@@ -6,7 +6,27 @@ import { sharedKeys, withDefaults } from '../constructs/kind/render';
 import { describeObject, validateObject } from '../constructs/kind/validate';
 import { containsToken, outputs } from './bridge';
 
-/** Visits the leaves of a value: what is neither list nor object. Outputs and promises are leaves. */
+/**
+ * Checks the values of an object that are known while the program runs; the bridge checks the Outputs once
+ * they are known.
+ *
+ * @throws InvalidObjectError naming every field that is wrong
+ */
+export function validateKnown(kind: AnyKind, object: KubeObject): void {
+  const later: string[] = [];
+  const spec = mapLeaves(object.spec ?? {}, 'spec', (value, at) => {
+    if (!isDeferred(value)) return value;
+    later.push(at);
+    // It fits no schema of a leaf, so that no rule across fields runs on it.
+    return {};
+  });
+  const found = schemaProblems(kind, { ...object, spec }).filter(
+    ({ path }) => !later.some((at) => pathsOverlap(path, at)),
+  );
+  if (found.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), found);
+}
+
+/** A copy of a value with its leaves replaced. Outputs and promises are leaves; lists and objects are not. */
 function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string) => unknown): unknown {
   if (isDeferred(value)) return leaf(value, at);
   if (Array.isArray(value)) return value.map((item, i) => mapLeaves(item, `${at}[${i}]`, leaf));
@@ -16,25 +36,6 @@ function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string
 
 function isDeferred(value: unknown): boolean {
   return pulumi.Output.isInstance(value) || (isObject(value) && typeof value['then'] === 'function');
-}
-
-/**
- * Checks what of an object is known while the program runs; the bridge checks the rest when it is known.
- *
- * @throws InvalidObjectError naming every field that is wrong
- */
-export function validateKnown(kind: AnyKind, object: KubeObject): void {
-  const later: string[] = [];
-  const spec = mapLeaves(object.spec ?? {}, 'spec', (value, at) => {
-    if (!isDeferred(value)) return value;
-    later.push(at);
-    // Fits no schema of a leaf, so that no rule across fields is asked about it.
-    return {};
-  });
-  const found = schemaProblems(kind, { ...object, spec }).filter(
-    ({ path }) => !later.some((at) => pathsOverlap(path, at)),
-  );
-  if (found.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), found);
 }
 
 /** Whether one path lies within the other. */
@@ -54,18 +55,19 @@ function schemaProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
   }
 }
 
-/** An Output of a namespace says nothing in an error. */
+/** The object without a namespace that is a token: in an error, a token would say nothing. */
 function plainName(object: KubeObject): KubeObject {
   const { namespace, ...metadata } = object.metadata;
   return namespace === undefined || !containsToken(namespace) ? object : { ...object, metadata };
 }
 
 /**
- * The object with stand-ins for its Outputs, for code that wants plain values. The bridge puts the Outputs back where the stand-ins end up.
+ * The object with tokens in place of its Outputs, for code that needs plain values. The bridge replaces the
+ * tokens by the Outputs again, wherever they end up.
  *
- * @param tree names the stand-ins
- * @throws InvalidObjectError where an Output stands for what no stand-in can: a boolean, a text or number that the schema confines, or what
- *   names shared children
+ * @param tree part of the tokens' ids
+ * @throws InvalidObjectError if no token can replace an Output: of a boolean, of a text or number that the
+ *   schema constrains, or of a value that names shared children
  */
 export function replaceOutputsWithTokens(kind: AnyKind, object: KubeObject, tree: string): KubeObject {
   const refused: Problem[] = [];
@@ -99,8 +101,9 @@ function tokenOf(value: unknown, type: unknown, id: string): string | number | u
 }
 
 /**
- * What of an object may not be an Output because of what it shares: that is one resource of the program, named by namespace and key. Named by
- * stand-ins, two Outputs of one namespace would make it twice, and it would change its name with the first of the objects.
+ * Problems with Outputs in the namespace or the key of shared children. These are one resource of the
+ * program, named by namespace and key. If tokens named it, two Outputs of one namespace would create it
+ * twice, and its name would change with the first of the objects.
  */
 function sharedProblems(kind: AnyKind, object: KubeObject, standIns: ReadonlyMap<string, unknown>): readonly Problem[] {
   if (kind.shared.length === 0) return [];

@@ -5,31 +5,60 @@ import * as pulumi from '@pulumi/pulumi';
 import { load as loadYaml } from 'js-yaml';
 import { isObject } from '../constructs/kube/kube-object';
 
-/** A kubeconfig that leads to no cluster. Pulumi shows the message without a stack trace; it quotes no credential. */
+/**
+ * A kubeconfig leads to no cluster. Pulumi shows the message without a stack trace; it contains no
+ * credential.
+ */
 export class KubeconfigError extends pulumi.RunError {
   override readonly name = 'KubeconfigError';
 }
 
-/** What a kubeconfig is read from. */
+/** Where a kubeconfig is read from. */
 export interface KubeconfigSource {
   /** Text of a kubeconfig. @default the files of {@link env} */
   readonly text?: string;
   /** @default the `current-context` */
   readonly context?: string;
-  /** `KUBECONFIG` and `PATH`, and what a pod knows of its API server. @default process.env */
+  /** `KUBECONFIG`, `PATH`, and in a pod the variables with the API server's address. @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The folder that `~/.kube/config` lies in. @default the user's home folder */
+  /** The home directory, in which `.kube/config` is looked up. @default the user's */
   readonly home?: string;
   /** Where a pod's ServiceAccount is mounted. @default /var/run/secrets/kubernetes.io/serviceaccount */
   readonly serviceAccount?: string;
 }
 
+/**
+ * A kubeconfig with the cluster and the user of one context only, read from files as kubectl reads them.
+ *
+ * Guarantees: `KUBECONFIG` may name several files; the first to define an entry wins, and files that do not
+ * exist are skipped. Without it the file is `~/.kube/config`, and in a pod without that file the pod's
+ * ServiceAccount is used. Paths are relative to the file that contains them. The result contains
+ * certificates, keys and tokens themselves; no file path, user name or context name of this machine; and an
+ * exec plugin by its bare name if `PATH` leads to the same program. The same cluster and user always give the
+ * same text.
+ *
+ * Caveats: it contains credentials. A token from a file is the one that was there when this ran.
+ *
+ * Source: Kubernetes documentation, "Organizing cluster access using kubeconfig files" and "client-go
+ * credential plugins".
+ *
+ * @throws KubeconfigError saying what is wrong and where; for a context that does not exist, with the
+ *   existing ones
+ */
+export function minifyKubeconfig(source: KubeconfigSource = {}): string {
+  const merged = source.text === undefined ? fromFiles(source) : fromText(source.text);
+  if (merged === undefined) return fromServiceAccount(source);
+  const { name, cluster, user } = selectContext(merged, source.context);
+  const path = (source.env ?? process.env)['PATH'] ?? '';
+  return kubeconfigOf(clusterFields(cluster, name), user === undefined ? {} : userFields(user, path));
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry of a kubeconfig: of its clusters, its users or its contexts. */
+/** An entry of a kubeconfig's clusters, users or contexts. */
 interface Entry {
   readonly fields: Fields;
-  /** Folder of its file, from where relative paths start; undefined for an entry of a text. */
+  /** Directory of its file, to which paths are relative; undefined if the kubeconfig was given as text. */
   readonly folder: string | undefined;
   /** The file, as errors name it. */
   readonly source: string;
@@ -43,28 +72,6 @@ interface MergedKubeconfig {
   readonly contexts: ReadonlyMap<string, Entry>;
 }
 
-/**
- * A kubeconfig of one cluster and one user: those of a context, whose files are read as kubectl reads them.
- *
- * Guarantees: `KUBECONFIG` may name several files, of which the first to define something wins, and files that do not exist are passed over;
- * without it the file is `~/.kube/config`, and in a pod without one the pod's ServiceAccount is used. Relative paths start at the file that
- * has them. The result names no file, nobody's user and no context of the machine: certificates, keys and tokens stand in it, an exec
- * plugin by its bare name where `PATH` leads to the same one. The same cluster and user give the same text.
- *
- * Caveats: it holds credentials. A token from a file is as old as this reading.
- *
- * Source: Kubernetes documentation, "Organizing cluster access using kubeconfig files" and "client-go credential plugins".
- *
- * @throws KubeconfigError which says what is wrong and where; for a context that does not exist, with those that there are
- */
-export function minifyKubeconfig(source: KubeconfigSource = {}): string {
-  const merged = source.text === undefined ? fromFiles(source) : fromText(source.text);
-  if (merged === undefined) return fromServiceAccount(source);
-  const { name, cluster, user } = selectContext(merged, source.context);
-  const path = (source.env ?? process.env)['PATH'] ?? '';
-  return kubeconfigOf(clusterFields(cluster, name), user === undefined ? {} : userFields(user, path));
-}
-
 function kubeconfigOf(cluster: Fields, user: Fields): string {
   return JSON.stringify(
     sortKeys({
@@ -76,7 +83,7 @@ function kubeconfigOf(cluster: Fields, user: Fields): string {
   );
 }
 
-/** Keys in one order, so that the same settings are the same text. */
+/** Sorts the keys, so that the same settings give the same text. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
@@ -91,7 +98,7 @@ function fromText(text: string): MergedKubeconfig {
   return merge([parse(text, 'the kubeconfig', undefined)], 'the kubeconfig');
 }
 
-/** Undefined: there is no kubeconfig at all, and a pod's ServiceAccount is to be used. */
+/** @returns undefined if there is no kubeconfig, and the pod's ServiceAccount is to be used */
 function fromFiles({ env = process.env, home = homedir(), ...source }: KubeconfigSource): MergedKubeconfig | undefined {
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   const files = [...new Set(named.length > 0 ? named : [join(home, '.kube', 'config')])];
@@ -165,18 +172,19 @@ function yaml(text: string, source: string): Fields {
   try {
     document = loadYaml(text);
   } catch (error) {
-    // The parser's message quotes the text, keys and tokens among it: only the place is passed on.
+    // The parser's message quotes the text, which contains keys and tokens, so only the position is passed
+    // on.
     const { mark } = error as { readonly mark?: { readonly line: number; readonly column: number } };
     const where = mark === undefined ? '' : `: line ${mark.line + 1}, column ${mark.column + 1}`;
     throw new KubeconfigError(`${source} is no valid YAML${where}`);
   }
-  // As kubectl: an empty file defines nothing, and is no error.
+  // As in kubectl, an empty file is no error.
   if (document === undefined || document === null) return {};
   if (isObject(document)) return document;
   throw new KubeconfigError(`${source} is no kubeconfig: it must be an object with clusters, contexts and users`);
 }
 
-/** As kubectl: of what several files define, the first counts. */
+/** As in kubectl, the first file to define an entry wins. */
 function merge(parsed: readonly ParsedKubeconfig[], sources: string): MergedKubeconfig {
   const all = (list: 'clusters' | 'users' | 'contexts'): ReadonlyMap<string, Entry> =>
     new Map([...parsed].reverse().flatMap(({ entries }) => [...entries(list)]));
@@ -227,7 +235,7 @@ function quoteName(value: unknown): string {
 /** Fields of a cluster that say how to reach it. Source: Kubernetes API reference, kubeconfig v1, Cluster. */
 const ofCluster = ['server', 'tls-server-name', 'insecure-skip-tls-verify', 'proxy-url', 'disable-compression'];
 
-/** What an exec plugin is told of its cluster stands in this extension; other extensions are notes of tools. */
+/** The extension that client-go passes to an exec plugin; other extensions are notes of tools. */
 const FOR_EXEC = 'client.authentication.k8s.io/exec';
 
 function clusterFields(entry: Entry, context: string): Fields {
@@ -255,7 +263,7 @@ function userFields(entry: Entry, path: string): Fields {
     ...Object.fromEntries(Object.entries(entry.fields).filter(([key]) => !gone.includes(key))),
     ...embedFile(entry, 'client-certificate'),
     ...embedFile(entry, 'client-key'),
-    // As client-go: the file goes before a token that stands beside it.
+    // As in client-go, the file takes precedence over a token in the same entry.
     ...(file === undefined ? {} : { token: textOf(file, 'the token').trim() }),
     ...(isObject(provider) ? { 'auth-provider': { ...provider, ...authConfig(entry, provider['config']) } } : {}),
     ...(isObject(exec) ? { exec: { ...exec, command: commandOf(entry, exec['command'], path) } } : {}),
@@ -270,7 +278,7 @@ function authConfig(entry: Entry, config: unknown): Fields {
   return { config: { ...Object.fromEntries(rest), ...embedFile({ ...entry, fields: config }, authority) } };
 }
 
-/** What a file holds in the place of its path; data that stands beside the path goes first. */
+/** The content of a file instead of its path. Data in the same entry takes precedence over the path. */
 function embedFile(entry: Entry, key: string): Fields {
   const data = `${key}-data`;
   const { [data]: given, [key]: path } = entry.fields;
@@ -290,8 +298,8 @@ function fileOf({ folder, source }: Entry, key: string, path: unknown): string |
 }
 
 /**
- * The command of an exec plugin. A path is one of this machine: the bare name stands for it where it leads to the same file, so that it does
- * elsewhere, too.
+ * The command of an exec plugin. A path on this machine is replaced by the bare name if `PATH` leads to the
+ * same file, so that the command works on other machines too.
  */
 function commandOf({ folder }: Entry, command: unknown, path: string): unknown {
   if (typeof command !== 'string' || basename(command) === command) return command;

@@ -1,7 +1,7 @@
 import type * as pulumi from '@pulumi/pulumi';
 import type { GuardedNamespace, PlatformOperator, PlatformProps } from '../constructs/platform';
 
-/** An operator of a platform, whose values another resource may give. */
+/** An operator of a platform. Its values may be Outputs of other resources. */
 export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image' | 'replicas'> {
   /** Container image whose entrypoint is the operator. Prefer a digest. */
   readonly image: pulumi.Input<string>;
@@ -9,61 +9,70 @@ export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image' | '
   readonly replicas?: pulumi.Input<number>;
 }
 
-/** A namespace with guardrails, whose name another resource may give. */
+/** A namespace with guardrails. Its name may be an Output of another resource. */
 export interface GuardedNamespaceArgs extends Omit<GuardedNamespace, 'name'> {
   readonly name: pulumi.Input<string>;
 }
 
-/** What a PlatformComponent is made of: a platform, and the cluster that it goes to. */
+/** Arguments of a PlatformComponent: the platform, and the cluster to install it on. */
 export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'> {
   /**
-   * Namespace of the operators. Where it is an Output, a provisioner of the platform is told the same one: `provisioner({ namespace:
-   * outputs.text(namespace), ... })`.
+   * Namespace of the operators. If it is an Output, pass the same one to a provisioner of the platform:
+   * `provisioner({ namespace: outputs.text(namespace), ... })`.
    * @default 'kindred-system'
    */
   readonly namespace?: pulumi.Input<string>;
   /** The operators, each with the kinds that it alone runs. At least one. */
   readonly operators: readonly PlatformOperatorArgs[];
   /**
-   * Namespaces that get a ResourceQuota and a LimitRange, by name or with numbers of their own. Resources of one whose name is an Output are named by its
-   * place in this list.
+   * Namespaces that get a ResourceQuota and a LimitRange, by name or with numbers of their own. If a name is
+   * an Output, the resources of that namespace are named by its place in this list.
    * @default none
    */
   readonly guardedNamespaces?: readonly (pulumi.Input<string> | GuardedNamespaceArgs)[];
   /**
-   * Text of the cluster's kubeconfig. Only the cluster and the user of the context are kept, as a secret, with what the files hold that it names by
-   * absolute paths.
-   * @default the kubeconfig files of whoever runs Pulumi, as kubectl finds them, unless `provider` is among the options, or the parent has one
+   * Text of the cluster's kubeconfig. Only the cluster and the user of the context are kept, as a secret,
+   * with the content of the files that it names by absolute paths.
+   * @default the kubeconfig files of the user who runs Pulumi, as kubectl finds them, unless `provider` is
+   *   among the options, or the parent has one
    */
   readonly kubeconfig?: pulumi.Input<string>;
   /** Context of the kubeconfig. One that does not exist is an error. @default its current one */
   readonly context?: pulumi.Input<string>;
   /**
-   * Tells the cluster from others, whatever its kubeconfig says, and without asking it. Another value is another cluster: all that is
-   * installed is created on the new one and removed from the old one. Of a cluster that the same program makes, give the cluster's name.
-   * @default the UID of the namespace `kube-system`. On another cluster the program then fails, before anything changes, and says how to move the platform
+   * Identifies the cluster, whatever its kubeconfig says, and without a request to it. Another value means
+   * another cluster: everything is created on the new one and removed from the old one. For a cluster that
+   * the same program creates, give the cluster's name.
+   * @default the UID of the namespace `kube-system`. On another cluster the program then fails, before
+   *   anything changes, and says how to move the platform
    */
   readonly clusterIdentifier?: string;
   /**
-   * For CRDs and created guarded namespaces, where the options name a `provider`, or the parent has one: one of the same cluster with `upsertExistingObjects` and
+   * Provider for CRDs and for guarded namespaces that the platform creates, if the options name a `provider`
+   * or the parent has one. It must be for the same cluster, with `upsertExistingObjects` and
    * `enablePatchForce`.
-   * @default made from `kubeconfig` and `context`
+   * @default created from `kubeconfig` and `context`
    */
   readonly crdProvider?: pulumi.ProviderResource;
   /**
-   * For the operators' namespace, where the options name a `provider` and the namespace is kept: one of the same cluster with
-   * `upsertExistingObjects` and `enablePatchForce`. Without these, a platform that was destroyed cannot be made again, since the namespace stayed.
-   * Another provider than before makes Pulumi replace the namespace: it deletes it, with all that is in it.
-   * @default `provider`, or made from `kubeconfig` and `context`
+   * Provider for the operators' namespace, if the options name a `provider` and the namespace is kept. It
+   * must be for the same cluster, with `upsertExistingObjects` and `enablePatchForce`: without these, a
+   * platform that was destroyed cannot be created again, since its namespace still exists. With another
+   * provider than before, Pulumi replaces the namespace: it deletes it, with all that is in it.
+   * @default `provider`, or created from `kubeconfig` and `context`
    */
   readonly namespaceProvider?: pulumi.ProviderResource;
-  /** How long to wait until each operator is available, or gone, in seconds. @default 600, which is Pulumi's */
+  /**
+   * How long to wait until each operator is available, or deleted, in seconds.
+   * @default 600, which is Pulumi's
+   */
   readonly timeoutSeconds?: number;
   /**
-   * Whether the operators' namespace stays when the stack is destroyed, and is taken over by the next `up` if it stands. It does so with
-   * all that is in it: state of a provisioner, and what others put there. With false, deleting it deletes all of that, and one that
-   * stands already makes the first `up` fail. Changing it takes a run of its own, before the one that removes the namespace.
-   * Only where the platform creates the namespace.
+   * Whether the operators' namespace stays when the stack is destroyed, and is taken over by the next `up` if
+   * it exists. It stays with everything in it: the state of a provisioner, and other people's objects. With
+   * false, deleting it deletes all of that, and the first `up` fails if the namespace exists already. A
+   * change takes a run of its own, before the one that removes the namespace. Only if the platform creates
+   * the namespace.
    * @default true
    */
   readonly keepNamespace?: boolean;

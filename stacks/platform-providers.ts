@@ -5,16 +5,20 @@ import { mutableContent } from './bridge';
 import { minifyKubeconfig } from './kubeconfig';
 import type { PlatformComponentArgs } from './platform-args';
 
-/** The ways to the cluster. */
+/** The Pulumi providers through which a platform reaches its cluster. */
 export interface PlatformProviders {
-  /** Creates what must not exist yet. */
+  /** Creates objects that must not exist yet. */
   readonly main: pulumi.ProviderResource;
   /**
-   * Creates the operators' namespace, and takes it over where it is kept. One of its own, whether it is kept or not: Pulumi replaces an object
-   * that gets another provider, and would delete the namespace with all that is in it once it was taken over.
+   * Creates the operators' namespace; if the namespace is kept, also takes it over. It is separate whether
+   * the namespace is kept or not: Pulumi replaces an object that gets another provider, so it would delete a
+   * namespace that was taken over, with all that is in it.
    */
   readonly namespace: pulumi.ProviderResource;
-  /** Takes over what exists already: what stays behind when the stack is destroyed must not keep the next one from being made. */
+  /**
+   * Takes over objects that exist already: those that a destroyed stack left behind must not block the next
+   * one.
+   */
   readonly retained: pulumi.ProviderResource;
 }
 
@@ -23,8 +27,6 @@ type TargetArgs = Pick<
   'kubeconfig' | 'context' | 'clusterIdentifier' | 'crdProvider' | 'namespaceProvider' | 'createNamespace'
 >;
 
-/** What a provider is made of besides the cluster: the same options are set on both, whatever the environment says. */
-const createOnly = { upsertExistingObjects: false, ...mutableContent };
 const upsert = {
   upsertExistingObjects: true,
   enablePatchForce: true,
@@ -33,10 +35,11 @@ const upsert = {
 };
 
 /**
- * The providers of a platform: made from the kubeconfig, or those that were given.
+ * The providers of a platform: created from the kubeconfig, or given by the caller.
  *
- * @param keepsNamespace whether the operators' namespace stays when the platform goes
- * @throws TypeError when a provider is given for some of it only, or besides a kubeconfig; one of the parent's counts as given
+ * @param keepsNamespace whether the operators' namespace stays when the platform is deleted
+ * @throws TypeError when providers are given for some of the objects only, or besides a kubeconfig; the
+ *   parent's provider counts as given
  */
 export function platformProviders(
   name: string,
@@ -46,7 +49,7 @@ export function platformProviders(
 ): PlatformProviders {
   const { kubeconfig, context, clusterIdentifier, crdProvider, namespaceProvider } = args;
   const own = givenProvider(opts);
-  // A cluster that was named is meant, whatever the parent has.
+  // An explicit cluster takes precedence over the parent's provider.
   const parents =
     own === undefined && kubeconfig === undefined && context === undefined ? parentProvider(opts) : undefined;
   const given = own ?? parents;
@@ -75,10 +78,16 @@ function givenProvider({ provider, providers }: pulumi.ComponentResourceOptions)
   return providers?.['kubernetes'];
 }
 
-/** What a resource below the parent would go to. */
+/** The provider that a resource below the parent would use. */
 function parentProvider({ parent }: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
   return parent?.getProvider('kubernetes:core/v1:Namespace');
 }
+
+/**
+ * Options of the providers besides the cluster. Both set the same ones, so that the environment's have no
+ * effect.
+ */
+const createOnly = { upsertExistingObjects: false, ...mutableContent };
 
 function createProviders(
   name: string,
@@ -101,11 +110,14 @@ function targetOf(name: string, args: TargetArgs, options: pulumi.ResourceOption
   const kubeconfig = kubeconfigOf(args);
   const { clusterIdentifier } = args;
   if (clusterIdentifier !== undefined) return connection(kubeconfig, clusterIdentifier);
-  // The component's name alone: with the names of project and stack in it, `pulumi stack rename` would replace all that is installed.
+  // Only the component's name: if it contained the names of project and stack, `pulumi stack rename` would
+  // replace everything that is installed.
   return connection(assertSameCluster(name, kubeconfig, options), name);
 }
 
-/** @throws KubeconfigError where it is known already; else the Output fails with it */
+/**
+ * @throws KubeconfigError if the arguments are plain values; if they are Outputs, the result fails with it
+ */
 function kubeconfigOf({ kubeconfig, context }: TargetArgs): pulumi.Output<string> {
   const read = (text: string | undefined, named: string | undefined): string =>
     minifyKubeconfig({
@@ -127,18 +139,23 @@ function providerOptions({ parent, dependsOn }: pulumi.ComponentResourceOptions)
   return { ...(parent === undefined ? {} : { parent }), ...(dependsOn === undefined ? {} : { dependsOn }) };
 }
 
-/** The namespace whose UID is customarily a cluster's identity: each cluster has it from the start, and nobody can delete it. */
+/**
+ * Its UID is commonly used as a cluster's identity: every cluster has this namespace, and it cannot be
+ * deleted.
+ */
 const SYSTEM_NAMESPACE = 'kube-system';
 
 /**
- * What a provider is told of a cluster: all of it stands in the kubeconfig.
+ * The arguments that connect a provider to a cluster: the kubeconfig says everything.
  *
- * The identifier makes the provider take every change of the kubeconfig for an update, which a renewed certificate is. The empty context
- * is for stacks from before there was an identifier: for once, the provider compares the clusters of the two kubeconfigs, however the same
- * cluster is written in them, and finds none to compare where a context that does not exist is named. To connect, it takes an empty one for none.
+ * Because of the identifier, the provider treats every change of the kubeconfig, such as a renewed
+ * certificate, as an update. The empty context is for stacks that were created before there was an
+ * identifier. On their first update, the provider compares the clusters of the two kubeconfigs, and one
+ * cluster may be written in two ways. With a context that does not exist it finds nothing to compare; to
+ * connect, it treats the empty context as none.
  * Source: pulumi-kubernetes, provider/pkg/provider, `DiffConfig`, `getActiveClusterFromConfig` and `Configure`.
  *
- * @param kubeconfig a minimal one: its current context is the one that is meant
+ * @param kubeconfig a minimal one, whose current context is the cluster's
  * @param identifier must stay the same as long as the objects of the provider are to stay
  */
 function connection(kubeconfig: pulumi.Input<string>, identifier: string): ProviderArgs {
@@ -146,14 +163,16 @@ function connection(kubeconfig: pulumi.Input<string>, identifier: string): Provi
 }
 
 /**
- * The kubeconfig again, once it is known to lead to the cluster that the platform was installed on, by the UID of `kube-system`. The first
- * run writes that down in the state, where it stays until the platform is destroyed.
+ * Returns the kubeconfig once the UID of `kube-system` shows that it leads to the cluster that the platform
+ * was installed on. The first run records the UID in the state, where it stays until the platform is
+ * destroyed.
  *
- * Guarantees: where it leads to another cluster, preview and `up` fail before anything of the platform is changed, and say what to do. Moving
- * by replacement would delete objects after their copies were made, with credentials that may well lead to the copies.
+ * Guarantees: if it leads to another cluster, preview and `up` fail before any resource of the platform is
+ * changed, and say what to do. A move by replacement would delete the old objects after creating the new
+ * ones, with credentials that may well lead to the new ones.
  *
- * Caveats: the cluster is asked, in a preview too; one that does not answer fails it. Not asked is a cluster whose kubeconfig a preview does not know
- * yet, and none under Pulumi's mocks.
+ * Caveats: this sends a request to the cluster, in a preview too, which fails if there is no response. There
+ * is no request if a preview does not know the kubeconfig yet, and none under Pulumi's mocks.
  *
  * @param kubeconfig a minimal one
  */
@@ -164,10 +183,10 @@ function assertSameCluster(
 ): pulumi.Output<string> {
   const provider = new Provider(`${name}-identity`, connection(kubeconfig, name), opts);
   const system = Namespace.get(`${name}-identity`, SYSTEM_NAMESPACE, { ...opts, provider });
-  // Every object has a UID, but those of mocks.
+  // Every object has a UID, except under mocks.
   const uid = system.metadata.apply((metadata) => (metadata as { readonly uid?: string } | undefined)?.uid ?? '');
   const installed = new pulumi.Stash(`${name}-identity`, { input: uid }, opts);
-  // The types say nothing of what a stash holds.
+  // A stash's type does not say what is in it.
   const installedOn = installed.output as pulumi.Output<string>;
   return pulumi.all([kubeconfig, uid, installedOn]).apply(([text, found, before]) => {
     if (found !== '' && found !== before) throw new pulumi.RunError(clusterMismatch(name, text, found, before));
@@ -186,7 +205,7 @@ function clusterMismatch(name: string, kubeconfig: string, found: string, before
   );
 }
 
-/** Without what else may stand in a URL. */
+/** The host of the server, without the rest of the URL, which may contain credentials. */
 function hostOf(kubeconfig: string): string {
   const { clusters } = JSON.parse(kubeconfig) as { readonly clusters: readonly [{ cluster: { server: string } }] };
   return new URL(clusters[0].cluster.server).host;

@@ -9,24 +9,26 @@ import { ConstructResources, KubernetesObject, outputs, resourceOptions } from '
 import { platformProviders, type PlatformProviders } from './platform-providers';
 import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
 
-/** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
-const ESTABLISHED_SECONDS = 120;
-
 /**
  * The platform as Pulumi resources: namespace, CRDs, permissions, operators, guardrails.
  *
  * Guarantees:
- * - Created in the order namespace, CRDs (served), permissions, operators (available), and destroyed in the reverse order; objects that
- *   take {@link objectOptions} come after the operators and go before them, so that their finalizers are seen to.
- * - What things are kept in stays when it leaves the stack: CRDs, whose deletion would delete every object of their kinds, guarded
- *   namespaces that were created, and the operators' namespace unless `keepNamespace` is false. A later `up` takes them over again. So
- *   `createNamespace: false` leaves the namespace to others, with all that is in it.
- * - Another cluster than the one that the platform is installed on is refused, before anything changes: see `clusterIdentifier`. A preview asks
- *   the cluster for nothing but who it is, and with `monitoring` for the CRDs of the Prometheus operator, without which it fails.
+ * - Resources are created in the order namespace, CRDs (served), permissions, operators (available), and
+ *   destroyed in the reverse order. Objects that take {@link objectOptions} are created after the operators
+ *   and deleted before them, so that the operators handle their finalizers.
+ * - Resources that contain users' objects stay in the cluster when they leave the stack: CRDs, whose deletion
+ *   would delete every object of their kinds; guarded namespaces that the platform created; and the
+ *   operators' namespace unless `keepNamespace` is false. A later `up` takes them over again. To free the
+ *   namespace and leave all that is in it to others, set `createNamespace: false`.
+ * - If the kubeconfig leads to another cluster than the one with the platform, the run fails before anything
+ *   changes: see `clusterIdentifier`. A preview reads only the cluster's identity, and with `monitoring` the
+ *   CRDs of the Prometheus operator, without which it fails.
  *
- * Caveats: destroying the stack leaves CRDs and namespaces behind; to be rid of them, and of all objects in them: `kubectl delete`.
+ * Caveats: destroying the stack leaves CRDs and namespaces behind. `kubectl delete` removes them and all
+ * objects in them.
  *
- * Errors: InvalidPropsError with all that is wrong with the platform; KubeconfigError where a kubeconfig leads nowhere; BridgeError.
+ * Errors: InvalidPropsError with everything that is wrong with the platform; KubeconfigError if a kubeconfig
+ * leads to no cluster; BridgeError.
  */
 export class PlatformComponent extends pulumi.ComponentResource {
   /** Namespace of the operators. */
@@ -82,31 +84,37 @@ export class PlatformComponent extends pulumi.ComponentResource {
     });
   }
 
-  /** The platform's own for Kubernetes, whatever its parent has. */
+  /** For Kubernetes the platform's own provider, even if the parent has another one. */
   override getProvider(moduleMember: string): pulumi.ProviderResource | undefined {
-    // Nothing is set while the component itself is registered.
+    // The field is not set yet while the component itself is registered.
     const own = this.provider as pulumi.ProviderResource | undefined;
     return (moduleMember.startsWith('kubernetes:') ? own : undefined) ?? super.getProvider(moduleMember);
   }
 
-  /** Options for objects of the kinds: the platform's cluster, after its operators and gone before them. */
+  /**
+   * Options for objects of the kinds: on the platform's cluster, created after its operators and deleted
+   * before them.
+   */
   get objectOptions(): { readonly provider: pulumi.ProviderResource; readonly dependsOn: pulumi.Resource[] } {
     return { provider: this.provider, dependsOn: [...this.operators] };
   }
 }
 
-/** The platform that each resource below one, and it itself, belongs to: the nearest. */
+/** The nearest platform of each resource; a platform maps to itself. */
 const platforms = new WeakMap<pulumi.Resource, pulumi.Resource>();
 
-/** The platform that contains a resource, however many components stand between them. Undefined where none does. */
+/**
+ * The platform that contains a resource, however many components are in between. Undefined if there is none.
+ */
 export function enclosingPlatform(resource: pulumi.Resource): PlatformComponent | undefined {
   const platform = platforms.get(resource);
   return platform instanceof PlatformComponent ? platform : undefined;
 }
 
 /**
- * What holds for all below a platform. Pulumi calls it for the component itself first, and then for whatever is made below it: there is no other way
- * for a component to hand on a provider that is its own child.
+ * Sets the provider of all resources below a platform. Pulumi calls a transformation for the component itself
+ * first, then for each resource below it. A component has no other way to pass on a provider that is its own
+ * child.
  *
  * @param outer the platform's parent
  */
@@ -118,13 +126,14 @@ function platformTransformation(outer: pulumi.Resource | undefined): pulumi.Reso
     if (opts.parent !== platform) return undefined;
     const provider = enclosingPlatform(platform)?.provider;
     if (provider !== undefined) return { props, opts: withProvider(opts, provider) };
-    // A way to the cluster, which is made before all else: these stood beside the component once.
+    // One of the platform's own providers, which are created first. Earlier versions registered them beside
+    // the component.
     const aliases = [...((opts.aliases ?? []) as pulumi.Alias[]), { parent: outer ?? pulumi.rootStackResource }];
     return { props, opts: { ...opts, aliases } };
   };
 }
 
-/** The options, with a provider where none of Kubernetes is among them. */
+/** The options, with the provider added if they have no Kubernetes provider. */
 function withProvider(
   opts: pulumi.ComponentResourceOptions,
   provider: pulumi.ProviderResource,
@@ -135,7 +144,10 @@ function withProvider(
   return isGiven ? opts : { ...opts, providers: [...given, provider] };
 }
 
-/** The arguments as transforms and the state have them: kinds by the names of their CRDs, and nothing of how the cluster is reached. */
+/**
+ * The arguments as transforms and the state have them: kinds by the names of their CRDs, without the fields
+ * that say how the cluster is reached.
+ */
 function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
   const hidden: readonly (keyof PlatformComponentArgs)[] = [
     'kubeconfig',
@@ -189,7 +201,7 @@ function buildPlatform(name: string, args: PlatformComponentArgs): Platform {
       ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
     );
     if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
-    // The construct itself takes no stand-in: it checks the number.
+    // The construct checks the number, so it takes no token.
     deployment.addJsonPatch(JsonPatch.replace('/spec/replicas', token));
   }
   return platform;
@@ -201,14 +213,14 @@ function withNamespaceToken(entry: pulumi.Input<string> | GuardedNamespaceArgs, 
   return { ...entry, name: outputs.text(entry.name, { id }) };
 }
 
-/** The check of a plain number, for one that is known later. */
+/** Checks a number that is known later as the construct checks a plain one. */
 function replicasOf(platform: string, operator: string, value: number): number {
   if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
   const message = `${value} must be an integer from 0 to 10`;
   throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
 }
 
-/** @throws TypeError when it is said of a namespace that the platform does not create */
+/** @throws TypeError when `keepNamespace` is set and the platform does not create the namespace */
 function shouldKeepNamespace(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
   if (createNamespace === false && keepNamespace !== undefined) {
     throw new TypeError(
@@ -217,6 +229,9 @@ function shouldKeepNamespace(name: string, { keepNamespace, createNamespace }: P
   }
   return keepNamespace ?? true;
 }
+
+/** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
+const ESTABLISHED_SECONDS = 120;
 
 interface ResourceSettings {
   readonly keepsNamespace: boolean;
@@ -240,11 +255,13 @@ function setOptions(platform: Platform, providers: PlatformProviders, settings: 
       const isGuarded = guardrails !== undefined && object.node.scopes.includes(guardrails);
       retain(object, isGuarded ? retained : providers.namespace, isGuarded || keepsNamespace);
     } else if (object.kind !== 'CustomResourceDefinition') {
-      // In another namespace the operators have another Lease: two of them would work at once. And a run that was interrupted after it had
-      // created new objects could not be taken back, since Pulumi deletes the old ones last.
+      // In another namespace the operators have another Lease, so two of them would run at once. And a run
+      // that was interrupted after it had created new objects could not be undone, since Pulumi deletes the
+      // old ones last.
       resourceOptions(object, { deleteBeforeReplace: true });
     }
-    // Pulumi waits for a Service to have pods; the Deployments are waited for, and there may well be none of replicas.
+    // Pulumi would wait until a Service has pods, and with 0 replicas there are none. It waits for the
+    // Deployments anyway.
     if (object.kind === 'Service') resourceOptions(object, { await: { skip: true } });
     if (object.kind === 'Deployment' && timeoutSeconds !== undefined) {
       resourceOptions(object, { await: { timeoutSeconds } });
@@ -255,8 +272,9 @@ function setOptions(platform: Platform, providers: PlatformProviders, settings: 
 const PROMETHEUS_OPERATOR = 'monitoring.coreos.com';
 
 /**
- * Reads the CRDs of the Prometheus operator where the platform has objects of its kinds: Pulumi says at once which of them the cluster does not have,
- * while it would try to create the objects for more than a minute. What the platform depends on may be what installs them: a preview does not look then.
+ * Reads the CRDs of the Prometheus operator if the platform has objects of its kinds. So Pulumi reports at
+ * once which of them the cluster lacks, instead of trying to create the objects for more than a minute. If
+ * the platform depends on other resources, they may install these CRDs, so a preview does not read them then.
  */
 function requirePrometheusOperator(
   name: string,
@@ -281,10 +299,11 @@ function requirePrometheusOperator(
   }
 }
 
-/** Stays in the cluster when it leaves the stack, and is taken over by a later `up`. */
+/** Keeps an object in the cluster when it leaves the stack; a later `up` takes it over. */
 function retain(object: ApiObject, provider: pulumi.ProviderResource, retainOnDelete = true): void {
   resourceOptions(object, { provider, ...(retainOnDelete ? { retainOnDelete } : {}) });
-  // The same field manager in every run: what an earlier one applied and this one leaves out is dropped, instead of staying for ever.
+  // With the same field manager in every run, fields that an earlier run applied and this one leaves out are
+  // removed instead of staying for ever.
   object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
 }
 

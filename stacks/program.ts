@@ -6,9 +6,12 @@ import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-arg
 import { RemoteCluster, type RemoteClusterArgs } from './remote-cluster/remote-cluster';
 import type { StackConfig } from './config/parse';
 
-/** What a next stack needs of this one. */
+/** What another stack needs from this one. */
 export interface ProgramOutputs {
-  /** Of the cluster, where this stack knows it: a secret. Absent with a context of somebody's own file: Pulumi warns of an output that is undefined. */
+  /**
+   * Kubeconfig of the cluster, a secret. Absent when the configuration names only a context: Pulumi warns of
+   * an output that is undefined.
+   */
   readonly kubeconfig?: pulumi.Output<string>;
   readonly namespace: pulumi.Output<string>;
   readonly installedKinds: pulumi.Output<readonly string[]>;
@@ -19,7 +22,7 @@ export interface ProgramOutputs {
 /** Name of the platform, and of the stack's resources below it. */
 const NAME = 'kindred';
 
-/** The whole stack: the cluster when its machines are configured, the platform, and the samples. */
+/** The whole stack: the cluster, if its machines are configured; the platform; and the samples. */
 export function program(config: StackConfig): ProgramOutputs {
   const cluster = remoteCluster(config);
   const kubeconfig = cluster?.kubeconfig ?? config.kubeconfig;
@@ -40,7 +43,7 @@ export function program(config: StackConfig): ProgramOutputs {
 
 function remoteCluster(config: StackConfig): RemoteCluster | undefined {
   const { cluster, sshKey, sshKeyPassphrase, clusterSecrets } = config;
-  // The configuration has been checked: a cluster has a key.
+  // The checked configuration of a cluster always has a key.
   if (cluster === undefined || sshKey === undefined) return undefined;
   const secrets = Object.entries(clusterSecrets).map(([ref, values]) => [ref, secretValues(values)] as const);
   const args: RemoteClusterArgs = {
@@ -64,7 +67,8 @@ function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | un
   return {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
-    // Known from the start, as the kubeconfig is not; and another one for another cluster, which has no platform yet.
+    // Unlike the kubeconfig, it is known from the start. Another cluster has another one, and no platform
+    // yet.
     ...(cluster === undefined ? {} : { clusterIdentifier: cluster.name }),
     namespace: config.namespace,
     operators: operators(config),
@@ -76,7 +80,7 @@ function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | un
   };
 }
 
-/** The operator, and the provisioner apart from it, since it alone holds keys to machines. */
+/** The operator and the provisioner, which is separate because it alone has keys to machines. */
 function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
   const { operatorImage, provisionerImage, replicas, kinds, provisionerKinds } = config;
   const operator = { name: 'operator', image: operatorImage, replicas, kinds };
@@ -93,7 +97,7 @@ function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
   ];
 }
 
-/** Of the operator's kinds only: a sample of a Cluster would make one. */
+/** Adds samples of the operator's kinds only: a sample of a Cluster would create a cluster. */
 function addSamples({ samplesNamespace, kinds, timeoutSeconds }: StackConfig, platform: PlatformComponent): void {
   if (samplesNamespace === undefined) return;
   for (const kind of kinds) {

@@ -13,7 +13,9 @@ interface Kubeconfig {
   ];
 }
 
-/** A client with the client certificate of a kubeconfig's one user: what tests look and meddle with. */
+/**
+ * A client with the client certificate of a kubeconfig's only user, with which tests read and change objects.
+ */
 export async function adminClient(kubeconfig: string): Promise<ApiClient> {
   const { clusters, users } = parse(await readFile(kubeconfig, 'utf8')) as Kubeconfig;
   const { cluster } = clusters[0];

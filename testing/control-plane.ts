@@ -9,13 +9,9 @@ import { startControlPlane } from '../local/start';
 /** The control plane of a test file; reading it before `beforeAll` has run throws. */
 export type TestControlPlane = ControlPlane;
 
-/** The first start on a machine may build the parts, which takes minutes. */
-const startTimeoutMs = 20 * 60_000;
-const stopTimeoutMs = 30_000;
-
 /**
- * Gives a Jest file a control plane: started before its tests, stopped after them. Call it at the top of the file or of
- * a `describe`.
+ * Gives a Jest file a control plane: started before its tests, stopped after them. Call it at the top of the
+ * file or of a `describe`.
  *
  * @example
  * const cp = useControlPlane({ components: 'api' });
@@ -56,6 +52,10 @@ export function useControlPlane(options: ControlPlaneOptions = {}): TestControlP
   };
 }
 
+/** The first start on a machine may build the parts, which takes minutes. */
+const startTimeoutMs = 20 * 60_000;
+const stopTimeoutMs = 30_000;
+
 /** What kubectl printed, and its exit code. */
 export interface KubectlResult {
   readonly stdout: string;
@@ -67,7 +67,7 @@ export interface KubectlResult {
 interface KubectlOptions {
   /** Text for its stdin, for `-f -`. */
   readonly input?: string;
-  /** Whose requests: the path of a kubeconfig. @default the administrator's */
+  /** The path of the kubeconfig to use. @default the administrator's */
   readonly kubeconfig?: string;
   readonly signal?: AbortSignal;
 }
@@ -75,10 +75,10 @@ interface KubectlOptions {
 let builtKubectl: Promise<string> | undefined;
 
 /**
- * Runs kubectl against a control plane: the one on PATH, or else one that is downloaded or built as the other parts are.
- * A failing exit code is a result, not an error.
+ * Runs kubectl against a control plane: the one on PATH, or else one that is downloaded or built like the
+ * other parts. A non-zero exit code is a result, not an error.
  *
- * @throws LocalControlPlaneError when there is no kubectl to be had, or a signal ended it
+ * @throws LocalControlPlaneError when there is no kubectl, or a signal ended it
  */
 export async function kubectl(
   plane: Pick<ControlPlane, 'adminKubeconfig' | 'dataDir'>,
@@ -86,8 +86,8 @@ export async function kubectl(
   options: KubectlOptions = {},
 ): Promise<KubectlResult> {
   const all = [`--kubeconfig=${options.kubeconfig ?? plane.adminKubeconfig}`, ...args];
-  // kubectl remembers what it discovers by address, which another run may have had with other kinds; and a person's
-  // preferences (kuberc) must not change what a test sees.
+  // kubectl caches discovery by address, which another run with other kinds may have used; and the user's
+  // preferences (kuberc) must not affect a test.
   const env = { ...process.env, KUBECACHEDIR: `${plane.dataDir}/kubectl-cache`, KUBERC: 'off' };
   const toolOptions = { env, signal: options.signal, ...(options.input !== undefined && { input: options.input }) };
   const result = (await runTool('kubectl', all, toolOptions)) ?? (await runTool(await obtained(), all, toolOptions));
@@ -113,22 +113,25 @@ async function obtain(): Promise<string> {
 interface WaitOptions {
   /** Milliseconds until it gives up. @default 25_000 */
   readonly timeout?: number;
-  /** What is waited for, for the error: "the Deployment to be available". @default "the check to succeed" */
+  /**
+   * What the caller waits for, for the error: "the Deployment to be available".
+   * @default "the check to succeed"
+   */
   readonly describe?: string;
-  /** Milliseconds between two looks. @default 50 */
+  /** Milliseconds between two checks. @default 50 */
   readonly interval?: number;
-  /** Called before each look; what it gives resolves when it is time for the next one. @default the interval */
+  /** Called before each check; the next check follows when its result resolves. @default the interval */
   readonly nextLook?: () => Promise<unknown>;
 }
 
-/** What a check that has not succeeded yet gives. */
+/** The result of a check that has not succeeded yet. */
 type NotYet = false | null | undefined;
 
 /**
- * Repeats a check until it gives something other than false, null or undefined, and gives that. A check that throws is
- * repeated too.
+ * Repeats a check until it returns something other than false, null or undefined, and returns that. A check
+ * that throws is repeated too.
  *
- * @throws LocalControlPlaneError at the deadline, with what was last seen
+ * @throws LocalControlPlaneError at the deadline, with the last result
  */
 export async function waitFor<T>(
   check: () => T | NotYet | Promise<T | NotYet>,
@@ -157,7 +160,7 @@ export async function waitFor<T>(
   }
 }
 
-/** Waits for a promise until a time, and leaves no timer behind. */
+/** Waits for a promise until a deadline, and leaves no timer behind. */
 async function untilDeadline(promise: Promise<unknown>, deadline: number): Promise<void> {
   const timer = new AbortController();
   try {

@@ -5,17 +5,17 @@ import { renderChildren, renderShared, sharedKeys, withDefaults, type RenderedCh
 import type { ResourceType } from '../constructs/kube/resource-type';
 import { childHash } from '../operator/apply/diff';
 
-/** A child as it must stand on the server, defaults of the server's own besides. */
+/** A child as it must be on the server, without the server's own defaults. */
 export interface ExpectedChild {
   readonly type: ResourceType;
   readonly object: KubeObject;
 }
 
 /**
- * The children that an object controls, with their envelope, as the operator brings them to the server. Seeded fields are left out:
- * they are another writer's.
+ * The children that an object controls, with their envelope, as the operator applies them. Seeded fields are
+ * left out: another writer owns them.
  *
- * @param owner as it stands on the server, with its UID
+ * @param owner as it is on the server, with its UID
  */
 export function expectedChildren(kind: AnyKind, owner: KubeObject): readonly ExpectedChild[] {
   return renderChildren(kind, owner).map((child) => {
@@ -25,7 +25,7 @@ export function expectedChildren(kind: AnyKind, owner: KubeObject): readonly Exp
   });
 }
 
-/** The children that these objects share: all of them name one key, in the order of their names. */
+/** The children that these objects share: the owners must all name the same key and be sorted by name. */
 export function expectedShared(kind: AnyKind, owners: readonly KubeObject[]): readonly ExpectedChild[] {
   const [first] = owners;
   if (first === undefined) return [];

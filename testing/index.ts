@@ -1,4 +1,4 @@
-/** What end-to-end tests of the operator are made of; it knows no control plane, so that any will do. */
+/** Building blocks for end-to-end tests of the operator, on any control plane. */
 export { adminClient } from './admin-client';
 export { operatorBundle, type Program } from './operator-process';
 export { expectedChildren, expectedShared } from './expected-children';

@@ -7,16 +7,62 @@ import type { ControlPlane } from '../local';
 import { kubectl, type TestControlPlane } from './control-plane';
 import type { GrantedRule } from './index';
 
-/** A platform that stands on a control plane, without the pods of its operator. */
+/** A platform installed on a control plane, without the pods of its operator. */
 export interface InstalledPlatform {
   /** The operator's ServiceAccount. */
   readonly account: { readonly namespace: string; readonly name: string };
   /** The operator's command line, from its Deployment. */
   readonly args: readonly string[];
-  /** The operator's environment, from its Deployment: the size of its heap. */
+  /** The operator's environment variables, from its Deployment, such as the size of its heap. */
   readonly env: Readonly<Record<string, string>>;
-  /** All that its account may do, from the roles of the chart. */
+  /** The rules of its account, from the roles of the chart. */
   readonly rules: readonly GrantedRule[];
+}
+
+/**
+ * Installs the manifests of the Platform construct as a user does, with kubectl. The Deployment is left out:
+ * the operator runs elsewhere.
+ */
+export async function installPlatform(plane: TestControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
+  const { kinds } = operator;
+  const chart = new Platform(new App(), 'kindred', { operators: [operator] });
+  const objects = chart.toJson() as KubeObject[];
+  const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
+  const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;
+  const rest = objects.filter((object) => !isCrd(object) && object !== deployment);
+  await apply(plane, objects.filter(isCrd));
+  await apply(plane, rest);
+  await kubectlOrThrow(plane, ['wait', '--for=condition=Established', 'crd', ...kinds.map(({ crdName }) => crdName)]);
+  // The garbage collector discovers new kinds only every 30 seconds.
+  await plane.faults.restartControllerManager();
+  const { serviceAccountName, containers } = deployment.spec.template.spec;
+  const [container] = containers;
+  return {
+    account: { namespace: deployment.metadata.namespace ?? '', name: serviceAccountName },
+    args: container?.args ?? [],
+    env: Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value])),
+    rules: operatorRulesIn(objects, serviceAccountName),
+  };
+}
+
+/**
+ * Installs the platform on a control plane with components `api`, which has no controller manager to restart.
+ */
+export async function installWithoutControllers(
+  plane: ControlPlane,
+  kinds: readonly AnyKind[],
+): Promise<InstalledPlatform> {
+  return installPlatform(
+    {
+      ...{ url: plane.url, version: plane.version, dataDir: plane.dataDir, adminKubeconfig: plane.adminKubeconfig },
+      kubeconfigFor: (account, options) => plane.kubeconfigFor(account, options),
+      auditLog: () => plane.auditLog(),
+      onPartExit: (listener) => plane.onPartExit(listener),
+      stop: () => plane.stop(),
+      faults: { ...plane.faults, restartControllerManager: () => Promise.resolve() },
+    },
+    { name: 'operator', image: 'none', kinds },
+  );
 }
 
 interface DeploymentObject extends KubeObject {
@@ -30,29 +76,6 @@ interface DeploymentObject extends KubeObject {
         }[];
       };
     };
-  };
-}
-
-/** Installs what the Platform construct synthesizes, as a user does: by kubectl. Its operator runs elsewhere, so no Deployment. */
-export async function installPlatform(plane: TestControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
-  const { kinds } = operator;
-  const chart = new Platform(new App(), 'kindred', { operators: [operator] });
-  const objects = chart.toJson() as KubeObject[];
-  const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
-  const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;
-  const rest = objects.filter((object) => !isCrd(object) && object !== deployment);
-  await apply(plane, objects.filter(isCrd));
-  await apply(plane, rest);
-  await kubectlOrThrow(plane, ['wait', '--for=condition=Established', 'crd', ...kinds.map(({ crdName }) => crdName)]);
-  // The garbage collector looks for new kinds every 30 seconds only.
-  await plane.faults.restartControllerManager();
-  const { serviceAccountName, containers } = deployment.spec.template.spec;
-  const [container] = containers;
-  return {
-    account: { namespace: deployment.metadata.namespace ?? '', name: serviceAccountName },
-    args: container?.args ?? [],
-    env: Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value])),
-    rules: operatorRulesIn(objects, serviceAccountName),
   };
 }
 
@@ -74,22 +97,4 @@ async function apply(plane: TestControlPlane, objects: readonly KubeObject[]): P
 async function kubectlOrThrow(plane: TestControlPlane, args: readonly string[], input?: string): Promise<void> {
   const { code, stderr } = await kubectl(plane, args, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
-}
-
-/** Installs the platform on a control plane of components `api`, where there is no controller manager to be started anew. */
-export async function installWithoutControllers(
-  plane: ControlPlane,
-  kinds: readonly AnyKind[],
-): Promise<InstalledPlatform> {
-  return installPlatform(
-    {
-      ...{ url: plane.url, version: plane.version, dataDir: plane.dataDir, adminKubeconfig: plane.adminKubeconfig },
-      kubeconfigFor: (account, options) => plane.kubeconfigFor(account, options),
-      auditLog: () => plane.auditLog(),
-      onPartExit: (listener) => plane.onPartExit(listener),
-      stop: () => plane.stop(),
-      faults: { ...plane.faults, restartControllerManager: () => Promise.resolve() },
-    },
-    { name: 'operator', image: 'none', kinds },
-  );
 }

@@ -1,19 +1,12 @@
-/** One sample of a metric. */
-interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** What an operator's `/metrics` said at one moment. */
+/** One scrape of an operator's `/metrics`. */
 export class Metrics {
   private constructor(
     private readonly samples: readonly Sample[],
-    /** The names of metrics and of their series, those included that have no series yet. */
+    /** The names of metrics and of their series, including those without series yet. */
     private readonly names: ReadonlySet<string>,
   ) {}
 
-  /** Reads Prometheus' text format. */
+  /** Parses Prometheus' text format. */
   static parse(text: string): Metrics {
     const lines = text.split('\n').filter((line) => line !== '');
     const samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf);
@@ -21,9 +14,9 @@ export class Metrics {
   }
 
   /**
-   * The sum of a metric over all series that bear these labels; 0 when there is none.
+   * The sum of a metric over all series that have these labels; 0 when there is none.
    *
-   * @throws Error when there is no such metric at all: one that was renamed must not pass for one that stands at 0
+   * @throws Error when the metric does not exist: a renamed metric must not count as 0
    */
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
     if (!this.names.has(name)) throw new Error(`/metrics knows no ${name}`);
@@ -33,7 +26,7 @@ export class Metrics {
       .reduce((total, { value }) => total + value, 0);
   }
 
-  /** The values that a label has among the series of a metric, each once. */
+  /** The distinct values of a label in the series of a metric. */
   labelValues(name: string, label: string): readonly string[] {
     const values = this.samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label]);
     return [...new Set(values.filter((value) => value !== undefined))];
@@ -45,7 +38,7 @@ export class Metrics {
   }
 }
 
-/** The names of the series that a metric has, or will have, by the comment that tells its type. */
+/** The names of the series that a metric has, or will have, from its `# TYPE` comment. */
 function declaredBy(line: string): readonly string[] {
   const [, name, type = ''] = /^# TYPE (\S+) (\S+)/.exec(line) ?? [];
   if (name === undefined) return [];
@@ -57,4 +50,11 @@ function sampleOf(line: string): Sample {
   const pairs = [...labels.matchAll(/([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"/g)];
   const byName = pairs.map(([, key = '', text = '']): [string, string] => [key, text]);
   return { name, labels: Object.fromEntries(byName), value: Number(value) };
+}
+
+/** One sample of a metric. */
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
 }

@@ -1,4 +1,4 @@
-/** What the harness reads of an event of the API server's audit log (audit.k8s.io/v1). */
+/** The fields of an event of the API server's audit log (audit.k8s.io/v1) that are used here. */
 export interface AuditedRequest {
   readonly stage: string;
   readonly verb: string;
@@ -21,9 +21,7 @@ export interface GrantedRule {
   readonly verbs: readonly string[];
 }
 
-const reads = new Set(['get', 'list', 'watch']);
-
-/** What one user asked of the API server, from its audit log. */
+/** The requests of one user, from the API server's audit log. */
 export class OperatorAuditLog {
   private readonly requests: readonly AuditedRequest[];
 
@@ -32,8 +30,8 @@ export class OperatorAuditLog {
   }
 
   /**
-   * Its writes as sentences, `patch deployments.apps shop/web 200`, oldest first; the Lease that it renews all the time is left
-   * out.
+   * The user's writes as sentences, `patch deployments.apps shop/web 200`, oldest first; without the Lease,
+   * which is renewed all the time.
    */
   writes(): readonly string[] {
     return this.ended()
@@ -41,7 +39,7 @@ export class OperatorAuditLog {
       .map(describeRequest);
   }
 
-  /** How many writes, by verb, resource and code: `{ 'patch deployments.apps 200': 2 }`. */
+  /** The number of writes by verb, resource and code: `{ 'patch deployments.apps 200': 2 }`. */
   writesByResource(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const { verb, objectRef, responseStatus } of this.ended()) {
@@ -53,8 +51,8 @@ export class OperatorAuditLog {
   }
 
   /**
-   * What it was not allowed to do, with the server's words; empty in a well installed platform. That nothing may be created in a
-   * namespace which is being deleted is no matter of permissions, and not among them.
+   * The requests that the server denied, with its messages; empty when the platform is installed correctly.
+   * Creating objects in a namespace that is being deleted is left out: that is not a matter of permissions.
    */
   refusals(): readonly string[] {
     return this.ended()
@@ -63,9 +61,9 @@ export class OperatorAuditLog {
       .map((request) => `${describeRequest(request)}: ${request.responseStatus?.message ?? ''}`);
   }
 
-  /** What was granted and never asked for: `patch deployments.apps`, sorted. */
+  /** The permissions that were granted and never used: `patch deployments.apps`, sorted. */
   unusedRules(rules: readonly GrantedRule[]): readonly string[] {
-    // A watch that runs has started only.
+    // All stages: a running watch has no event of its completion.
     const used = new Set(this.requests.map(({ verb, objectRef }) => `${verb} ${resourceOf(objectRef)}`));
     const granted = rules.flatMap(({ verbs, resources = [], apiGroups = [] }) =>
       apiGroups.flatMap((group) =>
@@ -79,6 +77,8 @@ export class OperatorAuditLog {
     return this.requests.filter(({ stage }) => stage === 'ResponseComplete');
   }
 }
+
+const reads = new Set(['get', 'list', 'watch']);
 
 function describeRequest({ verb, objectRef, responseStatus }: AuditedRequest): string {
   const name = [objectRef?.namespace, objectRef?.name].filter((part) => part !== undefined).join('/');

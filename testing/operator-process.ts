@@ -11,13 +11,13 @@ export type Program = 'operator' | 'provisioner';
 
 /** How to run an operator. */
 export interface OperatorProcessOptions {
-  /** Which of the bundles. @default 'operator' */
+  /** Which bundle. @default 'operator' */
   readonly program?: Program;
-  /** The path of a kubeconfig: whose requests its requests are. */
+  /** The path of the kubeconfig that the operator uses. */
   readonly kubeconfig: string;
-  /** Its command line besides what the harness adds: as in its Deployment. @default none */
+  /** Its command line as in its Deployment, to which the harness adds its own flags. @default none */
   readonly args?: readonly string[];
-  /** Its whole environment. @default empty */
+  /** All of its environment variables. @default none */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ export interface OperatorExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** An answer of the operator's health server. */
+/** A response of the operator's health server. */
 export interface HealthResponse {
   readonly status: number;
   readonly text: string;
@@ -36,17 +36,18 @@ export interface HealthResponse {
 /**
  * The operator's bundle as a process of its own.
  *
- * Guarantees: it listens on a free port of the loopback only; it ends with this process, however that ends, and does not keep it from ending.
- * Signals, the pid and what is measured by it are the operator's own: the guard that watches over it is another process.
+ * Guarantees: it listens only on a free port of the loopback interface; it ends when this process ends,
+ * however that happens, and does not keep this process alive. Signals, the pid and measurements concern the
+ * operator itself: the guard that watches over it is another process.
  */
 export class OperatorProcess {
   readonly log = new LogLines();
-  /** Resolves when it has ended, however. */
+  /** Resolves when it has ended, for whatever reason. */
   readonly exited: Promise<OperatorExit>;
 
   private constructor(private readonly child: ChildProcess) {
     this.exited = new Promise((resolve) => {
-      // What cannot be started ends too.
+      // A process that cannot be started has ended too.
       child.once('error', (error) => this.log.end(`the operator cannot be started: ${error.message}`));
       child.once('close', (code, signal) => {
         this.log.end(`the operator has ended (code ${String(code)}, signal ${String(signal)})`);
@@ -59,7 +60,7 @@ export class OperatorProcess {
   }
 
   /**
-   * Starts one; resolves when its health server listens, which is before it leads.
+   * Starts the operator; resolves when its health server listens, which is before it leads.
    *
    * @throws Error when it never does; no process is left then
    */
@@ -79,7 +80,7 @@ export class OperatorProcess {
     return operator;
   }
 
-  /** Resolves when it leads and its controllers work. */
+  /** Resolves when it leads and its controllers run. */
   async waitUntilReconciling(timeoutMs?: number): Promise<LogLine> {
     return this.log.line('reconciling', timeoutMs);
   }
@@ -89,46 +90,46 @@ export class OperatorProcess {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Asks it to stop, as the kubelet does, and waits until it has. */
+  /** Stops it with SIGTERM, as the kubelet does, and waits until it has ended. */
   async stop(): Promise<OperatorExit> {
     this.child.kill('SIGTERM');
     return this.exited;
   }
 
-  /** Ends it as a crash of its node does: no last word, the Lease stays held. */
+  /** Kills it, as a crash of its node does: it does not release the Lease. */
   async kill(): Promise<OperatorExit> {
     this.child.kill('SIGKILL');
     return this.exited;
   }
 
-  /** Freezes it, as a node does that is short of everything; requests under way are answered to nobody. */
+  /** Freezes it, as on a node without free resources; responses to running requests are not read. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }
 
-  /** Lets it go on. */
+  /** Continues it after `pause`. */
   resume(): void {
     this.child.kill('SIGCONT');
   }
 
-  /** Of its process. */
+  /** The pid of the operator. */
   get pid(): number {
     if (this.child.pid === undefined) throw new Error('the operator has no process');
     return this.child.pid;
   }
 
-  /** What `/metrics` says now. */
+  /** The current `/metrics`. */
   async metrics(): Promise<Metrics> {
     const { text } = await this.fetchEndpoint('/metrics');
     return Metrics.parse(text);
   }
 
-  /** What `/readyz` says now. */
+  /** The current `/readyz`. */
   async readyz(): Promise<HealthResponse> {
     return this.fetchEndpoint('/readyz?verbose');
   }
 
-  /** What `/healthz` says now. */
+  /** The current `/healthz`. */
   async healthz(): Promise<HealthResponse> {
     return this.fetchEndpoint('/healthz');
   }
@@ -140,28 +141,12 @@ export class OperatorProcess {
   }
 }
 
-const root = join(__dirname, '..');
-const bundleOf = (program: Program): string => join(root, 'dist', `${program}.cjs`);
-const lock = join(root, 'dist', 'operator.lock');
-const lockTimeoutMs = 120_000;
-
-/** What the bundles are made of; `node_modules` changes with the lock file only. */
-const sources = [
-  'operator',
-  'provisioner',
-  'constructs',
-  'provision',
-  'scripts/build.mjs',
-  'scripts/bundle',
-  'package-lock.json',
-];
-
 /**
- * The operator as it is shipped: one bundled file. Built when it is missing or older than its sources; of several processes that ask,
- * one builds and the others wait.
+ * Builds the operator as it is shipped, one bundled file, when it is missing or older than its sources. Of
+ * several processes that call this, one builds and the others wait.
  *
  * @returns its path
- * @throws Error with esbuild's words when it cannot be built
+ * @throws Error with esbuild's message when the build fails
  */
 export async function operatorBundle(program: Program = 'operator'): Promise<string> {
   await acquire();
@@ -174,6 +159,22 @@ export async function operatorBundle(program: Program = 'operator'): Promise<str
   }
 }
 
+const root = join(__dirname, '..');
+const bundleOf = (program: Program): string => join(root, 'dist', `${program}.cjs`);
+const lock = join(root, 'dist', 'operator.lock');
+const lockTimeoutMs = 120_000;
+
+/** The sources of the bundles; `node_modules` changes only with the lock file. */
+const sources = [
+  'operator',
+  'provisioner',
+  'constructs',
+  'provision',
+  'scripts/build.mjs',
+  'scripts/bundle',
+  'package-lock.json',
+];
+
 async function isStale(bundle: string): Promise<boolean> {
   const built = await modified(bundle);
   const times = await Promise.all(sources.map((source) => newest(join(root, source))));
@@ -185,7 +186,7 @@ async function newest(path: string): Promise<number> {
   if (!found.isDirectory()) return found.mtimeMs;
   const entries = await readdir(path);
   const inside = entries.filter((name) => name !== 'node_modules').map((name) => newest(join(path, name)));
-  // The folder itself tells of files that were removed.
+  // The time of the directory itself changes when a file is removed.
   return Math.max(found.mtimeMs, ...(await Promise.all(inside)));
 }
 
@@ -238,7 +239,9 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** The JSON log of a process, taken apart as it is written, and waited for without polling. */
+/**
+ * The JSON log of a process, parsed line by line as it is written; callers wait for a line without polling.
+ */
 export class LogLines {
   /** Every line so far, oldest first. */
   readonly all: LogLine[] = [];
@@ -246,14 +249,14 @@ export class LogLines {
   private ended: string | undefined;
   private readonly waiters = new Set<Waiter>();
 
-  /** Takes what the process has written. */
+  /** Adds output of the process. */
   push(chunk: string): void {
     const lines = (this.rest + chunk).split('\n');
     this.rest = lines.pop() ?? '';
     for (const text of lines) if (text !== '') this.add(parsed(text));
   }
 
-  /** The process is over: whoever still waits for a line waits in vain. */
+  /** The process has ended: rejects every caller that still waits for a line. */
   end(why: string): void {
     this.ended = why;
     for (const { reject } of this.waiters) reject(new Error(why));
@@ -261,7 +264,7 @@ export class LogLines {
   }
 
   /**
-   * The first line of this message, written already or still to come.
+   * The first line with this message, past or future.
    *
    * @throws Error when the process ends first, or after `timeoutMs`
    */
@@ -297,7 +300,7 @@ export class LogLines {
   }
 }
 
-/** A line that is no JSON (a crash of Node's own) is kept as an error. */
+/** Parses a line; one that is not JSON (a crash of Node itself) becomes an error. */
 function parsed(text: string): LogLine {
   try {
     return JSON.parse(text) as LogLine;

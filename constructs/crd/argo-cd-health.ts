@@ -1,10 +1,12 @@
 import type { AnyKind } from '../kind/kind';
 
 /**
- * The health check of a kind for Argo CD, in Lua. Argo CD does not follow kstatus by itself; this says the same as kstatus does, from the
- * conditions that every kind has. Source: Argo CD's "Resource Health", custom checks.
+ * The health check of a kind for Argo CD, in Lua. Argo CD does not follow kstatus by itself; this check gives
+ * the same result as kstatus, from the conditions that every kind has. Source: Argo CD's "Resource Health",
+ * custom checks.
  *
- * Suspended: a person paused the object. Degraded: it is `Stalled`. Progressing: the status is of an older generation, or it is not ready yet.
+ * Suspended: a user paused the object. Degraded: it is `Stalled`. Progressing: the status is of an older
+ * generation, or it is not ready yet.
  */
 export const ARGO_CD_HEALTH_LUA = `local hs = { status = "Progressing", message = "Waiting for the operator." }
 if obj.metadata.deletionTimestamp ~= nil then
@@ -36,7 +38,7 @@ end
 return hs
 `;
 
-/** The entries of Argo CD's ConfigMap `argocd-cm` that make it understand kinds, by key. */
+/** The entries of Argo CD's ConfigMap `argocd-cm` with the health checks of kinds, by key. */
 export function argoCdHealth(kinds: readonly AnyKind[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     kinds.map(({ group, kind }) => [`resource.customizations.health.${group}_${kind}`, ARGO_CD_HEALTH_LUA]),

@@ -8,10 +8,11 @@ export interface BreakingChange {
 }
 
 /**
- * What a new CRD takes away from those who use the old one: objects that were valid and are no longer, fields and versions that were
- * there, names and paths under which it was reached.
+ * What a new CRD breaks for the clients of the old one: objects that are no longer valid, fields and versions
+ * that no longer exist, names and paths under which it can no longer be reached.
  *
- * Source: Kubernetes' "Changing the API". Bounds, patterns and rules that became looser are no such change; a default that changed is.
+ * Source: Kubernetes' "Changing the API". Looser bounds, patterns and rules are not breaking; a changed
+ * default is.
  *
  * @param before a CRD (`apiextensions.k8s.io/v1`) of the last release
  * @param after the CRD that takes its place
@@ -90,10 +91,10 @@ type Report = (message: string) => void;
 const LOWER_BOUNDS = ['minimum', 'minLength', 'minItems', 'minProperties'] as const;
 const UPPER_BOUNDS = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as const;
 
-/** Keywords that may go but neither come nor change. */
+/** Keywords that may be removed, but neither added nor changed. */
 const CONSTRAINTS = ['pattern', 'multipleOf', 'allOf', 'anyOf', 'oneOf', 'not'] as const;
 
-/** Keywords whose every change matters. */
+/** Keywords that may not change, except that a default may be added. */
 const IMMUTABLE_KEYWORDS = [
   'default',
   'x-kubernetes-list-type',
@@ -103,7 +104,7 @@ const IMMUTABLE_KEYWORDS = [
   'x-kubernetes-embedded-resource',
 ] as const;
 
-/** What of a schema and all below it became narrower. Paths start at `path`; the root's is empty. */
+/** What became narrower in a schema and all below it. Paths start at `path`; the root's is empty. */
 function schemaChanges(old: SchemaNode, now: SchemaNode, path: string): BreakingChange[] {
   const changes: BreakingChange[] = [];
   const report: Report = (message) => void changes.push({ path, message });
@@ -182,7 +183,7 @@ function ruleChanges(old: SchemaNode, now: SchemaNode, report: Report): void {
   for (const { rule, message } of rules(now)) if (!known.has(rule)) report(`the rule ${rule} (${message}) is new`);
 }
 
-/** The rule that says the same as a pattern. None where the pattern would read otherwise as a string of CEL. */
+/** The CEL rule that is equivalent to a pattern; none where a CEL string literal would change the pattern. */
 function patternAsRule(pattern: unknown): readonly string[] {
   return typeof pattern === 'string' && !/['\\\n\r]/.test(pattern) ? [`self.matches('${pattern}')`] : [];
 }

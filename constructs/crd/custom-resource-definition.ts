@@ -12,11 +12,36 @@ export interface CustomResourceDefinitionProps extends CrdOptions {
   readonly kind: AnyKind;
 }
 
+/** What a CRD depends on besides its kind. */
+export interface CrdOptions {
+  /** The webhook that converts between the versions. @default none; a kind of several versions needs one */
+  readonly conversionWebhook?: ConversionWebhook;
+}
+
+/** Where the API server finds the webhook that converts a kind's objects between versions. */
+export interface ConversionWebhook {
+  /** The Service in front of it. */
+  readonly service: {
+    readonly name: string;
+    readonly namespace: string;
+    /** @default '/convert' */
+    readonly path?: string;
+    /** @default 443 */
+    readonly port?: number;
+  };
+  /**
+   * The certificate authority of the webhook's certificate, PEM in base64 as in the CRD itself.
+   * @default another controller fills it in, as cert-manager does if the kind's `crdAnnotations` have
+   * `cert-manager.io/inject-ca-from`
+   */
+  readonly caBundle?: string;
+}
+
 /**
  * The CRD of a kind.
  *
- * Guarantees: the manifest follows from the kind and `conversionWebhook`, apart from labels that the chart adds to all it holds; it
- * bears no namespace.
+ * Guarantees: the manifest is a function of the kind and `conversionWebhook`, apart from labels that the
+ * chart adds to all its objects; it has no namespace.
  *
  * Errors: MissingConversionWebhookError for a kind of several versions without `conversionWebhook`.
  */
@@ -59,28 +84,11 @@ interface Manifest {
   readonly spec: unknown;
 }
 
-/** The label of all that belongs to Kindred as a whole. */
-const PART_OF_LABEL = { 'app.kubernetes.io/part-of': 'kindred' } as const;
-
-const READY: PrinterColumn = {
-  name: 'Ready',
-  type: 'string',
-  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-  description: 'Whether every child is applied and current.',
-};
-
-const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-
-/** What a CRD depends on besides its kind. */
-export interface CrdOptions {
-  /** Who converts between the versions of the kind. @default none; a kind of several versions needs one */
-  readonly conversionWebhook?: ConversionWebhook;
-}
-
 /**
- * The CRD of a kind (`apiextensions.k8s.io/v1`): a function of the kind and, where it has several versions, of who converts them.
+ * The CRD of a kind (`apiextensions.k8s.io/v1`): a function of the kind and, if it has several versions, of
+ * their conversion webhook.
  *
- * @throws MissingConversionWebhookError when the kind has several versions and nobody converts them
+ * @throws MissingConversionWebhookError when the kind has several versions and no conversion webhook is given
  */
 export function crdManifest(kind: AnyKind, options: CrdOptions = {}): KubeObject {
   const { crdAnnotations } = kind;
@@ -111,62 +119,7 @@ export function crdManifest(kind: AnyKind, options: CrdOptions = {}): KubeObject
   };
 }
 
-function crdVersion(kind: AnyKind, version: KindVersion): Record<string, unknown> {
-  const { deprecated, deprecationWarning } = version;
-  return {
-    name: version.version,
-    served: version.served,
-    storage: false,
-    ...(deprecated ? { deprecated } : {}),
-    ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
-    ...versionBody(version),
-    schema: { openAPIV3Schema: openApiV3Schema(kind, version) },
-  };
-}
-
-function versionBody({ columns, scale }: Pick<AnyKind, 'columns' | 'scale'>): Record<string, unknown> {
-  return {
-    additionalPrinterColumns: columnsOf(columns),
-    subresources: { ...(scale === undefined ? {} : { scale: { ...scale } }), status: {} },
-  };
-}
-
-function namesOf({ kind, plural, singular, shortNames, categories }: AnyKind): Record<string, unknown> {
-  return {
-    categories: [...categories],
-    kind,
-    listKind: `${kind}List`,
-    plural,
-    ...(shortNames.length === 0 ? {} : { shortNames: [...shortNames] }),
-    singular,
-  };
-}
-
-/** A kind's own columns, then Ready and Age, unless the kind has its own of that name. */
-function columnsOf(columns: readonly PrinterColumn[]): PrinterColumn[] {
-  const own = new Set(columns.map(({ name }) => name));
-  return [...columns, ...[READY, AGE].filter(({ name }) => !own.has(name))].map((column) => ({ ...column }));
-}
-
-/** Where the API server finds the webhook that converts a kind's objects between versions. */
-export interface ConversionWebhook {
-  /** The Service in front of it. */
-  readonly service: {
-    readonly name: string;
-    readonly namespace: string;
-    /** @default '/convert' */
-    readonly path?: string;
-    /** @default 443 */
-    readonly port?: number;
-  };
-  /**
-   * The certificate authority of the webhook's certificate, PEM in base64 as in the CRD itself.
-   * @default somebody else fills it in, as cert-manager does where the kind's `crdAnnotations` say `cert-manager.io/inject-ca-from`
-   */
-  readonly caBundle?: string;
-}
-
-/** A kind has several versions, and nothing is said of who converts between them. */
+/** A kind has several versions, and no webhook converts between them. */
 export class MissingConversionWebhookError extends Error {
   override readonly name = 'MissingConversionWebhookError';
   constructor(readonly kind: AnyKind) {
@@ -177,6 +130,18 @@ export class MissingConversionWebhookError extends Error {
     );
   }
 }
+
+/** The label of everything that is part of Kindred. */
+const PART_OF_LABEL = { 'app.kubernetes.io/part-of': 'kindred' } as const;
+
+const READY: PrinterColumn = {
+  name: 'Ready',
+  type: 'string',
+  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  description: 'Whether every child is applied and current.',
+};
+
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
 /**
  * The `spec.conversion` of a kind's CRD; none for a kind of one version.
@@ -196,5 +161,42 @@ function conversionOf(kind: AnyKind, webhook: ConversionWebhook | undefined): Re
         conversionReviewVersions: ['v1'],
       },
     },
+  };
+}
+
+function namesOf({ kind, plural, singular, shortNames, categories }: AnyKind): Record<string, unknown> {
+  return {
+    categories: [...categories],
+    kind,
+    listKind: `${kind}List`,
+    plural,
+    ...(shortNames.length === 0 ? {} : { shortNames: [...shortNames] }),
+    singular,
+  };
+}
+
+function versionBody({ columns, scale }: Pick<AnyKind, 'columns' | 'scale'>): Record<string, unknown> {
+  return {
+    additionalPrinterColumns: columnsOf(columns),
+    subresources: { ...(scale === undefined ? {} : { scale: { ...scale } }), status: {} },
+  };
+}
+
+/** A kind's own columns, then Ready and Age, unless the kind has its own of that name. */
+function columnsOf(columns: readonly PrinterColumn[]): PrinterColumn[] {
+  const own = new Set(columns.map(({ name }) => name));
+  return [...columns, ...[READY, AGE].filter(({ name }) => !own.has(name))].map((column) => ({ ...column }));
+}
+
+function crdVersion(kind: AnyKind, version: KindVersion): Record<string, unknown> {
+  const { deprecated, deprecationWarning } = version;
+  return {
+    name: version.version,
+    served: version.served,
+    storage: false,
+    ...(deprecated ? { deprecated } : {}),
+    ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
+    ...versionBody(version),
+    schema: { openAPIV3Schema: openApiV3Schema(kind, version) },
   };
 }

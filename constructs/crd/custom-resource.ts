@@ -18,11 +18,11 @@ type SpecProps<S> = Partial<S> extends S ? { readonly spec?: S } : { readonly sp
 /**
  * An object of a kind.
  *
- * Guarantees: the spec is emitted as it was written, since defaults are the server's to apply; an object of a cluster-scoped kind
- * bears no namespace.
+ * Guarantees: the spec is emitted as it was written, since the server applies defaults; an object of a
+ * cluster-scoped kind has no namespace.
  *
- * Errors: InvalidObjectError, from the constructor and again at synth (after JSON patches), when the name or the spec is not what
- * the kind asks for, or the spec has fields that the kind does not know.
+ * Errors: InvalidObjectError, from the constructor and again at synth (after JSON patches), when the name or
+ * the spec does not fit the kind, or the spec has fields that the kind does not know.
  */
 export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
   private readonly definition: AnyKind;
@@ -34,7 +34,7 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
     super(scope, id, { apiVersion, kind, metadata, ...(spec === undefined ? {} : { spec }) });
     this.definition = props.kind;
     this.originalSpec = spec;
-    // Before the first synth, so that the stack trace leads to whoever wrote the object.
+    // Here too and not only at synth, so that the stack trace leads to the code that creates the object.
     const namespace = metadata?.namespace ?? this.chart.namespace;
     validateObject(this.definition, {
       apiVersion,
@@ -64,8 +64,8 @@ export class CustomResource<K extends AnyKind = AnyKind> extends ApiObject {
 }
 
 /**
- * A value as `synthesized`, with the nulls of `written` put back: cdk8s drops them, and a nullable field may well be null.
- * What was removed or changed since is left as it is.
+ * A value as `synthesized`, with the nulls of `written` put back: cdk8s drops them, and a nullable field may
+ * be null. What was removed or changed since is left as it is.
  */
 export function restoreNulls(synthesized: unknown, written: unknown): unknown {
   if (written === null) return synthesized ?? null;

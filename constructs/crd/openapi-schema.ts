@@ -25,7 +25,7 @@ export function openApiV3Schema(kind: AnyKind, version?: KindVersion): Structura
 }
 
 /**
- * The rule that an object's name keeps. It stands on the root, the only place whose rules see `metadata.name`.
+ * The rule for an object's name. It is on the root, the only node whose rules can read `metadata.name`.
  * Source: KEP-2876, "Metadata".
  */
 function metadataNameRule(names: NameRule): CelRule {
@@ -36,10 +36,34 @@ function metadataNameRule(names: NameRule): CelRule {
   );
 }
 
-/** Whether an object without a spec is sure to be as valid as one with an empty spec: the server applies no rule to a spec that is absent. */
+/**
+ * Whether an object without a spec is always as valid as one with an empty spec: the server evaluates no rule
+ * on an absent spec.
+ */
 function isSpecOptional({ spec }: { readonly spec: unknown }): boolean {
   const schema = spec as ZodType;
   return schema.safeParse({}).success && serverOnlyRules(schema).length === 0;
+}
+
+/**
+ * A kind's own status with the common fields added. Where a kind describes `conditions` itself, its description and the fields of its
+ * items are added to the common ones.
+ */
+function statusSchema(own: StructuralSchema): StructuralSchema {
+  const properties = (own.properties ?? {}) as Readonly<Record<string, StructuralSchema>>;
+  return {
+    description: 'The current state, as the operator last saw it.',
+    ...own,
+    properties: { ...properties, ...common, conditions: conditionsWith(properties.conditions) },
+  };
+}
+
+function conditionsWith(own: StructuralSchema | undefined): StructuralSchema {
+  const items = own?.items as StructuralSchema | undefined;
+  const added = items?.properties as Readonly<Record<string, StructuralSchema>> | undefined;
+  const properties = { ...added, ...(condition.properties as Readonly<Record<string, StructuralSchema>>) };
+  const description = [common.conditions?.description, own?.description].filter((text) => typeof text === 'string');
+  return { ...common.conditions, description: description.join(' ').trim(), items: { ...condition, properties } };
 }
 
 const MAX_CONDITIONS = 32;
@@ -93,24 +117,3 @@ const common: Readonly<Record<string, StructuralSchema>> = {
     minimum: 0,
   },
 };
-
-/**
- * A kind's own status with the common fields added. Where a kind describes `conditions` itself, its description and the fields of its
- * items are added to the common ones.
- */
-function statusSchema(own: StructuralSchema): StructuralSchema {
-  const properties = (own.properties ?? {}) as Readonly<Record<string, StructuralSchema>>;
-  return {
-    description: 'The current state, as the operator last saw it.',
-    ...own,
-    properties: { ...properties, ...common, conditions: conditionsWith(properties.conditions) },
-  };
-}
-
-function conditionsWith(own: StructuralSchema | undefined): StructuralSchema {
-  const items = own?.items as StructuralSchema | undefined;
-  const added = items?.properties as Readonly<Record<string, StructuralSchema>> | undefined;
-  const properties = { ...added, ...(condition.properties as Readonly<Record<string, StructuralSchema>>) };
-  const description = [common.conditions?.description, own?.description].filter((text) => typeof text === 'string');
-  return { ...common.conditions, description: description.join(' ').trim(), items: { ...condition, properties } };
-}

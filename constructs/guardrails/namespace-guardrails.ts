@@ -3,25 +3,51 @@ import { Construct } from 'constructs';
 import { compareQuantities, isQuantity, quantityToNumber } from '../kind/quantity';
 import type { Problem } from '../kube/errors';
 
-/** Name of the ResourceQuota. */
-const RESOURCE_QUOTA_NAME = 'default-resource-quota';
-/** Name of the LimitRange. */
-const LIMIT_RANGE_NAME = 'default-limit-range';
+/** The numbers of a namespace's guardrails. */
+export interface GuardrailNumbers {
+  /**
+   * What the namespace's pods may request in total. Numbers left out keep their defaults.
+   * @default {@link defaultQuota}
+   */
+  readonly quota?: Partial<Quota>;
+  /**
+   * What one container gets and may have. Numbers left out keep their defaults.
+   * @default {@link defaultContainerLimits}
+   */
+  readonly containers?: { readonly [K in keyof ContainerLimits]?: Partial<Quantities> };
+}
 
-/** What {@link NamespaceGuardrails} are made of. */
+/** What the pods of a namespace may request in total. */
+export type Quota = Readonly<Record<'requests.cpu' | 'limits.cpu' | 'requests.memory' | 'limits.memory', string>>;
+
+/** What one container gets when it requests nothing, and the most it may have. */
+export interface ContainerLimits {
+  /** The limits of a container without any. */
+  readonly default: Quantities;
+  /** The requests of a container without any. */
+  readonly defaultRequest: Quantities;
+  /** The greatest limits. */
+  readonly max: Quantities;
+}
+
+/** An amount of each resource, as Kubernetes writes quantities. */
+export type Quantities = Readonly<Record<'cpu' | 'memory', string>>;
+
+/** Props of {@link NamespaceGuardrails}. */
 export interface NamespaceGuardrailsProps extends GuardrailNumbers {
-  /** The namespace; it must stand already. */
+  /** The namespace; it must exist already. */
   readonly namespace: string;
   /** Further labels of both objects. @default none */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
 /**
- * A ResourceQuota and a LimitRange, once a namespace. The quota makes requests and limits of cpu and memory compulsory, and the
- * LimitRange fills in those that a pod leaves out.
+ * The ResourceQuota and the LimitRange of a namespace. The quota makes requests and limits of cpu and memory
+ * mandatory, and the LimitRange fills in those that a pod leaves out.
  *
- * Caveats: a quota stops pods, not Deployments: the Deployment's condition `ReplicaFailure` tells.
- * Errors: TypeError when a number is no quantity, or the API server would refuse the LimitRange.
+ * Caveats: a quota rejects pods, not Deployments: the Deployment reports it in its condition
+ * `ReplicaFailure`.
+ * Errors: TypeError when a number is no quantity, or the API server would reject the LimitRange.
  */
 export class NamespaceGuardrails extends Construct {
   constructor(scope: Construct, id: string, props: NamespaceGuardrailsProps) {
@@ -54,27 +80,10 @@ export class NamespaceGuardrails extends Construct {
   }
 }
 
-function quantities(numbers: Readonly<Record<string, string>>): Record<string, k8s.Quantity> {
-  return Object.fromEntries(
-    Object.entries(numbers).map(([resource, value]) => [resource, k8s.Quantity.fromString(value)]),
-  );
-}
-
-/** An amount of each resource, as Kubernetes writes quantities. */
-export type Quantities = Readonly<Record<'cpu' | 'memory', string>>;
-
-/** What the pods of a namespace may ask for altogether. */
-export type Quota = Readonly<Record<'requests.cpu' | 'limits.cpu' | 'requests.memory' | 'limits.memory', string>>;
-
-/** What one container gets when it asks for nothing, and the most it may ask for. */
-export interface ContainerLimits {
-  /** The limits of a container without any. */
-  readonly default: Quantities;
-  /** The requests of a container without any. */
-  readonly defaultRequest: Quantities;
-  /** The greatest limits. */
-  readonly max: Quantities;
-}
+/** Name of the ResourceQuota. */
+const RESOURCE_QUOTA_NAME = 'default-resource-quota';
+/** Name of the LimitRange. */
+const LIMIT_RANGE_NAME = 'default-limit-range';
 
 /** The quota of a namespace. */
 export const defaultQuota: Quota = Object.freeze({
@@ -91,15 +100,13 @@ export const defaultContainerLimits: ContainerLimits = Object.freeze({
   max: Object.freeze({ cpu: '2', memory: '8Gi' }),
 });
 
-/** The numbers of a namespace's guardrails. */
-export interface GuardrailNumbers {
-  /** What the namespace's pods may ask for altogether. Numbers left out keep their defaults. @default {@link defaultQuota} */
-  readonly quota?: Partial<Quota>;
-  /** What one container gets and may ask for. Numbers left out keep their defaults. @default {@link defaultContainerLimits} */
-  readonly containers?: { readonly [K in keyof ContainerLimits]?: Partial<Quantities> };
+function quantities(numbers: Readonly<Record<string, string>>): Record<string, k8s.Quantity> {
+  return Object.fromEntries(
+    Object.entries(numbers).map(([resource, value]) => [resource, k8s.Quantity.fromString(value)]),
+  );
 }
 
-/** What is wrong with the numbers that somebody chose. */
+/** What is wrong with the chosen numbers. */
 export function guardrailProblems({ quota = {}, containers = {} }: GuardrailNumbers): readonly Problem[] {
   const groups = [
     ['quota', quota],
@@ -123,10 +130,10 @@ function isNonNegativeQuantity(value: string): boolean {
   return isQuantity(value) && quantityToNumber(value) >= 0;
 }
 
-/** From the least to the greatest, as the API server wants them. Source: kubernetes, `ValidateLimitRange`. */
+/** From the least to the greatest, as the API server requires. Source: kubernetes, `ValidateLimitRange`. */
 const ascending = ['defaultRequest', 'default', 'max'] as const;
 
-/** What was left out keeps its default, and so may not fit what was chosen. */
+/** A number left out keeps its default, which may not fit the chosen ones. */
 function limitOrderProblems(
   containers: NonNullable<GuardrailNumbers['containers']>,
   resource: keyof Quantities,
@@ -140,7 +147,7 @@ function limitOrderProblems(
   const ordered = numbers.every(({ value }, i) => compareQuantities(numbers[i - 1]?.value ?? value, value) <= 0);
   if (ordered) return [];
   const told = numbers.map(({ group, value, chosen }) => `${group} ${value}${chosen ? '' : ' (left out)'}`).join(', ');
-  // The defaults ascend, so that somebody chose one of them.
+  // The defaults ascend, so at least one number was chosen.
   const at = numbers.findLast(({ chosen }) => chosen)?.group ?? 'max';
   const message = `the API server refuses such a LimitRange: ${told}; none may be more than the next, and what is left out keeps its default`;
   return [{ path: `containers.${at}.${resource}`, message }];

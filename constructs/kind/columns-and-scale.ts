@@ -11,7 +11,7 @@ export interface PrinterColumn {
   /** A JSON path such as `.spec.image`. */
   readonly jsonPath: string;
   readonly description?: string;
-  /** 0 shows always, more only with `-o wide`. @default 0 */
+  /** 0: always shown. More: only with `-o wide`. @default 0 */
   readonly priority?: number;
 }
 
@@ -21,18 +21,18 @@ export interface ScaleSubresource {
   readonly specReplicasPath: string;
   /** An integer field below `.status.`. */
   readonly statusReplicasPath: string;
-  /** Where the selector stands as a string, below `.status.` or `.spec.`; autoscalers need it. */
+  /** A string field below `.status.` or `.spec.` with the label selector; autoscalers need it. */
   readonly labelSelectorPath?: string;
 }
 
-/** What of a kind's definition points into its schema. */
+/** The parts of a kind's definition that refer to fields of its schema. */
 interface SchemaPaths {
   readonly columns?: readonly PrinterColumn[];
   readonly scale?: ScaleSubresource;
   readonly rules?: readonly CelRule[];
 }
 
-/** Paths into a schema that lead nowhere, and rules on the object as a whole that the server would refuse. */
+/** Paths that name no field of the schema, and rules on the whole object that the server would reject. */
 export function schemaPathProblems(pointers: SchemaPaths, spec: SchemaNode, status: SchemaNode): Problem[] {
   const root = {
     type: 'object',
@@ -55,14 +55,17 @@ export function schemaPathProblems(pointers: SchemaPaths, spec: SchemaNode, stat
   return problems;
 }
 
-/** What rules see of metadata, and nothing else. The server bounds names by itself. Source: KEP-2876, "Metadata". */
+/**
+ * The only metadata that rules can read. The server itself limits the length of names. Source: KEP-2876,
+ * "Metadata".
+ */
 const NAME_FIELDS: Readonly<Record<string, SchemaNode>> = {
   name: { type: 'string', maxLength: 253 },
   generateName: { type: 'string', maxLength: 253 },
 };
 const CEL_METADATA_SCHEMA: SchemaNode = { type: 'object', properties: NAME_FIELDS };
 
-/** What a path from the root can reach besides spec and status. Source: ObjectMeta of `meta/v1`, without its lists of objects. */
+/** The metadata that a path can name. Source: ObjectMeta of `meta/v1`, without its lists of objects. */
 const OBJECT_META_SCHEMA: SchemaNode = {
   type: 'object',
   properties: {
@@ -80,19 +83,7 @@ const OBJECT_META_SCHEMA: SchemaNode = {
   },
 };
 
-/** What a rule on the object as a whole reads of metadata that the server does not show it. */
-function ruleMetadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
-  return [rule, messageExpression].flatMap((expression) => {
-    const read = stripStringLiterals(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
-    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAME_FIELDS, field) ? [] : [field])));
-    return [...hidden].map((field) => ({
-      path: 'rules',
-      message: `${expression} reads metadata.${field}, and of metadata the server shows rules only name and generateName; have the rule read a field of the spec instead`,
-    }));
-  });
-}
-
-/** Fields that every status has once the kind is defined. */
+/** Status fields that every kind has without defining them. */
 const COMMON_STATUS = /^[.]status[.](conditions|observedGeneration)\b/;
 
 function pathExists(root: SchemaNode, jsonPath: string): boolean {
@@ -102,7 +93,20 @@ function pathExists(root: SchemaNode, jsonPath: string): boolean {
   return nodeAt(root, jsonPath) !== undefined;
 }
 
-/** The server looks only at where such a path begins. One that leads nowhere would scale nothing, without a word. */
+function nodeAt(root: SchemaNode, jsonPath: string): SchemaNode | undefined {
+  if (!jsonPath.startsWith('.')) return undefined;
+  let node: SchemaNode | undefined = root;
+  for (const key of jsonPath.slice(1).split('.')) {
+    const { properties, additionalProperties } = node;
+    const next: unknown =
+      isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    if (!isObject(next)) return undefined;
+    node = next;
+  }
+  return node;
+}
+
+/** The server checks only the start of such a path. One that names no field would silently scale nothing. */
 function scaleProblems(root: SchemaNode, scale: ScaleSubresource | undefined): Problem[] {
   if (scale === undefined) return [];
   const wanted: readonly (readonly [keyof ScaleSubresource, prefixes: readonly string[], type: string])[] = [
@@ -119,15 +123,14 @@ function scaleProblems(root: SchemaNode, scale: ScaleSubresource | undefined): P
   });
 }
 
-function nodeAt(root: SchemaNode, jsonPath: string): SchemaNode | undefined {
-  if (!jsonPath.startsWith('.')) return undefined;
-  let node: SchemaNode | undefined = root;
-  for (const key of jsonPath.slice(1).split('.')) {
-    const { properties, additionalProperties } = node;
-    const next: unknown =
-      isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
-    if (!isObject(next)) return undefined;
-    node = next;
-  }
-  return node;
+/** Fields of metadata that a rule on the whole object reads although the server hides them from rules. */
+function ruleMetadataProblems({ rule, messageExpression = '' }: CelRule): Problem[] {
+  return [rule, messageExpression].flatMap((expression) => {
+    const read = stripStringLiterals(expression).matchAll(/(?<![.\w])(?:self|oldSelf)[.]metadata[.]([A-Za-z_]\w*)/g);
+    const hidden = new Set([...read].flatMap(([, field = '']) => (Object.hasOwn(NAME_FIELDS, field) ? [] : [field])));
+    return [...hidden].map((field) => ({
+      path: 'rules',
+      message: `${expression} reads metadata.${field}, and of metadata the server shows rules only name and generateName; have the rule read a field of the spec instead`,
+    }));
+  });
 }

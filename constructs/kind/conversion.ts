@@ -6,38 +6,27 @@ import type { AnyKind } from './kind';
 import { describeObject, problemsFromZodError } from './validate';
 import type { KindVersion } from './versions';
 
-/** Where an object keeps, by `apiVersion`, the specs that the version it is written in cannot hold. */
+/**
+ * The annotation with the specs, by `apiVersion`, that the object's current version cannot express in full.
+ */
 export const CONVERSION_ANNOTATION = `${ANNOTATION_PREFIX}conversion-data`;
-
-/** One version of a kind; `other` is absent for the current one. */
-interface SchemaVersion {
-  readonly apiVersion: string;
-  readonly spec: z.ZodType;
-  readonly other?: KindVersion;
-}
-
-type PreservedSpecs = Readonly<Record<string, unknown>>;
-
-/** A spec with what is kept aside of it. */
-interface ConversionState {
-  readonly spec: unknown;
-  readonly kept: PreservedSpecs;
-}
 
 /**
  * Converts an object to another version of its kind, as a conversion webhook does.
  *
- * Guarantees: pure; an object of the desired version is returned as it is. Only `apiVersion`, `spec` and one annotation change; the
- * status, and the rest of the metadata, stay. Nothing is lost: an object that is converted to any version and back has the spec that it had,
- * with defaults applied, whatever `toCurrent` and `fromCurrent` leave out; a field that is changed in between changes, and the others are
- * restored from the annotation {@link CONVERSION_ANNOTATION}, which is only there while it is needed.
+ * Guarantees: pure; an object of the desired version is returned as it is. Only `apiVersion`, `spec` and one
+ * annotation change; the status and the rest of the metadata do not. Nothing is lost: an object that is
+ * converted to any version and back has its old spec, with defaults applied, whatever `toCurrent` and
+ * `fromCurrent` leave out. A field that is changed in between keeps its change; the others are restored from
+ * the annotation {@link CONVERSION_ANNOTATION}, which exists only while it is needed.
  *
- * Caveats: a list is one value, so a change of one item in one version drops what only the other version can hold of the rest.
+ * Caveats: a list is one value, so changing one item in one version drops what only the other version can
+ * express of the rest.
  *
  * Source: the API's contract of `ConversionReview` (`apiextensions.k8s.io/v1`).
  *
- * @throws ConversionError when a version is not the kind's, the spec does not fit the schema of its version, or what it becomes
- * does not fit the current version's
+ * @throws ConversionError when a version is not the kind's, the spec does not fit the schema of its version,
+ * or the result does not fit the current version's
  */
 export function convertObject(kind: AnyKind, object: KubeObject, desiredApiVersion: string): KubeObject {
   const refuse = (path: string, message: string): never => {
@@ -62,8 +51,11 @@ export function convertObject(kind: AnyKind, object: KubeObject, desiredApiVersi
   return { ...object, apiVersion, metadata, ...(hasSpec ? { spec: state.spec } : {}) };
 }
 
-function hubVersion(kind: AnyKind): SchemaVersion {
-  return { apiVersion: kind.apiVersion, spec: kind.spec as z.ZodType };
+/** One version of a kind; `other` is absent for the current one. */
+interface SchemaVersion {
+  readonly apiVersion: string;
+  readonly spec: z.ZodType;
+  readonly other?: KindVersion;
 }
 
 function schemaVersions(kind: AnyKind): readonly SchemaVersion[] {
@@ -73,6 +65,18 @@ function schemaVersions(kind: AnyKind): readonly SchemaVersion[] {
     other,
   }));
   return [hubVersion(kind), ...others];
+}
+
+function hubVersion(kind: AnyKind): SchemaVersion {
+  return { apiVersion: kind.apiVersion, spec: kind.spec as z.ZodType };
+}
+
+type PreservedSpecs = Readonly<Record<string, unknown>>;
+
+/** A spec, and the specs that are preserved in the annotation. */
+interface ConversionState {
+  readonly spec: unknown;
+  readonly kept: PreservedSpecs;
 }
 
 /** A conversion between the current version and another one. */
@@ -91,7 +95,8 @@ class ConversionStep {
     const restorable = aside?.success === true ? { spec: aside.data } : undefined;
     const source = this.from.spec.safeParse(spec);
     if (!source.success) {
-      // The other version may admit what this one does not. Untouched, it goes back as it came.
+      // The other version may accept what this one does not. An unchanged spec is converted back to what it
+      // was.
       if (restorable !== undefined && jsonEquals(spec, this.convertSpec(this.to, this.from, restorable.spec))) {
         return { spec: restorable.spec, kept: others };
       }
@@ -103,8 +108,8 @@ class ConversionStep {
   }
 
   /**
-   * The spec in the new version: what was kept aside with the changes since, if it fits the schema and does not bend what is
-   * written now; else just what is written now.
+   * The spec in the new version: the preserved spec with the changes since then, if that fits the schema and
+   * does not alter the current spec; otherwise only the current spec, converted.
    */
   private mergePreserved(source: unknown, restorable: { readonly spec: unknown } | undefined): unknown {
     const plain = this.convertSpec(this.from, this.to, source);
@@ -118,7 +123,9 @@ class ConversionStep {
     throw this.toConversionError(parsed.success ? [] : problemsFromZodError(parsed.error, plain));
   }
 
-  /** Whether `source`, kept aside, comes back from `merged`, and `merged` from that. Of `plain` both are always true. */
+  /**
+   * Whether `source` can be restored from `merged`, and `merged` from that. For `plain` both are always true.
+   */
   private roundTrips(source: unknown, plain: unknown, merged: unknown): boolean {
     const back = (spec: unknown): unknown => this.convertSpec(this.to, this.from, spec);
     const again = this.convertSpec(this.from, this.to, back(merged));
@@ -132,7 +139,7 @@ class ConversionStep {
     return this.to.spec.safeParse(spec).success;
   }
 
-  /** Calls the kind's own function. Defaults are applied where the result fits its schema. */
+  /** Calls the kind's own converter, and applies defaults if the result fits its schema. */
   private convertSpec(from: SchemaVersion, to: SchemaVersion, spec: unknown): unknown {
     const result = withoutUndefined(this.callConverter(from, to, spec));
     const parsed = to.spec.safeParse(result);
@@ -156,7 +163,7 @@ class ConversionStep {
   }
 }
 
-/** What the annotation holds; nothing when somebody has broken it. */
+/** The specs in the annotation; none if its value is not valid JSON. */
 function readPreserved({ annotations }: ObjectMeta): PreservedSpecs {
   const text = annotations?.[CONVERSION_ANNOTATION];
   if (text === undefined) return {};
@@ -181,8 +188,8 @@ function omitKeys<T>(record: Readonly<Record<string, T>>, keys: readonly string[
 }
 
 /**
- * What somebody changed, put on what was kept: where `now` is as `base`, `kept` stands; elsewhere `now` does. Objects are merged field
- * by field, lists as a whole.
+ * Applies the changes from `base` to `now` to `kept`: the result has `kept` where `now` equals `base`, and
+ * `now` elsewhere. Objects are merged field by field, lists as a whole.
  */
 export function threeWayMerge(kept: unknown, base: unknown, now: unknown): unknown {
   if (jsonEquals(base, now)) return kept;

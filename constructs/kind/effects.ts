@@ -4,62 +4,74 @@ import { nameProblem } from '../kube/names';
 import type { ObjectKeyRef } from './reads';
 import type { ResourceType } from '../kube/resource-type';
 
-/** Whether an effect brings about what an object asks for, or takes it away when the object is deleted. */
-export type EffectPhase = 'apply' | 'remove';
-
 /**
- * Digests of what stands outside the object. An effect's input gets no closer to a secret than this.
- *
- * Errors: each throws when the value does not stand there; the effect then waits until it does.
- */
-export interface InputReader {
-  /** SHA-256, in hex, of one value of a Secret or ConfigMap that the kind's `reads` name, decoded. */
-  readonly digest: (type: ResourceType, ref: ObjectKeyRef) => string;
-  /** SHA-256, in hex, of a file that the effect's `files` name. */
-  readonly fileDigest: (path: string) => string;
-}
-
-/**
- * Something that is done outside the Kubernetes API for an object: `rke up`, steps on machines over SSH, a probe. The declaration is
- * data; what is to be done on which machine is the business of the plan that it names, and carrying it out that of a provisioner.
+ * An action outside the Kubernetes API for an object: `rke up`, steps on machines over SSH, a probe. The
+ * declaration is data: the plan that it names decides what to do on which machine, and a provisioner executes
+ * that plan.
  *
  * Guarantees:
- * - An effect runs when `when` holds and the hash of its input differs from that of its last success; with `everySeconds` it
- *   also runs again after that time. Nothing changed = nothing run, after a restart too.
- * - One effect at a time per object, in the order of the declaration; the next waits for the success of the one before.
- * - At most `maxAttempts` runs per input (and per period, with `everySeconds`), with exponential backoff between them; then the object
- *   is `Stalled` until its spec, something it reads, or the annotation `kindred.dev/reconcile-at` changes. This holds for removal as
- *   well, which `kindred.dev/force-remove: "true"` skips.
- * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run only then, before the
- *   finalizer is dropped, and also when the last run of `apply` failed halfway.
- * - Inputs, steps, logs, events and status hold no secret: secrets are named by reference, and travel over stdin.
+ * - An effect runs when `when` is true and the hash of its input differs from that of its last success; with
+ *   `everySeconds` it also runs again after that time. If nothing changed, nothing runs, after a restart too.
+ * - One effect runs at a time per object, in the order of the declaration; each waits for the success of the
+ *   one before.
+ * - At most `maxAttempts` runs per input (and per period, with `everySeconds`), with exponential backoff
+ *   between them; then the object is `Stalled` until its spec, something it reads, or the annotation
+ *   `kindred.dev/reconcile-at` changes. Removal has the same limit; `kindred.dev/force-remove: "true"` skips
+ *   it.
+ * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run
+ *   only then, before the finalizer is dropped, and also when the last run of `apply` failed halfway.
+ * - Inputs, steps, logs, events and status contain no secret: secrets are named by reference, and passed over
+ *   stdin.
  *
- * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan can be repeated: it looks first, and what it
- * has done it finds done. What must outlast a run stands in a marker on the machine or in a Secret.
+ * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan is idempotent: it
+ * checks first whether it is done already. What must outlast a run is kept in a marker on the machine or in a
+ * Secret.
  *
- * Caveats: an effect under way is not stopped by a change of the spec; the change is taken up after it. One that still waits for its turn is
- * asked for anew, and goes behind those that wait. A stopping process finishes the
- * step under way and starts no other.
+ * Caveats: a change of the spec does not stop a running effect; it is applied afterwards. An effect that is
+ * still queued is requested again with the new input, at the end of the queue. A stopping process finishes
+ * the running step and starts no other.
  */
 export interface Effect<Self> {
   /** Names the effect within its kind, in status, metrics and messages: a DNS label. */
   readonly name: string;
   readonly phase: EffectPhase;
-  /** The plan that carries the input out, for example `rke.up`: what a provisioner must know. */
+  /** The plan that executes the input, for example `rke.up`. A provisioner must know it. */
   readonly plan: string;
   /** @default always */
   readonly when?: (self: Self) => boolean;
-  /** All that the plan needs to know, as JSON; undefined fields are left out. Its hash decides whether the effect must run again. */
+  /**
+   * All that the plan needs to know, as JSON; undefined fields are left out. Its hash decides whether the
+   * effect must run again.
+   */
   readonly input: (self: Self, read: InputReader) => Readonly<Record<string, unknown>>;
   /** Files, below the directory that the operator is configured with, whose content is part of the input. @default none */
   readonly files?: (self: Self) => readonly string[];
   /** How long one run may take, all steps together. At most a day. */
   readonly timeoutSeconds: number;
   readonly maxAttempts: (self: Self) => number;
-  /** Run again after so long though nothing changed: for probes. @default never */
+  /** Run again after this time even if nothing changed: for probes. @default never */
   readonly everySeconds?: number;
-  /** One of the kind's own condition types: True while the last run of what is asked for now succeeded. @default none */
+  /**
+   * One of the kind's own condition types: True while the last run for the current input succeeded.
+   * @default none
+   */
   readonly condition?: string;
+}
+
+/** Whether an effect applies what an object specifies, or removes it when the object is deleted. */
+export type EffectPhase = 'apply' | 'remove';
+
+/**
+ * Digests of values outside the object. An effect's input contains digests of secrets, never the secrets
+ * themselves.
+ *
+ * Errors: each function throws when the value does not exist; the effect then waits until it does.
+ */
+export interface InputReader {
+  /** SHA-256, in hex, of one value of a Secret or ConfigMap that the kind's `reads` name, decoded. */
+  readonly digest: (type: ResourceType, ref: ObjectKeyRef) => string;
+  /** SHA-256, in hex, of a file that the effect's `files` name. */
+  readonly fileDigest: (path: string) => string;
 }
 
 /** An effect of one object, as plain data: what a provisioner queues, hashes and hands to the plan. */
@@ -102,7 +114,9 @@ export function buildEffectRun<Self>(effect: Effect<Self>, self: Self, read: Inp
   };
 }
 
-/** What is not JSON would be changed or lost on its way to the plan, and its hash would lie. */
+/**
+ * Rejects what is not JSON: it would be changed or lost on its way to the plan, and its hash would be wrong.
+ */
 function assertJson(value: unknown, path: string): void {
   const plain = value === null || ['string', 'boolean', 'undefined'].includes(typeof value) || Number.isFinite(value);
   if (plain) return;

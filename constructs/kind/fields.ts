@@ -1,23 +1,18 @@
+/**
+ * Fields for a kind's spec: zod schemas that carry their Kubernetes keywords (`x-kubernetes-*`) into the CRD,
+ * and reject in zod what the API server rejects. `.optional()`, `.default()`, `.describe()` and `.meta()`
+ * keep working on them.
+ */
 import { z } from 'zod';
 import { describeNameRule, maxNameLength, namePattern, type NameFormat } from '../kube/names';
 import { serverEnforcedRefinement, withMeta } from './schema/cel';
 
-/**
- * Fields that a kind's spec is made of: zod schemas that carry what Kubernetes knows of them (`x-kubernetes-*`) into the CRD, and
- * refuse in zod what the API server refuses. `.optional()`, `.default()`, `.describe()` and `.meta()` keep working on them.
- */
 export { immutable, withRule } from './schema/cel';
 export { quantity } from './quantity';
 
-function nameField(format: NameFormat): z.ZodString {
-  const error = `must be ${describeNameRule({ format })}`;
-  return z
-    .string()
-    .max(maxNameLength({ format }), { error })
-    .regex(new RegExp(namePattern(format)), { error });
-}
-
-/** A DNS label of at most 63 characters: most names, and what a label's value can hold. Source: RFC 1123. */
+/**
+ * A DNS label of at most 63 characters: valid as most names and as the value of a label. Source: RFC 1123.
+ */
 export function dnsLabel(): z.ZodString {
   return nameField('dns-label');
 }
@@ -32,7 +27,18 @@ export function dnsSubdomain(): z.ZodString {
   return nameField('dns-subdomain');
 }
 
-/** A number or a string, such as a port or `25%`. The string holds at most `maxLength` characters. @default 253 */
+function nameField(format: NameFormat): z.ZodString {
+  const error = `must be ${describeNameRule({ format })}`;
+  return z
+    .string()
+    .max(maxNameLength({ format }), { error })
+    .regex(new RegExp(namePattern(format)), { error });
+}
+
+/**
+ * A number or a string, such as a port or `25%`. The string has at most `maxLength` characters.
+ * @default 253
+ */
 export function intOrString(
   options: { readonly maxLength?: number } = {},
 ): z.ZodUnion<readonly [z.ZodInt32, z.ZodString]> {
@@ -42,26 +48,19 @@ export function intOrString(
   return withMeta(schema, { 'x-kubernetes-int-or-string': true });
 }
 
-/** How many entries a list may have. CEL needs an upper bound on all that it may touch. */
+/** How many entries a list may have. CEL needs an upper bound on all that it may read. */
 export interface ListLimits {
   readonly maxItems: number;
   /** @default 0 */
   readonly minItems?: number;
 }
 
-/** How large a map of strings may be. */
-export interface StringMapLimits {
-  readonly maxProperties: number;
-  /** Longest value, in characters. */
-  readonly maxLength: number;
-}
-
 /** The fields of an item that can be a key of a list map. */
 type KeyOf<I extends z.ZodObject> = Extract<keyof z.output<I>, string>;
 
 /**
- * A list whose items are told apart by `keys`: several field managers may each own items, and two items of one key are refused.
- * Each key must be a scalar that is required or has a default.
+ * A list whose items are identified by `keys`: several field managers may each own items, and two items with
+ * the same keys are rejected. Each key must be a scalar that is required or has a default.
  * Source: KEP-555, `x-kubernetes-list-type: map`.
  */
 export function listMap<I extends z.ZodObject>(
@@ -76,7 +75,7 @@ export function listMap<I extends z.ZodObject>(
   });
 }
 
-/** A list of scalars in which no value stands twice. Source: KEP-555, `x-kubernetes-list-type: set`. */
+/** A list of distinct scalars. Source: KEP-555, `x-kubernetes-list-type: set`. */
 export function listSet<I extends z.ZodType<string | number | boolean>>(item: I, limits: ListLimits): z.ZodArray<I> {
   return withMeta(unique(bounded(item, limits), stableKey, 'value'), { 'x-kubernetes-list-type': 'set' });
 }
@@ -84,6 +83,13 @@ export function listSet<I extends z.ZodType<string | number | boolean>>(item: I,
 /** A list that one field manager owns as a whole. Source: KEP-555, `x-kubernetes-list-type: atomic`. */
 export function atomicList<I extends z.ZodType>(item: I, limits: ListLimits): z.ZodArray<I> {
   return withMeta(bounded(item, limits), { 'x-kubernetes-list-type': 'atomic' });
+}
+
+/** How large a map of strings may be. */
+export interface StringMapLimits {
+  readonly maxProperties: number;
+  /** Longest value, in characters. */
+  readonly maxLength: number;
 }
 
 /** A map from strings to strings, such as labels. */
@@ -105,27 +111,6 @@ export function mapOf<V extends z.ZodType>(
   );
   return withMeta(schema, { maxProperties });
 }
-
-function bounded<I extends z.ZodType>(item: I, { maxItems, minItems }: ListLimits): z.ZodArray<I> {
-  const list = z.array(item).max(maxItems);
-  return minItems === undefined ? list : list.min(minItems);
-}
-
-function unique<I extends z.ZodType>(
-  list: z.ZodArray<I>,
-  keyOf: (item: unknown) => string,
-  what: string,
-): z.ZodArray<I> {
-  return serverEnforcedRefinement(list, (items) => new Set(items.map(keyOf)).size === items.length, {
-    message: `no two entries may have the same ${what}`,
-  });
-}
-
-function stableKey(value: unknown): string {
-  return JSON.stringify(value);
-}
-
-const PRESERVE_UNKNOWN_FIELDS = { 'x-kubernetes-preserve-unknown-fields': true } as const;
 
 /** An object that keeps the fields its schema does not name; elsewhere the server prunes them. */
 export function preserveUnknownFields<S extends z.core.$ZodShape>(
@@ -156,4 +141,25 @@ export function embeddedResource(): EmbeddedResource {
     metadata: z.looseObject({}).optional().describe('Metadata of the object.'),
   });
   return withMeta(schema, { 'x-kubernetes-embedded-resource': true, ...PRESERVE_UNKNOWN_FIELDS });
+}
+
+const PRESERVE_UNKNOWN_FIELDS = { 'x-kubernetes-preserve-unknown-fields': true } as const;
+
+function bounded<I extends z.ZodType>(item: I, { maxItems, minItems }: ListLimits): z.ZodArray<I> {
+  const list = z.array(item).max(maxItems);
+  return minItems === undefined ? list : list.min(minItems);
+}
+
+function unique<I extends z.ZodType>(
+  list: z.ZodArray<I>,
+  keyOf: (item: unknown) => string,
+  what: string,
+): z.ZodArray<I> {
+  return serverEnforcedRefinement(list, (items) => new Set(items.map(keyOf)).size === items.length, {
+    message: `no two entries may have the same ${what}`,
+  });
+}
+
+function stableKey(value: unknown): string {
+  return JSON.stringify(value);
 }

@@ -53,8 +53,8 @@ export interface Kind<S extends z.ZodObject = z.ZodObject, T extends z.ZodObject
 }
 
 /**
- * A kind of any spec: what code that serves every kind takes. The spec's type stands in argument positions, so no common
- * supertype exists; `any` is confined to this name.
+ * A kind of any spec, for code that serves every kind. The spec's type occurs in parameter positions, so no
+ * common supertype exists; `any` is confined to this name.
  */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyKind = Kind<any, any>;
@@ -70,14 +70,14 @@ const noStatus = z.object({});
 /**
  * Defines a kind: checks the definition, derives its schema, and freezes it.
  *
- * @throws KindDefinitionError naming every field that Kubernetes cannot express or would refuse
+ * @throws KindDefinitionError naming every field that Kubernetes cannot express or would reject
  */
 export function defineKind<
   S extends z.ZodObject,
   T extends z.ZodObject = typeof noStatus,
   const V extends readonly z.ZodObject[] = readonly z.ZodObject[],
 >(definition: KindProps<S, T, V>): Kind<S, T> {
-  // Outside, each version has the types of its own schema; from here on they are one list.
+  // Callers see the types of each version's own schema; from here on the versions are one list.
   const props = definition as unknown as KindProps<S, T>;
   const problems = definitionProblems(props);
   const status = props.status ?? (noStatus as unknown as T);
@@ -114,46 +114,20 @@ export function defineKind<
   });
 }
 
-/** A status is written before there is anything to observe: paused, or with a spec that does not fit. */
-function requiredStatusProblems({ required = [] }: StructuralSchema): Problem[] {
-  return (required as readonly string[]).map((field) => ({
-    path: `status.${field}`,
-    message: 'a status may stand without it, for example while the object is paused; add .optional()',
-  }));
-}
-
-/** A status whose `conditions` say what sets this kind's apart; the CRD adds what all conditions have. */
-function withConditionFields(status: z.ZodObject, props: ConditionProps): z.ZodObject {
-  const { conditionTypes = [], lastUpdateTime = false } = props;
-  if (conditionTypes.length === 0 && !lastUpdateTime) return status;
-  const updated = z
-    .string()
-    .meta({ format: 'date-time', description: 'When the status, reason or message last changed.' });
-  const condition = z.object(lastUpdateTime ? { lastUpdateTime: updated.optional() } : {});
-  const own = conditionTypes.map(({ type, description }) => `${type}: ${description}`);
-  const description = [...own, ...(lastUpdateTime ? ['Each carries lastUpdateTime.'] : [])].join(' ');
-  return status.extend({ conditions: z.array(condition).optional().describe(description) });
-}
-
-type ConditionProps = Pick<KindProps<z.ZodObject, z.ZodObject>, 'conditionTypes' | 'lastUpdateTime'>;
-
 /** Every type that an operator of the kind watches and may write: owned, shared and formerly owned, each once. */
 export function childTypes(kind: AnyKind): readonly ResourceType[] {
   const all = [...kind.owns, ...kind.shared.flatMap((group) => group.owns), ...kind.formerlyOwned];
   return [...new Map(all.map((type) => [typeKey(type), type])).values()];
 }
 
-/** Four characters less than a name of the API may have: the kind of its lists is `<kind>List`. */
+/** The conditions that every kind has. A kind cannot declare them as its own. */
+export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
+
+/** At most 59 characters, four less than the API allows: the kind of its lists is `<kind>List`. */
 const KIND_PATTERN = /^[A-Z][A-Za-z0-9]{0,58}$/;
 const CONDITION_TYPE_PATTERN = /^[A-Z][A-Za-z0-9]{0,62}$/;
-/** The conditions that every kind has, and no kind may name for its own. */
-export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
-const FINALIZER_PATTERN = /^[a-z0-9-]+([.][a-z0-9-]+)+(\/[A-Za-z0-9._-]+)?$/;
 
-/** Groups that the CRD needs an `api-approved.kubernetes.io` annotation for. Source: KEP-1111. */
-function isProtectedGroup(group: string): boolean {
-  return /(^|\.)(k8s\.io|kubernetes\.io)$/.test(group);
-}
+const FINALIZER_PATTERN = /^[a-z0-9-]+([.][a-z0-9-]+)+(\/[A-Za-z0-9._-]+)?$/;
 
 /** What is wrong with a definition apart from its schemas. */
 function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props: KindProps<S, T>): Problem[] {
@@ -218,6 +192,11 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
   return problems;
 }
 
+/** Whether the CRD needs an annotation `api-approved.kubernetes.io` for its group. Source: KEP-1111. */
+function isProtectedGroup(group: string): boolean {
+  return /(^|\.)(k8s\.io|kubernetes\.io)$/.test(group);
+}
+
 function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: KindProps<S, T>): Problem[] {
   const problems: Problem[] = [];
   const owns = new Set(props.owns.map(typeKey));
@@ -261,13 +240,44 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
   return problems;
 }
 
-/** Why objects of a scope cannot own a type. */
+/**
+ * Why objects of a scope cannot own a type, or undefined if they can. `isPast`: the type is formerly owned.
+ */
 function scopeProblem(scope: ResourceScope, type: ResourceType, isPast: boolean): string | undefined {
   if (scope === type.scope) return undefined;
   if (scope === 'Namespaced') {
     return `${typeKey(type)} is cluster-scoped; an object in a namespace cannot own it (the garbage collector would delete it)`;
   }
-  // What another operator made for such an object bears its namespace already, and pruning needs no other.
+  // The children of an earlier operator already have a namespace, and pruning needs nothing else.
   if (isPast) return undefined;
   return `${typeKey(type)} lives in a namespace, and a cluster-scoped object has none to render it in; own cluster-scoped types only, or make the kind Namespaced`;
+}
+
+type ConditionProps = Pick<KindProps<z.ZodObject, z.ZodObject>, 'conditionTypes' | 'lastUpdateTime'>;
+
+/**
+ * A status whose `conditions` describe this kind's own ones; the CRD adds the fields that all conditions
+ * have.
+ */
+function withConditionFields(status: z.ZodObject, props: ConditionProps): z.ZodObject {
+  const { conditionTypes = [], lastUpdateTime = false } = props;
+  if (conditionTypes.length === 0 && !lastUpdateTime) return status;
+  const updated = z
+    .string()
+    .meta({ format: 'date-time', description: 'When the status, reason or message last changed.' });
+  const condition = z.object(lastUpdateTime ? { lastUpdateTime: updated.optional() } : {});
+  const own = conditionTypes.map(({ type, description }) => `${type}: ${description}`);
+  const description = [...own, ...(lastUpdateTime ? ['Each carries lastUpdateTime.'] : [])].join(' ');
+  return status.extend({ conditions: z.array(condition).optional().describe(description) });
+}
+
+/**
+ * Status fields that are required. None may be: the operator also writes a status when it has observed
+ * nothing, because the object is paused or its spec is invalid.
+ */
+function requiredStatusProblems({ required = [] }: StructuralSchema): Problem[] {
+  return (required as readonly string[]).map((field) => ({
+    path: `status.${field}`,
+    message: 'a status may stand without it, for example while the object is paused; add .optional()',
+  }));
 }

@@ -2,37 +2,24 @@ import type { Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
 import { typeKey, type ResourceType } from '../kube/resource-type';
 
-/** Where an object stands. */
-export interface ObjectRef {
-  /** Absent for cluster-scoped types. */
-  readonly namespace?: string;
-  readonly name: string;
-}
-
-/** Where one value of a Secret or ConfigMap stands. */
-export interface ObjectKeyRef extends ObjectRef {
-  /** Key within `data`. */
-  readonly key: string;
-}
-
 /**
- * Objects that a kind looks at and never writes: the Secrets that its specs name, for example. What a pod mounts is the kubelet's to
- * read and needs no entry.
+ * Objects that a kind reads and never writes, such as the Secrets that its specs name. The kubelet reads what
+ * a pod mounts; that needs no entry.
  *
  * Guarantees:
- * - An object is read by `get`, by its name. Nothing is listed or watched for a read: a watch would hand over every Secret of a
- *   namespace, and RBAC cannot know which names specs will bear.
- * - What was read is looked at again at every reconcile and every resync; another UID or resourceVersion wakes the object that
- *   refers to it, as a change of its spec would, and ends `Stalled`.
- * - Only the namespaces that the operator is configured with are read. A reference that leads elsewhere makes the object `Stalled` and
- *   causes no request.
+ * - An object is read by `get`, by its name. Nothing is listed or watched for a read: a watch would deliver
+ *   every Secret of a namespace, and RBAC cannot know which names specs will contain.
+ * - The objects are read again at every reconcile and every resync; a new UID or resourceVersion enqueues the
+ *   object that refers to them, as a change of its spec would, and ends `Stalled`.
+ * - Only the namespaces that the operator is configured with are read. A reference to another namespace makes
+ *   the object `Stalled` and causes no request.
  * - Values of Secrets are never cached, logged, hashed into status, or shown in a condition.
  *
  * Assumptions: the operator's role grants `get` on the type in those namespaces. `refs` is pure.
  *
  * Caveats: a change is noticed at the next resync, not at once.
  *
- * Errors: an object that does not stand there keeps effects from running, and shows in `Ready` under its reference.
+ * Errors: while an object does not exist, no effect runs, and `Ready` names the reference.
  */
 export interface Read<Self> {
   /** What the objects are to the kind, in messages: a lower-case word such as `ssh-key`. Unique within the kind. */
@@ -42,18 +29,32 @@ export interface Read<Self> {
   readonly refs: (self: Self) => readonly ObjectRef[];
 }
 
-/** One object that an object of a kind looks at. */
+/** The name of an object, and its namespace. */
+export interface ObjectRef {
+  /** Absent for cluster-scoped types. */
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** A reference to one value of a Secret or ConfigMap. */
+export interface ObjectKeyRef extends ObjectRef {
+  /** Key within `data`. */
+  readonly key: string;
+}
+
+/** One object that an object of a kind reads. */
 export interface ResolvedRead {
-  /** See {@link Read.name}: that of the first read that asks for it. */
+  /** {@link Read.name} of the first read that refers to it. */
   readonly name: string;
   readonly type: ResourceType;
   readonly ref: ObjectRef;
 }
 
 /**
- * What `self` looks at, each object once, in the order of the reads.
+ * The objects that `self` reads, each once, in the order of the reads.
  *
- * @throws TypeError when a reference lacks the namespace that its type needs, or bears one that its type does not have
+ * @throws TypeError when a reference to a namespaced type has no namespace, or one to a cluster-scoped type
+ * has one
  */
 export function resolveReads<Self>(reads: readonly Read<Self>[], self: Self): readonly ResolvedRead[] {
   const found = new Map<string, ResolvedRead>();

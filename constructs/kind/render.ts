@@ -8,33 +8,20 @@ import type { SharedChildren } from './kind-props';
 import { typeKey, type ResourceType } from '../kube/resource-type';
 import { describeObject, parseSpec } from './validate';
 
-/** A seeded field of a rendered child whose other writer stands among the children too. */
-export interface ActiveSeed {
-  readonly path: readonly string[];
-  /** See {@link Seed.keep}. */
-  readonly keep: (live: unknown) => boolean;
-}
-
 /** One rendered child. */
 export interface RenderedChild {
   readonly type: ResourceType;
-  /** The child as its construct says it, seeded fields included. */
+  /** The child as its construct renders it, seeded fields included. */
   readonly manifest: KubeObject;
   /** Fields to set at creation and to leave alone afterwards. */
   readonly seeds: readonly ActiveSeed[];
 }
 
-/** The children that the objects of one kind share under one key. */
-export interface SharedKey {
-  readonly group: SharedChildren<never>;
-  readonly key: string;
-}
-
-/** Refuses to invent names: a generated one would be the same for every object of the kind. */
-class ChildrenChart extends Chart {
-  override generateObjectName(child: ApiObject): string {
-    throw new TypeError(`the ${child.kind} at ${child.node.path} needs a metadata.name`);
-  }
+/** A seeded field of a rendered child whose other writer is among the children too. */
+export interface ActiveSeed {
+  readonly path: readonly string[];
+  /** See {@link Seed.keep}. */
+  readonly keep: (live: unknown) => boolean;
 }
 
 /**
@@ -67,6 +54,12 @@ export function renderDefaulted<K extends AnyKind>(kind: K, self: KindObject<K>)
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, type, manifests) }));
 }
 
+/** A shared group of a kind, and the key that an object names in it. */
+export interface SharedKey {
+  readonly group: SharedChildren<never>;
+  readonly key: string;
+}
+
 /**
  * The shared groups of a kind with the keys that an object names.
  *
@@ -75,28 +68,6 @@ export function renderDefaulted<K extends AnyKind>(kind: K, self: KindObject<K>)
 export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
   const readable = guardStatusAccess(kind, self);
   return kind.shared.map((group) => ({ group, key: group.key(readable) }));
-}
-
-/**
- * Without effects, a status is written by `observe` alone, from the children: those that were rendered from it would be a function of themselves. It
- * would be empty in `pulumi preview` and in a snapshot test, and on the server what an earlier version of the operator made of it.
- *
- * @returns the object, whose status throws when it is read
- */
-function guardStatusAccess<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
-  if (kind.effects.length > 0) return self;
-  const readable: KubeObject = { ...(self as KubeObject) };
-  // Not enumerable, so that a copy of the object is no reading of its status.
-  Object.defineProperty(readable, 'status', {
-    enumerable: false,
-    get: () => {
-      const message =
-        "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec, " +
-        'or have an effect find out what they need';
-      throw new RenderError(describeObject(self), message);
-    },
-  });
-  return readable as KindObject<K>;
 }
 
 /** Renders the children that objects of a namespace share under a key: a function of the key alone. */
@@ -112,6 +83,29 @@ export function renderShared(
     group.children(scope, key);
   });
   return manifests.map((child) => ({ ...child, seeds: [] }));
+}
+
+/**
+ * In a kind without effects only `observe` writes the status, from the children: children rendered from it
+ * would depend on themselves. Moreover, the status is empty in `pulumi preview` and in snapshot tests, and on
+ * the server an earlier version of the operator may have written it.
+ *
+ * @returns the object, whose status throws when it is read
+ */
+function guardStatusAccess<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
+  if (kind.effects.length > 0) return self;
+  const readable: KubeObject = { ...(self as KubeObject) };
+  // Not enumerable, so that copying the object does not read its status.
+  Object.defineProperty(readable, 'status', {
+    enumerable: false,
+    get: () => {
+      const message =
+        "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec, " +
+        'or have an effect find out what they need';
+      throw new RenderError(describeObject(self), message);
+    },
+  });
+  return readable as KindObject<K>;
 }
 
 interface SynthesizedChild {
@@ -135,6 +129,13 @@ function synthesize(
   });
 }
 
+/** Rejects children without a name: a generated name would be the same for every object of the kind. */
+class ChildrenChart extends Chart {
+  override generateObjectName(child: ApiObject): string {
+    throw new TypeError(`the ${child.kind} at ${child.node.path} needs a metadata.name`);
+  }
+}
+
 /** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
 function synthManifests(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
   try {
@@ -150,7 +151,10 @@ function synthManifests(subject: string, chart: Chart, addChildren: (scope: Cons
   }
 }
 
-/** `addDependency` orders what Pulumi and `cdk8s synth` write. The operator applies children in an order of its own, so it would mean nothing there. */
+/**
+ * `addDependency` orders what Pulumi and `cdk8s synth` write. The operator has its own order, and would
+ * ignore it.
+ */
 function assertNoDependencies(subject: string, chart: Chart): void {
   for (const construct of chart.node.findAll()) {
     const target = construct.node.dependencies.find((dependency) => !isStatefulSetService(construct, dependency));
@@ -162,7 +166,10 @@ function assertNoDependencies(subject: string, chart: Chart): void {
   }
 }
 
-/** The StatefulSet of cdk8s-plus adds this dependency itself. Kubernetes needs no such order: its pods wait for no Service. */
+/**
+ * The StatefulSet of cdk8s-plus adds this dependency itself. Kubernetes does not need it: pods do not wait
+ * for a Service.
+ */
 function isStatefulSetService(construct: IConstruct, dependency: IConstruct): boolean {
   const set: (IConstruct & { readonly service?: unknown }) | undefined = construct.node.scope;
   return ApiObject.isApiObject(construct) && construct.kind === 'StatefulSet' && set?.service === dependency;

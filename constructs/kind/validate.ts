@@ -30,19 +30,12 @@ export function validateObject<K extends AnyKind>(kind: K, object: KubeObject): 
   return { ...object, spec: parsed.data } as KindObject<K>;
 }
 
-/** Why an object cannot do without a spec although nothing in it is required: the CRD demands it, so that no rule is passed by. */
-function missingSpecProblems(kind: AnyKind): Problem[] {
-  return serverOnlyRules(specSchema(kind)).map(({ message }) => ({
-    path: 'spec',
-    message: `is required: the server checks the rule "${message}" only where there is a spec`,
-  }));
-}
-
 /**
- * The spec of an object that stands on a server, with its defaults applied. Fields that the schema does not know are ignored, as the
- * server prunes them; an absent spec counts as an empty one.
+ * The spec of a live object, with its defaults applied. Fields that the schema does not know are ignored, as
+ * the server prunes them; an absent spec counts as an empty one.
  *
- * @throws InvalidObjectError when the spec does not fit the schema, for example because it was written under an older one
+ * @throws InvalidObjectError when the spec does not fit the schema, for example because it was written under
+ * an older one
  */
 export function parseSpec<K extends AnyKind>(kind: K, object: KubeObject): KindObject<K>['spec'] {
   const written = object.spec === undefined ? {} : object.spec;
@@ -57,17 +50,7 @@ export function describeObject(object: KubeObject): string {
   return `${object.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
-/** What a user wrote may have no name at all, whatever the type says. */
-function metadataNameProblem(object: KubeObject, kind: AnyKind): string | undefined {
-  const name: unknown = (object.metadata as Partial<KubeObject['metadata']> | undefined)?.name;
-  return typeof name === 'string' ? nameProblem(name, kind.names ?? { format: 'dns-subdomain' }) : 'is required';
-}
-
-function specSchema(kind: AnyKind): z.ZodType {
-  return kind.spec as z.ZodType;
-}
-
-/** What zod says of a spec, in the words of this project. */
+/** The issues that zod found in a spec, as problems. */
 export function problemsFromZodError(error: z.ZodError, value: unknown): Problem[] {
   return error.issues.map(({ code, path, message }) => ({
     path: pathOf(path),
@@ -87,8 +70,16 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * A value without the nulls that the API server drops before it looks at anything else: those of fields and map values that are not
- * `nullable`. Nulls in lists stay, as they do there.
+ * What is wrong with the name of an object, which may be absent in what a user wrote, whatever the type says.
+ */
+function metadataNameProblem(object: KubeObject, kind: AnyKind): string | undefined {
+  const name: unknown = (object.metadata as Partial<KubeObject['metadata']> | undefined)?.name;
+  return typeof name === 'string' ? nameProblem(name, kind.names ?? { format: 'dns-subdomain' }) : 'is required';
+}
+
+/**
+ * A value without the nulls that the API server drops before it validates: those of fields and map values
+ * that are not `nullable`. Nulls in lists are kept, as the server does.
  * Source: Kubernetes documentation, "Defaulting and Nullable".
  */
 function dropNulls(schema: StructuralSchema, value: unknown): unknown {
@@ -107,4 +98,19 @@ function dropNulls(schema: StructuralSchema, value: unknown): unknown {
       return [[name, dropNulls(fieldSchema, field)]];
     }),
   );
+}
+
+function specSchema(kind: AnyKind): z.ZodType {
+  return kind.spec as z.ZodType;
+}
+
+/**
+ * Why an object needs a spec although none of its fields is required: the server would skip these rules
+ * without one, so the CRD requires it.
+ */
+function missingSpecProblems(kind: AnyKind): Problem[] {
+  return serverOnlyRules(specSchema(kind)).map(({ message }) => ({
+    path: 'spec',
+    message: `is required: the server checks the rule "${message}" only where there is a spec`,
+  }));
 }

@@ -14,11 +14,11 @@ export interface OtherVersion<S extends z.ZodObject, O extends z.ZodObject = z.Z
   /** For example `v1alpha1`. */
   readonly version: string;
   readonly spec: O;
-  /** What `kubectl explain` says of the kind in this version. @default the kind's */
+  /** The description that `kubectl explain` shows for this version. @default the kind's */
   readonly description?: string;
-  /** False once nobody may use it any more, while objects may still be stored in it. @default true */
+  /** False once clients may no longer use it, while objects may still be stored in it. @default true */
   readonly served?: boolean;
-  /** Answers to requests of this version carry a warning. @default false */
+  /** Responses to requests for this version carry a warning. @default false */
   readonly deprecated?: boolean;
   /** The warning's text. @default the server's own, which names the version */
   readonly deprecationWarning?: string;
@@ -26,13 +26,17 @@ export interface OtherVersion<S extends z.ZodObject, O extends z.ZodObject = z.Z
   readonly columns?: readonly PrinterColumn[];
   /** @default none: the current version's paths may not exist here */
   readonly scale?: ScaleSubresource;
-  /** Rules on the object as a whole; rules on a field stand on the field. @default none */
+  /** Rules on the whole object; rules on one field belong to that field's schema. @default none */
   readonly rules?: readonly CelRule[];
   /**
-   * A spec of this version as one of the current version. Pure and total: it answers for every spec that fits the schema.
+   * Converts a spec of this version to the current one. Pure and total: it converts every spec that fits the
+   * schema.
    */
   toCurrent(spec: z.output<O>): z.input<S>;
-  /** The way back. What this version cannot hold may be left out: the conversion keeps it aside. */
+  /**
+   * The reverse. It may leave out what this version cannot express: the conversion preserves it in an
+   * annotation.
+   */
   fromCurrent(spec: z.output<S>): z.input<O>;
 }
 
@@ -41,7 +45,7 @@ export type OtherVersions<S extends z.ZodObject, V extends readonly z.ZodObject[
   readonly [I in keyof V]: OtherVersion<S, V[I]>;
 };
 
-/** A version as a defined kind carries it. */
+/** A version of a defined kind, with its defaults applied. */
 export interface KindVersion<S extends z.ZodObject = z.ZodObject> extends OtherVersion<S> {
   readonly served: boolean;
   readonly deprecated: boolean;
@@ -49,15 +53,12 @@ export interface KindVersion<S extends z.ZodObject = z.ZodObject> extends OtherV
   readonly rules: readonly CelRule[];
   /** `<group>/<version>`. */
   readonly apiVersion: string;
-  /** `spec` as a CRD carries it. */
+  /** The schema of `spec` in the CRD. */
   readonly schema: StructuralSchema;
 }
 
-/** What a version of a Kubernetes API is called. */
+/** How versions of a Kubernetes API are named. */
 export const VERSION_PATTERN = /^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$/;
-
-/** The server refuses longer warnings. Source: the validation of `apiextensions.k8s.io/v1`. */
-const MAX_WARNING_BYTES = 256;
 
 interface Definition<S extends z.ZodObject> {
   readonly group: string;
@@ -132,6 +133,9 @@ interface Deprecation {
   readonly deprecated?: boolean;
   readonly deprecationWarning?: string;
 }
+
+/** The server rejects longer warnings. Source: the validation of `apiextensions.k8s.io/v1`. */
+const MAX_WARNING_BYTES = 256;
 
 function deprecationProblems({ deprecated, deprecationWarning }: Deprecation): Problem[] {
   if (deprecationWarning === undefined) return [];

@@ -1,25 +1,28 @@
+/**
+ * Fields of a Cluster and a Kubeconfig. Their values end up in files and scripts on machines, so each string
+ * has a maximum length and a pattern without quotes, line breaks, `$`, `;` and other characters with a
+ * meaning in a shell. Only host keys contain a space.
+ */
 import { z } from 'zod';
 import { cel } from '../kind/schema/cel';
 import { dnsLabel, dnsSubdomain, mapOf, withRule } from '../kind/fields';
-
-/**
- * Fields of a Cluster and a Kubeconfig. What they hold ends up in files and scripts on machines, so each string has a pattern that
- * admits no quote, space, line break, `$`, `;` or any other character that a shell reads, and a length.
- */
 
 const domainOf = (label: string): string => `${label}([.]${label})*`;
 /** Source: RFC 1035, 2.3.4: a label has at most 63 characters. */
 const DOMAIN = domainOf('[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?');
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `${OCTET}([.]${OCTET}){3}`;
-/** Groups of hexadecimal digits; what of them is an address is for the provisioner to see. */
+/** Groups of hexadecimal digits; the provisioner checks whether they are an address. */
 const IPV6 = '[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,7}';
 const PORT = ':[1-9][0-9]{0,4}';
 /** A path's part that is neither hidden, nor `..`, nor an option of a command. */
 const SEGMENT = '[A-Za-z0-9_][A-Za-z0-9._-]*';
 /** The part of a label's key that names it, and a label's value. Source: Kubernetes, `IsQualifiedName` and `IsValidLabelValue`. */
 const NAME_PART = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
-/** In front of it. Kubernetes bounds it as a whole, and not each of its labels. Source: `IsDNS1123Subdomain`. */
+/**
+ * The domain before that name. Kubernetes limits its total length, not that of its labels. Source:
+ * `IsDNS1123Subdomain`.
+ */
 const LABEL_PREFIX = domainOf('[a-z0-9]([-a-z0-9]*[a-z0-9])?');
 const MAX_LABEL_PREFIX = 253;
 
@@ -34,7 +37,7 @@ function patternField(pattern: string, maxLength: number, what: string): z.ZodSt
 export const host = (): z.ZodString =>
   patternField(`${DOMAIN}|${IPV6}`, 253, 'a host name in lower case or an IP address');
 
-/** The name of a node, which it bears as a label as well. */
+/** The name of a node, which is also the value of one of its labels. */
 export const nodeName = (): z.ZodString =>
   host().max(63, { error: 'must have at most 63 characters: it is the value of the label kubernetes.io/hostname too' });
 
@@ -76,13 +79,13 @@ export const filePath = (): z.ZodString =>
     'a path of letters, digits, "_", "-", "." and "/", without hidden parts',
   );
 
-/** An absolute path of a folder on a machine. */
+/** An absolute path on a machine. */
 export const absolutePath = (): z.ZodString =>
   patternField(`(/${SEGMENT})+`, 512, 'an absolute path of letters, digits, "_", "-" and "."');
 
 /**
- * Folders in which a distribution must not have its data: all at the root of a machine, those of the system and what lies in them, and
- * those that hold folders of many owners.
+ * Directories that cannot be the data directory of a distribution: those at the root of a machine, those of
+ * the system and all that is in them, and those with subdirectories of many owners.
  */
 const SYSTEM_DIRS = [
   '^/[^/]+$',
@@ -94,7 +97,10 @@ const SYSTEM_DIRS = [
 ].join('|');
 const systemDirs = new RegExp(SYSTEM_DIRS);
 
-/** The folder of a distribution's data on a machine. Whoever takes the distribution off deletes it as root, so it is nobody else's. */
+/**
+ * A distribution's data directory on a machine. Uninstalling deletes it as root, so nothing else may be in
+ * it.
+ */
 export const dataDirectory = (): z.ZodString =>
   withRule(
     absolutePath(),
@@ -121,7 +127,7 @@ export const region = (): z.ZodString => patternField('[a-z0-9]+(-[a-z0-9]+)*', 
 export const linuxUser = (): z.ZodString =>
   patternField('[a-z_][a-z0-9_.-]*', 32, "a user's name: lower-case letters, digits, and _, . or -");
 
-/** A public host key, as `ssh-keyscan` prints it behind the host. */
+/** A public host key, as `ssh-keyscan` prints it after the host. */
 export const hostKey = (): z.ZodString =>
   patternField(
     '(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+={0,2}',
@@ -132,6 +138,10 @@ export const hostKey = (): z.ZodString =>
 /** The value of a label or a taint; it may be empty. */
 export const labelValue = (): z.ZodString => patternField(`(${NAME_PART})?`, 63, 'a valid value of a label');
 
+const LABEL_KEY = `(${LABEL_PREFIX}/)?${NAME_PART}`;
+const MAX_LABEL_KEY = MAX_LABEL_PREFIX + 1 + 63;
+const LABEL_KEY_DESCRIPTION = `a valid key of a label: a name of at most 63 characters, and in front of it, if need be, a domain of at most ${MAX_LABEL_PREFIX} and "/"`;
+
 /** The key of a label or a taint. */
 export const labelKey = (): z.ZodString =>
   withRule(
@@ -139,14 +149,6 @@ export const labelKey = (): z.ZodString =>
     cel(`self.indexOf('/') <= ${MAX_LABEL_PREFIX}`, `must be ${LABEL_KEY_DESCRIPTION}`),
     hasShortPrefix,
   );
-
-const LABEL_KEY = `(${LABEL_PREFIX}/)?${NAME_PART}`;
-const MAX_LABEL_KEY = MAX_LABEL_PREFIX + 1 + 63;
-const LABEL_KEY_DESCRIPTION = `a valid key of a label: a name of at most 63 characters, and in front of it, if need be, a domain of at most ${MAX_LABEL_PREFIX} and "/"`;
-
-function hasShortPrefix(key: string): boolean {
-  return key.indexOf('/') <= MAX_LABEL_PREFIX;
-}
 
 /** A node's labels. */
 export const nodeLabels = (): z.ZodRecord<z.ZodString, z.ZodString> =>
@@ -160,6 +162,10 @@ export const nodeLabels = (): z.ZodRecord<z.ZodString, z.ZodString> =>
     MAX_LABEL_KEY,
     `each key must be ${LABEL_KEY_DESCRIPTION}`,
   );
+
+function hasShortPrefix(key: string): boolean {
+  return key.indexOf('/') <= MAX_LABEL_PREFIX;
+}
 
 /** Further arguments of a component, by name without dashes. */
 export const extraArgs = (): z.ZodRecord<z.ZodString, z.ZodString> =>

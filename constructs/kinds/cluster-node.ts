@@ -59,7 +59,7 @@ const node = z.object({
   bastion: bastion.optional().describe('A machine to go through.'),
 });
 
-/** The machines of a cluster, told apart by their addresses. */
+/** The machines of a cluster, identified by their addresses. */
 export const nodes = listMap(node, ['address'], { maxItems: MAX_NODES, minItems: 1 });
 
 /** Host keys of machines that a cluster.yml names: it has no field for them. */

@@ -1,4 +1,7 @@
-/** Options that several distributions have. */
+/**
+ * Options of the distributions `rke`, `rke2` and `k3s`, and of the installer of the last two. Those that they
+ * share come first.
+ */
 import { z } from 'zod';
 import { atomicList, immutable, listMap, listSet, withRule } from '../kind/fields';
 import { cel } from '../kind/schema/cel';
@@ -33,7 +36,7 @@ const nodePortRange = z
 /** More names and addresses in the API server's certificate. */
 const tlsSans = listSet(host(), { maxItems: 64 });
 
-/** Where snapshots of etcd go besides the machine's own disk. */
+/** Where to copy snapshots of etcd, besides the machine's own disk. */
 const snapshotStore = z.object({
   endpoint: hostAndPort().describe('Host of the object store, with a port if need be: s3.eu-central-1.amazonaws.com.'),
   region: region().optional().describe('Region of the bucket.'),
@@ -65,7 +68,7 @@ const registry = z.object({
   caSecretRef: secretKeyRef.optional().describe("Certificates, in PEM, that the registry's is checked with."),
 });
 
-/** Registries with mirrors, credentials or certificates of their own: containerd's side of RKE2 and K3s. */
+/** Registries with mirrors, credentials or certificates of their own, for containerd in RKE2 and K3s. */
 const registries = listMap(registry, ['host'], { maxItems: 32 });
 
 const drain = z.object({
@@ -82,7 +85,7 @@ const drain = z.object({
   timeoutSeconds: z.int().min(1).max(86400).default(120).describe('Time after which draining has failed.'),
 });
 
-/** How nodes are taken along when something changes. */
+/** How nodes are updated when something changes. */
 const upgradeStrategy = z.object({
   controlPlaneConcurrency: z.int().min(1).max(9).default(1).describe('How many control plane nodes at once.'),
   workerConcurrency: z.int().min(1).max(200).default(1).describe('How many workers at once.'),
@@ -137,8 +140,6 @@ const rke2K3sOptions = {
   upgradeStrategy: upgradeStrategy.optional().describe('How nodes are taken along when something changes.'),
 };
 
-/** Options of RKE, as its `cluster.yml` has them. Add-ons are refused: what they apply belongs into the cluster, not into its making. */
-
 const snapshots = z.object({
   enabled: z.boolean().default(true).describe('Take snapshots at an interval.'),
   intervalHours: z.int().min(1).max(8760).default(12).describe('Hours between two snapshots.'),
@@ -187,7 +188,11 @@ const rkeRegistry = z.object({
   isDefault: z.boolean().default(false).describe("RKE's own images come from here."),
 });
 
-/** The options of the distribution `rke`. Source: the reference of RKE's cluster configuration. */
+/**
+ * The options of the distribution `rke`, as its `cluster.yml` has them. Add-ons are not among them: what they
+ * apply belongs in the cluster, not in its provisioning. Source: the reference of RKE's cluster
+ * configuration.
+ */
 export const rkeOptions = z.object({
   clusterCidr: immutableCidr.optional().describe('Addresses of pods. Default: 10.42.0.0/16.'),
   serviceCidr: immutableCidr.optional().describe('Addresses of Services. Default: 10.43.0.0/16.'),

@@ -83,7 +83,7 @@ const versionRule = (distribution: keyof typeof VERSION_MARKERS): Rule => ({
     chosen !== distribution || version === undefined || version.includes(VERSION_MARKERS[distribution]),
 });
 
-/** What spans fields. What a machine must be like is the preflight's business. */
+/** Rules across fields. The preflight checks the machines. */
 const rules: readonly Rule[] = [
   {
     rule: '[has(self.configPath), has(self.configSecretRef), has(self.nodes)].exists_one(given, given)',

@@ -13,7 +13,7 @@ type Spec = Self['spec'];
 
 const HOUR_SECONDS = 3600;
 
-/** Secrets with which machines are reached. A new key alone changes nothing on them, so no input has its digest. */
+/** SSH keys for the machines. A new key alone changes nothing on them, so no input has its digest. */
 function sshKeyRefs({ sshKeySecretRef, nodes = [] }: Spec): readonly ObjectKeyRef[] {
   return [sshKeySecretRef, ...nodes.map(({ bastion }) => bastion?.sshKeySecretRef)].filter((ref) => ref !== undefined);
 }
@@ -38,7 +38,7 @@ function credentialRefs({ rke, rke2, k3s }: Spec): readonly ObjectKeyRef[] {
   ].filter((ref) => ref !== undefined);
 }
 
-/** What a Cluster looks at. */
+/** The Secrets that a Cluster reads. */
 const clusterReads: readonly Read<Self>[] = [
   {
     name: 'config',
@@ -49,21 +49,24 @@ const clusterReads: readonly Read<Self>[] = [
   { name: 'credentials', type: owned.Secret, refs: ({ spec }) => credentialRefs(spec) },
 ];
 
-/** Machines that a person says are gone for good. No field when there are none, so that inputs are as they were without it. */
+/**
+ * Machines that a user declared permanently lost. Without any, the field is absent, which leaves the input as
+ * it was.
+ */
 function lostMachines({ metadata }: Self): { readonly lost?: readonly string[] } {
   const lost = (metadata.annotations?.[LOST_MACHINES_ANNOTATION] ?? '').split(/[\s,]+/).filter((word) => word !== '');
   return lost.length === 0 ? {} : { lost: [...new Set(lost)].sort() };
 }
 
-/** A way to say what the cluster is, with the plans that serve it. */
+/** A way to specify a cluster, with the plans that provision and remove it. */
 interface ClusterSource {
-  /** End of the effects' names. */
+  /** Suffix of the effects' names. */
   readonly name: string;
   readonly plans: { readonly up: string; readonly remove: string };
   readonly matches: (spec: Spec) => boolean;
-  /** What tells the plan which cluster it is. */
+  /** The part of the input that describes the cluster to the plan. */
   readonly planInput: (spec: Spec) => Readonly<Record<string, unknown>>;
-  /** What stands elsewhere and decides too. */
+  /** Digests of values outside the spec that determine the cluster too. */
   readonly digests: (spec: Spec, read: InputReader) => Readonly<Record<string, unknown>>;
   readonly files?: (spec: Spec) => readonly string[];
 }
@@ -129,7 +132,10 @@ const provisionEffect = (source: ClusterSource): Effect<Self> => ({
   condition: 'Provisioned',
 });
 
-/** Nothing here asks for a file or a Secret: what was applied stands in the state Secret, and they may be gone. */
+/**
+ * Reads no file and no Secret of the spec: they may no longer exist, and the state Secret has what was
+ * applied.
+ */
 const removeEffect = (source: ClusterSource): Effect<Self> => ({
   name: `remove-${source.name}`,
   phase: 'remove',
@@ -146,19 +152,21 @@ const removeEffect = (source: ClusterSource): Effect<Self> => ({
 });
 
 /**
- * What is done on machines for a Cluster: one effect per source and phase, of which `when` leaves at most one.
+ * What the provisioner does on machines for a Cluster: one effect per source and phase, of which `when`
+ * selects at most one.
  *
- * The input tells the plan what is wanted. Which nodes a cluster had before, and so which must be cleaned when they leave the spec,
- * stands in the state Secret: status in an input would make each success look like a change.
+ * The input is the desired state. The state Secret records which nodes a cluster had before, and so which
+ * must be cleaned when they leave the spec: status in an input would make each success look like a change.
  */
 const clusterEffects: readonly Effect<Self>[] = [...sources.map(provisionEffect), ...sources.map(removeEffect)];
 
 /**
- * A Kubernetes cluster that is made and taken down by RKE, or installed as RKE2 or K3s on machines over SSH.
+ * A Kubernetes cluster that is created and removed by RKE, or installed as RKE2 or K3s on machines over SSH.
  *
- * Its one child is the Kubeconfig, rendered once there is a kubeconfig. The Secrets with the state and the kubeconfig are written by the
- * effects, under an owner reference that is not a controller's, so that they go with the Cluster. They are not among `owns`, which would
- * grant every Secret of the cluster: whoever runs the effects is granted Secrets by name and namespace.
+ * Its one child is the Kubeconfig, rendered once there is a kubeconfig. The effects write the Secrets with
+ * the state and the kubeconfig, with an owner reference that is not a controller's, so that they are deleted
+ * with the Cluster. They are not among `owns`, which would grant every Secret in the cluster: the provisioner
+ * is granted the Secrets of certain namespaces.
  */
 export const Cluster = defineKind({
   group: 'clusterprovisioner.rke.io',
@@ -189,7 +197,7 @@ export const Cluster = defineKind({
       description: 'Why it is ready or not.',
     },
   ],
-  // How a cluster was made decides how it is taken down.
+  // How a cluster was created decides how it is removed.
   rules: [
     cel(
       'has(self.spec.nodes) == has(oldSelf.spec.nodes)',
@@ -198,7 +206,7 @@ export const Cluster = defineKind({
   ],
   // The name is the value of a label, part of the names of Secrets, and part of paths on the machines.
   names: { format: 'dns-subdomain', maxLength: 63 },
-  // A domain and a name, as the API asks of finalizers. The removal runs before it is dropped.
+  // A domain and a name, as the API requires for finalizers. The removal runs before it is dropped.
   finalizer: { name: 'clusterprovisioner.rke.io/cluster', propagation: 'Foreground' },
   owns: [Kubeconfig.type],
   reads: clusterReads,

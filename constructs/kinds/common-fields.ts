@@ -2,12 +2,15 @@ import { z } from 'zod';
 import { withRule } from '../kind/fields';
 import { cel } from '../kind/schema/cel';
 
-/** A container image reference. The registry decides what exists; the schema only asks for one. */
+/** A container image reference. The schema only requires one; the registry decides what exists. */
 export function imageField(): z.ZodString {
   return z.string().min(1).max(1024);
 }
 
-/** A time as the API server writes it, RFC 3339. The server checks the format; zod's own pattern would double it. */
+/**
+ * A time as the API server writes it, RFC 3339. The server checks the format; zod's own pattern would repeat
+ * that.
+ */
 export function dateTimeField(): z.ZodString {
   return z.string().meta({ format: 'date-time' });
 }
@@ -18,10 +21,29 @@ export function replicasField(): z.ZodInt32 {
 }
 
 /**
- * The schedules that a CronJob takes: five fields or a macro. The controller behind it parses with robfig/cron's standard parser
- * (Kubernetes documentation, "Schedule syntax"); the pattern admits what that parser admits, except `@every`, which CronJobs accept
- * but their documentation does not name, and a `TZ=` prefix, which they refuse.
+ * The schedule of a CronJob: five fields or a macro.
+ *
+ * The controller uses robfig/cron's standard parser (Kubernetes documentation, "Schedule syntax"). The
+ * pattern accepts what that parser accepts, except `@every`, which CronJobs accept but their documentation
+ * does not name, and a `TZ=` prefix, which they reject. It is a CEL rule, not a `pattern` of the CRD: the API
+ * server would quote the whole pattern, which tells users nothing.
  */
+export function cronSchedule(): z.ZodString {
+  const schedule = withRule(
+    z.string().max(100),
+    cel(
+      `self.matches('${CRON_SCHEDULE}')`,
+      'must be five fields (minute hour day-of-month month day-of-week) with values in range, such as 30 4 * * 1-5, ' +
+        'or @hourly, @daily, @weekly, @monthly, @yearly',
+    ),
+    (text) => schedulePattern.test(text),
+  );
+  return withRule(
+    schedule,
+    cel(`!self.matches('${REVERSED_RANGE}')`, 'a range must not run backwards: write 1-5, not 5-1'),
+    (text) => !reversedRange.test(text),
+  );
+}
 
 const STEP = '(/[1-9][0-9]{0,2})?';
 
@@ -46,10 +68,12 @@ function caseInsensitivePatterns(words: string): readonly string[] {
 /** The pattern of a schedule, in RE2 syntax. */
 const CRON_SCHEDULE = `^(${[MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK].join(' ')}|@(hourly|daily|midnight|weekly|monthly|yearly|annually))$`;
 
+const schedulePattern = new RegExp(CRON_SCHEDULE);
+
 /**
- * A range that runs backwards, which the controller refuses: `5-1`, `30-15`, `FRI-MON`. Not found is one of a number and a name, such
- * as `FRI-1`. One pattern and not a computation, because
- * splitting a string in CEL exceeds what the API server allows a rule to cost.
+ * A range that runs backwards, which the controller rejects: `5-1`, `30-15`, `FRI-MON`. It does not find one
+ * of a number and a name, such as `FRI-1`. It is a pattern, not a computation, because splitting a string in
+ * CEL exceeds the cost limit of a rule.
  */
 const REVERSED_RANGE = `(^|[ ,])(${reversedRangePatterns().join('|')})([/ ,]|$)`;
 
@@ -66,27 +90,4 @@ function reversedRangePatterns(): readonly string[] {
   ];
 }
 
-const schedulePattern = new RegExp(CRON_SCHEDULE);
 const reversedRange = new RegExp(REVERSED_RANGE);
-
-/**
- * A schedule.
- *
- * The pattern is a rule and no `pattern` of the CRD, because the API server quotes that as a whole, and this one says nothing to people.
- */
-export function cronSchedule(): z.ZodString {
-  const schedule = withRule(
-    z.string().max(100),
-    cel(
-      `self.matches('${CRON_SCHEDULE}')`,
-      'must be five fields (minute hour day-of-month month day-of-week) with values in range, such as 30 4 * * 1-5, ' +
-        'or @hourly, @daily, @weekly, @monthly, @yearly',
-    ),
-    (text) => schedulePattern.test(text),
-  );
-  return withRule(
-    schedule,
-    cel(`!self.matches('${REVERSED_RANGE}')`, 'a range must not run backwards: write 1-5, not 5-1'),
-    (text) => !reversedRange.test(text),
-  );
-}

@@ -6,7 +6,7 @@ import { defineKind, type KindObject } from '../kind/kind';
 import { owned } from '../kube/resource-type';
 import { cronSchedule, dateTimeField, imageField } from './common-fields';
 
-/** A container that runs on a schedule, or, without a spec, an object that asks for nothing. */
+/** A container that runs on a schedule. Without a spec, nothing runs. */
 export const CronTab = defineKind({
   group: 'stable.example.com',
   version: 'v1',
@@ -49,7 +49,7 @@ export const CronTab = defineKind({
     { name: 'Active', type: 'integer', jsonPath: '.status.active' },
     { name: 'Last', type: 'date', jsonPath: '.status.lastScheduleTime', description: 'When a run was last started.' },
   ],
-  // A CronJob appends 11 characters to its name for its Jobs, whose names are labels.
+  // A CronJob appends 11 characters to its name for the names of its Jobs, which are values of labels.
   names: { format: 'dns-subdomain', maxLength: 52 },
   owns: [owned.CronJob],
   samples: [{ name: 'test' }],

@@ -4,7 +4,7 @@ import { defineKind, type KindObject } from '../kind/kind';
 import { owned } from '../kube/resource-type';
 import { imageField } from './common-fields';
 
-/** A micro service on port 9898. Its Deployment is gone before the object goes. */
+/** A micro service on port 9898. Its Deployment is deleted before the object is. */
 export const DemoMicroService = defineKind({
   group: 'devops.my.domain',
   version: 'v1',

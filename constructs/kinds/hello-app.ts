@@ -4,7 +4,7 @@ import { defineKind, type KindObject } from '../kind/kind';
 import { owned } from '../kube/resource-type';
 import { imageField, replicasField } from './common-fields';
 
-/** A web application: so many pods of one image. */
+/** A web application: a number of identical pods. */
 export const HelloApp = defineKind({
   group: 'apps.anupam.com',
   version: 'v1',

@@ -11,7 +11,10 @@ import { SampleResource } from './sample-resource';
 
 export { Cluster, CronTab, DemoMicroService, Foo, HelloApp, Kubeconfig, MicroServiceDeploy, SampleResource, kinds };
 
-/** The kinds of the provisioner, which alone holds keys to machines: an operator of its own. See `provisioner` of the platform. */
+/**
+ * The kinds that the provisioner runs, the only operator with keys to machines. See `provisioner` of the
+ * platform.
+ */
 export const provisionerKinds: readonly AnyKind[] = Object.freeze([Cluster, Kubeconfig]);
 
 /** Every kind that Kindred comes with. */

@@ -9,10 +9,11 @@ import { dateTimeField } from './common-fields';
 const PROBE_SECONDS = 300;
 
 /**
- * A kubeconfig, and whether the API behind it answers. A Cluster makes one of its own name on success; a user may make others.
+ * A kubeconfig, and whether the API server behind it responds. A Cluster creates one of its own name on
+ * success; users may create others.
  *
- * Its probe is an effect, not an `observe`: it leaves the cluster that the object stands in, takes time and may fail. It runs
- * again every five minutes though its input is the same.
+ * Its probe is an effect, not an `observe`: it calls another cluster than the object's own, takes time and
+ * may fail. It runs again every five minutes even if its input is the same.
  */
 export const Kubeconfig = defineKind({
   group: 'clusterprovisioner.rke.io',
@@ -44,7 +45,7 @@ export const Kubeconfig = defineKind({
   columns: [
     { name: 'Server', type: 'string', jsonPath: '.status.server' },
     { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion' },
-    // A string, since kubectl shows a date by its age, and this one lies ahead.
+    // A string, since kubectl shows a date by its age, and this one is in the future.
     { name: 'Expires', type: 'string', jsonPath: '.status.certificateExpiry' },
   ],
   owns: [],
@@ -72,7 +73,7 @@ export const Kubeconfig = defineKind({
   ],
   samples: [{ name: 'clusteraws-user', spec: { configPath: 'config/rkespec/kube_config_cluster_aws.yml' } }],
   children() {
-    // None: it only looks.
+    // None: it only probes.
   },
 });
 export type Kubeconfig = KindObject<typeof Kubeconfig>;

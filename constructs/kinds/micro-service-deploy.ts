@@ -14,17 +14,17 @@ const amounts = () =>
     memory: quantity().optional().describe('Memory, in bytes: 512Mi.'),
   });
 
+const requirements = z.object({
+  requests: amounts().optional().describe('What each pod is guaranteed.'),
+  limits: amounts().optional().describe('What each pod may use at most.'),
+});
+
 const requestWithinLimitRule = (resource: 'cpu' | 'memory') =>
   cel(
     `!has(self.requests) || !has(self.limits) || !has(self.requests.${resource}) || !has(self.limits.${resource}) || ` +
       `quantity(string(self.requests.${resource})).compareTo(quantity(string(self.limits.${resource}))) <= 0`,
     `requests.${resource} must not exceed limits.${resource}`,
   );
-
-const requirements = z.object({
-  requests: amounts().optional().describe('What each pod is guaranteed.'),
-  limits: amounts().optional().describe('What each pod may use at most.'),
-});
 
 const isRequestWithinLimit = (resource: 'cpu' | 'memory') => (value: z.output<typeof requirements>) => {
   const request = value.requests?.[resource];
@@ -85,46 +85,8 @@ const microServiceDeploySpec = withRule(
 );
 
 const MADE_BY = { 'my-domain-ops-controller-make': 'true' };
-const PORT = 9898;
 
 type Self = TypedObject<typeof microServiceDeploySpec, z.ZodObject>;
-
-function service(scope: Construct, id: string, name: string, props: ServiceProps): void {
-  new k8s.KubeService(scope, id, {
-    metadata: { name, labels: { ...MADE_BY, app: props.app }, annotations: props.annotations },
-    spec: {
-      selector: props.selector,
-      ports: [{ name: 'http', port: PORT, protocol: 'TCP', targetPort: k8s.IntOrString.fromNumber(PORT) }],
-    },
-  });
-}
-
-interface ServiceProps {
-  readonly app: string;
-  readonly selector: Record<string, string>;
-  readonly annotations?: Record<string, string>;
-}
-
-function configMap(scope: Construct, { msName, fullName, config }: Self['spec']): void {
-  new k8s.KubeConfigMap(scope, 'config', {
-    metadata: { name: fullName, labels: { ...MADE_BY, app: msName } },
-    data: { 'ms.properties': config ?? '' },
-  });
-}
-
-function autoscaler(scope: Construct, { msName, fullName }: Self['spec']): void {
-  new k8s.KubeHorizontalPodAutoscalerV2(scope, 'autoscaler', {
-    metadata: { name: fullName, labels: { ...MADE_BY, app: msName } },
-    spec: {
-      minReplicas: 1,
-      maxReplicas: 10,
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: fullName },
-      metrics: [
-        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 81 } } },
-      ],
-    },
-  });
-}
 
 /** One instance of a micro service. All instances of a service share its Service and ServiceAccount. */
 export const MicroServiceDeploy = defineKind({
@@ -207,10 +169,12 @@ export type MicroServiceDeploy = KindObject<typeof MicroServiceDeploy>;
 
 type Spec = z.output<typeof microServiceDeploySpec>;
 
-const LOGS = { name: 'log', mountPath: '/home/admin/logs' };
-const CONFIG = { name: 'config', mountPath: '/home/admin/conf' };
-const PROPERTIES = 'ms.properties';
-const MODE = 0o644;
+function configMap(scope: Construct, { msName, fullName, config }: Self['spec']): void {
+  new k8s.KubeConfigMap(scope, 'config', {
+    metadata: { name: fullName, labels: { ...MADE_BY, app: msName } },
+    data: { 'ms.properties': config ?? '' },
+  });
+}
 
 /** The Deployment of one instance of a micro service. */
 function instanceDeployment(scope: Construct, spec: Spec, labels: Record<string, string>): void {
@@ -250,6 +214,22 @@ function replicas({ idle, autoscaling, replicas: wanted }: Spec): number {
   return autoscaling ? Math.max(1, wanted) : wanted;
 }
 
+const LOGS = { name: 'log', mountPath: '/home/admin/logs' };
+const CONFIG = { name: 'config', mountPath: '/home/admin/conf' };
+const PROPERTIES = 'ms.properties';
+const MODE = 0o644;
+
+/** Root owns the log directory on the host; the service's user must be able to write there. */
+function logPermissions(): k8s.Container {
+  return {
+    name: 'log-volume-mount-hack',
+    image: 'busybox',
+    imagePullPolicy: 'Always',
+    command: ['sh', '-c', 'chmod -R 777 /home/admin/logs || exit 0'],
+    volumeMounts: [LOGS],
+  };
+}
+
 function container({ msName, image, resourceRequirements }: Spec): k8s.Container {
   return {
     name: msName,
@@ -277,17 +257,6 @@ function quantities(amounts: Amounts | undefined): Record<string, k8s.Quantity> 
   );
 }
 
-/** The log folder on the host belongs to root; the service's user must be able to write there. */
-function logPermissions(): k8s.Container {
-  return {
-    name: 'log-volume-mount-hack',
-    image: 'busybox',
-    imagePullPolicy: 'Always',
-    command: ['sh', '-c', 'chmod -R 777 /home/admin/logs || exit 0'],
-    volumeMounts: [LOGS],
-  };
-}
-
 function logVolume({ msName, version }: Spec): k8s.Volume {
   return { name: LOGS.name, hostPath: { path: `/data0/logs/${msName}/${version}`, type: 'DirectoryOrCreate' } };
 }
@@ -296,4 +265,36 @@ function configVolume({ fullName, configSecretRef }: Spec): k8s.Volume {
   if (configSecretRef === undefined) return { name: CONFIG.name, configMap: { name: fullName, defaultMode: MODE } };
   const { name, key } = configSecretRef;
   return { name: CONFIG.name, secret: { secretName: name, defaultMode: MODE, items: [{ key, path: PROPERTIES }] } };
+}
+
+const PORT = 9898;
+
+interface ServiceProps {
+  readonly app: string;
+  readonly selector: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+}
+
+function service(scope: Construct, id: string, name: string, props: ServiceProps): void {
+  new k8s.KubeService(scope, id, {
+    metadata: { name, labels: { ...MADE_BY, app: props.app }, annotations: props.annotations },
+    spec: {
+      selector: props.selector,
+      ports: [{ name: 'http', port: PORT, protocol: 'TCP', targetPort: k8s.IntOrString.fromNumber(PORT) }],
+    },
+  });
+}
+
+function autoscaler(scope: Construct, { msName, fullName }: Self['spec']): void {
+  new k8s.KubeHorizontalPodAutoscalerV2(scope, 'autoscaler', {
+    metadata: { name: fullName, labels: { ...MADE_BY, app: msName } },
+    spec: {
+      minReplicas: 1,
+      maxReplicas: 10,
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: fullName },
+      metrics: [
+        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 81 } } },
+      ],
+    },
+  });
 }

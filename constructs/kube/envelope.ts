@@ -1,15 +1,15 @@
 import type { KubeObject, OwnerReference } from './kube-object';
 
-/** The domain under which all of Kindred's own annotations stand. */
+/** The prefix of all of Kindred's own annotations. */
 export const ANNOTATION_PREFIX = 'kindred.dev/';
 
 /** The field manager of everything Kindred applies. */
 export const FIELD_MANAGER = 'kindred';
 
-/** The field manager that holds a seeded field between its seeding and its other writer's first write. */
+/** The field manager that owns a seeded field until the other writer's first write. */
 export const SEED_FIELD_MANAGER = 'kindred-seed';
 
-/** The label of every child. Never identity: it stands in no selector and no pod template. */
+/** The label of every child. It is no part of its identity: no selector and no pod template has it. */
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 export const MANAGED_BY = 'kindred';
 
@@ -20,26 +20,29 @@ export const HASH_ANNOTATION = `${ANNOTATION_PREFIX}hash`;
 export const SHARED_KEY_ANNOTATION = `${ANNOTATION_PREFIX}shared-key`;
 
 /**
- * The finalizer of a Secret with the state of an object's effects: whatever deletes the Secret, it stands until what the effects did has been taken
- * away. The garbage collector, for one, deletes all that an object owns at once when the object is deleted in the foreground.
+ * The finalizer of a Secret with the state of an object's effects: whatever deletes the Secret, it exists
+ * until the effects have been removed. For example, the garbage collector deletes the Secret at once when its
+ * owner is deleted in the foreground.
  */
 export const STATE_FINALIZER = `${ANNOTATION_PREFIX}state`;
 
-/** Annotations that people set on their objects. */
+/** Annotations that users set on their objects. */
 export const PAUSED_ANNOTATION = `${ANNOTATION_PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${ANNOTATION_PREFIX}reconcile-at`;
-/** On an object under a child's name: lets the operator take it over. It means nothing on the object whose child it would become. */
+/**
+ * On an existing object with the name of a child: lets the operator adopt it. It has no effect on the owner.
+ */
 export const ADOPT_ANNOTATION = `${ANNOTATION_PREFIX}adopt`;
-/** Drops a kind's finalizer though what its effects did was not taken away. */
+/** Drops a kind's finalizer although its effects were not removed. */
 export const FORCE_REMOVE_ANNOTATION = `${ANNOTATION_PREFIX}force-remove`;
 
 /**
- * Addresses, separated by commas, of machines of a Cluster that are gone for good: what would have to be removed there is not.
- * They must not be in its spec any more.
+ * Addresses, separated by commas, of machines of a Cluster that are permanently lost: nothing is removed from
+ * them. The spec must no longer contain them.
  */
 export const LOST_MACHINES_ANNOTATION = `${ANNOTATION_PREFIX}lost-machines`;
 
-/** What the operator adds to a rendered child, and nothing else. */
+/** Everything that the operator adds to a rendered child. */
 export interface Envelope {
   readonly ownerReferences: readonly OwnerReference[];
   /** UID of the one owner; absent on shared children. */
@@ -55,7 +58,7 @@ export function controllerReference(owner: KubeObject): OwnerReference {
   return { ...ownerReference(owner), controller: true, blockOwnerDeletion: true };
 }
 
-/** The reference by which an object holds a shared child. */
+/** The reference by which an object is one of the owners of a shared child. */
 export function ownerReference(owner: KubeObject): OwnerReference {
   const { name, uid } = owner.metadata;
   if (uid === undefined) throw new TypeError(`${owner.kind} ${name} has no uid: it does not stand on a server yet`);

@@ -6,11 +6,7 @@ export interface Problem {
   readonly message: string;
 }
 
-function formatProblems(heading: string, problems: readonly Problem[]): string {
-  return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
-}
-
-/** A kind says something that Kubernetes cannot express or would refuse. Thrown by `defineKind`. */
+/** A definition contains something that Kubernetes cannot express or would reject. Thrown by `defineKind`. */
 export class KindDefinitionError extends Error {
   override readonly name = 'KindDefinitionError';
   constructor(
@@ -41,7 +37,7 @@ export class ConversionError extends Error {
   constructor(
     /** Kind and name of the object, for example `HelloApp default/web`. */
     readonly object: string,
-    /** The `apiVersion` that was asked for. */
+    /** The requested `apiVersion`. */
     readonly desiredApiVersion: string,
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
@@ -62,7 +58,7 @@ export class RenderError extends Error {
   }
 }
 
-/** Props that cannot be made into objects; all that is wrong with them, at once. */
+/** The props of a construct are invalid. Reports all problems at once. */
 export class InvalidPropsError extends Error {
   override readonly name = 'InvalidPropsError';
   constructor(
@@ -74,4 +70,8 @@ export class InvalidPropsError extends Error {
     const lines = problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`);
     super([`${construct} has invalid props:`, ...lines].join('\n'), options);
   }
+}
+
+function formatProblems(heading: string, problems: readonly Problem[]): string {
+  return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
 }

@@ -1,19 +1,9 @@
-/** A value that JSON can carry. */
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-
-/** A JSON object. */
-export type JsonObject = { [key: string]: Json };
-
-/** One entry of `metadata.ownerReferences`. */
-export interface OwnerReference {
+/** Any Kubernetes object, as its JSON is sent by the API. */
+export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  /** True on the one reference whose owner manages the object. */
-  readonly controller?: boolean;
-  /** True: a foreground deletion of the owner waits for this object. */
-  readonly blockOwnerDeletion?: boolean;
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
 }
 
 /** The part of `metadata` that Kindred reads or writes. */
@@ -31,12 +21,16 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Any Kubernetes object, as its JSON stands on the wire. */
-export interface KubeObject {
+/** One entry of `metadata.ownerReferences`. */
+export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: ObjectMeta;
-  readonly [field: string]: unknown;
+  readonly name: string;
+  readonly uid: string;
+  /** True on the one reference whose owner manages the object. */
+  readonly controller?: boolean;
+  /** True: a foreground deletion of the owner waits for this object. */
+  readonly blockOwnerDeletion?: boolean;
 }
 
 /**
@@ -52,11 +46,17 @@ export interface Condition {
   readonly message: string;
   /** RFC 3339 time at which `status` last changed. */
   readonly lastTransitionTime: string;
-  /** When status, reason or message last changed; only where the kind says so. */
+  /** When status, reason or message last changed; only if the kind sets `lastUpdateTime`. */
   readonly lastUpdateTime?: string;
   /** `metadata.generation` of the object that the condition was computed from. */
   readonly observedGeneration?: number;
 }
+
+/** A value that JSON can carry. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** A JSON object. */
+export type JsonObject = { [key: string]: Json };
 
 /** Whether a JSON value is an object: no list, and not null. */
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,11 +1,35 @@
-/** The name formats of Kubernetes that a child's name or label may demand. Source: RFC 1123 and RFC 1035 as the API validates them. */
-export type NameFormat = 'dns-label' | 'dns-subdomain' | 'dns-1035-label';
-
-/** What an object's `metadata.name` must be, besides a valid name of its own. */
+/** A rule for an object's `metadata.name`, besides those that the API has for every name. */
 export interface NameRule {
   readonly format: NameFormat;
   /** In characters. @default 63 for labels, 253 for subdomains */
   readonly maxLength?: number;
+}
+
+/**
+ * Name formats of Kubernetes that a child's name or label may require. Source: RFC 1123 and 1035, as the API
+ * checks.
+ */
+export type NameFormat = 'dns-label' | 'dns-subdomain' | 'dns-1035-label';
+
+/** Why a name breaks a rule, or undefined when it satisfies it. */
+export function nameProblem(name: string, rule: NameRule): string | undefined {
+  const kept = name.length <= maxNameLength(rule) && compiled[rule.format].test(name);
+  return kept ? undefined : `"${name}" must be ${describeNameRule(rule)}`;
+}
+
+/** The rule in words. */
+export function describeNameRule(rule: NameRule): string {
+  return `at most ${String(maxNameLength(rule))} characters: ${descriptions[rule.format]}`;
+}
+
+/** The maximum length of a name under a rule, in characters. */
+export function maxNameLength(rule: NameRule): number {
+  return rule.maxLength ?? (rule.format === 'dns-subdomain' ? 253 : 63);
+}
+
+/** The format as an RE2 pattern, anchored. */
+export function namePattern(format: NameFormat): string {
+  return patterns[format];
 }
 
 const patterns: Readonly<Record<NameFormat, string>> = {
@@ -25,24 +49,3 @@ const descriptions: Readonly<Record<NameFormat, string>> = {
   'dns-1035-label': 'lower-case letters, digits and "-", starting with a letter and ending with a letter or digit',
   'dns-subdomain': 'lower-case letters, digits, "-" and ".", each part starting and ending with a letter or digit',
 };
-
-/** The format as an RE2 pattern, anchored. */
-export function namePattern(format: NameFormat): string {
-  return patterns[format];
-}
-
-/** The longest name a rule admits, in characters. */
-export function maxNameLength(rule: NameRule): number {
-  return rule.maxLength ?? (rule.format === 'dns-subdomain' ? 253 : 63);
-}
-
-/** The rule in words. */
-export function describeNameRule(rule: NameRule): string {
-  return `at most ${String(maxNameLength(rule))} characters: ${descriptions[rule.format]}`;
-}
-
-/** Why a name breaks a rule, or undefined when it keeps it. */
-export function nameProblem(name: string, rule: NameRule): string | undefined {
-  const kept = name.length <= maxNameLength(rule) && compiled[rule.format].test(name);
-  return kept ? undefined : `"${name}" must be ${describeNameRule(rule)}`;
-}

@@ -25,7 +25,7 @@ export function groupOf(type: Pick<ResourceType, 'apiVersion'>): string {
   return slash < 0 ? '' : type.apiVersion.slice(0, slash);
 }
 
-/** One string a resource type, for maps and log lines: `apps/v1/Deployment`. */
+/** A resource type as one string, for maps and log lines: `apps/v1/Deployment`. */
 export function typeKey(type: Pick<ResourceType, 'apiVersion' | 'kind'>): string {
   return `${type.apiVersion}/${type.kind}`;
 }
@@ -57,8 +57,8 @@ function namespaced<T extends KubeObject = KubeObject>(
 }
 
 /**
- * The built-in resources that kinds own so far. Any other {@link ResourceType} will do: a constant of one's own, or another kind's
- * `type`.
+ * Built-in resources for a kind to own. Any other {@link ResourceType} works as well: a constant of your own,
+ * or another kind's `type`.
  */
 export const owned = Object.freeze({
   ConfigMap: namespaced('v1', 'ConfigMap', 'configmaps'),

@@ -4,7 +4,7 @@ import { METRICS_PORT_NAME, operatorLabels, operatorSelector } from './labels';
 
 const API_VERSION = 'monitoring.coreos.com/v1';
 
-/** Which objects of the Prometheus operator to add. Its CRDs must stand in the cluster. */
+/** Which objects of the Prometheus operator to add. Its CRDs must be installed in the cluster. */
 export interface MonitoringProps {
   /** A PodMonitor, so that every pod is scraped, standbys too. @default true */
   readonly podMonitor?: boolean;
@@ -16,7 +16,7 @@ export interface MonitoringProps {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** What {@link OperatorMonitoring} is made of. */
+/** Props of {@link OperatorMonitoring}. */
 export interface OperatorMonitoringProps extends MonitoringProps {
   /** Name of the operator. */
   readonly name: string;
@@ -60,7 +60,7 @@ export class OperatorMonitoring extends Construct {
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  /** For how long it must hold, as Prometheus writes durations. */
+  /** For how long `expr` must be true, as Prometheus writes durations. */
   readonly for: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: { readonly summary: string; readonly description: string };
@@ -74,8 +74,9 @@ export interface AlertRulesProps {
 }
 
 /**
- * What somebody on call should know of, as few as will do. Thresholds are starting points: an idle operator's queue is empty, and a
- * reconcile that fails is retried with backoff, so a lasting error rate of 0.05 a second means many objects or a broken API.
+ * The alerts for the person on call, as few as possible. Thresholds are starting points: an idle operator's
+ * queue is empty, and a failed reconcile is retried with backoff, so a lasting error rate of 0.05 a second
+ * means many objects or a broken API.
  */
 export function alertRules({ name, namespace, leaseName }: AlertRulesProps): readonly AlertRule[] {
   const series = `namespace="${namespace}",job="${name}"`;

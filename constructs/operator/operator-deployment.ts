@@ -8,15 +8,16 @@ import { operatorDefaults, operatorProblems, webhookProblems, type OperatorDeplo
 import { addWebhookService, resolveConversionServing, webhookArgs, webhookIngress, webhookPodParts } from './webhook';
 
 /**
- * An operator as it runs in a cluster: ServiceAccount, Deployment, PodDisruptionBudget, metrics Service, NetworkPolicy, and on
- * request what the Prometheus operator reads; a Service for the webhook if a kind has several versions. Its permissions are not among them, see `OperatorRole` and `LeaderElectionRole`.
+ * An operator as it runs in a cluster: ServiceAccount, Deployment, PodDisruptionBudget, metrics Service,
+ * NetworkPolicy, a Service for the webhook if a kind has several versions, and on request objects for the
+ * Prometheus operator. Its permissions are not included, see `OperatorRole` and `LeaderElectionRole`.
  *
  * Errors: InvalidPropsError with all that is wrong with the props.
  */
 export class OperatorDeployment extends Construct {
   /** The account that roles are bound to. */
   readonly serviceAccount: { readonly name: string; readonly namespace: string };
-  /** The Lease that its pods elect a leader by. */
+  /** The Lease by which its pods elect a leader. */
   readonly leaseName: string;
 
   constructor(scope: Construct, id: string, props: OperatorDeploymentProps) {
@@ -39,7 +40,8 @@ export class OperatorDeployment extends Construct {
         replicas: props.replicas ?? operatorDefaults.replicas,
         revisionHistoryLimit: 5,
         selector: { matchLabels: operatorSelector(name) },
-        // The new pod is ready before an old one goes; the Lease keeps them from working at the same time.
+        // The new pod is ready before an old one is deleted; the Lease keeps them from working at the same
+        // time.
         strategy: {
           type: 'RollingUpdate',
           rollingUpdate: { maxSurge: k8s.IntOrString.fromNumber(1), maxUnavailable: k8s.IntOrString.fromNumber(0) },
@@ -87,7 +89,7 @@ export class OperatorDeployment extends Construct {
     });
     const serves = resolveConversionServing(props) !== undefined;
     if (serves) addWebhookService(this, props.name, metadata);
-    // Ingress only: the address of the API server is the cluster's secret, so egress cannot be closed here.
+    // Ingress only: the address of the API server is not known here, so egress cannot be restricted.
     new k8s.KubeNetworkPolicy(this, 'network-policy', {
       metadata,
       spec: {
@@ -105,10 +107,49 @@ export class OperatorDeployment extends Construct {
   }
 }
 
+/** The props that the operator's command line is derived from. */
+export type OperatorArgsProps = Pick<
+  OperatorDeploymentProps,
+  'name' | 'namespace' | 'kinds' | 'watchNamespaces' | 'leaseName' | 'metricsPort' | 'logLevel' | 'args' | 'conversion'
+>;
+
+/**
+ * The arguments of `kindred-operator`, the image's entrypoint.
+ *
+ * Leader election is always on: even a single replica runs beside its successor during a rollout. Kinds and
+ * namespaces are sorted, so that their order in the props never causes a rollout.
+ */
+export function operatorArgs(props: OperatorArgsProps): readonly string[] {
+  const { namespace, watchNamespaces, metricsPort, logLevel, args = [] } = props;
+  return [
+    `--kinds=${sorted(props.kinds.map(({ crdName }) => crdName)).join()}`,
+    ...(watchNamespaces === undefined ? [] : [`--namespaces=${sorted(watchNamespaces).join()}`]),
+    '--leader-elect',
+    `--lease-name=${leaseNameOf(props)}`,
+    `--lease-namespace=${namespace}`,
+    `--metrics-port=${metricsPort ?? operatorDefaults.metricsPort}`,
+    `--log-level=${logLevel ?? operatorDefaults.logLevel}`,
+    ...webhookArgs(props),
+    ...args,
+  ];
+}
+
+function sorted(values: readonly string[]): readonly string[] {
+  return [...values].sort();
+}
+
+/** The name of an operator's Lease. */
+function leaseNameOf(props: Pick<OperatorDeploymentProps, 'name' | 'leaseName'>): string {
+  return props.leaseName ?? props.name;
+}
+
 /** The user of distroless' `nonroot` images. */
 const NON_ROOT = 65532;
 
-/** The pod template of an operator: passes the `restricted` Pod Security Standard and asks for no more than it uses. */
+/**
+ * The pod template of an operator: meets the `restricted` Pod Security Standard and requests no more than it
+ * uses.
+ */
 function operatorPod(props: OperatorDeploymentProps): k8s.PodTemplateSpec {
   const { name } = props;
   const volumes = volumesOf(props);
@@ -116,7 +157,8 @@ function operatorPod(props: OperatorDeploymentProps): k8s.PodTemplateSpec {
     metadata: { labels: operatorLabels(name) },
     spec: {
       serviceAccountName: name,
-      // The one pod that talks to the API server; the ServiceAccount itself says no.
+      // This pod needs the token, since it calls the API server; the ServiceAccount turns it off for all
+      // others.
       automountServiceAccountToken: true,
       enableServiceLinks: false,
       terminationGracePeriodSeconds:
@@ -202,12 +244,23 @@ function operatorContainer(props: OperatorDeploymentProps): k8s.Container {
   };
 }
 
+/** The memory limit without the scratch directory, which is in memory as well. */
+function heapMemoryMiB(props: OperatorDeploymentProps): number {
+  return memoryLimitMiB(props) - (props.scratch?.sizeMiB ?? 0);
+}
+
+function memoryLimitMiB(props: OperatorDeploymentProps): number {
+  return props.memoryLimitMiB ?? operatorDefaults.memoryLimitMiB;
+}
+
 function probe(path: string, timing: Pick<k8s.Probe, 'periodSeconds' | 'failureThreshold'>): k8s.Probe {
   const port = k8s.IntOrString.fromString(METRICS_PORT_NAME);
   return { httpGet: { path, port, scheme: 'HTTP' }, timeoutSeconds: 3, ...timing };
 }
 
-/** Apart if possible, together if not; counted by revision, so that a rollout's old pods do not crowd the new ones. */
+/**
+ * Spreads the pods if possible. Counts by revision, so that a rollout's old pods do not affect the new ones.
+ */
 function spread(name: string, topologyKey: string): k8s.TopologySpreadConstraint {
   return {
     maxSkew: 1,
@@ -216,49 +269,4 @@ function spread(name: string, topologyKey: string): k8s.TopologySpreadConstraint
     labelSelector: { matchLabels: operatorSelector(name) },
     matchLabelKeys: ['pod-template-hash'],
   };
-}
-
-function memoryLimitMiB(props: OperatorDeploymentProps): number {
-  return props.memoryLimitMiB ?? operatorDefaults.memoryLimitMiB;
-}
-
-/** What is in the scratch directory is memory as well. */
-function heapMemoryMiB(props: OperatorDeploymentProps): number {
-  return memoryLimitMiB(props) - (props.scratch?.sizeMiB ?? 0);
-}
-
-/** The props that the operator's command line follows from. */
-export type OperatorArgsProps = Pick<
-  OperatorDeploymentProps,
-  'name' | 'namespace' | 'kinds' | 'watchNamespaces' | 'leaseName' | 'metricsPort' | 'logLevel' | 'args' | 'conversion'
->;
-
-/** The name of an operator's Lease. */
-function leaseNameOf(props: Pick<OperatorDeploymentProps, 'name' | 'leaseName'>): string {
-  return props.leaseName ?? props.name;
-}
-
-/**
- * The arguments of `kindred-operator`, the image's entrypoint.
- *
- * Leader election is always on: even a single replica has a successor beside it while it is rolled. Kinds and namespaces are sorted,
- * so that their order in the props never rolls a pod.
- */
-export function operatorArgs(props: OperatorArgsProps): readonly string[] {
-  const { namespace, watchNamespaces, metricsPort, logLevel, args = [] } = props;
-  return [
-    `--kinds=${sorted(props.kinds.map(({ crdName }) => crdName)).join()}`,
-    ...(watchNamespaces === undefined ? [] : [`--namespaces=${sorted(watchNamespaces).join()}`]),
-    '--leader-elect',
-    `--lease-name=${leaseNameOf(props)}`,
-    `--lease-namespace=${namespace}`,
-    `--metrics-port=${metricsPort ?? operatorDefaults.metricsPort}`,
-    `--log-level=${logLevel ?? operatorDefaults.logLevel}`,
-    ...webhookArgs(props),
-    ...args,
-  ];
-}
-
-function sorted(values: readonly string[]): readonly string[] {
-  return [...values].sort();
 }

@@ -7,31 +7,24 @@ import { MIN_MEMORY_MIB } from './node-options';
 import type { MonitoringProps } from './monitoring';
 import { DEFAULT_WEBHOOK_PORT, hasMultipleVersions, type ConversionServing, type WebhookProps } from './webhook';
 
-/** How much the operator logs. */
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
-
-/** A directory in memory, for what must not reach a disk. */
-export interface ScratchProps {
-  /** Absolute path in the container. */
-  readonly path: string;
-  /** Upper bound in MiB; it counts towards the memory limit. */
-  readonly sizeMiB: number;
-}
-
-/** A directory with the values of a Secret as files. */
-export interface ConfigDirectoryProps {
-  /** Absolute path in the container. */
-  readonly path: string;
-  /** Secret in the operator's namespace. Pods wait until it is there. */
-  readonly secretName: string;
+/** Props of `OperatorDeployment`: how an operator runs, and where. */
+export interface OperatorDeploymentProps extends OperatorSettings {
+  /** Name of the Deployment, its ServiceAccount and the rest: a DNS label of at most 50 characters. */
+  readonly name: string;
   /**
-   * The files by their paths within the directory, each with its key in the Secret: keys hold no `/`. Pods wait until all keys are there.
-   * @default one file for each key, under the key's name
+   * Namespace of all objects. It must exist already, and should enforce the `restricted` Pod Security
+   * Standard.
    */
-  readonly files?: Readonly<Record<string, string>>;
+  readonly namespace: string;
+  /** The namespaces whose objects it reconciles; its role must be confined to them too. @default all */
+  readonly watchNamespaces?: readonly string[];
+  /** Objects of the Prometheus operator. @default none */
+  readonly monitoring?: MonitoringProps;
+  /** How it converts objects between versions. Must be set when a kind has several; nothing is served when none has. @default none */
+  readonly conversion?: ConversionServing;
 }
 
-/** How an operator runs: everything about it but where. */
+/** How an operator runs: everything except its name and its namespaces. */
 export interface OperatorSettings {
   /** Container image whose entrypoint is the operator. Prefer a digest. */
   readonly image: string;
@@ -41,9 +34,9 @@ export interface OperatorSettings {
   readonly imagePullSecrets?: readonly string[];
   /** The kinds that it runs. At least one; no other operator may run them. */
   readonly kinds: readonly AnyKind[];
-  /** Pods; one leads, the others stand by with warm caches. @default 2 */
+  /** Number of pods: one is the leader, the others are standbys with warm caches. @default 2 */
   readonly replicas?: number;
-  /** Arguments after the ones that follow from the other props. @default none */
+  /** Further arguments, after those derived from the other props. @default none */
   readonly args?: readonly string[];
   /** @default 'info' */
   readonly logLevel?: LogLevel;
@@ -72,22 +65,33 @@ export interface OperatorSettings {
   readonly scratch?: ScratchProps;
   /** Files that it may read. @default none */
   readonly configDirectory?: ConfigDirectoryProps;
-  /** Who may reach the metrics port. @default everyone in the cluster */
+  /** The peers that may reach the metrics port. @default everyone in the cluster */
   readonly metricsFrom?: readonly k8s.NetworkPolicyPeer[];
 }
 
-/** An operator and where it runs. */
-export interface OperatorDeploymentProps extends OperatorSettings {
-  /** Name of the Deployment, its ServiceAccount and the rest: a DNS label of at most 50 characters. */
-  readonly name: string;
-  /** Namespace of all objects. It must stand already, and should enforce the `restricted` Pod Security Standard. */
-  readonly namespace: string;
-  /** The namespaces whose objects it reconciles; its role must be confined alike. @default all */
-  readonly watchNamespaces?: readonly string[];
-  /** Objects of the Prometheus operator. @default none */
-  readonly monitoring?: MonitoringProps;
-  /** How it converts objects between versions. Must be set when a kind has several; nothing is served when none has. @default none */
-  readonly conversion?: ConversionServing;
+/** How much the operator logs. */
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
+
+/** A directory in memory, for what must not reach a disk. */
+export interface ScratchProps {
+  /** Absolute path in the container. */
+  readonly path: string;
+  /** Upper bound in MiB; it counts towards the memory limit. */
+  readonly sizeMiB: number;
+}
+
+/** A directory with the values of a Secret as files. */
+export interface ConfigDirectoryProps {
+  /** Absolute path in the container. */
+  readonly path: string;
+  /** Secret in the operator's namespace. Pods wait until it exists. */
+  readonly secretName: string;
+  /**
+   * The files by their paths within the directory, each with its key in the Secret: keys contain no `/`. Pods
+   * wait until all keys exist.
+   * @default one file for each key, under the key's name
+   */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** The defaults of {@link OperatorDeploymentProps}. */
@@ -114,7 +118,7 @@ export function operatorProblems(props: OperatorDeploymentProps): readonly Probl
   ];
 }
 
-/** All that is wrong with how an operator is to run. */
+/** All that is wrong with the settings of an operator. */
 function settingsProblems(props: OperatorSettings): readonly Problem[] {
   const { image, kinds, replicas, metricsPort, leaseName, scratch, configDirectory } = props;
   return [
@@ -142,6 +146,27 @@ function settingsProblems(props: OperatorSettings): readonly Problem[] {
   ];
 }
 
+/** All that is wrong with the settings by which an operator converts its kinds. */
+export function webhookProblems(props: WebhookProps): readonly Problem[] {
+  const { kinds, conversion } = props;
+  const names = kinds.filter(hasMultipleVersions).map(({ crdName }) => crdName);
+  if (names.length === 0) return [];
+  if (conversion === undefined) {
+    const message = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} several versions: say with which certificate the operator is to convert between them`;
+    return [{ path: 'conversion', message }];
+  }
+  const { certSecretName, port } = conversion;
+  const problems: Problem[] = [];
+  const name = nameProblem(certSecretName, { format: 'dns-subdomain' });
+  if (name !== undefined) problems.push({ path: 'conversion.certSecretName', message: name });
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1024 && port <= 65535)) {
+    problems.push({ path: 'conversion.port', message: `${port} must be an integer from 1024 to 65535` });
+  } else if ((port ?? DEFAULT_WEBHOOK_PORT) === (props.metricsPort ?? operatorDefaults.metricsPort)) {
+    problems.push({ path: 'conversion.port', message: `${port ?? DEFAULT_WEBHOOK_PORT} is the metrics port already` });
+  }
+  return problems;
+}
+
 /** What is wrong with files by their paths, each with its key in a Secret. Source: Kubernetes' validation of a volume's `items`. */
 export function configFilesProblems(path: string, files: Readonly<Record<string, string>> = {}): readonly Problem[] {
   return Object.entries(files).flatMap(([file, key]) => [
@@ -163,7 +188,7 @@ export function isImageReference(text: string): boolean {
   return /^\S+$/.test(text);
 }
 
-/** What is wrong with a list that confines to namespaces. */
+/** What is wrong with a list of namespaces to watch. */
 export function namespaceListProblems(path: string, namespaces: readonly string[] | undefined): readonly Problem[] {
   if (namespaces === undefined) return [];
   return [
@@ -212,25 +237,4 @@ function duplicates(values: readonly string[]): readonly string[] {
 
 function problem(path: string, message: string): Problem {
   return { path, message };
-}
-
-/** All that is wrong with how an operator's kinds are to be converted. */
-export function webhookProblems(props: WebhookProps): readonly Problem[] {
-  const { kinds, conversion } = props;
-  const names = kinds.filter(hasMultipleVersions).map(({ crdName }) => crdName);
-  if (names.length === 0) return [];
-  if (conversion === undefined) {
-    const message = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} several versions: say with which certificate the operator is to convert between them`;
-    return [{ path: 'conversion', message }];
-  }
-  const { certSecretName, port } = conversion;
-  const problems: Problem[] = [];
-  const name = nameProblem(certSecretName, { format: 'dns-subdomain' });
-  if (name !== undefined) problems.push({ path: 'conversion.certSecretName', message: name });
-  if (port !== undefined && !(Number.isInteger(port) && port >= 1024 && port <= 65535)) {
-    problems.push({ path: 'conversion.port', message: `${port} must be an integer from 1024 to 65535` });
-  } else if ((port ?? DEFAULT_WEBHOOK_PORT) === (props.metricsPort ?? operatorDefaults.metricsPort)) {
-    problems.push({ path: 'conversion.port', message: `${port ?? DEFAULT_WEBHOOK_PORT} is the metrics port already` });
-  }
-  return problems;
 }

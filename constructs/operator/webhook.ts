@@ -1,3 +1,7 @@
+/**
+ * The conversion webhook of an operator: its arguments, port, volume and Service, and its certificate from
+ * cert-manager.
+ */
 import { ApiObject, type ApiObjectMetadata } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
@@ -7,18 +11,44 @@ import { operatorLabels, operatorSelector } from './labels';
 /** How an operator serves the conversions of its kinds. */
 export interface ConversionServing {
   /**
-   * A Secret of type `kubernetes.io/tls` in the operator's namespace, with `tls.crt` for `<service>.<namespace>.svc` and `tls.key`. The pods
-   * wait for it; what is put into it later is served within two minutes.
+   * A Secret of type `kubernetes.io/tls` in the operator's namespace, with `tls.crt` for
+   * `<service>.<namespace>.svc` and `tls.key`. The pods wait until it exists; a new certificate in it is
+   * served within two minutes.
    */
   readonly certSecretName: string;
-  /** The port of the pods, 1024 to 65535; some clouds let control planes reach few. @default 9443 */
+  /** The port of the pods, 1024 to 65535; some clouds let control planes reach few ports. @default 9443 */
   readonly port?: number;
+}
+
+/** The props of an operator that its webhook is derived from. */
+export interface WebhookProps {
+  readonly kinds: readonly AnyKind[];
+  readonly conversion?: ConversionServing;
+  readonly metricsPort?: number;
+}
+
+/**
+ * How an operator serves conversions; undefined when all its kinds have one version, so that none are needed.
+ */
+export function resolveConversionServing({ kinds, conversion }: WebhookProps): Required<ConversionServing> | undefined {
+  if (conversion === undefined || !kinds.some(hasMultipleVersions)) return undefined;
+  return { ...conversion, port: conversion.port ?? DEFAULT_WEBHOOK_PORT };
+}
+
+/** Whether a kind's objects need conversion between versions. */
+export function hasMultipleVersions(kind: AnyKind): boolean {
+  return kind.versions.length > 0;
+}
+
+/** The name of the Service in front of an operator's webhook. */
+export function webhookServiceName(name: string): string {
+  return `${name}-webhook`;
 }
 
 /** Name of the port of `/convert`. */
 const WEBHOOK_PORT_NAME = 'webhook';
 
-/** The port that `/convert` is served at unless told otherwise. */
+/** The default port of `/convert`. */
 export const DEFAULT_WEBHOOK_PORT = 9443;
 
 /** Where the pods find the certificate. */
@@ -26,36 +56,13 @@ const CERT_DIR = '/etc/kindred/webhook-tls';
 
 const VOLUME = 'webhook-tls';
 
-/** The props of an operator that its webhook follows from. */
-export interface WebhookProps {
-  readonly kinds: readonly AnyKind[];
-  readonly conversion?: ConversionServing;
-  readonly metricsPort?: number;
-}
-
-/** How an operator serves conversions; undefined when all its kinds have one version: then there is nothing to serve. */
-export function resolveConversionServing({ kinds, conversion }: WebhookProps): Required<ConversionServing> | undefined {
-  if (conversion === undefined || !kinds.some(hasMultipleVersions)) return undefined;
-  return { ...conversion, port: conversion.port ?? DEFAULT_WEBHOOK_PORT };
-}
-
-/** Whether somebody must convert a kind's objects. */
-export function hasMultipleVersions(kind: AnyKind): boolean {
-  return kind.versions.length > 0;
-}
-
-/** The Service in front of an operator's webhook. */
-export function webhookServiceName(name: string): string {
-  return `${name}-webhook`;
-}
-
 /** The arguments of `kindred-operator` that serve conversions. */
 export function webhookArgs(props: WebhookProps): readonly string[] {
   const serving = resolveConversionServing(props);
   return serving === undefined ? [] : [`--webhook-port=${serving.port}`, `--webhook-cert-dir=${CERT_DIR}`];
 }
 
-/** What a pod has besides, so that its container can serve conversions. */
+/** What a pod needs in addition to serve conversions. */
 interface WebhookPodParts {
   readonly ports: readonly k8s.ContainerPort[];
   readonly volumeMounts: readonly k8s.VolumeMount[];
@@ -63,8 +70,8 @@ interface WebhookPodParts {
 }
 
 /**
- * The container's port, and the Secret as a volume. As a whole and not by `subPath`, because that would never be updated; not optional,
- * so that no container starts without a certificate.
+ * The container's port, and the Secret as a volume. It is mounted as a whole, because a `subPath` is never
+ * updated, and is not optional, so that no container starts without a certificate.
  */
 export function webhookPodParts(props: WebhookProps): WebhookPodParts {
   const serving = resolveConversionServing(props);
@@ -72,16 +79,17 @@ export function webhookPodParts(props: WebhookProps): WebhookPodParts {
   return {
     ports: [{ name: WEBHOOK_PORT_NAME, containerPort: serving.port, protocol: 'TCP' }],
     volumeMounts: [{ name: VOLUME, mountPath: CERT_DIR, readOnly: true }],
-    // 0440 and the pod's fsGroup: for the container's user, and nobody else.
+    // 0440 and the pod's fsGroup: only the container's user can read it.
     volumes: [{ name: VOLUME, secret: { secretName: serving.certSecretName, defaultMode: 0o440 } }],
   };
 }
 
 /**
- * The Service that the API server finds the webhook by.
+ * Adds the Service by which the API server reaches the webhook.
  *
- * It leads to pods that are not ready, too: a pod is ready when its caches are filled, and to fill them the API server may have to ask
- * this very webhook to convert what is stored in an old version. Else none would ever become ready.
+ * It also routes to pods that are not ready: a pod is ready when its caches are filled, and to fill them the
+ * API server may have to call this very webhook to convert objects stored in an old version. Otherwise no pod
+ * would ever become ready.
  */
 export function addWebhookService(scope: Construct, name: string, metadata: k8s.ObjectMeta): void {
   new k8s.KubeService(scope, 'webhook-service', {
@@ -102,14 +110,12 @@ export function addWebhookService(scope: Construct, name: string, metadata: k8s.
   });
 }
 
-/** Who may reach the webhook: everybody, since the address of the API server is the cluster's secret. */
+/** Allows every source to reach the webhook, since the address of the API server is not known here. */
 export function webhookIngress(): k8s.NetworkPolicyIngressRule {
   return { ports: [{ port: k8s.IntOrString.fromString(WEBHOOK_PORT_NAME), protocol: 'TCP' }] };
 }
 
-const API_VERSION = 'cert-manager.io/v1';
-
-/** Who issues certificates. Source: cert-manager's `Certificate`. */
+/** The issuer of a certificate. Source: cert-manager's `Certificate`. */
 export interface IssuerRef {
   readonly name: string;
   /** @default 'Issuer': one in the operators' namespace */
@@ -118,26 +124,28 @@ export interface IssuerRef {
   readonly group?: string;
 }
 
-/** What {@link WebhookCertificate} is made of. */
+/** Props of {@link WebhookCertificate}. */
 export interface WebhookCertificateProps {
   /** Name of the operator. */
   readonly name: string;
   readonly namespace: string;
-  /** @default an authority of its own, made for this webhook */
+  /** @default an authority of its own, created for this webhook */
   readonly issuerRef?: IssuerRef;
 }
 
+const API_VERSION = 'cert-manager.io/v1';
+
 /**
- * The certificate of an operator's webhook, by cert-manager, whose CRDs must stand in the cluster.
+ * The certificate of an operator's webhook, by cert-manager, whose CRDs must be installed in the cluster.
  *
- * Without an issuer, it brings an authority of its own, valid for ten years: the serving certificate is renewed under it every
- * 60 days without a change of `caBundle`, so there is no moment at which the API server and the pods disagree. A certificate
- * that signs itself would have one at every renewal.
+ * Without an issuer, it creates an authority of its own, valid for ten years. That authority renews the
+ * serving certificate every 60 days without a change of `caBundle`, so the API server and the pods never
+ * disagree. With a self-signed certificate they would, at every renewal.
  */
 export class WebhookCertificate extends Construct {
-  /** The Secret that the certificate is kept in. */
+  /** The Secret with the certificate. */
   readonly secretName: string;
-  /** What the CRD's annotation `cert-manager.io/inject-ca-from` has to say. */
+  /** The value of the CRD's annotation `cert-manager.io/inject-ca-from`. */
   readonly injectCaFrom: string;
 
   constructor(scope: Construct, id: string, props: WebhookCertificateProps) {

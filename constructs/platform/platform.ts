@@ -37,21 +37,22 @@ const platformLabels = {
 };
 
 /**
- * Everything that a cluster needs to serve the given kinds: the namespace, the CRDs, who may do what, the operators, and guardrails for
- * chosen namespaces.
+ * Everything that a cluster needs to serve the given kinds: the namespace, the CRDs, permissions, the
+ * operators, and guardrails for chosen namespaces.
  *
- * Guarantees: each group depends on the one before it: namespace, CRDs, permissions, operators; so they are created in that order,
- * and an operator outlives nothing that its finalizers need. Every object is named by its props, none by its path.
+ * Guarantees: each group depends on the one before it (namespace, CRDs, permissions, operators), so they are
+ * created in that order, and an operator is deleted before what its finalizers need. Every object's name
+ * comes from the props, none from its path.
  *
- * Assumptions: one platform a cluster, since CRDs and ClusterRoles are the cluster's.
+ * Assumptions: one platform per cluster, since CRDs and ClusterRoles are cluster-wide.
  *
- * Errors: InvalidPropsError with all that is wrong with the props, such as a kind claimed by two operators, or an operator that keeps its
- * state in another namespace.
+ * Errors: InvalidPropsError with all that is wrong with the props, such as a kind claimed by two operators,
+ * or an operator that keeps its state in another namespace.
  */
 export class Platform extends Chart {
   /** Namespace of the operators. */
   readonly operatorNamespace: string;
-  /** The CRDs, one a kind. */
+  /** The CRDs, one per kind. */
   readonly customResourceDefinitions: readonly CustomResourceDefinition[];
   /** The operators, in the order of the props. */
   readonly operators: readonly OperatorDeployment[];
@@ -81,12 +82,12 @@ export class Platform extends Chart {
 
     if (namespace !== undefined) crds.node.addDependency(namespace);
     access.node.addDependency(crds);
-    // Roles may stand in namespaces that are made for their guardrails.
+    // Roles may be in namespaces that are created together with their guardrails.
     rbac.node.addDependency(crds, ...guarded);
     operators.node.addDependency(rbac, ...certificates.values());
   }
 
-  /** @returns the certificates that cert-manager is asked for, by operator */
+  /** @returns the certificates requested from cert-manager, by operator */
   private addCertificates(
     { operators, conversion }: PlatformProps,
     namespace: Construct | undefined,
@@ -217,7 +218,8 @@ function platformProblems(props: PlatformProps): readonly Problem[] {
 }
 
 function platformOperatorProblems(operator: PlatformOperator, namespace: string, path: string): readonly Problem[] {
-  // Checked here under its own name, and below under a stand-in: the name of its objects is not what was written.
+  // The name is checked here, and the settings under a placeholder: the name of its objects is not what the
+  // user wrote.
   const name = nameProblem(operator.name, { format: 'dns-label', maxLength: 42 });
   const settings = operatorProblems({ ...operator, name: 'kindred', namespace: DEFAULT_NAMESPACE });
   return [
@@ -228,9 +230,11 @@ function platformOperatorProblems(operator: PlatformOperator, namespace: string,
   ];
 }
 
-/** State with keys belongs into the platform's own namespace, which is guarded, and stays where state is kept in it. */
+/**
+ * State with keys belongs in the platform's own namespace, which is guarded, and retained while it has state.
+ */
 function stateNamespaceProblems({ args = [] }: PlatformOperator, namespace: string, path: string): readonly Problem[] {
-  // Of an option that stands twice, the operator takes the last.
+  // If an option is repeated, the operator uses the last one.
   const last = args.filter((arg) => arg.startsWith(STATE_NAMESPACE_FLAG)).at(-1);
   if (last === undefined || last === `${STATE_NAMESPACE_FLAG}${namespace}`) return [];
   const elsewhere = last.slice(STATE_NAMESPACE_FLAG.length);

@@ -2,12 +2,13 @@ import { InvalidPropsError, type OperatorSettings } from '../operator';
 import type { PolicyRule } from '../rbac';
 import { DEFAULT_NAMESPACE, type PlatformOperator } from './platform-props';
 
-/** What a provisioner is made of, besides what every operator is. */
+/** Props of {@link provisioner}, besides those that every operator has. */
 export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'configDirectory'> {
   /** Its name; its objects are called `kindred-<name>`. @default 'provisioner' */
   readonly name?: string;
   /**
-   * The platform's namespace: Secrets with state and kubeconfigs are kept there. A platform refuses a provisioner of another one.
+   * The platform's namespace: Secrets with state and kubeconfigs are kept there. A platform rejects a
+   * provisioner of another one.
    * @default 'kindred-system', as the platform's
    */
   readonly namespace?: string;
@@ -17,35 +18,29 @@ export interface ProvisionerProps extends Omit<OperatorSettings, 'scratch' | 'co
   readonly configSecretName?: string;
   /**
    * The files of `configSecretName` by the paths that objects name, each with its key in the Secret, such as
-   * `{'clusters/aws.yml': 'aws.yml'}`: keys hold no `/`.
+   * `{'clusters/aws.yml': 'aws.yml'}`: keys contain no `/`.
    * @default one file for each key, under the key's name
    */
   readonly configFiles?: Readonly<Record<string, string>>;
-  /** How long a step under way may take to end when a pod stops, in seconds: 1 to 86340, a day less a minute. @default 3600 */
+  /**
+   * How long a running step may take to end when a pod stops, in seconds: 1 to 86340 (a day less a minute).
+   * @default 3600
+   */
   readonly drainSeconds?: number;
 }
 
-/** Says in which namespace an operator keeps its state. */
-export const STATE_NAMESPACE_FLAG = '--state-namespace=';
-
-/** Where key files lie, in memory. */
-const KEY_DIRECTORY = '/run/kindred';
-/** Where the files lie that objects may name. */
-const CONFIG_DIRECTORY = '/etc/kindred/config';
-/** Seconds that an operator has to stop besides its steps. */
-const SHUTDOWN_GRACE_SECONDS = 30;
-/** With what is needed besides, less than the day that a pod may take to stop at most. */
-const MAX_DRAIN_SECONDS = 86_340;
-
 /**
- * An operator for kinds that act on machines: with a ServiceAccount, a Lease, an image and permissions of its own, since it alone reads keys to
- * machines.
+ * An operator for kinds that act on machines: with a ServiceAccount, a Lease, an image and permissions of its
+ * own, since it alone reads keys to machines.
  *
- * Guarantees: it may write Secrets in the platform's namespace only, and read them there and in the configured ones; keys lie in memory.
+ * Guarantees: it may write Secrets in the platform's namespace only, and read them there and in the
+ * configured ones; keys are kept in memory.
  *
- * Caveat: whoever may create a Cluster has it name any Secret of those namespaces. Keep other Secrets out of them.
+ * Caveat: a user who may create a Cluster can name any Secret of those namespaces in it. Keep other Secrets
+ * out of them.
  *
- * @throws InvalidPropsError for `drainSeconds` that the operator would not take; what else is wrong is the platform's to say
+ * @throws InvalidPropsError for `drainSeconds` that the operator would not accept; the platform checks the
+ * other props
  */
 export function provisioner(props: ProvisionerProps): PlatformOperator {
   const { name = 'provisioner', namespace = DEFAULT_NAMESPACE, ...rest } = props;
@@ -78,12 +73,24 @@ export function provisioner(props: ProvisionerProps): PlatformOperator {
           },
         }),
     extraRules: {
-      // Admission lets only those give an object an owner, or take it away, who may delete it (OwnerReferencesPermissionEnforcement).
+      // Only a client that may delete an object may change its owners (OwnerReferencesPermissionEnforcement).
       [namespace]: [secrets('get', 'create', 'update', 'delete')],
       ...Object.fromEntries(others.map((other) => [other, [secrets('get')]])),
     },
   };
 }
+
+/** The option that names the namespace in which an operator keeps its state. */
+export const STATE_NAMESPACE_FLAG = '--state-namespace=';
+
+/** The directory of key files, in memory. */
+const KEY_DIRECTORY = '/run/kindred';
+/** The directory of the files that objects may name. */
+const CONFIG_DIRECTORY = '/etc/kindred/config';
+/** Seconds that an operator has to stop, besides those for its steps. */
+const SHUTDOWN_GRACE_SECONDS = 30;
+/** With {@link SHUTDOWN_GRACE_SECONDS}, less than the day that a pod may take to stop at most. */
+const MAX_DRAIN_SECONDS = 86_340;
 
 function secrets(...verbs: PolicyRule['verbs']): PolicyRule {
   return { apiGroups: [''], resources: ['secrets'], verbs };

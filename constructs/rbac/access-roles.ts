@@ -3,42 +3,25 @@ import { Construct } from 'constructs';
 import type { AnyKind } from '../kind/kind';
 import { mergeGrants, toK8sRules, type Grant, type PolicyRule, type Verb } from './policy-rule';
 
-const AGGREGATE_TO = 'rbac.authorization.k8s.io/aggregate-to-';
-
-/** What people may do with the objects of a kind. */
+/** Props of {@link AccessRoles}. */
 export interface AccessRolesProps {
   readonly kind: AnyKind;
   /**
-   * Let the cluster's own `view`, `edit` and `admin` roles take these rules in.
-   * @default true for namespaced kinds, false for cluster-scoped ones: who may edit in every namespace is not yet meant to order
-   * whole clusters
+   * Aggregate these rules into the cluster's own `view`, `edit` and `admin` roles.
+   * @default true for namespaced kinds, false for cluster-scoped ones: the right to edit in every namespace
+   * should not include creating whole clusters
    */
   readonly aggregate?: boolean;
   /** @default none */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Reading a kind's objects and their subresources. */
-export function viewerRules(kind: AnyKind): readonly PolicyRule[] {
-  return mergeGrants([
-    grant(kind, '', 'get', 'list', 'watch'),
-    grant(kind, '/status', 'get'),
-    ...(kind.scale === undefined ? [] : [grant(kind, '/scale', 'get')]),
-  ]);
-}
-
-/** All of a person's work with a kind's objects. The status stays the operator's. */
-export function editorRules(kind: AnyKind): readonly PolicyRule[] {
-  return mergeGrants([
-    grant(kind, '', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'),
-    grant(kind, '/status', 'get'),
-    ...(kind.scale === undefined ? [] : [grant(kind, '/scale', 'get', 'update', 'patch')]),
-  ]);
-}
+const AGGREGATE_TO = 'rbac.authorization.k8s.io/aggregate-to-';
 
 /**
- * The ClusterRoles `<plural>.<group>-viewer` and `<plural>.<group>-editor`, aggregated into the cluster's own roles as
- * Kubernetes documents it (viewer to view; editor to edit and admin; edit and admin take view in by themselves).
+ * The ClusterRoles `<plural>.<group>-viewer` and `<plural>.<group>-editor`, aggregated into the cluster's own
+ * roles as Kubernetes documents it (viewer to view; editor to edit and admin; edit and admin include view
+ * already).
  * Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles
  */
 export class AccessRoles extends Construct {
@@ -56,6 +39,24 @@ export class AccessRoles extends Construct {
     role('viewer', viewerRules(kind), ['view']);
     role('editor', editorRules(kind), ['edit', 'admin']);
   }
+}
+
+/** Rules to read a kind's objects and their subresources. */
+export function viewerRules(kind: AnyKind): readonly PolicyRule[] {
+  return mergeGrants([
+    grant(kind, '', 'get', 'list', 'watch'),
+    grant(kind, '/status', 'get'),
+    ...(kind.scale === undefined ? [] : [grant(kind, '/scale', 'get')]),
+  ]);
+}
+
+/** Rules to read and write a kind's objects. Only the operator may write the status. */
+export function editorRules(kind: AnyKind): readonly PolicyRule[] {
+  return mergeGrants([
+    grant(kind, '', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'),
+    grant(kind, '/status', 'get'),
+    ...(kind.scale === undefined ? [] : [grant(kind, '/scale', 'get', 'update', 'patch')]),
+  ]);
 }
 
 function grant(kind: AnyKind, subresource: string, ...verbs: readonly Verb[]): Grant {

@@ -4,7 +4,7 @@ import { toK8sRules, type PolicyRule } from './policy-rule';
 
 const API_GROUP = 'rbac.authorization.k8s.io';
 
-/** A role and the account it is bound to. */
+/** Props of {@link BoundRole}. */
 interface BoundRoleProps {
   /** Name of the role and of its binding. */
   readonly name: string;
@@ -48,7 +48,7 @@ export class BoundRole extends Construct {
   }
 }
 
-/** The ServiceAccount that a role is bound to. It need not stand yet: RBAC binds names. */
+/** The ServiceAccount that a role is bound to. It need not exist yet: RBAC binds names. */
 export interface ServiceAccountRef {
   readonly name: string;
   readonly namespace: string;

@@ -11,12 +11,9 @@ import {
   type Verb,
 } from './policy-rule';
 
-/** Where the API server expects the events of cluster-scoped objects. */
-const CLUSTER_EVENTS_NAMESPACE = 'default';
-
-/** What an {@link OperatorRole} is made of. */
+/** Props of {@link OperatorRole}. */
 export interface OperatorRoleProps {
-  /** Name of every role and binding. ClusterRoles share one namespace with the whole cluster's. */
+  /** Name of every role and binding. It must be unique among all ClusterRoles of the cluster. */
   readonly name: string;
   /** The kinds that the operator runs. At least one. */
   readonly kinds: readonly AnyKind[];
@@ -28,7 +25,8 @@ export interface OperatorRoleProps {
    */
   readonly namespaces?: readonly string[];
   /**
-   * What the kinds' own code needs besides their children, by namespace: reading the Secrets that specs refer to, for example.
+   * Rules that the kinds' own code needs besides those for their children, by namespace: to read the Secrets
+   * that specs refer to, for example.
    * @default none
    */
   readonly extraRules?: NamespacedRules;
@@ -37,9 +35,10 @@ export interface OperatorRoleProps {
 }
 
 /**
- * What an operator may do, derived from its kinds by {@link operatorRules}, bound to its ServiceAccount.
+ * The permissions of an operator, derived from its kinds by {@link operatorRules}, bound to its
+ * ServiceAccount.
  *
- * Errors: TypeError when there are no kinds, `namespaces` is empty, or an extra rule asks for `*`.
+ * Errors: TypeError when there are no kinds, `namespaces` is empty, or an extra rule grants `*`.
  */
 export class OperatorRole extends Construct {
   constructor(scope: Construct, id: string, props: OperatorRoleProps) {
@@ -53,6 +52,22 @@ export class OperatorRole extends Construct {
     }
   }
 }
+
+function assertValidProps(props: OperatorRoleProps): void {
+  if (props.kinds.length === 0) {
+    throw new TypeError(`OperatorRole ${props.name}: \`kinds\` is empty; an operator without kinds needs no role`);
+  }
+  if (props.namespaces?.length === 0) {
+    throw new TypeError(
+      `OperatorRole ${props.name}: \`namespaces\` is empty; name one or more, or leave it out for the whole cluster`,
+    );
+  }
+  const [problem] = extraRulesProblems('extraRules', props.extraRules);
+  if (problem !== undefined) throw new TypeError(`OperatorRole ${props.name}: ${problem.path}: ${problem.message}`);
+}
+
+/** Where the API server expects the events of cluster-scoped objects. */
+const CLUSTER_EVENTS_NAMESPACE = 'default';
 
 function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, readonly PolicyRule[]])[] {
   const byNamespace = new Map<string, readonly PolicyRule[]>();
@@ -70,19 +85,6 @@ function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, 
   return [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function assertValidProps(props: OperatorRoleProps): void {
-  if (props.kinds.length === 0) {
-    throw new TypeError(`OperatorRole ${props.name}: \`kinds\` is empty; an operator without kinds needs no role`);
-  }
-  if (props.namespaces?.length === 0) {
-    throw new TypeError(
-      `OperatorRole ${props.name}: \`namespaces\` is empty; name one or more, or leave it out for the whole cluster`,
-    );
-  }
-  const [problem] = extraRulesProblems('extraRules', props.extraRules);
-  if (problem !== undefined) throw new TypeError(`OperatorRole ${props.name}: ${problem.path}: ${problem.message}`);
-}
-
 /** Which of the rules to derive. */
 export interface OperatorRulesOptions {
   /**
@@ -92,37 +94,28 @@ export interface OperatorRulesOptions {
   readonly scope?: ResourceScope;
 }
 
-/** What recording an event needs: POST of a new one, PATCH of the series of one that recurs. */
-const eventGrant: Grant = Object.freeze({
-  group: 'events.k8s.io',
-  resource: 'events',
-  verbs: ['create', 'patch'] as const,
-});
-
-/** The rules for events alone. The events of cluster-scoped objects stand in the namespace `default`. */
-export const eventRules: readonly PolicyRule[] = mergeGrants([eventGrant]);
-
 /**
- * The least that the operator needs to run the given kinds, as data.
+ * The minimal rules that the operator needs to run the given kinds.
  *
  * | resource | verbs | the request that needs them |
  * |---|---|---|
- * | the kind | list, watch | the reflector: paged list, streaming list, watch |
- * | the kind | patch | only with a finalizer: adding it, and dropping it when the children are gone |
+ * | the kind | list, watch | the informer: paged list, streaming list, watch |
+ * | the kind | patch | only with a finalizer: adding it, and dropping it when the children are deleted |
  * | `<plural>/status` | patch | server-side apply of the status |
- * | `<plural>/finalizers` | update | no request: the admission plugin OwnerReferencesPermissionEnforcement asks for it when a child is written with `blockOwnerDeletion`; only with `owns`, since shared children block nothing |
- * | child types | get | the fresh read when a create says that the name is taken, and before fields change hands |
- * | child types | list, watch | the reflector |
+ * | `<plural>/finalizers` | update | no request: the admission plugin OwnerReferencesPermissionEnforcement requires it when a child is written with `blockOwnerDeletion`; only with `owns`, since shared children block nothing |
+ * | child types | get | the live read when a create fails with AlreadyExists, and before a field is handed over |
+ * | child types | list, watch | the informer |
  * | child types | create | POST of a missing child |
  * | child types | patch | server-side apply of what differs; a seeded field's hand-over too |
- * | child types | delete | pruning; OwnerReferencesPermissionEnforcement asks for it as well when owner references change |
- * | formerly owned types | list, watch, delete | finding and pruning what an earlier version made; never created nor changed |
+ * | child types | delete | pruning; OwnerReferencesPermissionEnforcement requires it too when owner references change |
+ * | formerly owned types | list, watch, delete | finding and pruning the children of an earlier version; they are never created or changed |
  * | `events` in `events.k8s.io` | create, patch | recording an event, and the series of one that recurs |
  *
- * Guarantees: no `*`; verbs united by resource; the same rules in the same order for the same kinds in any order.
+ * Guarantees: no `*`; verbs united by resource; the same rules in the same order for the same kinds in any
+ * order.
  *
- * With `scope: 'Namespaced'`, events are among the rules only if a kind is namespaced; with `scope: 'Cluster'` they never are, see
- * {@link eventRules}.
+ * With `scope: 'Namespaced'`, events are among the rules only if a kind is namespaced. With
+ * `scope: 'Cluster'` they never are, see {@link eventRules}.
  *
  * @param kinds the kinds that one operator runs
  */
@@ -134,6 +127,16 @@ export function operatorRules(kinds: readonly AnyKind[], options: OperatorRulesO
   const recordsEvents = options.scope !== 'Cluster' && kinds.some(({ scope }) => wanted(scope));
   return mergeGrants(recordsEvents ? [...grants, eventGrant] : grants);
 }
+
+/** What the operator needs to record events: POST for a new one, PATCH for the series of one that recurs. */
+const eventGrant: Grant = Object.freeze({
+  group: 'events.k8s.io',
+  resource: 'events',
+  verbs: ['create', 'patch'] as const,
+});
+
+/** The rules for events alone. The events of cluster-scoped objects are in the namespace `default`. */
+export const eventRules: readonly PolicyRule[] = mergeGrants([eventGrant]);
 
 interface ScopedGrant extends Grant {
   readonly scope: ResourceScope;
@@ -162,7 +165,7 @@ function childGrant(type: ResourceType, ...verbs: readonly Verb[]): ScopedGrant 
   return { group: groupOf(type), resource: type.plural, verbs, scope: type.scope };
 }
 
-/** What a {@link LeaderElectionRole} is made of. */
+/** Props of {@link LeaderElectionRole}. */
 export interface LeaderElectionRoleProps {
   /** Name of the Role and its binding. */
   readonly name: string;
@@ -174,18 +177,6 @@ export interface LeaderElectionRoleProps {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/**
- * What leader election needs: get and update (acquire, renew, release) of the one Lease, and create, which RBAC cannot limit by
- * name because a request to create carries none.
- */
-export function leaderElectionRules(leaseName: string): readonly PolicyRule[] {
-  const lease = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
-  return [
-    { ...lease, verbs: ['create'] },
-    { ...lease, verbs: ['get', 'update'], resourceNames: [leaseName] },
-  ];
-}
-
 /** A Role and RoleBinding for leader election by one Lease. */
 export class LeaderElectionRole extends Construct {
   constructor(scope: Construct, id: string, props: LeaderElectionRoleProps) {
@@ -194,4 +185,16 @@ export class LeaderElectionRole extends Construct {
     const rules = leaderElectionRules(props.leaseName);
     new BoundRole(this, 'lease', { name, namespace, serviceAccount, labels, rules });
   }
+}
+
+/**
+ * The rules for leader election: get and update (acquire, renew, release) of the one Lease, and create, which
+ * RBAC cannot limit by name because a create request has none.
+ */
+export function leaderElectionRules(leaseName: string): readonly PolicyRule[] {
+  const lease = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+  return [
+    { ...lease, verbs: ['create'] },
+    { ...lease, verbs: ['get', 'update'], resourceNames: [leaseName] },
+  ];
 }

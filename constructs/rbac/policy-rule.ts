@@ -2,6 +2,17 @@ import type { k8s } from 'cdk8s-plus-27';
 import type { Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
 
+/** A rule of a Role or ClusterRole on resources. Source: `rbac.authorization.k8s.io/v1`, PolicyRule. */
+export interface PolicyRule {
+  /** API groups; the empty string is the core group. */
+  readonly apiGroups: readonly string[];
+  /** Plurals, or `<plural>/<subresource>`. */
+  readonly resources: readonly string[];
+  readonly verbs: readonly Verb[];
+  /** The only objects that the rule applies to. @default every object */
+  readonly resourceNames?: readonly string[];
+}
+
 /** The verbs that Kindred grants, in the order in which rules list them. `*` is not among them. */
 const verbs = [
   'get',
@@ -17,16 +28,8 @@ const verbs = [
 /** A verb of RBAC on a resource. */
 export type Verb = (typeof verbs)[number];
 
-/** A rule of a Role or ClusterRole on resources. Source: `rbac.authorization.k8s.io/v1`, PolicyRule. */
-export interface PolicyRule {
-  /** API groups; the empty string is the core group. */
-  readonly apiGroups: readonly string[];
-  /** Plurals, or `<plural>/<subresource>`. */
-  readonly resources: readonly string[];
-  readonly verbs: readonly Verb[];
-  /** The only objects that the rule holds for. @default every object */
-  readonly resourceNames?: readonly string[];
-}
+/** Rules by the namespace in which they apply. */
+export type NamespacedRules = Readonly<Record<string, readonly PolicyRule[]>>;
 
 /** Verbs on one resource: what rules are merged from. */
 export interface Grant {
@@ -38,8 +41,9 @@ export interface Grant {
 }
 
 /**
- * The fewest rules that say the same as the grants: verbs are united by resource, resources of one group with the same verbs
- * share a rule. Sorted by group, then by first resource, so that the same grants in another order give the same bytes.
+ * The fewest rules that grant the same: verbs are united by resource, resources of one group with the same
+ * verbs share a rule. Sorted by group, then by first resource, so that the same grants in another order give
+ * the same bytes.
  */
 export function mergeGrants(grants: readonly Grant[]): readonly PolicyRule[] {
   const verbsOf = new Map<string, { readonly grant: Grant; readonly verbs: Set<Verb> }>();
@@ -62,6 +66,15 @@ export function mergeGrants(grants: readonly Grant[]): readonly PolicyRule[] {
     .sort((a, b) => compare(sortKey(a), sortKey(b)));
 }
 
+function sortKey(rule: PolicyRule): string {
+  return `${rule.apiGroups.join()} ${rule.resources.join()}`;
+}
+
+/** By code unit, not by locale: the same order on every machine. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 /** The rules as cdk8s takes them. */
 export function toK8sRules(rules: readonly PolicyRule[]): k8s.PolicyRule[] {
   return rules.map(({ apiGroups, resources, verbs: granted, resourceNames }) => ({
@@ -72,19 +85,7 @@ export function toK8sRules(rules: readonly PolicyRule[]): k8s.PolicyRule[] {
   }));
 }
 
-function sortKey(rule: PolicyRule): string {
-  return `${rule.apiGroups.join()} ${rule.resources.join()}`;
-}
-
-/** By code unit, not by locale: the same order on every machine. */
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Rules by the namespace in which they hold. */
-export type NamespacedRules = Readonly<Record<string, readonly PolicyRule[]>>;
-
-/** What is wrong with rules that somebody wrote: they may name resources, never "*". */
+/** What is wrong with extra rules: they must name API groups and resources, never `*`. */
 export function extraRulesProblems(path: string, extra: NamespacedRules | undefined): readonly Problem[] {
   return Object.entries(extra ?? {}).flatMap(([namespace, rules]) => {
     const at = `${path}.${namespace}`;

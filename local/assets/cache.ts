@@ -8,56 +8,40 @@ import { LocalControlPlaneError, codeOf } from './errors';
 import { hostPlatform, type Part, type Platform } from './parts';
 import { size } from './progress';
 
-/** What a look at a cache entry tells. */
+/** The state of a cache entry. */
 type CacheState =
   | { readonly state: 'valid'; readonly file: string }
   | { readonly state: 'missing' }
-  /** Half-built, cut short or changed since: not to be used. `reason` says how that was seen. */
+  /** Half-built, truncated or changed since: must not be used. `reason` says how that was detected. */
   | { readonly state: 'broken'; readonly reason: string };
 
-/** What stands beside each cached file, as `<file>.sha256.json`. */
-interface CacheRecord {
-  readonly sha256: string;
-  /** Bytes. */
-  readonly size: number;
-  /** Modification time in whole milliseconds: while it and the size stand, the file is not hashed again. */
-  readonly modified: number;
-  /** Where the file came from, for people. */
-  readonly source: string;
-}
-
-const draftSuffix = '.tmp';
-
-/** Writes a part's file to the path it is given. */
+/** Writes a part's file to the given path. */
 type Producer = (file: string) => Promise<void>;
 
-/** `$KINDRED_CACHE`, or `kindred` under `$XDG_CACHE_HOME`, or `~/.cache/kindred`. */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
-  if (env['KINDRED_CACHE']) return path.resolve(env['KINDRED_CACHE']);
-  return path.join(env['XDG_CACHE_HOME'] || path.join(homedir(), '.cache'), 'kindred');
-}
-
-/** Keeps files by part, version and platform, each with a seal that tells a whole file from a half-written one. */
+/**
+ * Stores files by part, version and platform, each with a record that distinguishes a complete file from a
+ * half-written one.
+ */
 export class PartCache {
   constructor(
     readonly folder: string,
     readonly platform: Platform = hostPlatform(),
   ) {}
 
-  /** Where a part's file lies, whether or not it is there. */
+  /** The path of a part's file, whether or not it exists. */
   fileOf(part: Part): string {
     return path.join(this.#entry(part), part.fileName);
   }
 
-  /** The lock that whoever makes this part holds. */
+  /** The lock for storing this part. */
   lockOf(part: Part): string {
     return path.join(this.#entry(part), 'lock');
   }
 
   /**
-   * Looks at the entry.
+   * Checks the entry.
    *
-   * @param thorough - hash the file even when its size and time stand
+   * @param thorough - hashes the file even when its size and time are unchanged
    */
   async check(part: Part, thorough = false): Promise<CacheState> {
     const file = this.fileOf(part);
@@ -79,10 +63,11 @@ export class PartCache {
   }
 
   /**
-   * Has the file made beside its place, then moves it there: readers see the old entry or the whole new one.
+   * Produces the file beside its place, then moves it there: readers see the old entry or the complete new
+   * one.
    *
    * @param source - where it comes from, for people
-   * @throws LocalControlPlaneError when the disk runs full; else what the producer throws
+   * @throws LocalControlPlaneError when the disk is full; else the producer's error
    */
   async store(part: Part, source: string, produce: Producer): Promise<string> {
     const file = this.fileOf(part);
@@ -92,7 +77,8 @@ export class PartCache {
       await produce(draft);
       if (part.executable) await chmod(draft, 0o755);
       const sha256 = await sha256Of(draft);
-      // The seal goes first: between the two writes the entry reads as broken, never as valid with wrong content.
+      // The record goes first: between the two writes the entry is `broken`, never `valid` with wrong
+      // content.
       const modified = Math.floor(Date.now() / 1000) * 1000;
       await utimes(draft, modified / 1000, modified / 1000);
       await this.#writeSeal(file, { sha256, size: (await stat(draft)).size, modified, source });
@@ -105,7 +91,7 @@ export class PartCache {
     }
   }
 
-  /** Removes drafts that a process left which died while making this part. To be called under the part's lock. */
+  /** Removes drafts of a process that died while storing this part. The caller must own the part's lock. */
   async removeDrafts(part: Part): Promise<void> {
     const folder = this.#entry(part);
     const drafts = (await readdir(folder)).filter((name) => name.includes(draftSuffix));
@@ -122,6 +108,28 @@ export class PartCache {
     await rename(draft, recordPath(file));
   }
 }
+
+/** `$KINDRED_CACHE`, or `kindred` under `$XDG_CACHE_HOME`, or `~/.cache/kindred`. */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env['KINDRED_CACHE']) return path.resolve(env['KINDRED_CACHE']);
+  return path.join(env['XDG_CACHE_HOME'] || path.join(homedir(), '.cache'), 'kindred');
+}
+
+/** The record beside each cached file, `<file>.sha256.json`. A file without one is incomplete. */
+interface CacheRecord {
+  readonly sha256: string;
+  /** Bytes. */
+  readonly size: number;
+  /**
+   * Modification time in whole milliseconds: while it and the size are unchanged, the file is not hashed
+   * again.
+   */
+  readonly modified: number;
+  /** The source of the file, for people. */
+  readonly source: string;
+}
+
+const draftSuffix = '.tmp';
 
 /** The sha256 of a file, in hex. */
 export async function sha256Of(file: string): Promise<string> {
@@ -154,11 +162,11 @@ async function readRecord(file: string): Promise<CacheRecord | undefined> {
   try {
     return JSON.parse(text) as CacheRecord;
   } catch {
-    return undefined; // cut short: the same as never written
+    return undefined; // truncated: the same as never written
   }
 }
 
-/** The free bytes that a user without special rights has where `folder` lies. Replaced in tests. */
+/** The free bytes for an unprivileged user on the file system of `folder`. Replaced in tests. */
 export type FreeSpace = (folder: string) => Promise<number>;
 
 /** Free space as the file system reports it. */
@@ -168,7 +176,7 @@ export const freeSpace: FreeSpace = async (folder) => {
 };
 
 /**
- * Makes sure that there is room for what is to be written, before minutes go into making it.
+ * Checks that there is enough space, before a part is built for minutes.
  *
  * @param needed - bytes
  * @throws LocalControlPlaneError when there is less
@@ -183,13 +191,15 @@ export async function requireSpace(folder: string, needed: number, what: string,
   );
 }
 
-/** Turns "no space left" into an error that says where and what to do; hands every other error back as it is. */
+/**
+ * Converts "no space left" to an error that says where and what to do; returns every other error unchanged.
+ */
 function explainFullDisk(error: unknown, folder: string, what: string): unknown {
   const full = codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT';
   return full ? fullDisk(folder, what, error) : error;
 }
 
-/** The error for a disk that ran full at `folder`. */
+/** The error for a full disk at `folder`. */
 export function fullDisk(folder: string, what: string, cause?: unknown): LocalControlPlaneError {
   return new LocalControlPlaneError(
     `the disk ran full while writing ${what} under ${folder}. Nothing half-written is used. ` +

@@ -8,7 +8,7 @@ import { sha256Of } from './cache';
 import { LocalControlPlaneError, codeOf, isError, messageOf } from './errors';
 import type { Checksum, Download } from './parts';
 
-/** How long to wait for a host. */
+/** Timeouts for a host. */
 export interface DownloadTimeouts {
   /** For the connection, in milliseconds. @default 3000 */
   readonly connectMs?: number;
@@ -16,19 +16,9 @@ export interface DownloadTimeouts {
   readonly idleMs?: number;
 }
 
-/** A host that could not be reached at all, as opposed to one that answered with an error. */
-export class HostUnreachableError extends LocalControlPlaneError {
-  override readonly name = 'HostUnreachableError';
-}
-
-/** A download whose sha256 is not the published one: somebody or something changed it, so nothing else is tried unasked. */
-export class ChecksumMismatchError extends LocalControlPlaneError {
-  override readonly name = 'ChecksumMismatchError';
-}
-
 /**
- * Downloads releases and verifies their checksums. Remembers hosts that could not be reached, so that a machine without
- * internet pays for finding out once and not for each part. Honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+ * Downloads releases and verifies their checksums. Remembers unreachable hosts, so that a machine without
+ * internet waits for the timeout once and not for each part. Honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
  */
 export class Downloader {
   readonly #agent: EnvHttpProxyAgent;
@@ -46,12 +36,12 @@ export class Downloader {
   /**
    * Writes a verified download to `file`.
    *
-   * @throws HostUnreachableError when a host it needs does not answer
+   * @throws HostUnreachableError when a host does not respond
    * @throws ChecksumMismatchError when its sha256 is not the published one
-   * @throws LocalControlPlaneError when the server refuses, or publishes no sha256
+   * @throws LocalControlPlaneError when the server responds with an error, or publishes no sha256
    */
   async fetchTo(download: Download, file: string, signal?: AbortSignal): Promise<void> {
-    // The checksum first: it is small, and without it the download is of no use.
+    // The checksum first: it is small, and the download cannot be used without it.
     const expected = await this.#expectedSha256(download.checksum, signal);
     const target = download.member === undefined ? file : `${file}.tar.gz`;
     try {
@@ -70,7 +60,7 @@ export class Downloader {
     }
   }
 
-  /** Why there is no use in trying this download: one of its hosts did not answer earlier. */
+  /** Why this download is not worth trying: one of its hosts did not respond earlier. */
   knownUnreachable(download: Download): string | undefined {
     const hosts = [download.checksum.url, download.url].map((url) => new URL(url).host);
     return hosts.map((host) => this.#unreachable.get(host)).find((reason) => reason !== undefined);
@@ -120,7 +110,20 @@ export class Downloader {
   }
 }
 
-/** fetch says only "fetch failed"; what happened stands in its cause. */
+/** A host could not be reached at all, as opposed to one that responded with an error. */
+export class HostUnreachableError extends LocalControlPlaneError {
+  override readonly name = 'HostUnreachableError';
+}
+
+/**
+ * A download's sha256 is not the published one: the download was changed, so no other source is tried unless
+ * the user asks for it.
+ */
+export class ChecksumMismatchError extends LocalControlPlaneError {
+  override readonly name = 'ChecksumMismatchError';
+}
+
+/** fetch says only "fetch failed"; the reason is in its cause. */
 function causeOf(error: unknown): string {
   return messageOf(isError(error) && error.cause !== undefined ? error.cause : error);
 }
@@ -152,7 +155,7 @@ function assetDigest(text: string, checksum: Checksum & { kind: 'release' }): st
 /**
  * Writes one member of a `.tar.gz` to a file, with the system's `tar`.
  *
- * @throws LocalControlPlaneError when tar is missing, fails, or the archive holds no such member
+ * @throws LocalControlPlaneError when tar is missing or fails, or the archive has no such member
  */
 async function extractMember(archive: string, member: string, file: string): Promise<void> {
   const tar = spawn('tar', ['-xzOf', archive, member], { stdio: ['ignore', 'pipe', 'pipe'] });

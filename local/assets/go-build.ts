@@ -7,7 +7,7 @@ import { fullDisk } from './cache';
 import type { Build, Part, Platform } from './parts';
 import { runTool } from './process';
 
-/** What a build on this machine needs to know. */
+/** The context of a build on this machine. */
 export interface BuildContext {
   readonly platform: Platform;
   readonly onProgress: Progress;
@@ -20,14 +20,12 @@ export class GoMissingError extends LocalControlPlaneError {
   override readonly name = 'GoMissingError';
 }
 
-const reminderMs = 30_000;
-
 /**
- * Makes a part with the Go toolchain, from the module that pins it.
+ * Builds a part with the Go toolchain, from the module that pins its version.
  *
- * @param file - where the result goes
+ * @param file - the path of the result
  * @throws GoMissingError when there is no `go` on PATH
- * @throws LocalControlPlaneError when the build fails, with the last lines it printed
+ * @throws LocalControlPlaneError when the build fails, with the last lines that it printed
  */
 export async function buildPart(part: Part, file: string, context: BuildContext): Promise<void> {
   const started = Date.now();
@@ -42,6 +40,8 @@ export async function buildPart(part: Part, file: string, context: BuildContext)
     clearInterval(reminder);
   }
 }
+
+const reminderMs = 30_000;
 
 async function buildProgram(part: Part, build: Build & { kind: 'program' }, file: string, context: BuildContext) {
   const flags = ['-trimpath', '-mod=readonly', '-ldflags', build.ldflags, '-o', file];
@@ -74,7 +74,9 @@ async function runGo(part: Part, args: readonly string[], context: BuildContext)
   throw new LocalControlPlaneError(`\`go ${args[0] ?? ''}\` failed in ${module}:\n${lastLines}`);
 }
 
-/** The folder of the Go modules: beside this code, or in the checkout when this code was bundled elsewhere. */
+/**
+ * The directory of the Go modules: beside this code, or in the checkout when this code was bundled elsewhere.
+ */
 function modulesFolder(): string {
   const candidates = [
     path.join(__dirname, '..', 'parts'),

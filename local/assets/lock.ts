@@ -11,23 +11,21 @@ export interface LockOptions {
   /** What the lock is for, for messages: "kube-apiserver v1.36.3". */
   readonly purpose: string;
   readonly onProgress: Progress;
-  /** How long to wait for a living owner, in milliseconds. @default 1_800_000 (30 minutes) */
+  /** How long to wait for a live owner, in milliseconds. @default 1_800_000 (30 minutes) */
   readonly timeoutMs?: number;
-  /** How often to look, in milliseconds. @default 250 */
+  /** How often to check, in milliseconds. @default 250 */
   readonly pollMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A right to remove a dead lock that is not used for this long was left by a process that died too. */
-const abandonedAfterMs = 10_000;
-
 /**
- * Runs `work` while holding the lock file, which one process holds at a time.
+ * Runs `work` while this process owns the lock file.
  *
- * Guarantees: at most one holder; a lock whose owner died is taken over; the lock is released however `work` ends.
+ * Guarantees: the lock has at most one owner; a lock whose owner died is taken over; the lock is released
+ * however `work` ends.
  * Caveat: an owner on another host cannot be checked and counts as alive until the timeout.
  *
- * @throws LocalControlPlaneError when a living owner keeps the lock beyond the timeout
+ * @throws LocalControlPlaneError when a live owner keeps the lock beyond the timeout
  */
 export async function withLock<T>(file: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
   const mine = await acquire(file, options);
@@ -46,7 +44,7 @@ async function acquire(file: string, options: LockOptions): Promise<string> {
   for (;;) {
     if (await tryCreate(file, mine)) return mine;
     const held = await readIfAny(file);
-    if (held === undefined) continue; // released between the two looks
+    if (held === undefined) continue; // released in between
     const owner = parseIdentity(held);
     if (owner === undefined || !isAlive(owner)) {
       if (await removeDead(file, held)) {
@@ -70,7 +68,10 @@ function tooLong(file: string, options: LockOptions, pid: number | undefined, wa
   );
 }
 
-/** Creates the file with its content in one step: a link to a finished file, so no reader sees it empty. */
+/**
+ * Creates the file with its content in one step, by a link to a complete file, so that no reader sees it
+ * empty.
+ */
 async function tryCreate(file: string, content: string): Promise<boolean> {
   const draft = `${file}.${randomUUID()}`;
   await writeFile(draft, content, { flag: 'wx' });
@@ -85,9 +86,13 @@ async function tryCreate(file: string, content: string): Promise<boolean> {
   }
 }
 
+/** A takeover file that is older than this was left by a process that died. */
+const abandonedAfterMs = 10_000;
+
 /**
- * Removes a lock that still holds `content`, whose owner is dead. Two waiters may find the same dead lock; were both to
- * remove what they find, the slower one would remove the faster one's fresh lock. So the right to remove is a lock too.
+ * Removes a lock that still contains `content`, whose owner is dead. Two waiters may find the same dead lock,
+ * and the slower one would then remove the faster one's new lock. So the removal is guarded by a lock of its
+ * own, the takeover file.
  */
 async function removeDead(file: string, content: string): Promise<boolean> {
   const right = `${file}.takeover`;
@@ -107,7 +112,7 @@ async function removeDead(file: string, content: string): Promise<boolean> {
 }
 
 async function release(file: string, mine: string): Promise<void> {
-  // Not ours any more only when a person removed it; then it may be another's by now.
+  // It is not ours only when a user removed it; then it may have another owner by now.
   if ((await readIfAny(file)) === mine) await unlink(file);
 }
 

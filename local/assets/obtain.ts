@@ -9,33 +9,74 @@ import { withLock } from './lock';
 import { hostPlatform, officialHosts, parts, type DownloadHosts, type Part, type PartName } from './parts';
 import { duration, progressToStderr, size, type Progress } from './progress';
 
-/** Where parts may come from, and whom to tell. */
+/** The sources of parts, and how to report progress. */
 export interface ObtainOptions {
-  /** A folder to look in first; a part that is not in it comes from the other sources. @default $KUBEBUILDER_ASSETS */
+  /**
+   * A directory that is searched first; a part that is not in it comes from the other sources.
+   * @default $KUBEBUILDER_ASSETS
+   */
   readonly assets?: string;
-  /** The cache. @default $KINDRED_CACHE, $XDG_CACHE_HOME/kindred or ~/.cache/kindred */
+  /** The cache directory. @default $KINDRED_CACHE, $XDG_CACHE_HOME/kindred or ~/.cache/kindred */
   readonly cache?: string;
   /** Whether to try the official downloads. @default true unless $KINDRED_DOWNLOADS is `off` */
   readonly downloads?: boolean;
   /** Where releases are published. @default the official hosts */
   readonly hosts?: DownloadHosts;
-  /** How long to wait for those hosts. */
+  /** Timeouts for these hosts. */
   readonly timeouts?: DownloadTimeouts;
-  /** Hash every cached file even when its size and time stand. @default false */
+  /** Hashes every cached file even when its size and time are unchanged. @default false */
   readonly thorough?: boolean;
   /** @default to stderr */
   readonly onProgress?: Progress;
-  /** The environment that the defaults and the Go toolchain read. @default process.env */
+  /** The environment variables of the defaults and the Go toolchain. @default process.env */
   readonly env?: NodeJS.ProcessEnv;
   /** How free disk space is measured. @default statfs */
   readonly freeSpace?: FreeSpace;
   readonly signal?: AbortSignal;
 }
 
-/** Room that a part and its download or link step need at the cache, in bytes. */
-const neededSpace = 400_000_000;
+/**
+ * What to run: `api` is etcd and the API server; `full` adds controllers, scheduler and a fake node's
+ * kubelet.
+ */
+export type Components = 'api' | 'full';
 
-/** Gets parts from the first source that has them: folder, cache, download, build. */
+/** Which parts to get. */
+export interface PrepareOptions extends ObtainOptions {
+  /** @default 'full' */
+  readonly components?: Components;
+  /** Get kubectl too. @default false */
+  readonly kubectl?: boolean;
+}
+
+/** The path of each requested part. */
+export type PartPaths = Readonly<Partial<Record<PartName, string>>>;
+
+/**
+ * Gets every part that a control plane needs, so that a later start takes seconds; parts that exist are only
+ * checked. For scripts and CI. One part after the other: a Go build uses all cores by itself.
+ *
+ * @returns the path of each part
+ * @throws LocalControlPlaneError when a part cannot be obtained
+ */
+export async function prepare(options: PrepareOptions = {}): Promise<PartPaths> {
+  const names = [...((options.components ?? 'full') === 'full' ? full : api)];
+  if (options.kubectl === true) names.push('kubectl');
+  const source = new PartSource(options);
+  const paths: Partial<Record<PartName, string>> = {};
+  try {
+    for (const name of names) paths[name] = await source.get(name);
+    return paths;
+  } finally {
+    await source.close();
+  }
+}
+
+// Short builds first, so that there are results in the first minute.
+const api: readonly PartName[] = ['etcd', 'kube-apiserver'];
+const full: readonly PartName[] = [...api, 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kwok-stages'];
+
+/** Gets parts from the first source that has them: directory, cache, download, build. */
 export class PartSource {
   readonly #options: ObtainOptions;
   readonly #env: NodeJS.ProcessEnv;
@@ -54,7 +95,8 @@ export class PartSource {
   /**
    * The path of a part.
    *
-   * @throws ChecksumMismatchError when a download is not what its publisher says; nothing is built in its place
+   * @throws ChecksumMismatchError when a download does not have its published checksum; then nothing is built
+   * in its place
    * @throws LocalControlPlaneError when no source has it, with what was tried and what to do
    */
   async get(name: PartName): Promise<string> {
@@ -95,11 +137,11 @@ export class PartSource {
     return entry.state === 'valid' ? entry.file : undefined;
   }
 
-  /** Downloads or builds, one process at a time for each part. */
+  /** Downloads or builds a part, one process at a time. */
   async #make(part: Part): Promise<string> {
     const lock = { purpose: label(part), onProgress: this.#onProgress, signal: this.#options.signal };
     return withLock(this.#cache.lockOf(part), lock, async () => {
-      // Whoever held the lock before may have made it.
+      // The previous owner of the lock may have stored the part.
       const entry = await this.#cache.check(part, this.#options.thorough);
       if (entry.state === 'valid') return entry.file;
       if (entry.state === 'broken') {
@@ -167,7 +209,13 @@ export class PartSource {
   }
 }
 
-/** A wrong checksum, a full disk or an abort ends the search; anything else a download can throw leaves the build to try. */
+/** The space that a part and its download or link step need in the cache, in bytes. */
+const neededSpace = 400_000_000;
+
+/**
+ * A wrong checksum, a full disk or an abort ends the search; after any other error of a download, a build is
+ * tried.
+ */
 function canTryNextSource(error: unknown, signal: AbortSignal | undefined): boolean {
   if (error instanceof ChecksumMismatchError) return false;
   return signal?.aborted !== true && codeOf(error) !== 'ENOSPC' && codeOf(error) !== 'EDQUOT';
@@ -197,42 +245,4 @@ function label(part: Part): string {
 function undefinedIfMissing(error: unknown): undefined {
   if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
   throw error;
-}
-
-/** What is run: `api` is etcd and the API server; `full` adds controllers, scheduler and a fake node's kubelet. */
-export type Components = 'api' | 'full';
-
-/** Which parts to get. */
-export interface PrepareOptions extends ObtainOptions {
-  /** @default 'full' */
-  readonly components?: Components;
-  /** Get kubectl too. @default false */
-  readonly kubectl?: boolean;
-}
-
-/** The path of each part that was asked for. */
-export type PartPaths = Readonly<Partial<Record<PartName, string>>>;
-
-// Short builds first, so that the first minute already shows results.
-const api: readonly PartName[] = ['etcd', 'kube-apiserver'];
-const full: readonly PartName[] = [...api, 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kwok-stages'];
-
-/**
- * Gets every part that a control plane needs, so that a later start takes seconds; what is already there costs a look.
- * For scripts and CI. One part after the other: a Go build uses all cores by itself.
- *
- * @returns where each part lies
- * @throws LocalControlPlaneError when a part cannot be had
- */
-export async function prepare(options: PrepareOptions = {}): Promise<PartPaths> {
-  const names = [...((options.components ?? 'full') === 'full' ? full : api)];
-  if (options.kubectl === true) names.push('kubectl');
-  const source = new PartSource(options);
-  const paths: Partial<Record<PartName, string>> = {};
-  try {
-    for (const name of names) paths[name] = await source.get(name);
-    return paths;
-  } finally {
-    await source.close();
-  }
 }

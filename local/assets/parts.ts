@@ -10,10 +10,10 @@ export type PartName =
   | 'kwok-stages'
   | 'kubectl';
 
-/** The pinned versions; `local/parts/<module>/go.mod` pins the same ones, and a test holds the two together. */
+/** The pinned versions; `local/parts/<module>/go.mod` pins the same ones, and a test compares the two. */
 export const versions = { kubernetes: 'v1.36.3', etcd: 'v3.6.16', kwok: 'v0.8.0' } as const;
 
-/** Where releases are published. Tests put their own server here. */
+/** The hosts of releases. Tests use their own server. */
 export interface DownloadHosts {
   /** Kubernetes binaries. @default https://dl.k8s.io */
   readonly kubernetes: string;
@@ -29,7 +29,7 @@ export const officialHosts: DownloadHosts = {
   githubApi: 'https://api.github.com',
 };
 
-/** The host system in Go's words, which releases use too. */
+/** The host system in Go's terms, which releases use too. */
 export interface Platform {
   readonly os: string;
   readonly arch: string;
@@ -37,9 +37,9 @@ export interface Platform {
 
 /** How to learn the sha256 of a download. */
 export type Checksum =
-  /** A file that holds nothing but the digest. */
+  /** A file that contains only the digest. */
   | { readonly kind: 'file'; readonly url: string }
-  /** A `sha256sum` listing: one line a file. */
+  /** A `sha256sum` listing: one line per file. */
   | { readonly kind: 'list'; readonly url: string; readonly entry: string }
   /** A GitHub release, as its API describes it: each asset with its digest. */
   | { readonly kind: 'release'; readonly url: string; readonly asset: string };
@@ -52,13 +52,13 @@ export interface Download {
   readonly member?: string;
 }
 
-/** How to make a part on this machine, from a module under `local/parts`. */
+/** How to build a part on this machine, from a module under `local/parts`. */
 export type Build =
   | { readonly kind: 'program'; readonly module: string; readonly package: string; readonly ldflags: string }
   /** Files of a Go module, joined into one YAML file. */
   | { readonly kind: 'files'; readonly module: string; readonly from: string; readonly files: readonly string[] };
 
-/** One part: what it is called, and every way to get it. */
+/** One part: its name, and every way to get it. */
 export interface Part {
   readonly name: PartName;
   readonly version: string;
@@ -75,7 +75,7 @@ export function hostPlatform(): Platform {
   return { os: process.platform === 'win32' ? 'windows' : process.platform, arch };
 }
 
-/** Kubernetes takes its version from the linker; without these flags it reports v0.0.0. */
+/** The version of Kubernetes is set by the linker; without these flags it reports v0.0.0. */
 function kubernetesLdflags(): string {
   const [major = '', minor = ''] = versions.kubernetes.slice(1).split('.');
   const values = {
@@ -118,7 +118,7 @@ const etcd: Part = {
   fileName: 'etcd',
   executable: true,
   download: ({ os, arch }, hosts) => {
-    // Its macOS and Windows releases are zip files; there, etcd is built.
+    // Its macOS and Windows releases are zip files; for these systems etcd is built.
     if (os !== 'linux') return undefined;
     const folder = `etcd-${versions.etcd}-${os}-${arch}`;
     const release = `${hosts.github}/etcd-io/etcd/releases/download/${versions.etcd}`;
@@ -131,7 +131,7 @@ const etcd: Part = {
   build: { kind: 'program', module: 'etcd', package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
 };
 
-/** KWOK publishes no checksum files, but GitHub's API gives the digest of every asset. */
+/** KWOK publishes no checksum files, but GitHub's API returns the digest of every asset. */
 function kwokDownload(asset: string, hosts: DownloadHosts): Download {
   return {
     url: `${hosts.github}/kubernetes-sigs/kwok/releases/download/${versions.kwok}/${asset}`,
@@ -152,7 +152,7 @@ const kwok: Part = {
   build: { kind: 'program', module: 'kwok', package: 'sigs.k8s.io/kwok/cmd/kwok', ldflags: '-s -w' },
 };
 
-/** What KWOK does to nodes and pods: become ready at once, complete when a Job owns them, vanish when deleted. */
+/** KWOK's rules for nodes and pods: ready at once, complete when a Job owns them, deleted at once. */
 const kwokStages: Part = {
   name: 'kwok-stages',
   version: versions.kwok,

@@ -4,13 +4,13 @@ import { hostname } from 'node:os';
 import { codeOf } from './errors';
 
 /**
- * Names one process for good: a pid alone does not, since pids are given out again. Written into locks and run
- * folders, so that a later process can tell whether the owner still lives.
+ * Identifies one process for good, which a pid does not, since pids are reused. Written into locks and run
+ * directories, so that a later process can check whether the owner is alive.
  */
 export interface ProcessIdentity {
   readonly host: string;
   readonly pid: number;
-  /** When the process started, in the system's own words; compared, never read. */
+  /** When the process started, in the system's own format; compared, never parsed. */
   readonly started: string;
 }
 
@@ -19,14 +19,16 @@ export function ownIdentity(): ProcessIdentity {
   return { host: hostname(), pid: process.pid, started: startOf(process.pid) ?? 'unknown' };
 }
 
-/** Whether the process lives. One on another host (a cache shared over the network) counts as alive. */
+/**
+ * Whether the process is alive. A process on another host (a cache shared over the network) counts as alive.
+ */
 export function isAlive(identity: ProcessIdentity): boolean {
   if (identity.host !== hostname()) return true;
   const started = startOf(identity.pid);
   return started !== undefined && (identity.started === 'unknown' || started === identity.started);
 }
 
-/** Reads an identity from JSON; undefined when the text is none (an owner that died while writing it). */
+/** Parses an identity from JSON; undefined when the text is not one (its owner died while writing it). */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   let value: unknown;
   try {
@@ -40,7 +42,7 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
   return { host, pid, started };
 }
 
-/** When a process started, or undefined when there is none by that pid (or only its zombie). */
+/** When a process started, or undefined when no process (or only a zombie) has that pid. */
 function startOf(pid: number): string | undefined {
   return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
 }
@@ -53,7 +55,8 @@ function startFromProc(pid: number): string | undefined {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined;
     throw error;
   }
-  // The second field is the command in parentheses and may hold anything; what follows the last one is plain.
+  // The second field is the command in parentheses, which may contain anything; the fields after the last
+  // parenthesis are plain.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return state === 'Z' || state === 'X' ? undefined : fields[19];
@@ -78,20 +81,20 @@ interface ToolResult {
   readonly stderr: string;
 }
 
-/** Where and how to run a tool. */
+/** Options of `runTool`. */
 interface ToolOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Text for its stdin; without it, stdin is empty. */
+  /** Text for its stdin. @default empty */
   readonly input?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Runs a tool to its end; a failing exit code is a result, not an error.
+ * Runs a tool to its end; a non-zero exit code is a result, not an error.
  *
  * @returns undefined when there is no such tool
- * @throws what spawn throws otherwise, and the abort reason when the signal fires
+ * @throws other errors of spawn, and the abort reason when the signal aborts
  */
 export function runTool(
   command: string,
@@ -109,7 +112,7 @@ export function runTool(
       else reject(error);
     });
     child.on('close', (code) => resolve({ code, stdout, stderr }));
-    // A tool may end without reading its input; how it ended says more than the broken pipe.
+    // A tool may end without reading its input; its exit code says more than the broken pipe.
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
   });

@@ -1,7 +1,7 @@
-/** Takes one line for a person to read, without its line break. */
+/** Receives one line for a person to read, without its line break. */
 export type Progress = (line: string) => void;
 
-/** Where progress goes unless told otherwise: stderr, so that a command's stdout stays its own. */
+/** The default: stderr, so that a command's stdout contains only its own output. */
 export const progressToStderr: Progress = (line) => {
   process.stderr.write(`${line}\n`);
 };

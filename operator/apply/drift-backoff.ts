@@ -1,13 +1,13 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { LruMap } from '../collections/lru-map';
 
-/** Corrections of one child that are made without delay. */
+/** Corrections of one child without a delay. */
 const FREE_CORRECTIONS = 5;
-/** A child that was not corrected for this long is contested no more, in milliseconds. */
+/** A child that needed no correction for this long counts as undisputed again, in milliseconds. */
 const RESET_AFTER_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 300_000;
-/** Then even the longest delay is over, and the quiet time with it. */
+/** By then the longest delay has ended, and the time after it in which no correction was needed. */
 const REMEMBER_MS = LONGEST_DELAY_MS + RESET_AFTER_MS;
 const SWEEP_EVERY = 1_000;
 
@@ -28,20 +28,23 @@ interface CreatedChild {
   readonly hash: string;
 }
 
-/** What was created of the children of one holder, and when the last of it was. */
+/** The children that were created for one holder, and when the last one was. */
 interface CreatedChildren {
   readonly at: number;
-  /** A list, though it is searched: a map for each of thousands of holders takes far more memory, and a holder has few children. */
+  /**
+   * A list, though it is searched: a map for each of thousands of holders takes far more memory, and a holder
+   * has few children.
+   */
   readonly list: readonly CreatedChild[];
 }
 
 /**
- * Slows down the correction of children that somebody else changes back, or deletes, again and again: two controllers that both insist on
- * what they want would else write as fast as the API server answers. Five corrections are free; from then on the delay doubles from 1 s to
- * 5 min.
+ * Delays the correction of children that somebody else reverts, or deletes, again and again: two controllers
+ * that disagree would otherwise write as fast as the API server answers. Five corrections are free; after
+ * that the delay doubles from 1 s to 5 min.
  *
- * A child is named by its UID where it is changed, and by type, namespace and name where it is created: then it has a new UID each time. Its
- * holder is the object that owns it, or the shared key.
+ * A changed child is identified by its UID; a created one by type, namespace and name, because it has a new
+ * UID each time. Its `holder` is the object that owns it, or the shared key.
  */
 export class DriftBackoff {
   private readonly entries = new Map<string, BackoffEntry>();
@@ -50,9 +53,9 @@ export class DriftBackoff {
   /** By holder. */
   private readonly createdChildren = new LruMap<CreatedChildren>();
   private sinceSweep = 0;
-  /** The status that was last written of an object, as a fingerprint, by its UID. */
+  /** By the UID of an object: the fingerprint of the status that was last written. */
   readonly statusHashes = new LruMap<number>();
-  /** What was deleted of the children of an object because it wants it no more. */
+  /** The children that were deleted because their object no longer renders them. */
   readonly deletions: DeletionTracker;
 
   /** @param now a monotonic clock, in milliseconds */
@@ -60,19 +63,22 @@ export class DriftBackoff {
     this.deletions = new DeletionTracker(now, REMEMBER_MS);
   }
 
-  /** How long to wait before a child is corrected that no longer is as it was applied, in milliseconds; 0 to go ahead. */
+  /** How long to wait before a drifted child is corrected, in milliseconds; 0 to go ahead. */
   remainingDelayMs(child: string): number {
     const entry = this.entries.get(child);
     return entry === undefined ? 0 : Math.max(0, entry.notBefore - this.now());
   }
 
-  /** How long the whole delay is of which {@link remainingDelayMs} is the rest: the same as long as it lasts, for people to read. */
+  /**
+   * The whole delay of which {@link remainingDelayMs} is the rest, in milliseconds: constant while it lasts,
+   * for messages.
+   */
   totalDelayMs(child: string): number {
     const entry = this.entries.get(child);
     return entry === undefined ? 0 : Math.max(0, entry.notBefore - entry.lastAt);
   }
 
-  /** A child has been corrected. What the server refused is no correction. */
+  /** Records that a child was corrected. A write that the server rejected does not count. */
   recordCorrection(child: string): void {
     const now = this.now();
     const entry = this.current(child, now);
@@ -82,29 +88,41 @@ export class DriftBackoff {
     if (over >= 0) entry.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
   }
 
-  /** A child has been applied. Its hash is remembered, because another writer may take it out of the child. */
+  /**
+   * Records that a child was applied. Its hash is remembered, because another writer may remove it from the
+   * child.
+   */
   recordApply(uid: string, hash: string): void {
     const at = this.now();
     this.countForSweep(at);
     this.appliedHashes.set(uid, { hash, at });
   }
 
-  /** The hash of what was last applied to a child; undefined when that was never, or is too long ago for a contest. */
+  /**
+   * The hash of what was last applied to a child; undefined if that was never, or too long ago to count as
+   * drift.
+   */
   lastAppliedHash(uid: string): string | undefined {
     const application = this.appliedHashes.get(uid);
     return application === undefined || isPast(application, this.now()) ? undefined : application.hash;
   }
 
-  /** A child has been created. Its hash is remembered, because somebody else may delete it: then nothing of it is left to tell. */
+  /**
+   * Records that a child was created. Its hash is remembered, because nothing of the child is left if
+   * somebody else deletes it.
+   */
   recordCreate(holder: string, child: string, hash: string): void {
     const at = this.now();
     this.countForSweep(at);
     const others = this.createdChildren.get(holder)?.list.filter((creation) => creation.child !== child) ?? [];
-    // Not by spreading, for which the engine makes room for 17.
+    // Not by spreading, for which the engine reserves room for 17 elements.
     this.createdChildren.set(holder, { at, list: others.concat({ child, hash }) });
   }
 
-  /** The hash of a child when it was last created; undefined when that was never, or is too long ago for a contest. */
+  /**
+   * The hash of a child when it was last created; undefined if that was never, or too long ago to count as
+   * drift.
+   */
   lastCreatedHash(holder: string, child: string): string | undefined {
     const creations = this.createdChildren.get(holder);
     if (creations === undefined || isPast(creations, this.now())) return undefined;
@@ -112,8 +130,9 @@ export class DriftBackoff {
   }
 
   /**
-   * All that a holder wants to stand. What it wants no more we delete ourselves: if that is ever created again, nobody has contested it. Nor has
-   * anybody where it wants again what it once had deleted.
+   * Sets all children that a holder renders. Children that it no longer renders are deleted by the operator
+   * itself, so that creating one of them again later is no drift; nor is rendering a child again that the
+   * operator once deleted.
    *
    * @param children called only when something is remembered
    */
@@ -127,7 +146,7 @@ export class DriftBackoff {
     else if (list.length < creations.list.length) this.createdChildren.set(holder, { ...creations, list });
   }
 
-  /** For how many objects and children is known what was last done to them. */
+  /** The number of remembered applies, creations, statuses and deletions, over all objects and children. */
   get size(): number {
     return [this.appliedHashes, this.createdChildren, this.statusHashes, this.deletions].reduce(
       (sum, { size }) => sum + size,
@@ -135,10 +154,7 @@ export class DriftBackoff {
     );
   }
 
-  /**
-   * An object, or a child, is gone: none of its UID comes again, so nothing is compared any more with what it was sent. What its name is still
-   * delayed for stays.
-   */
+  /** Forgets an object or a child that was deleted: its UID never comes back. Delays of its name stay. */
   forget(uid: string): void {
     this.appliedHashes.delete(uid);
     this.createdChildren.delete(uid);
@@ -155,7 +171,7 @@ export class DriftBackoff {
     return fresh;
   }
 
-  /** Every so many entries, those whose time is over are dropped. */
+  /** Drops expired entries, once in `SWEEP_EVERY` calls. */
   private countForSweep(now: number): void {
     if (++this.sinceSweep < SWEEP_EVERY) return;
     this.sinceSweep = 0;
@@ -164,7 +180,7 @@ export class DriftBackoff {
   }
 }
 
-/** The quiet time begins when the delay is over. */
+/** Whether a child has needed no correction for long enough, counted from the end of the delay. */
 function isQuiet(entry: BackoffEntry, now: number): boolean {
   return now - Math.max(entry.lastAt, entry.notBefore) > RESET_AFTER_MS;
 }
@@ -173,7 +189,10 @@ function isPast({ at }: { readonly at: number }, now: number): boolean {
   return now - at > REMEMBER_MS;
 }
 
-/** The end of an object is heard of within this time; what still stands then has come back, say with a restored etcd. In milliseconds. */
+/**
+ * A deletion event arrives within this time, in milliseconds; a deleted object that still exists later has
+ * come back, for example with a restored etcd.
+ */
 const DELETE_EVENT_TIMEOUT_MS = 60_000;
 
 interface Deletion {
@@ -183,8 +202,8 @@ interface Deletion {
 }
 
 /**
- * What was deleted of the children of each object because the object wants it no more: so that a child that is made again by somebody
- * else is known for that, and one whose end has not been heard of yet is not deleted twice.
+ * Remembers the children that were deleted because their object no longer renders them: to recognise one that
+ * somebody else creates again, and not to delete one twice whose deletion event has not arrived yet.
  */
 export class DeletionTracker {
   /** By owner, then by the child's address. */
@@ -199,23 +218,23 @@ export class DeletionTracker {
     private readonly rememberMs: number,
   ) {}
 
-  /** Of how many objects. */
+  /** For how many objects deletions are remembered. */
   get size(): number {
     return this.deletions.size;
   }
 
-  /** A child has been deleted. */
+  /** Records that a child was deleted. */
   recordDeletion(owner: string, child: string, { metadata: { uid, resourceVersion } }: KubeObject): void {
     const others = this.deletions.get(owner) ?? new Map<string, Deletion>();
-    // Where an owner's children are renamed again and again, each has a name of its own.
+    // Children that are renamed again and again would otherwise accumulate, each under a name of its own.
     for (const [name, other] of others) if (this.isPast(other)) others.delete(name);
     others.set(child, { uid, resourceVersion, at: this.now() });
     this.deletions.set(owner, others);
   }
 
   /**
-   * Whether a child that stands has been deleted before: `no`; `unheard`: it has, in this very state, and the event is on its way; `again`: it
-   * has, and somebody has made it anew.
+   * Whether a live child has been deleted before: `no`; `unheard`: it was, in this very state, and the event
+   * has not arrived yet; `again`: it was, and somebody has created it again.
    */
   priorDeletion(
     owner: string,
@@ -230,7 +249,7 @@ export class DeletionTracker {
   }
 
   /**
-   * All that an owner wants to stand: what it once wanted no more and now wants again, we make ourselves.
+   * Sets all children that an owner renders: those that it renders again are created by the operator itself.
    *
    * @param children called only when something is remembered
    */
@@ -241,7 +260,7 @@ export class DeletionTracker {
     if (prunings.size === 0) this.deletions.delete(owner);
   }
 
-  /** The owner is gone. */
+  /** Forgets an owner that was deleted. */
   forget(owner: string): void {
     this.deletions.delete(owner);
   }

@@ -8,25 +8,25 @@ import type { CacheView } from '../informer/cache-view';
 import type { CacheEntry } from '../informer/projection';
 import type { Claim } from './ownership';
 
-/** What is known of the child that is to be applied. */
+/** What an apply of one child works with. */
 export interface ApplyContext {
   readonly client: ApiClient;
   readonly cache: CacheView;
   readonly child: RenderedChild;
-  /** Judges an object that stands under the child's name already. */
+  /** Classifies a live object that has the child's name. */
   readonly claim: (live: KubeObject) => Claim;
 }
 
 /**
- * Brings the ownership of a child's fields to where an apply says all that we want: what a POST created counts as applied, so that what is left
- * out goes, and seeded fields are their second manager's, so that they stay.
+ * Prepares the ownership of a child's fields for an apply: what a POST created counts as applied, so that
+ * fields left out are dropped, and seeded fields get a second manager, so that they stay.
  *
- * Guarantees: an object that has changed since it was cached is judged anew.
+ * Guarantees: an object that has changed since it was cached is classified again.
  *
- * @param cached - what was found to be ours and to differ
- * @param applied - what is going to be applied
- * @returns the object as it stands then
- * @throws ApiError `Conflict` when the object is not what the cache says any more; TransportError
+ * @param cached - the object that was found to be ours and to differ
+ * @param applied - the body of the apply that follows
+ * @returns the object after these writes
+ * @throws ApiError `Conflict` when the object is no longer as it was cached; TransportError
  */
 export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { seeds } = ahead.child;
@@ -37,17 +37,12 @@ export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, appl
   return standing;
 }
 
-/** The UIDs of the owners that do not stand in the live object. */
-export function missingOwners(live: KubeObject, applied: KubeObject): readonly string[] {
-  const wanted = applied.metadata.ownerReferences ?? [];
-  const standing = live.metadata.ownerReferences ?? [];
-  return wanted.map(({ uid }) => uid).filter((uid) => !standing.some((owner) => owner.uid === uid));
-}
-
 /**
- * Counts what a POST created as applied, so that this apply can drop fields: the usual case, in which nothing has to be read for it.
+ * Counts what a POST created as applied, so that the next apply can drop fields. This is the usual case,
+ * which needs no read.
  *
- * @returns the object as it stands then; undefined when it is not the usual case, or the object has changed or gone since it was cached
+ * @returns the object after the patch; undefined when it is not the usual case, or the object was changed or
+ * deleted since it was cached
  */
 async function tryUpgradeManagedFields(
   ahead: ApplyContext,
@@ -63,9 +58,9 @@ async function tryUpgradeManagedFields(
 }
 
 /**
- * Counts what a POST created as applied, whatever else the manager has applied already.
+ * Counts what a POST created as applied, even if the manager has applied other fields already.
  *
- * @returns the object as it stands then
+ * @returns the object after the patch
  */
 async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, applied: KubeObject): Promise<KubeObject> {
   const { client, child } = ahead;
@@ -77,8 +72,9 @@ async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, app
 }
 
 /**
- * What was judged is the cached object; from here on it is the version of this one that guards the writes. The garbage collector may have taken an
- * owner out of it that goes with `--cascade=orphan`, or somebody else have taken it over.
+ * Whether the object, as just read, may still be written. The cached object was classified before, but the
+ * following writes have the version of this one: meanwhile the garbage collector may have removed an owner
+ * that is being deleted with `--cascade=orphan`, or somebody else may have taken the object over.
  */
 function isStillOurs({ claim }: ApplyContext, cached: KubeObject, current: KubeObject, applied: KubeObject): boolean {
   if (claim(current) !== 'ours' || current.metadata.deletionTimestamp !== undefined) return false;
@@ -86,14 +82,22 @@ function isStillOurs({ claim }: ApplyContext, cached: KubeObject, current: KubeO
   return missingOwners(current, applied).every((uid) => missing.includes(uid));
 }
 
-/** Replaces what stands at a path below managedFields, if the object is still the one given. */
+/** The UIDs of the owners that the live object does not reference yet. */
+export function missingOwners(live: KubeObject, applied: KubeObject): readonly string[] {
+  const wanted = applied.metadata.ownerReferences ?? [];
+  const standing = live.metadata.ownerReferences ?? [];
+  return wanted.map(({ uid }) => uid).filter((uid) => !standing.some((owner) => owner.uid === uid));
+}
+
+/** Replaces the value at a path below managedFields, if the object has not changed since it was read. */
 function patchManagedFields(
   { client, cache, child }: ApplyContext,
   standing: KubeObject,
   path: string,
   value: unknown,
 ): Promise<KubeObject> {
-  // Not `test`: its failure is a 422 like that of a child that the server finds invalid, where a replaced version is a Conflict.
+  // Not `test`: it fails with 422, as an invalid child does; replacing an outdated version fails with
+  // Conflict.
   const patch = [
     { op: 'replace', path: '/metadata/uid', value: standing.metadata.uid },
     { op: 'replace', path: '/metadata/resourceVersion', value: standing.metadata.resourceVersion },
@@ -106,11 +110,12 @@ function patchManagedFields(
 }
 
 /**
- * Gives a field that we own to a second manager before our apply omits it: an omitted field that nobody else owns falls back to
- * its default, which for `replicas` is 1. A value that the seed refuses is replaced, whoever owns it: the other writer would leave it so.
- * The resourceVersion is the precondition: the other writer may write at any moment.
+ * Gives a field that we own to a second manager before our apply omits it: an omitted field that nobody else
+ * owns falls back to its default, which for `replicas` is 1. A value that the seed rejects is replaced, no
+ * matter who owns it: the other writer would leave it so. The resourceVersion is the precondition: the other
+ * writer may write at any moment.
  *
- * @returns the object as it stands then
+ * @returns the object after the apply
  */
 async function transferFieldOwnership(ahead: ApplyContext, current: KubeObject, seed: ActiveSeed): Promise<KubeObject> {
   const { type, manifest } = ahead.child;
@@ -158,14 +163,9 @@ export function managedFieldsOf(object: KubeObject): readonly ManagedFieldsEntry
   return managedFields ?? [];
 }
 
-function isOf(manager: string, operation: 'Apply' | 'Update') {
-  return (entry: ManagedFieldsEntry): boolean =>
-    entry.manager === manager && entry.operation === operation && (entry.subresource ?? '') === '';
-}
-
 /**
- * The managedFields with what a manager created by POST counted as applied by it. Without this, a field that the manager's next
- * apply omits would stay, still owned by its former `Update`.
+ * The managedFields in which what a manager created by POST counts as applied. Without this, a field that the
+ * manager's next apply omits would stay, still owned by its former `Update`.
  *
  * @returns undefined when the manager has no `Update` entry
  */
@@ -184,6 +184,11 @@ export function mergeUpdateIntoApply(
   return [moved, ...entries.filter((entry) => entry !== update && entry !== apply)];
 }
 
+function isOf(manager: string, operation: 'Apply' | 'Update') {
+  return (entry: ManagedFieldsEntry): boolean =>
+    entry.manager === manager && entry.operation === operation && (entry.subresource ?? '') === '';
+}
+
 function union(a: FieldSet, b: FieldSet): FieldSet {
   const merged: Record<string, FieldSet> = { ...a };
   for (const [key, value] of Object.entries(b)) {
@@ -193,7 +198,10 @@ function union(a: FieldSet, b: FieldSet): FieldSet {
   return merged;
 }
 
-/** The manager that wrote the object itself last, another one than those whose names begin with `except`. */
+/**
+ * The manager that last wrote the object itself (no subresource), ignoring managers whose names begin with
+ * `except`.
+ */
 export function lastFieldManager(entries: readonly ManagedFieldsEntry[], except: string): string | undefined {
   const others = entries.filter(
     ({ manager, subresource }) => manager?.startsWith(except) !== true && (subresource ?? '') === '',
@@ -238,7 +246,7 @@ function drop(value: unknown, path: Path, depth: number): unknown {
   return depth === path.length - 1 ? rest : { ...rest, [step]: drop(field, path, depth + 1) };
 }
 
-/** An object that holds nothing but a value at a path. */
+/** An object with nothing but a value at a path. */
 export function objectAtPath(path: Path, value: unknown): Record<string, unknown> {
   return path.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Record<string, unknown>;
 }

@@ -1,3 +1,8 @@
+/**
+ * Whose an object is, whether an owner still exists, and which annotations of an owner change what is done to
+ * it.
+ */
+
 import type { AnyKind } from '../../constructs/kind/kind';
 import {
   ADOPT_ANNOTATION,
@@ -12,14 +17,14 @@ import { ApiError } from '../client/errors';
 import { readPagedList } from '../informer/initial-list';
 
 /**
- * What an object under a child's name is to an owner:
+ * What an object that has a child's name is to an owner:
  * - `ours`: the owner may write it;
- * - `predecessor`: it belongs to a former object of the owner's name and goes with it;
- * - `foreign`: it is somebody else's and is left as it is.
+ * - `predecessor`: it belongs to an earlier object of the owner's name and is deleted with that one;
+ * - `foreign`: it belongs to somebody else and is left as it is.
  */
 export type Claim = 'ours' | 'predecessor' | 'foreign';
 
-/** Judges an object that stands under the name of one of the owner's children. */
+/** Classifies a live object that has the name of one of the owner's children. */
 export function claimOf(live: KubeObject, owner: KubeObject): Claim {
   const controller = controllerOf(live);
   if (controller !== undefined) {
@@ -31,13 +36,13 @@ export function claimOf(live: KubeObject, owner: KubeObject): Claim {
   return hasAdoptAnnotation(live) ? 'ours' : 'foreign';
 }
 
-/** Judges an object that stands under the name of a child which the objects of a kind share. */
+/** Classifies a live object that has the name of a child which objects of a kind share. */
 export function sharedClaim(kind: AnyKind, live: KubeObject): Claim {
   if (controllerOf(live) !== undefined) return 'foreign';
   return ownerReferencesOf(kind, live).length > 0 || hasAdoptAnnotation(live) ? 'ours' : 'foreign';
 }
 
-/** The owner references to objects of the kind that stand in a shared child. */
+/** The owner references of a shared child that point to objects of the kind. */
 export function ownerReferencesOf(kind: AnyKind, live: KubeObject): readonly OwnerReference[] {
   const group = `${kind.group}/`;
   return (live.metadata.ownerReferences ?? []).filter(
@@ -45,7 +50,10 @@ export function ownerReferencesOf(kind: AnyKind, live: KubeObject): readonly Own
   );
 }
 
-/** Whoever may edit the object has agreed. An annotation of whoever wants to have it would say nothing of that: they may not be allowed to touch it. */
+/**
+ * Whether somebody who may edit the object has agreed to its adoption. An annotation on the owner would not
+ * prove that: its author may not be allowed to change the object.
+ */
 function hasAdoptAnnotation({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
 }
@@ -55,9 +63,10 @@ function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
 }
 
 /**
- * The words in which a foreign object is refused.
+ * The message that reports a foreign object under a child's name.
  *
- * @param owners the objects whose child it was to be; where one of them bears the annotation `kindred.dev/adopt`, what would be needed is said
+ * @param owners the objects that render the child; if one of them has the annotation `kindred.dev/adopt`, the
+ * message says what is needed instead
  */
 export function refusalMessage(
   type: ResourceType,
@@ -83,24 +92,27 @@ function adoptCommand(type: ResourceType, { metadata: { name, namespace } }: Kub
   return `kubectl annotate ${resource} ${name}${where} ${ADOPT_ANNOTATION}=true`;
 }
 
-/** Where the objects of a kind are looked at. */
+/** Reads objects of a kind from the server. */
 export interface LiveReader {
   readonly kind: AnyKind;
   readonly client: Pick<ApiClient, 'list'>;
 }
 
-/** Whatever has an object's name. */
+/** Anything with an object's name and namespace. */
 interface Named {
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace'>;
 }
 
-/** So many objects are looked at one by one; more of them by a list of their namespace, which may hold thousands of others. */
+/**
+ * Up to this many objects are read one by one; more of them by a list of their namespace, which may have
+ * thousands of others.
+ */
 const MAX_SINGLE_READS = 4;
 const PAGE_SIZE = 500;
 
 /**
- * The object that the server has under a cached object's name now, its metadata only. By a list of one: the operator's permissions let it list
- * and watch the objects of its kinds, not get one.
+ * The metadata of the object that the server has now under a cached object's name. It is read by a list of
+ * one: the operator's permissions let it list and watch the objects of its kinds, not get one.
  *
  * @throws ApiError, TransportError
  */
@@ -148,7 +160,8 @@ function inNamespaceOf({ namespace }: Named['metadata']): { readonly namespace?:
 /**
  * Compares a cached object with what the server has under its name.
  *
- * @throws ApiError `Conflict` when the object is gone, replaced or being deleted and the cache has not heard of it
+ * @throws ApiError `Conflict` when the object was deleted or replaced, or is being deleted, and the cache
+ * does not show that
  */
 export function verifyOwner({ plural }: AnyKind, cached: KubeObject, live: KubeObject | undefined): void {
   const { name, uid, deletionTimestamp } = cached.metadata;
@@ -157,26 +170,29 @@ export function verifyOwner({ plural }: AnyKind, cached: KubeObject, live: KubeO
   throw staleCacheError(plural, name, gone ? 'was deleted, or replaced' : 'is being deleted');
 }
 
-/** What is thrown when the server knows of an object what the cache does not. */
+/** The error for a cache that is behind: the server's view of the object is newer. */
 export function staleCacheError(plural: string, name: string, what: string): ApiError {
   const message = `${plural} "${name}" ${what}, and no event has told of it yet`;
   return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `LIST ${plural} ${name}`);
 }
 
-/** The garbage collector's finalizer of `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
-const ORPHAN = 'orphan';
-
-/** A person asks for nothing to be done. */
+/** Whether an annotation pauses the reconciling of the object. */
 export function isPaused({ metadata: { annotations } }: KubeObject): boolean {
   return annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
-/** A person lets the object go as it is. */
+/** Whether an annotation lets the object be deleted without undoing its effects. */
 export function isForceRemoved({ metadata: { annotations } }: KubeObject): boolean {
   return annotations?.[FORCE_REMOVE_ANNOTATION] === 'true';
 }
 
-/** It is deleted with `--cascade=orphan`, and the garbage collector has not done its part yet. */
+/** The garbage collector's finalizer for `--cascade=orphan`. Source: `metav1.FinalizerOrphanDependents`. */
+const ORPHAN = 'orphan';
+
+/**
+ * Whether the object is being deleted with `--cascade=orphan` and the garbage collector has not orphaned its
+ * children yet.
+ */
 export function hasOrphanFinalizer({ metadata: { finalizers = [] } }: KubeObject): boolean {
   return finalizers.includes(ORPHAN);
 }

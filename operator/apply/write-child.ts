@@ -15,47 +15,52 @@ import {
   type ApplyContext,
 } from './managed-fields';
 
-/** What became of one child. */
+/** The result of writing one child. */
 export type ChildOutcome =
   | { readonly result: 'unchanged' | 'created' | 'applied'; readonly live: KubeObject }
-  /** Its name is taken by an object that is not ours. */
+  /** An object that is not ours has its name. */
   | { readonly result: 'refused'; readonly live: KubeObject; readonly isUncached?: boolean }
   /**
-   * It cannot be written yet; an event will tell when. If the cache does not hold what stands there (`isUnseen`), perhaps none will: what came
-   * and went while its watch was down is never told.
+   * It cannot be written yet; an event reports when it can. If the cache does not have the object in its way
+   * (`isUncached`), perhaps no event does: the informer never sees the deletion of an object it did not have.
    */
   | { readonly result: 'waiting'; readonly message: string; readonly isUncached?: boolean }
-  /** Somebody else changes it back again and again; it is left alone for `waitMs` milliseconds. */
+  /** Another writer reverts it repeatedly; it is left alone for `waitMs` milliseconds. */
   | { readonly result: 'contested'; readonly path: string; readonly by: string; readonly waitMs: number }
-  /** Somebody else deletes it again and again; it is created again `waitMs` milliseconds from now, `delayMs` after the last time. */
+  /**
+   * Another client deletes it repeatedly; it is created again `waitMs` milliseconds from now, `delayMs` after
+   * the last time.
+   */
   | { readonly result: 'deleted'; readonly waitMs: number; readonly delayMs: number };
 
-/** What `writeChild` needs to know. */
+/** Options of `writeChild`. */
 interface WriteChildOptions extends ApplyContext {
   readonly envelope: Omit<Envelope, 'hash'>;
-  /** Whether owner references stand in the live object that must not; they are dropped by an apply. */
+  /** Whether the live object has owner references that it must not have; an apply drops them. */
   readonly strayOwners?: (live: KubeObject) => boolean;
-  /** Called before an owner is entered in an object that stands without it. What it throws prevents the write. */
+  /** Called before an owner reference is added to an existing object. If it throws, nothing is written. */
   readonly beforeAddingOwner: (live: KubeObject) => Promise<void>;
-  /** Slows down corrections that do not last. */
+  /** Delays corrections that are reverted repeatedly. */
   readonly driftBackoff: DriftBackoff;
-  /** Whose child it is, for the contests: the owner's UID, or one string for a shared key. */
+  /** The child's owner, for the drift backoff: the owner's UID, or one string for a shared key. */
   readonly ownerKey: string;
-  /** Told what was rendered, so that the cache keeps no more of the child. */
+  /** Receives what was rendered, so that the cache keeps no other fields of the child. */
   readonly projection: FieldProjection;
-  /** Told why an existing child is written: the first path that differs. */
+  /** Called before an existing child is written, with the first path that differs. */
   readonly onDrift?: (path: string) => void;
 }
 
 /**
- * Brings one child to what was rendered: creates it by POST (server-side apply would merge into a stranger's object of that name),
- * applies it when it differs, and writes nothing when it does not. Where the server's own answer differed from what was sent, the
- * answer counts from then on: its normalisation is nobody's change.
+ * Brings one child to what was rendered: creates it by POST (server-side apply would merge into somebody
+ * else's object of that name), applies it when it differs, and writes nothing when it does not. If the
+ * server's response differs from what was sent, later comparisons use the response: the server's
+ * normalisation is not another writer's change.
  *
- * Guarantees: a write to an existing object carries its UID and version, so that it can bring back neither a deleted object nor an old spec.
+ * Guarantees: a write to an existing object carries its UID and version, so that it can neither recreate a
+ * deleted object nor restore an old spec.
  *
- * @throws ApiError when the API server refuses the child; `Conflict` when the cache was behind
- * @throws TransportError when no answer came
+ * @throws ApiError when the API server rejects the child; `Conflict` when the cache was behind
+ * @throws TransportError when no response came
  */
 export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome> {
   const { child, cache } = write;
@@ -69,9 +74,9 @@ export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome
   try {
     return await createOrUpdate(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
   } finally {
-    // Refused, or not yet written: there may never be a child of this hash.
+    // If the child was rejected, or is not written yet, a child of this hash may never exist.
     if (!stands()) write.projection.forget(envelope.hash);
-    // Also where the child was brought there by the first of two writes, and the second failed.
+    // Also when the first of two writes changed the child and the second one failed.
     if (before !== cachedHash()) write.projection.forget(before);
   }
 }
@@ -105,7 +110,10 @@ async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applie
   return requireCached(write, await updateExisting(write, { object: live, facts: factsOf(live) }, applied));
 }
 
-/** An outcome that counts only if the cache holds the child or what is in its way: of what it does not hold, it may miss the end. */
+/**
+ * Returns the outcome only if the cache has an object under the child's name; otherwise marks it as uncached,
+ * because the informer never sees the deletion of an object it did not have.
+ */
 function requireCached({ cache, child }: WriteChildOptions, outcome: ChildOutcome): ChildOutcome {
   if (cache.get(refOf(child.manifest)) !== undefined) return outcome;
   if (outcome.result === 'contested' || outcome.result === 'deleted') return outcome;
@@ -140,7 +148,10 @@ async function updateExisting(
   return { result: 'applied', live: result };
 }
 
-/** The first path that stands neither as applied nor as the server is known to store it. */
+/**
+ * The first path that differs both from what was applied and from the form in which the server is known to
+ * store it.
+ */
 function findDrift({ projection }: WriteChildOptions, applied: KubeObject, live: KubeObject): string | undefined {
   const difference = firstDifference(applied, live);
   if (difference === undefined) return undefined;
@@ -148,9 +159,9 @@ function findDrift({ projection }: WriteChildOptions, applied: KubeObject, live:
   return stored === undefined ? difference : firstDifference({ ...stored, metadata: applied.metadata }, live);
 }
 
-/** The server's answer shows how it stores what it was sent. */
+/** Registers how the server stores what it was sent, as its response shows. */
 function registerStoredForm({ projection }: WriteChildOptions, sent: KubeObject, answer: KubeObject): void {
-  // Metadata are stored as they are sent, and are no function of the hash: owners come and go.
+  // Metadata is stored as it is sent, and does not depend on the hash: owners are added and removed.
   const body = { ...sent, metadata: undefined };
   const same = firstDifference(body, answer) === undefined;
   projection.registerStored(
@@ -159,15 +170,21 @@ function registerStoredForm({ projection }: WriteChildOptions, sent: KubeObject,
   );
 }
 
-/** Other owners of a shared child are other contents, though its hash is the same: their coming and going is no contest. */
+/**
+ * The key includes the owners: a shared child whose owners change differs under the same hash, and that is no
+ * drift.
+ */
 function backoffKeyOf(child: string, applied: KubeObject): string {
   const owners = applied.metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
-  // Of thousands of owners, each of whose comings makes another key.
+  // A digest, because there may be thousands of owners, and each added owner makes another key.
   const said = owners.length < 2 ? owners.join() : digestOf(owners.join());
   return `${child} ${said}`;
 }
 
-/** The same was rendered when it was last applied, so somebody else changed it: perhaps together with the hash that says so. */
+/**
+ * Whether the same was rendered at the last apply, so that somebody else has changed the child since, perhaps
+ * together with its hash annotation.
+ */
 function isDriftCorrection({ driftBackoff }: WriteChildOptions, live: KubeObject, applied: KubeObject): boolean {
   const hash = hashOf(applied);
   return hashOf(live) === hash || driftBackoff.lastAppliedHash(uidOf(live)) === hash;
@@ -177,7 +194,7 @@ function hashOf(child: KubeObject | undefined): string | undefined {
   return child?.metadata.annotations?.[HASH_ANNOTATION];
 }
 
-/** The field manager that wrote an object last, apart from us. */
+/** The field manager that wrote an object last, other than the operator. */
 async function getLastFieldManager({ client, child }: WriteChildOptions, live: KubeObject): Promise<string> {
   const current = await client.get(child.type, refOf(live));
   return (current && lastFieldManager(managedFieldsOf(current), FIELD_MANAGER)) ?? 'an unknown field manager';
@@ -193,7 +210,7 @@ async function apply(write: WriteChildOptions, cached: CacheEntry, applied: Kube
     if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
     const body = withPreconditions(standing, applied);
     const replaced = await cache.trackWrite(ref, () => mergePatchLists(client, child.type, ref, body, error));
-    // A merge patch neither drops the fields that are left out now nor enters an owner.
+    // A merge patch neither drops fields that are no longer rendered nor adds an owner.
     return applyWithPreconditions(write, replaced, applied);
   }
 }
@@ -208,8 +225,8 @@ function applyWithPreconditions(
 }
 
 /**
- * An apply with its preconditions: the object that it was rendered for, as it stood then. Without the UID it would bring back what was
- * deleted; without the version, one that was long on its way would bring back what the spec said before.
+ * An apply with its preconditions: the UID and the version of the object that it is for. Without the UID it
+ * would recreate a deleted object; without the version, a delayed request would restore an old spec.
  */
 function withPreconditions(standing: KubeObject, applied: KubeObject): KubeObject {
   const { resourceVersion } = standing.metadata;
@@ -217,16 +234,17 @@ function withPreconditions(standing: KubeObject, applied: KubeObject): KubeObjec
 }
 
 /**
- * Sends an apply that the server has found invalid once more as a JSON merge patch (RFC 7386), which puts our lists in place of those
- * that stand. An apply leaves what others have put into a list under keys of their own, and the two together may be what the server
- * cannot take: somebody changes the number of a Service's port, which is its key, and from then on two ports have one name.
+ * Repeats an apply that the server found invalid as a JSON merge patch (RFC 7386), which replaces the live
+ * lists with ours. An apply keeps the list items that others have added under other keys, and both together
+ * may be invalid: if somebody changes the number of a Service's port, which is its key, two ports have one
+ * name.
  *
- * Owner references are left as they are: others' are theirs. Fields that are left out now stay as well. Both are what another apply is for, which the
- * server takes after this.
+ * Owner references are left as they are: other owners' references are theirs. Fields that are no longer
+ * rendered stay as well. Both are corrected by another apply, which the server accepts after this.
  *
  * @param body - the apply with its preconditions
- * @returns the object as it stands then; its fields are owned by `Update`, as after a POST
- * @throws refusal when that is invalid too: then it is the child that is
+ * @returns the object after the patch; its fields are owned by `Update`, as after a POST
+ * @throws refusal when the patch is invalid too: then the child itself is invalid
  * @throws ApiError, TransportError
  */
 async function mergePatchLists(

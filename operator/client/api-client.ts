@@ -1,25 +1,29 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 
-/** Names one object of a type. */
+/** Name and namespace of one object. */
 export interface ObjectRef {
   readonly name: string;
   /** Absent for cluster-scoped types. */
   readonly namespace?: string;
 }
 
-/** What every request accepts. */
+/** Options of every request. */
 export interface RequestOptions {
   /** Aborts the request; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Upper bound of one attempt, in milliseconds. @default 30000 */
   readonly timeoutMs?: number;
   /**
-   * Upper bound of the request in all, in milliseconds: what waits for a connection, repetitions and the waits between them included. A repetition
-   * that would not fit is left out, and the last refusal stands. @default none
+   * Upper bound of the whole request, in milliseconds: waiting for a connection, retries and the waits
+   * between them included. A retry that would not fit is not sent, and the last error is returned.
+   * @default none
    */
   readonly withinMs?: number;
-  /** Waits for no connection that others use. For a few short requests that must not be late. @default false */
+  /**
+   * Never waits for a connection that other requests use. For a few short requests that must not be late.
+   * @default false
+   */
   readonly urgent?: boolean;
 }
 
@@ -30,7 +34,7 @@ export interface ApplyOptions extends RequestOptions {
   readonly force?: boolean;
   /** For example `status`. */
   readonly subresource?: string;
-  /** Let the server check, default and admit, but store nothing. @default false */
+  /** Let the server validate, default and admit the object without storing it. @default false */
   readonly dryRun?: boolean;
 }
 
@@ -50,7 +54,7 @@ export interface PatchOptions extends RequestOptions {
 
 /** Options of a delete. */
 export interface DeleteOptions extends RequestOptions {
-  /** Delete only the object of this UID; the server answers 409 for another. */
+  /** Delete only the object with this UID; for another the server responds with 409. */
   readonly uid?: string;
   /** Delete only at this resourceVersion. */
   readonly resourceVersion?: string;
@@ -76,7 +80,7 @@ export interface ListOptions extends RequestOptions {
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Ask for `PartialObjectMetadata` only. @default false */
+  /** Request `PartialObjectMetadata` only. @default false */
   readonly metadataOnly?: boolean;
 }
 
@@ -97,8 +101,9 @@ export interface WatchOptions {
   /** Called when the server has accepted the watch, before its first event. */
   readonly onOpen?: () => void;
   /**
-   * Offered the resourceVersion of a change before it is parsed; true: that is all there is to know of it, and it is not told. Must not throw.
-   * @default takes none
+   * Receives the resourceVersion of a change before the event is parsed. When it returns true, the event is
+   * neither parsed nor yielded. Must not throw.
+   * @default every event is yielded
    */
   readonly takeEcho?: (resourceVersion: string) => boolean;
 }
@@ -110,19 +115,23 @@ export interface WatchEvent {
 }
 
 /**
- * The requests the operator makes of the Kubernetes API.
+ * The requests that the operator sends to the Kubernetes API.
  *
- * Guarantees: pooled connections; 429 and 503 are retried as `Retry-After` says, other 5xx with `Retry-After` when the request is
- * idempotent (bounded: 5 attempts, 30 s of waiting); an idempotent request (GET, apply, PUT with a resourceVersion, DELETE with a UID) is
- * repeated once when a kept-alive connection turns out to be closed; every failure is an `ApiError` (the server answered), a
- * `TransportError` (it did not) or the reason of the caller's signal; credentials are refreshed before they expire and after a 401.
+ * Guarantees:
+ * - Connections are pooled, and credentials are refreshed before they expire and after a 401.
+ * - 429 and 503 are retried as `Retry-After` says, other 5xx responses with `Retry-After` when the request is
+ *   idempotent (at most 5 attempts and 30 s of waiting).
+ * - An idempotent request (GET, apply, PUT with a resourceVersion, DELETE with a UID) is repeated once when a
+ *   kept-alive connection turns out to be closed.
+ * - Every failure is an `ApiError` (the server responded), a `TransportError` (it did not) or the reason of
+ *   the caller's signal.
  *
- * Create, update and apply ask for strict field validation: an unknown field is an error in the server's words.
+ * Create, update and apply use strict field validation: the server rejects an unknown field.
  */
 export interface ApiClient {
   /** The API server's address, for messages. */
   readonly server: string;
-  /** Undefined when there is none (404). */
+  /** Undefined when the object does not exist (404). */
   get(type: ResourceType, ref: ObjectRef, options?: RequestOptions): Promise<KubeObject | undefined>;
   list(type: ResourceType, options?: ListOptions): Promise<ListPage>;
   /** POST. The namespace is the body's. */
@@ -141,7 +150,7 @@ export interface ApiClient {
   close(): Promise<void>;
 }
 
-/** The object's address in the API. */
+/** The name and namespace of an object. */
 export function refOf(object: KubeObject): ObjectRef {
   const { name, namespace } = object.metadata;
   return namespace === undefined ? { name } : { name, namespace };
@@ -154,16 +163,20 @@ export function uidOf(live: KubeObject): string {
   return uid;
 }
 
-/** What a child goes by for the contests while it does not stand: it is another object, with another UID, each time it is created. */
+/**
+ * Identifies a child by type, namespace and name. Its UID cannot: each time it is created it is another
+ * object.
+ */
 export function childKey(type: ResourceType, { metadata: { name, namespace = '' } }: KubeObject): string {
   return [typeKey(type), namespace, name].join(' ');
 }
 
 /**
- * Compares two resourceVersions: negative when `a` is older, 0 when they are the same, positive when `a` is newer.
+ * Compares two resourceVersions: negative when `a` is older, 0 when they are the same, positive when `a` is
+ * newer.
  *
- * They are decimal numbers of up to 128 bits without leading zeros, so the longer is the greater, and among equally long ones the
- * order of the characters decides. The empty string is older than any.
+ * A resourceVersion is a decimal number of up to 128 bits without leading zeros: the longer one is greater,
+ * and equally long ones compare as strings. The empty string is older than any.
  *
  * Source: KEP-5504, comparable resource versions; before that, etcd's revisions.
  */
@@ -173,24 +186,23 @@ export function compareResourceVersions(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The ways to write. */
 type WriteVerb = 'create' | 'update' | 'apply' | 'patch' | 'delete';
 
-/** What happens before every write. */
+/** Runs before every write. */
 interface WriteGuard {
-  /** Throws when this process must not write, because it does not lead. */
+  /** Throws when this process is not the leader and must not write. */
   readonly assertMayWrite: () => void;
   /**
-   * How long a write that is asked for now may take in all, in milliseconds, the waits and repetitions that the server asked for included: it
-   * must have taken effect or failed before another process can lead.
-   * @default no bound but that of each attempt
+   * Upper bound of a write that starts now, in milliseconds, retries and their waits included: the write must
+   * have taken effect or failed before another process can become the leader.
+   * @default only the bound of each attempt
    */
   readonly withinMs?: () => number;
-  /** Told of every write that is sent. */
+  /** Called for every write that is sent. */
   readonly onWrite: (verb: WriteVerb, type: ResourceType) => void;
 }
 
-/** A client whose writes pass a gate: the deadline of the Lease is checked before each, and each is counted. */
+/** A client that checks the deadline of the Lease before each write, and counts the writes. */
 export function guardWrites(client: ApiClient, gate: WriteGuard): ApiClient {
   return {
     server: client.server,
@@ -199,7 +211,7 @@ export function guardWrites(client: ApiClient, gate: WriteGuard): ApiClient {
     watch: (type, options) => client.watch(type, options),
     getPath: (path, options) => client.getPath(path, options),
     close: () => client.close(),
-    // Each is a promise that rejects, never a call that throws.
+    // `async`, so that a failing check rejects the promise and never throws synchronously.
     create: async (type, body, options) => client.create(type, body, guardWrite(gate, 'create', type, options)),
     update: async (type, body, options) => client.update(type, body, guardWrite(gate, 'update', type, options)),
     apply: async (type, body, options) => client.apply(type, body, guardWrite(gate, 'apply', type, options)),
@@ -208,7 +220,7 @@ export function guardWrites(client: ApiClient, gate: WriteGuard): ApiClient {
   };
 }
 
-/** The options of one write, if it may be sent. */
+/** The options of one write. Throws when the write may not be sent. */
 function guardWrite<O extends RequestOptions>(gate: WriteGuard, verb: WriteVerb, type: ResourceType, options: O): O {
   gate.assertMayWrite();
   gate.onWrite(verb, type);

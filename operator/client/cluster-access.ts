@@ -1,39 +1,40 @@
 import { withTimeout } from '../process/wait';
 
-/** How to trust the server and to present a client certificate. */
+/** How to verify the server's certificate, and the client certificate to present. */
 export interface TlsSettings {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  /** The name to ask for and to check, where it is not the address's. */
+  /** The server name to send (SNI) and to verify. @default the host of the address */
   readonly servername?: string;
   /** False only where the kubeconfig says `insecure-skip-tls-verify`. @default true */
   readonly rejectUnauthorized?: boolean;
 }
 
-/** What a request needs to be let in. Never logged, never part of an error. */
+/** The credentials of a request. Never logged, never part of an error. */
 export interface Credentials {
   /** For example `authorization`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly tls?: TlsSettings;
-  /** When they stop being valid, in milliseconds since the epoch; absent when unknown. */
+  /** When they expire, in milliseconds since the epoch; absent when unknown. */
   readonly expiresAt?: number;
 }
 
-/** Where the API server is and how to be let in. */
+/** The address of an API server, and how to authenticate to it. */
 export interface ClusterAccess {
-  /** The API server's address, with a path if it stands behind one, without a slash at the end. */
+  /** The API server's URL, with a path if it is served under one, without a trailing slash. */
   readonly server: string;
   /** The namespace of the kubeconfig's context, or the pod's own. */
   readonly namespace?: string;
   /**
-   * The credentials of this moment. The client keeps the answer, asks again about once a minute and before `expiresAt`, and with
-   * `rejected` after the server answered 401: then nothing that was kept may be used.
+   * The current credentials. The client caches the result and calls again about once a minute and before
+   * `expiresAt`. It passes true for `rejected` after the server responded with 401: then no cached credential
+   * may be returned.
    */
   credentials(rejected: boolean): Promise<Credentials>;
 }
 
-/** Access with credentials that never change, for tests and for callers that have them at hand. */
+/** Access with fixed credentials, for tests and for callers that already have them. */
 export function staticAccess(
   server: string,
   credentials: Credentials = { headers: {} },
@@ -48,22 +49,26 @@ export function staticAccess(
 
 /** Options of a `CredentialCache`. */
 export interface CredentialCacheOptions {
-  /** After how many milliseconds the credentials are asked for again. @default 60000 */
+  /** After how many milliseconds the credentials are renewed. @default 60000 */
   readonly maxAgeMs?: number;
-  /** Upper bound of asking for credentials (an exec plugin may hang), in milliseconds. @default 60000 */
+  /** Upper bound of one renewal (an exec plugin may hang), in milliseconds. @default 60000 */
   readonly timeoutMs?: number;
   /** @default Date.now */
   readonly now?: () => number;
 }
 
-/** Credentials with less than this left are renewed before they are used again, in milliseconds. */
+/** Credentials with less than this left, in milliseconds, are renewed before they are used again. */
 const EXPIRY_MARGIN_MS = 10_000;
 
 /**
- * Keeps the credentials of a cluster between requests.
+ * Caches the credentials of a cluster between requests.
  *
- * Guarantees: asking costs nothing while they are fresh; a renewal by age runs beside the requests and its failure leaves the old
- * ones in use (the server is the judge of them); an expired or rejected one is never handed out; one renewal runs at a time.
+ * Guarantees:
+ * - `get` costs nothing while they are fresh.
+ * - A renewal by age runs in the background; when it fails, the old ones stay in use, and the server decides
+ *   whether they are valid.
+ * - An expired or rejected one is never returned.
+ * - One renewal runs at a time.
  */
 export class CredentialCache {
   private current: Credentials | undefined;
@@ -83,7 +88,7 @@ export class CredentialCache {
     this.now = options.now ?? Date.now;
   }
 
-  /** The credentials to use now; a promise only when they have to be waited for. */
+  /** The credentials to use now; a promise only when they have to be fetched first. */
   get(): Credentials | Promise<Credentials> {
     const { current } = this;
     if (current === undefined) return this.renew();
@@ -91,12 +96,13 @@ export class CredentialCache {
     if (now < this.renewAt) return current;
     if (current.expiresAt !== undefined && now >= current.expiresAt - EXPIRY_MARGIN_MS) return this.renew();
     this.renewAt = now + this.maxAgeMs;
-    // The old ones stay in use when this fails: should the server refuse them, the request that is refused renews and reports.
+    // When this fails, the old ones stay in use. If the server rejects them, the rejected request renews and
+    // reports.
     this.renew().catch(() => undefined);
     return current;
   }
 
-  /** The server refused these with 401. Does nothing when others are in use by now. */
+  /** Drops credentials that the server rejected with 401. Does nothing when others are in use by now. */
   reject(used: Credentials): void {
     if (this.current !== used) return;
     this.current = undefined;
@@ -133,7 +139,7 @@ export class CredentialCache {
       const seconds = this.timeoutMs / 1000;
       throw new Error(`no credentials after ${seconds} s; does the kubeconfig's exec plugin wait for input?`);
     };
-    // A process that has ended all else does not stay for them.
+    // `ref: false`: this timer does not keep the process alive.
     return await withTimeout(this.access.credentials(rejected), {
       milliseconds: this.timeoutMs,
       onTimeout: late,

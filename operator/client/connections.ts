@@ -5,38 +5,36 @@ import type { TlsSettings } from './cluster-access';
 
 /** Options of the connection pools. */
 export interface ConnectionOptions {
-  /** Most connections that requests share; watches and urgent requests have one each, apart from these. @default 32 */
+  /**
+   * Maximum number of connections that requests share; watches and urgent requests have one each, besides
+   * these.
+   * @default 32
+   */
   readonly maxConnections?: number;
-  /** Upper bound of connecting, TLS included, in milliseconds. @default 10000 */
+  /** Timeout of connecting, TLS included, in milliseconds. @default 10000 */
   readonly connectTimeoutMs?: number;
-  /** Most bytes of one answer; a longer one is cut off and fails. For servers that need not be Kubernetes. @default no limit */
+  /**
+   * Maximum size of one response, in bytes; a longer one is cut off and fails. For servers that may not be
+   * Kubernetes.
+   * @default no limit
+   */
   readonly maxResponseBytes?: number;
 }
 
 /** The pools of one set of TLS settings. */
 export interface Pools {
   readonly requests: Pool;
-  /** For watches, and for what is urgent. */
+  /** For watches and urgent requests. */
   readonly unbounded: Pool;
 }
 
-/** What undici connects with. */
-interface Connector extends Pick<TlsSettings, 'servername' | 'rejectUnauthorized'> {
-  readonly secureContext?: SecureContext;
-  readonly timeout: number;
-  readonly noDelay: boolean;
-}
-
-/** Idle connections are dropped before the API server drops them (it does after 90 s), in milliseconds. */
-const KEEP_ALIVE_MS = 60_000;
-
 /**
- * The pooled connections to one API server: one pool for requests, another for watches, so that long-lived watches take no
- * connection away from requests. What is urgent goes through the second one: requests may take every connection of the first for as long as the
- * slowest admission webhook does.
+ * The pooled connections to one API server. One pool is for requests, the other for watches, so that
+ * long-lived watches take no connections away from requests. Urgent requests use the second one: requests may
+ * occupy every connection of the first for as long as the slowest admission webhook takes.
  *
- * Guarantees: nothing is allocated per request; when the client certificate or the CA changes, new requests go over new connections and
- * running ones end on the old.
+ * Guarantees: nothing is allocated per request; when the client certificate or the CA changes, new requests
+ * use new connections and running ones finish on the old.
  */
 export class Connections {
   private pools: Pools | undefined;
@@ -70,7 +68,7 @@ export class Connections {
     return this.pools;
   }
 
-  /** Cuts every connection; what is under way fails with `reason`. */
+  /** Closes every connection; running requests fail with `reason`. */
   async destroy(reason: Error): Promise<void> {
     this.closed = true;
     const pools = [...this.retired, ...(this.pools === undefined ? [] : [this.pools.requests, this.pools.unbounded])];
@@ -78,7 +76,7 @@ export class Connections {
     await Promise.all(pools.map((pool) => pool.destroy(reason)));
   }
 
-  /** How to connect. Certificates and key are read once, not again for each connection. */
+  /** The certificates and the key are parsed once, not again for each connection. */
   private connector(tls: TlsSettings | undefined): Connector {
     const { ca, cert, key, ...checks } = tls ?? {};
     const secureContext = this.origin.startsWith('https:') ? createSecureContext({ ca, cert, key }) : undefined;
@@ -96,10 +94,10 @@ export class Connections {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      // Timeouts are the client's own: one timer for a whole exchange, one for the silence of a watch.
+      // The client has its own timeouts: one timer for a whole exchange, one for the silence of a watch.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // -1: none.
+      // -1: no limit.
       maxResponseSize: this.options.maxResponseBytes ?? -1,
       connect,
     });
@@ -109,11 +107,21 @@ export class Connections {
     for (const pool of [pools.requests, pools.unbounded]) {
       this.retired.add(pool);
       const forget = (): boolean => this.retired.delete(pool);
-      // Closing fails only when the pool was destroyed meanwhile, which is closed too.
+      // Closing fails only when the pool was destroyed meanwhile: then it is closed as well.
       pool.close().then(forget, forget);
     }
   }
 }
+
+/** The options that undici connects with. */
+interface Connector extends Pick<TlsSettings, 'servername' | 'rejectUnauthorized'> {
+  readonly secureContext?: SecureContext;
+  readonly timeout: number;
+  readonly noDelay: boolean;
+}
+
+/** Idle connections are closed before the API server closes them (after 90 s), in milliseconds. */
+const KEEP_ALIVE_MS = 60_000;
 
 function sameTls(a: TlsSettings | undefined, b: TlsSettings | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;

@@ -1,4 +1,4 @@
-/** A `metav1.Status` as the API server answers it, cut to what is used. */
+/** A `metav1.Status`, reduced to the fields that are used. */
 export interface ApiStatus {
   readonly code: number;
   /** For example `AlreadyExists`, `Conflict`, `Invalid`, `Forbidden`, `Expired`. */
@@ -9,7 +9,7 @@ export interface ApiStatus {
   readonly retryAfterSeconds?: number;
 }
 
-/** The API server answered and refused. `message` holds its own words. */
+/** The API server responded with an error. `message` is the server's own. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   constructor(
@@ -32,7 +32,9 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer came: connection refused or cut, timeout, TLS failure. The request may or may not have taken effect. */
+/**
+ * No response: connection refused or cut, timeout, TLS failure. The request may or may not have taken effect.
+ */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   constructor(
@@ -44,7 +46,17 @@ export class TransportError extends Error {
   }
 }
 
-/** What a person can do about the failures met most. Sources: Node's error codes, OpenSSL's verification errors. */
+/** An error that says what failed, where, why and, if known, what to do. */
+export function toTransportError(request: string, server: string, cause: unknown): TransportError {
+  const code = errorCode(cause);
+  // Node's error for a host of several addresses has a code, but no message.
+  const why = textOf(cause, 'message') || code || 'unknown failure';
+  const advice = ADVICE[code];
+  const message = `${request} at ${server} failed: ${why}${advice === undefined ? '' : `; ${advice}`}`;
+  return new TransportError(message, request, { cause });
+}
+
+/** Advice for the most frequent failures. Sources: Node's error codes, OpenSSL's verification errors. */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'is the API server running, and is the server address of the kubeconfig right?',
   ENOTFOUND: 'the host name is unknown; check the server address of the kubeconfig and DNS',
@@ -65,12 +77,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for other names; check the address or tls-server-name",
 };
 
-/** A text property of an error, whichever realm it was made in (tests run in one of their own). */
-function textOf(error: unknown, property: 'code' | 'message'): string {
-  const value: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, property) : undefined;
-  return typeof value === 'string' ? value : '';
-}
-
 /** The code of a system, TLS or undici error, or the empty string. */
 export function errorCode(error: unknown): string {
   return textOf(error, 'code');
@@ -81,53 +87,13 @@ export function errorMessage(error: unknown): string {
   return textOf(error, 'message') || String(error);
 }
 
-/** Says what failed, where, why and, where it is known, what to do. */
-export function toTransportError(request: string, server: string, cause: unknown): TransportError {
-  const code = errorCode(cause);
-  // Node's error for a host of several addresses has a code, but no message.
-  const why = textOf(cause, 'message') || code || 'unknown failure';
-  const advice = ADVICE[code];
-  const message = `${request} at ${server} failed: ${why}${advice === undefined ? '' : `; ${advice}`}`;
-  return new TransportError(message, request, { cause });
+/** A string property of an error, whichever realm created it (tests run in a realm of their own). */
+function textOf(error: unknown, property: 'code' | 'message'): string {
+  const value: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, property) : undefined;
+  return typeof value === 'string' ? value : '';
 }
 
-/** How much of an answer that is no `Status` (a proxy's page) is quoted, in characters. */
-const QUOTED = 300;
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function causesOf(details: Record<string, unknown>): ApiStatus['causes'] {
-  if (!Array.isArray(details['causes'])) return [];
-  return details['causes'].filter(isRecord).map((cause) => {
-    const reason = text(cause['reason']);
-    const message = text(cause['message']);
-    const field = text(cause['field']);
-    return {
-      ...(reason === undefined ? {} : { reason }),
-      ...(message === undefined ? {} : { message }),
-      ...(field === undefined ? {} : { field }),
-    };
-  });
-}
-
-/**
- * The seconds a `Retry-After` header asks to wait: a number, or a date.
- * Source: RFC 9110, 10.2.3.
- */
-export function retryAfterSeconds(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\s*\d+\s*$/.test(header)) return Number(header);
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
-}
-
-/** Reads a `metav1.Status`; anything else (a proxy's page, an empty body) is quoted in the message. */
+/** Parses a `metav1.Status`; anything else (a proxy's page, an empty body) is quoted in the message. */
 export function parseStatus(code: number, body: unknown, retryAfterHeader?: number): ApiStatus {
   if (!isRecord(body) || body['kind'] !== 'Status') {
     const said = typeof body === 'string' ? body.trim().slice(0, QUOTED) : '';
@@ -145,17 +111,53 @@ export function parseStatus(code: number, body: unknown, retryAfterHeader?: numb
   return withRetryAfter(status, retryAfterHeader ?? (typeof seconds === 'number' && seconds > 0 ? seconds : undefined));
 }
 
-function withRetryAfter(status: ApiStatus, seconds: number | undefined): ApiStatus {
-  return seconds === undefined ? status : { ...status, retryAfterSeconds: seconds };
-}
-
-/** Reads the body of a refusal, which may be a `Status` in JSON or any text. */
+/** Parses the body of an error response, which may be a `Status` in JSON or any text. */
 export function parseStatusText(code: number, body: string, retryAfterHeader?: number): ApiStatus {
   let parsed: unknown = body;
   try {
     parsed = JSON.parse(body);
   } catch {
-    // Not JSON, so it is quoted as it stands.
+    // Not JSON: quoted as it is.
   }
   return parseStatus(code, isRecord(parsed) ? parsed : body, retryAfterHeader);
+}
+
+/**
+ * The seconds to wait by a `Retry-After` header, which is a number or a date.
+ * Source: RFC 9110, 10.2.3.
+ */
+export function retryAfterSeconds(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\s*\d+\s*$/.test(header)) return Number(header);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
+}
+
+/** How much of a response that is not a `Status` (a proxy's page) is quoted, in characters. */
+const QUOTED = 300;
+
+function causesOf(details: Record<string, unknown>): ApiStatus['causes'] {
+  if (!Array.isArray(details['causes'])) return [];
+  return details['causes'].filter(isRecord).map((cause) => {
+    const reason = text(cause['reason']);
+    const message = text(cause['message']);
+    const field = text(cause['field']);
+    return {
+      ...(reason === undefined ? {} : { reason }),
+      ...(message === undefined ? {} : { message }),
+      ...(field === undefined ? {} : { field }),
+    };
+  });
+}
+
+function withRetryAfter(status: ApiStatus, seconds: number | undefined): ApiStatus {
+  return seconds === undefined ? status : { ...status, retryAfterSeconds: seconds };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 
-/** The headers of an answer, names in lower case. */
+/** The headers of a response, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** One HTTP request. */
@@ -11,41 +11,41 @@ export interface ExchangeRequest {
   /** Name, value, name, value, ... */
   readonly headers: string[];
   readonly body?: string | undefined;
-  /** Upper bound of waiting for a connection, and then again of the exchange itself, in milliseconds. */
+  /** Timeout of waiting for a connection, and again of the exchange itself, in milliseconds. */
   readonly timeoutMs: number;
-  /** Upper bound of both together, in milliseconds, less up to a tenth of a second. @default none */
+  /** Timeout of both together, in milliseconds; up to 100 ms are cut off. @default none */
   readonly withinMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The whole answer. */
+/** A complete response. */
 export interface ExchangeResponse {
   readonly code: number;
   readonly headers: ResponseHeaders;
   readonly body: string;
 }
 
-/** An exchange that brought no whole answer. */
+/** An exchange without a complete response. */
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError';
   constructor(
     override readonly cause: Error,
-    /** False when the request surely never left. */
+    /** False when the request was certainly not sent. */
     readonly sent: boolean,
-    /** True when the answer had begun. */
+    /** True when the response had begun. */
     readonly answered: boolean,
   ) {
     super(cause.message, { cause });
   }
 }
 
-/** No answer within the time allowed. */
+/** No response within the timeout. */
 export class ExchangeTimeoutError extends Error {
   override readonly name = 'ExchangeTimeoutError';
 }
 
 /**
- * Sends one request and reads the whole answer.
+ * Sends one request and reads the complete response.
  * @throws ExchangeError when the connection fails, is cut, or takes too long.
  * @throws the signal's reason when it is aborted.
  */
@@ -53,11 +53,6 @@ export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Prom
   return new Promise((resolve, reject) => {
     new Exchange(request, resolve, reject).start(dispatcher);
   });
-}
-
-/** Node keeps the timers of each duration in a list of their own: what is left of a deadline would be another one each time. */
-function grained(milliseconds: number): number {
-  return milliseconds < 100 ? milliseconds : Math.floor(milliseconds / 100) * 100;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -143,4 +138,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   private fail(reason: unknown): void {
     if (this.settle()) this.reject(reason);
   }
+}
+
+/**
+ * Rounds down, because Node keeps a list of timers for each duration, and each remaining deadline would be
+ * another one.
+ */
+function grained(milliseconds: number): number {
+  return milliseconds < 100 ? milliseconds : Math.floor(milliseconds / 100) * 100;
 }

@@ -1,22 +1,9 @@
 import type { Credentials } from './cluster-access';
 
-/** The part of KubeConfig's exec authenticator that knows when a credential expires. It is not in the package's types. */
-interface ExecAuthenticator {
-  readonly tokenCache: Readonly<Record<string, { readonly status?: { readonly expirationTimestamp?: string } } | null>>;
-}
-
-interface ConfigWithUser {
-  getCurrentUser(): { readonly name: string; readonly exec?: unknown } | null;
-}
-
-/** An exec credential is renewed when less than this is left of it, in milliseconds. */
-const MARGIN_MS = 60_000;
-
-const cachedCredentials = new WeakMap<ConfigWithUser, Credentials>();
-
 /**
- * When the credential of an exec plugin has to be asked for again: shortly before it expires, or, when it does not say so, only after the
- * server refused it (as client-go does). The package itself would run the plugin for each request in the latter case.
+ * Caches the credential of an exec plugin until shortly before it expires or, when it has no expiry, until
+ * the server rejects it (as client-go does). Without this, the package would run a plugin without expiry for
+ * each request.
  */
 export class ExecCredentialCache {
   private constructor(readonly credentials: Credentials | undefined) {}
@@ -25,7 +12,9 @@ export class ExecCredentialCache {
     return new ExecCredentialCache(cachedCredentials.get(config));
   }
 
-  /** Keeps the credentials of an exec plugin, with their expiry; others are passed through. */
+  /**
+   * Stores the credentials of an exec plugin with their expiry; other credentials are returned as they are.
+   */
   static store(config: ConfigWithUser, credentials: Credentials): Credentials {
     const user = config.getCurrentUser();
     if (user?.exec === undefined || user.exec === null) return credentials;
@@ -35,11 +24,28 @@ export class ExecCredentialCache {
     return complete;
   }
 
-  /** False when nothing is kept, or too little is left of it. */
+  /** False when nothing is stored, or too little time is left. */
   isUsable(now: number): boolean {
     if (this.credentials === undefined) return false;
     return this.credentials.expiresAt === undefined || now < this.credentials.expiresAt - MARGIN_MS;
   }
+}
+
+interface ConfigWithUser {
+  getCurrentUser(): { readonly name: string; readonly exec?: unknown } | null;
+}
+
+/** An exec credential with less than this left, in milliseconds, is renewed. */
+const MARGIN_MS = 60_000;
+
+const cachedCredentials = new WeakMap<ConfigWithUser, Credentials>();
+
+/**
+ * The part of KubeConfig's exec authenticator that knows when a credential expires. The package's types leave
+ * it out.
+ */
+interface ExecAuthenticator {
+  readonly tokenCache: Readonly<Record<string, { readonly status?: { readonly expirationTimestamp?: string } } | null>>;
 }
 
 function expiryOf(config: ConfigWithUser, user: string): number | undefined {
@@ -53,7 +59,27 @@ function expiryOf(config: ConfigWithUser, user: string): number | undefined {
   return Number.isNaN(expiresAt) ? undefined : expiresAt;
 }
 
-/** What an exec plugin is started with, as the kubeconfig has it. */
+/**
+ * Sets `KUBERNETES_EXEC_INFO` for the exec plugin, as client-go does: the version of the protocol, that there
+ * is no terminal and, if the kubeconfig asks for it, the cluster. The package does not set it.
+ *
+ * Source: Kubernetes documentation, "client-go credential plugins", input and output formats.
+ */
+export function setExecInfo(config: ConfigWithExec): void {
+  const exec = config.getCurrentUser()?.exec as ExecConfig | null | undefined;
+  const cluster = config.getCurrentCluster();
+  if (exec === undefined || exec === null || cluster === null) return;
+  const env = exec.env ?? [];
+  if (env.some(({ name }) => name === NAME)) return;
+  const value = JSON.stringify({
+    kind: 'ExecCredential',
+    apiVersion: exec.apiVersion,
+    spec: { interactive: false, ...(exec.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}) },
+  });
+  exec.env = [...env, { name: NAME, value }];
+}
+
+/** The `exec` entry of a kubeconfig's user. */
 interface ExecConfig {
   readonly apiVersion?: string;
   readonly provideClusterInfo?: boolean;
@@ -73,26 +99,6 @@ interface ConfigWithExec {
 }
 
 const NAME = 'KUBERNETES_EXEC_INFO';
-
-/**
- * Lets the exec plugin know, as client-go does, which version of the protocol to speak, that nobody sits at a terminal, and, if the
- * kubeconfig says so, which cluster it is for. The package leaves this out.
- *
- * Source: Kubernetes documentation, "client-go credential plugins", input and output formats.
- */
-export function setExecInfo(config: ConfigWithExec): void {
-  const exec = config.getCurrentUser()?.exec as ExecConfig | null | undefined;
-  const cluster = config.getCurrentCluster();
-  if (exec === undefined || exec === null || cluster === null) return;
-  const env = exec.env ?? [];
-  if (env.some(({ name }) => name === NAME)) return;
-  const value = JSON.stringify({
-    kind: 'ExecCredential',
-    apiVersion: exec.apiVersion,
-    spec: { interactive: false, ...(exec.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}) },
-  });
-  exec.env = [...env, { name: NAME, value }];
-}
 
 function clusterInfo(cluster: ClusterEntry): Record<string, unknown> {
   return {

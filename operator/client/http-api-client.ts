@@ -22,15 +22,9 @@ import { watchEvents } from './watch-stream';
 /** Options of the client. */
 export type HttpApiClientOptions = RequesterOptions;
 
-/** Server-side apply. The body is JSON, which is YAML as well. */
-const APPLY_TYPE = 'application/apply-patch+yaml';
-const JSON_TYPE = 'application/json';
-const PATCH_TYPES = { merge: 'application/merge-patch+json', json: 'application/json-patch+json' } as const;
-const METADATA_LIST_TYPE = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
-
-interface WireList {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items?: { apiVersion?: string; kind?: string }[] | null;
+/** Creates a client for a cluster; see `loadClusterAccess`. */
+export function createApiClient(access: ClusterAccess, options: HttpApiClientOptions = {}): ApiClient {
+  return new HttpApiClient(access, options);
 }
 
 /** `ApiClient` over HTTP/1.1 and JSON. */
@@ -209,7 +203,7 @@ class HttpApiClient implements ApiClient {
     const list = this.parse(call, response) as WireList;
     const items = list.items ?? [];
     for (const item of items) {
-      // Lists of built-in types leave these out; metadata lists name PartialObjectMetadata.
+      // Lists of built-in types leave both out; metadata lists say PartialObjectMetadata.
       item.apiVersion = type.apiVersion;
       item.kind = type.kind;
     }
@@ -234,9 +228,15 @@ class HttpApiClient implements ApiClient {
   }
 }
 
-/** A client for the cluster that `access` leads to; see `loadClusterAccess`. */
-export function createApiClient(access: ClusterAccess, options: HttpApiClientOptions = {}): ApiClient {
-  return new HttpApiClient(access, options);
+/** Content type of server-side apply. The body is JSON, which is also YAML. */
+const APPLY_TYPE = 'application/apply-patch+yaml';
+const JSON_TYPE = 'application/json';
+const PATCH_TYPES = { merge: 'application/merge-patch+json', json: 'application/json-patch+json' } as const;
+const METADATA_LIST_TYPE = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+interface WireList {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: { apiVersion?: string; kind?: string }[] | null;
 }
 
 type Bounds = Pick<Call, 'timeoutMs' | 'withinMs' | 'signal' | 'urgent'>;
@@ -262,6 +262,43 @@ function toApiError(call: Call, response: ExchangeResponse): ApiError {
   return new ApiError(responseStatus(response), `${call.method} ${call.path}`);
 }
 
+/**
+ * The REST path of one object or of a subresource of it.
+ * @throws TypeError for a name that is not valid in a path, or a namespaced type without a namespace.
+ */
+function objectPath(
+  type: ResourceType,
+  ref: { readonly name: string; readonly namespace?: string },
+  subresource?: string,
+): string {
+  if (type.scope === 'Namespaced' && ref.namespace === undefined) {
+    throw new TypeError(
+      `${type.kind} ${JSON.stringify(ref.name)}: the namespace is missing, and ${type.plural} live in one.`,
+    );
+  }
+  const path = `${collectionPath(type, ref.namespace)}/${segment(ref.name, 'name', type)}`;
+  return subresource === undefined ? path : `${path}/${segment(subresource, 'subresource', type)}`;
+}
+
+/**
+ * The REST path of all objects of a type, in one namespace or, without one, in all.
+ * @throws TypeError for a namespace that is not valid in a path.
+ */
+function collectionPath(type: ResourceType, namespace?: string): string {
+  if (namespace === undefined || type.scope === 'Cluster') return `${prefixOf(type)}/${type.plural}`;
+  return `${prefixOf(type)}/namespaces/${segment(namespace, 'namespace', type)}/${type.plural}`;
+}
+
+/** A query string with its `?`, or nothing; parameters that are undefined or false are left out. */
+function query(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  let text = '';
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined || value === false) continue;
+    text += `${text === '' ? '?' : '&'}${name}=${encodeURIComponent(value)}`;
+  }
+  return text;
+}
+
 const prefixes = new WeakMap<ResourceType, string>();
 const PLAIN_SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
@@ -281,41 +318,4 @@ function segment(value: string, what: string, type: ResourceType): string {
     throw new TypeError(`${type.kind}: ${JSON.stringify(value)} is no ${what}; pass the object's own.`);
   }
   return encodeURIComponent(value);
-}
-
-/**
- * The REST path of all objects of a type, in one namespace or, without one, in all.
- * @throws TypeError for a namespace that cannot stand in a path.
- */
-function collectionPath(type: ResourceType, namespace?: string): string {
-  if (namespace === undefined || type.scope === 'Cluster') return `${prefixOf(type)}/${type.plural}`;
-  return `${prefixOf(type)}/namespaces/${segment(namespace, 'namespace', type)}/${type.plural}`;
-}
-
-/**
- * The REST path of one object or of a subresource of it.
- * @throws TypeError for a name that cannot stand in a path, or a namespaced type without a namespace.
- */
-function objectPath(
-  type: ResourceType,
-  ref: { readonly name: string; readonly namespace?: string },
-  subresource?: string,
-): string {
-  if (type.scope === 'Namespaced' && ref.namespace === undefined) {
-    throw new TypeError(
-      `${type.kind} ${JSON.stringify(ref.name)}: the namespace is missing, and ${type.plural} live in one.`,
-    );
-  }
-  const path = `${collectionPath(type, ref.namespace)}/${segment(ref.name, 'name', type)}`;
-  return subresource === undefined ? path : `${path}/${segment(subresource, 'subresource', type)}`;
-}
-
-/** A query string with its `?`, or nothing; parameters that are undefined or false are left out. */
-function query(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  let text = '';
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value === undefined || value === false) continue;
-    text += `${text === '' ? '?' : '&'}${name}=${encodeURIComponent(value)}`;
-  }
-  return text;
 }

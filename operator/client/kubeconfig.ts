@@ -19,23 +19,16 @@ export interface KubeconfigOptions {
   readonly context?: string;
   /** @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** @default the user's home folder */
+  /** @default the user's home directory */
   readonly home?: string;
   /** Put before the path of the mounted ServiceAccount; for tests. @default '' */
   readonly rootPrefix?: string;
 }
 
-/** The kubeconfig cannot be used as it is. */
-export class KubeconfigError extends Error {
-  override readonly name = 'KubeconfigError';
-}
-
-const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-
 /**
- * Finds the cluster to talk to: the file named by `path`, else the files in KUBECONFIG, else the ServiceAccount of the pod this runs in,
- * else ~/.kube/config.
- * @throws KubeconfigError when nothing is found, or what is found does not lead to a server.
+ * Finds the cluster: the file named by `path`, else the files in KUBECONFIG, else the ServiceAccount of this
+ * pod, else ~/.kube/config.
+ * @throws KubeconfigError when nothing is found, or what is found names no server.
  */
 export function loadClusterAccess(options: KubeconfigOptions = {}): ClusterAccess {
   const { config, source } = load(options);
@@ -44,13 +37,20 @@ export function loadClusterAccess(options: KubeconfigOptions = {}): ClusterAcces
 }
 
 /**
- * Access through a kubeconfig that the caller holds as text, for example from a Secret.
+ * Access through a kubeconfig that the caller has as text, for example from a Secret.
  * @param source names it in errors
  * @throws KubeconfigError
  */
 export function clusterAccessFromText(text: string, source: string): ClusterAccess {
   return accessFrom(parse(text, source), source);
 }
+
+/** The kubeconfig cannot be used as it is. */
+export class KubeconfigError extends Error {
+  override readonly name = 'KubeconfigError';
+}
+
+const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 function load(options: KubeconfigOptions): { readonly config: KubeConfig; readonly source: string } {
   const env = options.env ?? process.env;
@@ -84,7 +84,7 @@ function merge(files: readonly string[]): KubeConfig {
   const config = new KubeConfig();
   for (const file of files) {
     try {
-      // As kubectl: the first file that names a current context decides.
+      // As in kubectl: the first file that names a current context decides.
       config.mergeConfig(readFile(file), ((config.currentContext as string | undefined) ?? '') !== '');
     } catch (error) {
       if (error instanceof KubeconfigError) throw error;
@@ -145,7 +145,7 @@ function parseYaml(text: string, source: string): Readonly<Record<string, unknow
   try {
     document = loadYaml(text);
   } catch (error) {
-    // A YAML parser's message quotes the file, keys and tokens among it: only the place is passed on.
+    // The YAML parser's message quotes the file, keys and tokens included: only the position is reported.
     const { mark } = error as { readonly mark?: { readonly line: number; readonly column: number } };
     const where = mark === undefined ? '' : ` at line ${mark.line + 1}, column ${mark.column + 1}`;
     throw new KubeconfigError(`${source} is not a kubeconfig: it is not valid YAML${where}.`);
@@ -155,8 +155,8 @@ function parseYaml(text: string, source: string): Readonly<Record<string, unknow
 }
 
 /**
- * The library does not know `tokenFile`, but has the same thing as an auth provider. As kubectl: the file goes before a token that
- * stands beside it.
+ * The library does not know `tokenFile`, but has an auth provider that does the same. As in kubectl, the file
+ * takes precedence over a token in the same entry.
  */
 function withTokenFile(entry: unknown, index: number): unknown {
   if (!isMapping(entry) || !isMapping(entry['user'])) return entry;
@@ -177,46 +177,6 @@ function accessFrom(config: KubeConfig, source: string): ClusterAccess {
   const { server, namespace } = check(config, source);
   setExecInfo(config);
   return { server, ...(namespace === undefined ? {} : { namespace }), credentials: credentialsOf(config, source) };
-}
-
-function credentialsOf(config: KubeConfig, source: string): ClusterAccess['credentials'] {
-  const user = config.getCurrentUser();
-  const oidc = oidcSettings(user);
-  if (oidc === undefined) return authenticated(config, source);
-  // As kubectl: a token that stands beside the auth provider goes first.
-  if (Boolean(user?.token)) return authenticated(withToken(config, user?.token), source);
-  return withIdToken(config, new OidcTokenSource(oidc), source);
-}
-
-function authenticated(config: KubeConfig, source: string): ClusterAccess['credentials'] {
-  let current = config;
-  return async (rejected) => {
-    // What authenticators remember cannot be dropped, so they are made anew: after a refusal, and at each renewal of what they
-    // would otherwise keep (token files). An exec plugin is run again only when it has to be.
-    const expiry = ExecCredentialCache.of(current);
-    if (rejected || !expiry.isUsable(Date.now())) current = copyOf(config);
-    else if (expiry.credentials !== undefined) return expiry.credentials;
-    const credentials = await resolveCredentials(current, source);
-    return ExecCredentialCache.store(current, credentials);
-  };
-}
-
-function withIdToken(config: KubeConfig, tokens: OidcTokenSource, source: string): ClusterAccess['credentials'] {
-  return async (rejected) => {
-    const { token, expiresAt } = await tokens.get(rejected).catch((error: unknown) => {
-      throw new KubeconfigError(`${source}: no credentials: ${errorMessage(error)}.`);
-    });
-    const credentials = await resolveCredentials(withToken(config, token), source);
-    return expiresAt === undefined ? credentials : { ...credentials, expiresAt };
-  };
-}
-
-/** The current user with a plain token in the place of the auth provider `oidc`: the library's own fails at refreshing it. */
-function withToken(config: KubeConfig, token: string | undefined): KubeConfig {
-  const name = config.getCurrentUser()?.name;
-  const copy = copyOf(config);
-  copy.users = config.users.map((user) => (user.name === name ? { ...user, authProvider: null, token } : user));
-  return copy;
 }
 
 function check(config: KubeConfig, source: string): { readonly server: string; readonly namespace?: string } {
@@ -256,6 +216,49 @@ function check(config: KubeConfig, source: string): { readonly server: string; r
   };
 }
 
+function credentialsOf(config: KubeConfig, source: string): ClusterAccess['credentials'] {
+  const user = config.getCurrentUser();
+  const oidc = oidcSettings(user);
+  if (oidc === undefined) return authenticated(config, source);
+  // As in kubectl, a token takes precedence over the auth provider.
+  if (Boolean(user?.token)) return authenticated(withToken(config, user?.token), source);
+  return withIdToken(config, new OidcTokenSource(oidc), source);
+}
+
+function authenticated(config: KubeConfig, source: string): ClusterAccess['credentials'] {
+  let current = config;
+  return async (rejected) => {
+    // Authenticators' caches cannot be cleared, so the config is copied: after a 401, and at each renewal of
+    // what they would otherwise cache (token files). An exec plugin is run again only when it has to be.
+    const expiry = ExecCredentialCache.of(current);
+    if (rejected || !expiry.isUsable(Date.now())) current = copyOf(config);
+    else if (expiry.credentials !== undefined) return expiry.credentials;
+    const credentials = await resolveCredentials(current, source);
+    return ExecCredentialCache.store(current, credentials);
+  };
+}
+
+function withIdToken(config: KubeConfig, tokens: OidcTokenSource, source: string): ClusterAccess['credentials'] {
+  return async (rejected) => {
+    const { token, expiresAt } = await tokens.get(rejected).catch((error: unknown) => {
+      throw new KubeconfigError(`${source}: no credentials: ${errorMessage(error)}.`);
+    });
+    const credentials = await resolveCredentials(withToken(config, token), source);
+    return expiresAt === undefined ? credentials : { ...credentials, expiresAt };
+  };
+}
+
+/**
+ * A copy in which the current user has a plain token instead of the auth provider `oidc`, whose own refresh
+ * fails.
+ */
+function withToken(config: KubeConfig, token: string | undefined): KubeConfig {
+  const name = config.getCurrentUser()?.name;
+  const copy = copyOf(config);
+  copy.users = config.users.map((user) => (user.name === name ? { ...user, authProvider: null, token } : user));
+  return copy;
+}
+
 function copyOf(config: KubeConfig): KubeConfig {
   const copy = new KubeConfig();
   copy.loadFromOptions(config);
@@ -267,7 +270,7 @@ async function resolveCredentials(config: KubeConfig, source: string): Promise<C
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    // A plugin's output is not JSON: the parser's message quotes it, token and all.
+    // When a plugin's output is not JSON, the parser's message quotes it, token included.
     const why =
       (error as Partial<Error> | undefined)?.name === 'SyntaxError'
         ? 'the exec plugin did not print an ExecCredential in JSON'

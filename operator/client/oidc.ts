@@ -13,27 +13,44 @@ import {
 } from 'openid-client';
 import { errorCode } from './errors';
 
-/** An id-token with the end of its life, in milliseconds since the epoch; absent when it does not say. */
+/** The settings of a kubeconfig's auth provider `oidc`; one that is missing or not a string is absent. */
+interface OidcSettings {
+  readonly issuer?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly idToken?: string;
+  readonly refreshToken?: string;
+  /** The authority that signs the identity provider's certificate, as PEM. @default the system's authorities */
+  readonly authority?: () => Buffer;
+}
+
+/** An id-token and its expiry, in milliseconds since the epoch; absent when the token has none. */
 interface IdToken {
   readonly token: string;
   readonly expiresAt?: number;
 }
 
-/** An id-token is refreshed when less than this is left of it, in milliseconds. */
+/** An id-token with less than this left, in milliseconds, is refreshed. */
 const MARGIN_MS = 60_000;
 
-/** For so long after a failure the provider is left alone: the watches of all kinds ask again and again. In milliseconds. */
+/**
+ * How long the provider is not called again after a failure, in milliseconds: the watches of all kinds keep
+ * asking for a token.
+ */
 const PAUSE_MS = 10_000;
 
 /**
  * The id-token of a kubeconfig's user.
  *
- * Guarantees: a token with some time left is handed out as it is; one refresh runs at a time, and all who wait share it; a rotated
- * refresh token is used from then on; what cannot be refreshed yet is used until it expires; a provider that fails is asked again
- * after a pause.
+ * Guarantees:
+ * - A token with enough time left is returned as it is.
+ * - One refresh runs at a time, and all callers share it.
+ * - A rotated refresh token is used from then on.
+ * - A token whose refresh fails is used until it expires.
+ * - A provider that fails is called again only after a pause.
  *
- * Caveats: new tokens live in memory, and the file is not rewritten. Where the identity provider takes each refresh token once, the
- * one in the file is spent after the first refresh.
+ * Caveats: new tokens are kept in memory only; the file is not rewritten. If the identity provider accepts
+ * each refresh token once, the one in the file is used up by the first refresh.
  */
 export class OidcTokenSource {
   private current: IdToken | undefined;
@@ -51,7 +68,7 @@ export class OidcTokenSource {
 
   /**
    * The token to use now.
-   * @param rejected the server refused the last one, which is refreshed then, if it can be
+   * @param rejected the server rejected the last one, which is then refreshed, if possible
    * @throws OidcError
    */
   async get(rejected: boolean): Promise<IdToken> {
@@ -89,7 +106,15 @@ export class OidcTokenSource {
   }
 }
 
-/** Reads the `exp` of a JWT (RFC 7519), without a look at its signature: that is for the server. */
+/**
+ * No id-token is available. The message says why and what to do, and contains nothing of the request or the
+ * response.
+ */
+class OidcError extends Error {
+  override readonly name = 'OidcError';
+}
+
+/** Reads the `exp` of a JWT (RFC 7519) without verifying the signature: that is the server's task. */
 function idToken(token: string): IdToken {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
@@ -100,18 +125,7 @@ function idToken(token: string): IdToken {
   }
 }
 
-/** What the auth provider `oidc` of a kubeconfig says; what it leaves out, or has as something other than text, is absent. */
-interface OidcSettings {
-  readonly issuer?: string;
-  readonly clientId?: string;
-  readonly clientSecret?: string;
-  readonly idToken?: string;
-  readonly refreshToken?: string;
-  /** The authority that signs the identity provider's certificate, as PEM. @default the system's authorities */
-  readonly authority?: () => Buffer;
-}
-
-/** The part of a kubeconfig's user that is looked at. */
+/** The part of a kubeconfig's user that is read. */
 interface OidcUser {
   readonly authProvider?: unknown;
 }
@@ -144,20 +158,22 @@ function authorityFrom(data: string | undefined, file: string | undefined): (() 
   return file === undefined ? undefined : () => readFileSync(file);
 }
 
-// Client-node's own refresh does not work: it hands openid-client a text where that takes a URL.
-
-/** What an identity provider gives for a refresh token. */
+/** What an identity provider returns for a refresh token. */
 interface RefreshedTokens {
   readonly idToken: string;
-  /** Where the provider rotates them: the one to use from now on. */
+  /** If the provider rotates them: the one to use from now on. */
   readonly refreshToken?: string;
 }
 
-/** For each of the two requests; both have to fit into what a request of the operator waits for credentials. */
+/**
+ * Timeout of each of the two requests; both have to fit into the time that a request waits for credentials.
+ */
 const TIMEOUT_S = 20;
 
 /**
- * Trades a refresh token for a new id-token: OpenID Connect Core 1.0, section 12, at the provider found by its discovery document.
+ * Exchanges a refresh token for a new id-token: OpenID Connect Core 1.0, section 12, at the provider found by
+ * its discovery document. Client-node's own refresh does not work: it passes openid-client a string where a
+ * URL is required.
  * @throws OidcError
  */
 async function refreshTokens(settings: OidcSettings, refreshToken: string): Promise<RefreshedTokens> {
@@ -192,7 +208,10 @@ function authorityOf({ authority }: OidcSettings): Buffer | undefined {
   }
 }
 
-/** A secret goes where the provider says that it takes it; a provider that says nothing takes it in a header, by the standard. */
+/**
+ * Sends the client secret where the provider's metadata says that it accepts it; by default, as in the
+ * standard, in a header.
+ */
 function authentication(secret: string | undefined): ClientAuth {
   if (secret === undefined) return None();
   const [inBody, inHeader] = [ClientSecretPost(secret), ClientSecretBasic(secret)];
@@ -203,19 +222,17 @@ function authentication(secret: string | undefined): ClientAuth {
   };
 }
 
-/** No id-token can be had. The message says why and what to do, and holds nothing of what was sent or answered. */
-class OidcError extends Error {
-  override readonly name = 'OidcError';
-}
-
-/** An error code as RFC 6749 and OpenID Connect have them; anything else may be a token that the provider repeats. */
+/**
+ * An error code in the form of RFC 6749 and OpenID Connect; anything else may be a token that the provider
+ * repeats.
+ */
 const REFUSAL = /^[a-z]{1,20}(_[a-z]{1,20}){1,4}$/;
 
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 
 /**
- * Says why a refresh failed. The error itself is not passed on, not as a cause either: it holds the answer, and a provider's
- * description of a refusal may repeat the token.
+ * Says why a refresh failed. The original error is not passed on, not even as a cause: it contains the
+ * response, and the provider's description may repeat the token.
  */
 function toOidcError(issuer: string, error: unknown): OidcError {
   const provider = `the identity provider ${withoutSecrets(issuer)}`;
@@ -234,7 +251,7 @@ function toOidcError(issuer: string, error: unknown): OidcError {
   return new OidcError(`${provider} cannot be reached: ${code}; ${advice}`);
 }
 
-/** The library's own errors have texts that quote nothing; what others say, or hold as their cause, is not repeated. */
+/** The library's own messages quote nothing; other messages and their causes are not repeated. */
 function describeError(error: unknown): string {
   if (errorCode(error) === 'OAUTH_TIMEOUT') return 'it took too long';
   if (!isOAuth(error)) return 'it is not what OpenID Connect prescribes';
@@ -261,12 +278,12 @@ function withoutSecrets(issuer: string): string {
   return `${origin}${pathname}`;
 }
 
-/** More than any metadata or token answer has, in bytes. */
+/** More than any metadata or token response has, in bytes. */
 const MAX_BYTES = 1 << 20;
 
 /**
- * Sends requests to an identity provider, trusting the given authority. `fetch` cannot be told whom to trust, and its first use
- * would load a second HTTP client into the process for a request an hour.
+ * Sends requests to an identity provider, trusting the given CA. `fetch` takes no CA, and its first use would
+ * load a second HTTP client into the process for one request an hour.
  * @param ca PEM; the system's authorities when absent
  */
 function fetchTrusting(ca: Buffer | undefined): CustomFetch {
@@ -279,7 +296,7 @@ function fetchTrusting(ca: Buffer | undefined): CustomFetch {
           .then(resolve, reject);
       });
       sent.on('error', reject);
-      // The library sends forms and nothing else.
+      // The library sends only forms.
       sent.end(body instanceof URLSearchParams ? body.toString() : undefined);
     });
 }

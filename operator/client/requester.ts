@@ -15,12 +15,12 @@ import {
 import { ExchangeError, ExchangeTimeoutError, exchange, type ExchangeResponse, type ResponseHeaders } from './exchange';
 import { ByteStream } from './watch-stream';
 
-/** One HTTP answer, or the lack of one, for metrics. */
+/** One HTTP response, or the lack of one, for metrics. */
 export interface ResponseObservation {
   readonly method: string;
-  /** The HTTP status; `<error>` when none came, as client-go counts it. */
+  /** The HTTP status; `<error>` when there was no response, as client-go counts it. */
   readonly code: number | '<error>';
-  /** From sending to the whole answer; for a watch, to its headers. */
+  /** From sending to the complete response; for a watch, to its headers. */
   readonly seconds: number;
   /** Undefined for paths that belong to no resource. */
   readonly type: ResourceType | undefined;
@@ -30,15 +30,29 @@ export interface ResponseObservation {
 export interface RequesterOptions extends ConnectionOptions {
   /** @default 'kindred/dev' */
   readonly userAgent?: string;
-  /** Sees every HTTP answer, each attempt of a repeated request too. It must not throw. */
+  /** Receives every HTTP response, each attempt of a retried request too. It must not throw. */
   readonly onResponse?: (observation: ResponseObservation) => void;
   readonly retry?: Partial<RetryPolicy>;
   readonly credentials?: CredentialCacheOptions;
-  /** Upper bound of one attempt, and of waiting for credentials, in milliseconds, where the request names none. @default 30000 */
+  /**
+   * Timeout of one attempt, and of waiting for credentials, in milliseconds, when the request has none of its
+   * own.
+   * @default 30000
+   */
   readonly timeoutMs?: number;
   /** A number in [0, 1). @default Math.random */
   readonly random?: () => number;
 }
+
+/** How often and for how long a request is retried when the server asks for it. */
+interface RetryPolicy {
+  /** Number of attempts, the first included. @default 5 */
+  readonly maxAttempts: number;
+  /** Upper bound of the sum of a request's waits, in milliseconds. @default 30000 */
+  readonly maxWaitMs: number;
+}
+
+const DEFAULT_RETRY_POLICY: RetryPolicy = { maxAttempts: 5, maxWaitMs: 30_000 };
 
 /** One call of the API. */
 export interface Call {
@@ -50,7 +64,7 @@ export interface Call {
   readonly body?: string;
   readonly contentType?: string;
   readonly accept?: string;
-  /** True when doing it twice is doing it once. */
+  /** True when repeating it has no further effect. */
   readonly idempotent: boolean;
   readonly timeoutMs?: number | undefined;
   readonly withinMs?: number | undefined;
@@ -68,11 +82,9 @@ export interface StreamCall {
   readonly idleTimeoutMs: number;
 }
 
-/** A connection that was closed while it lay idle shows itself like this. */
-const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const JSON_TYPE = 'application/json';
 
-/** Sends calls over the pools: credentials, user agent, timeouts, repetitions, observation. */
+/** Sends calls over the connection pools; adds credentials, user agent, timeouts, retries and metrics. */
 export class Requester {
   private readonly connections: Connections;
   private readonly credentials: CredentialCache;
@@ -97,8 +109,8 @@ export class Requester {
   }
 
   /**
-   * The answer to a call, whatever its status, after the repetitions that the server asked for.
-   * @throws TransportError when none came.
+   * The response to a call, whatever its status, after the retries that the server asked for.
+   * @throws TransportError when there is none.
    * @throws the signal's reason when it is aborted.
    */
   async send(call: Call): Promise<ExchangeResponse> {
@@ -128,9 +140,9 @@ export class Requester {
   }
 
   /**
-   * The answer to a watch request, opened and accepted.
-   * @throws ApiError when the server refuses it.
-   * @throws TransportError when no answer came.
+   * Opens a watch.
+   * @throws ApiError when the server rejects it.
+   * @throws TransportError when there is no response.
    * @throws the signal's reason when it is aborted.
    */
   async open(call: StreamCall): Promise<ByteStream> {
@@ -145,19 +157,22 @@ export class Requester {
     }
   }
 
-  /** Cuts all connections; what is under way fails. */
+  /** Closes all connections; running requests fail. */
   async close(): Promise<void> {
     await this.connections.destroy(new Error('the client was closed'));
   }
 
-  /** An error as the caller is to see it: the signal's reason stays as it is. */
+  /** The error to throw to the caller: the reason of an aborted signal stays as it is. */
   failure(request: string, error: unknown, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted === true) return signal.reason;
     if (error instanceof TransportError || error instanceof ApiError) return error;
     return toTransportError(request, this.access.server, error);
   }
 
-  /** Undefined when a kept-alive connection turned out to be closed, and the call may be repeated. */
+  /**
+   * Sends the call once. Undefined when a kept-alive connection turned out to be closed, and the call may be
+   * repeated.
+   */
   private async attempt(
     call: Call,
     credentials: Credentials,
@@ -165,7 +180,7 @@ export class Requester {
   ): Promise<ExchangeResponse | undefined> {
     const started = performance.now();
     if (started >= deadline) {
-      // Credentials can take their time. What is late must not be sent at all.
+      // Fetching credentials can take long. A late call must not be sent at all.
       const request = `${call.method} ${call.path}`;
       throw new TransportError(`${request} was not sent: its ${String(call.withinMs)} ms were over before`, request);
     }
@@ -223,7 +238,7 @@ export class Requester {
     return new ApiError(parseStatusText(stream.code, Buffer.concat(chunks).toString('utf8'), seconds), request);
   }
 
-  /** Asking for credentials goes on when the request has ended; the next one finds them. */
+  /** The renewal of credentials continues after the request has ended; the next request uses them. */
   private async authenticate(
     { method, path, signal }: Pick<Call, 'method' | 'path' | 'signal'>,
     bounds?: { readonly timeoutMs: number; readonly deadline: number },
@@ -269,16 +284,40 @@ export class Requester {
   }
 }
 
-/** True when the connection was closed before a byte of the answer came. */
-function isIdleReset(error: unknown): boolean {
-  if (!(error instanceof ExchangeError) || error.answered || error.cause instanceof ExchangeTimeoutError) return false;
-  return RESET_CODES.has(errorCode(error.cause));
+/**
+ * After how many milliseconds to retry, or undefined when the error response is final.
+ *
+ * 429 and 503 with `Retry-After` (throttling, start and shutdown of the server) mean that the request was not
+ * processed, so any method is retried. After other 5xx responses it may have been, so only an idempotent one
+ * is. A 503 without `Retry-After` is final.
+ *
+ * @param waitedMs what the request has waited already
+ * @param random a number in [0, 1), to spread the clients
+ */
+function retryDelayMs(
+  policy: RetryPolicy,
+  refusal: RetryInfo,
+  progress: { readonly attempt: number; readonly waitedMs: number; readonly idempotent: boolean },
+  random: number,
+): number | undefined {
+  const { code, retryAfterSeconds } = refusal;
+  if (progress.attempt >= policy.maxAttempts) return undefined;
+  const unprocessed = code === 429 || code === 503;
+  if (!unprocessed && !(code >= 500 && progress.idempotent)) return undefined;
+  const seconds = retryAfterSeconds ?? (code === 429 ? DEFAULT_WAIT_SECONDS : undefined);
+  if (seconds === undefined) return undefined;
+  const delay = seconds * 1000 * (1 + random * 0.1);
+  return progress.waitedMs + delay > policy.maxWaitMs ? undefined : delay;
 }
 
-function header(headers: ResponseHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return Array.isArray(value) ? value[0] : value;
+/** The part of an error response that decides about another attempt. */
+interface RetryInfo {
+  readonly code: number;
+  readonly retryAfterSeconds?: number;
 }
+
+/** The wait after a 429 without a `Retry-After`, in seconds. */
+const DEFAULT_WAIT_SECONDS = 1;
 
 function retryInfoOf(response: ExchangeResponse): { code: number; retryAfterSeconds?: number } {
   const { code } = response;
@@ -287,10 +326,15 @@ function retryInfoOf(response: ExchangeResponse): { code: number; retryAfterSeco
   return seconds === undefined ? { code } : { code, retryAfterSeconds: seconds };
 }
 
-/** The refusal that an answer holds. */
+/** The `Status` of an error response. */
 export function responseStatus(response: ExchangeResponse): ReturnType<typeof parseStatusText> {
   const seconds = retryAfterSeconds(header(response.headers, 'retry-after'), Date.now());
   return parseStatusText(response.code, response.body, seconds);
+}
+
+function header(headers: ResponseHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
 }
 
 async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
@@ -308,47 +352,11 @@ function withCredentialsTimeout<T>(credentials: Promise<T>, milliseconds: number
   return withTimeout(credentials, { milliseconds, onTimeout: late });
 }
 
-/** How often and how long a request is repeated when the server asks for patience. */
-interface RetryPolicy {
-  /** Attempts in all, the first included. @default 5 */
-  readonly maxAttempts: number;
-  /** The waits of one request may not add up to more than this, in milliseconds. @default 30000 */
-  readonly maxWaitMs: number;
-}
+/** The error codes of a connection that was closed while it was idle. */
+const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** See `RetryPolicy`. */
-const DEFAULT_RETRY_POLICY: RetryPolicy = { maxAttempts: 5, maxWaitMs: 30_000 };
-
-/** What the server answered, as far as it decides about another attempt. */
-interface RetryInfo {
-  readonly code: number;
-  readonly retryAfterSeconds?: number;
-}
-
-/** 429 without a `Retry-After`: wait this long, in seconds. */
-const DEFAULT_WAIT_SECONDS = 1;
-
-/**
- * After how many milliseconds to try again, or undefined when the refusal stands.
- *
- * 429 and 503 with `Retry-After` (the server's throttling, start and shutdown) did not process the request, so any method is repeated. Other
- * 5xx answers may have, so only an idempotent one is. A 503 without `Retry-After` is an answer like any other.
- *
- * @param waitedMs what the request has waited already
- * @param random a number in [0, 1), to spread the clients out
- */
-function retryDelayMs(
-  policy: RetryPolicy,
-  refusal: RetryInfo,
-  progress: { readonly attempt: number; readonly waitedMs: number; readonly idempotent: boolean },
-  random: number,
-): number | undefined {
-  const { code, retryAfterSeconds } = refusal;
-  if (progress.attempt >= policy.maxAttempts) return undefined;
-  const unprocessed = code === 429 || code === 503;
-  if (!unprocessed && !(code >= 500 && progress.idempotent)) return undefined;
-  const seconds = retryAfterSeconds ?? (code === 429 ? DEFAULT_WAIT_SECONDS : undefined);
-  if (seconds === undefined) return undefined;
-  const delay = seconds * 1000 * (1 + random * 0.1);
-  return progress.waitedMs + delay > policy.maxWaitMs ? undefined : delay;
+/** True when the connection was closed before the first byte of the response. */
+function isIdleReset(error: unknown): boolean {
+  if (!(error instanceof ExchangeError) || error.answered || error.cause instanceof ExchangeTimeoutError) return false;
+  return RESET_CODES.has(errorCode(error.cause));
 }

@@ -4,29 +4,25 @@ import type { WatchEvent } from './api-client';
 import { ApiError, parseStatus } from './errors';
 import type { ResponseHeaders } from './exchange';
 
-/** The stream ended inside a line: the answer was cut, not ended. */
-class TruncatedStreamError extends Error {
-  override readonly name = 'TruncatedStreamError';
-}
-
-/** What the events of a watch are read with. */
+/** How to open and read a watch. */
 interface WatchStreamOptions {
   /** For messages. */
   readonly request: string;
   readonly open: () => Promise<ByteStream>;
   /** See `WatchOptions`. */
   readonly takeEcho?: ((resourceVersion: string) => boolean) | undefined;
-  /** An error as the caller is to see it. */
+  /** Converts an error to the one that the caller receives. */
   readonly failure: (error: unknown) => unknown;
 }
 
 /**
- * The events of a watch, which is opened when the first is asked for.
+ * The events of a watch, which is opened when the first one is requested.
  *
- * Guarantees: each line is parsed at most once; the connection is freed however the reader leaves.
+ * Guarantees: each line is parsed at most once; the connection is freed however the caller stops reading.
  *
- * @throws what `open` throws; and, as `failure` turns it: ApiError for an in-stream error, for example 410 Expired; TruncatedStreamError when the last
- * line has no end; SyntaxError or RangeError for what is no event; what the connection fails with.
+ * @throws what `open` throws. All other errors go through `failure`: ApiError for an in-stream error, for
+ * example 410 Expired; TruncatedStreamError when the last line has no end; SyntaxError or RangeError for a
+ * line that is not an event; errors of the connection.
  */
 export async function* watchEvents(reading: WatchStreamOptions): AsyncGenerator<WatchEvent, void, undefined> {
   const stream = await reading.open();
@@ -51,12 +47,18 @@ export async function* watchEvents(reading: WatchStreamOptions): AsyncGenerator<
   }
 }
 
+/** The stream ended inside a line: the response was cut off. */
+class TruncatedStreamError extends Error {
+  override readonly name = 'TruncatedStreamError';
+}
+
 const CHANGE = /^{"type":"(?:ADDED|MODIFIED)"/;
 const VERSION = '"resourceVersion":"';
 
 /**
- * Whether a line need not be parsed. Where it holds this key only once, the key is that of the object itself, which always has one: within a
- * text its quotes would be escaped.
+ * Whether the line is the echo of an own write, so that it need not be parsed. When this key occurs only once
+ * in the line, it is that of the object itself, which always has one: quotes inside a string would be
+ * escaped.
  */
 function isOwnEcho(line: string, take: WatchStreamOptions['takeEcho']): boolean {
   if (take === undefined || !CHANGE.test(line)) return false;
@@ -85,7 +87,7 @@ function parse(line: string): { readonly type: unknown; readonly object: KubeObj
   try {
     value = JSON.parse(line);
   } catch {
-    // The parser's own message quotes the line, which may be part of a Secret.
+    // The parser's message quotes the line, which may be part of a Secret.
     throw new SyntaxError(`the stream holds a line of ${line.length} characters that is not JSON`);
   }
   if (typeof value !== 'object' || value === null || !('type' in value) || !('object' in value)) {
@@ -97,16 +99,16 @@ function parse(line: string): { readonly type: unknown; readonly object: KubeObj
   return value as { readonly type: unknown; readonly object: KubeObject };
 }
 
-/** A GET whose answer is read as it comes. */
+/** A GET whose response is read as a stream. */
 interface ByteStreamRequest {
   readonly path: string;
   readonly headers: string[];
   readonly signal: AbortSignal;
-  /** Fail when nothing at all arrived for this long, in milliseconds. */
+  /** Fail when nothing arrives for this long, in milliseconds. */
   readonly idleTimeoutMs: number;
 }
 
-/** The stream went silent. */
+/** Nothing arrived on the stream for `idleTimeoutMs`. */
 export class IdleTimeoutError extends Error {
   override readonly name = 'IdleTimeoutError';
 }
@@ -115,9 +117,10 @@ export class IdleTimeoutError extends Error {
 const HIGH_WATER_BYTES = 1024 * 1024;
 
 /**
- * The answer to one request as a stream of chunks, with back-pressure and a bound on silence.
+ * The response to one request as a stream of chunks, with back-pressure and an idle timeout.
  *
- * Guarantees: chunks that arrived before a failure are delivered before it; `close` frees the connection at once, at any time.
+ * Guarantees: chunks that arrived before a failure are delivered before it; `close` frees the connection at
+ * once, at any time.
  */
 export class ByteStream implements Dispatcher.DispatchHandler {
   /** The HTTP status; 0 until `opened` resolves. */
@@ -145,7 +148,7 @@ export class ByteStream implements Dispatcher.DispatchHandler {
     dispatcher.dispatch({ method: 'GET', path, headers, body: null }, this);
   }
 
-  /** Resolves when the status and the headers are there. */
+  /** Resolves when the status and the headers have arrived. */
   async opened(): Promise<void> {
     while (this.code === 0) {
       if (this.failure !== undefined) throw this.failure.reason;
@@ -153,7 +156,7 @@ export class ByteStream implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** The chunks that came since the last call; undefined at the end. */
+  /** The chunks that arrived since the last call; undefined at the end. */
   async read(): Promise<readonly Buffer[] | undefined> {
     for (;;) {
       if (this.chunks.length > 0) return this.take();
@@ -229,7 +232,7 @@ export class ByteStream implements Dispatcher.DispatchHandler {
   }
 
   private readonly onIdle = (): void => {
-    // Paused means that we are slow, not the server.
+    // Chunks are waiting: the reader is slow, not the server.
     if (this.queuedBytes > 0) {
       this.idle.refresh();
       return;
@@ -250,27 +253,26 @@ export class ByteStream implements Dispatcher.DispatchHandler {
 const NEWLINE = 0x0a;
 
 /**
- * Splits a byte stream into lines, wherever its chunks are cut, inside a UTF-8 sequence too.
+ * Splits a byte stream into lines, wherever its chunks are cut, even inside a UTF-8 sequence.
  *
- * Guarantees: bytes are looked at once and copied at most once; a line that came in one chunk is not copied at all.
+ * Guarantees: each byte is scanned once and copied at most once; a line that came in one chunk is not copied
+ * at all.
  */
 export class LineDecoder {
   private parts: Buffer[] = [];
   private partsLength = 0;
 
-  /**
-   * @param maxLineBytes A line longer than this is refused: no Kubernetes object comes near it, so it is not one. @default 64 MiB
-   */
+  /** @param maxLineBytes A longer line is rejected: no Kubernetes object is that large. @default 64 MiB */
   constructor(private readonly maxLineBytes = 64 * 1024 * 1024) {}
 
-  /** How many bytes wait for the end of their line. */
+  /** The number of bytes that wait for the end of their line. */
   get pendingBytes(): number {
     return this.partsLength;
   }
 
   /**
-   * The lines that this chunk completes, without their ends; empty lines are left out.
-   * @throws RangeError when a line passes `maxLineBytes`.
+   * The lines that this chunk completes, without line ends; empty lines are skipped.
+   * @throws RangeError when a line exceeds `maxLineBytes`.
    */
   *push(chunk: Buffer): Generator<string, void, undefined> {
     let start = 0;

@@ -9,9 +9,10 @@ export interface Delayed {
 }
 
 /**
- * A binary heap of elements by due time that knows each one's place, so that any of them can be removed in O(log n).
+ * A binary heap of elements by due time that knows the place of each element, so that any of them can be
+ * removed in O(log n).
  *
- * Assumptions: an element stands in one heap at most, once.
+ * Assumptions: an element is in one heap at most, once.
  */
 export class DelayHeap<T extends Delayed> {
   private readonly elements: T[] = [];

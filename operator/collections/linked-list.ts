@@ -5,9 +5,10 @@ export interface Linked<T> {
 }
 
 /**
- * A first-in-first-out list of elements that carry their own links, so that one can be removed from the middle in O(1).
+ * A first-in-first-out list of elements that carry their own links, so that one can be removed from the
+ * middle in O(1).
  *
- * Assumptions: an element stands in one list at most.
+ * Assumptions: an element is in one list at most.
  */
 export class LinkedList<T extends Linked<T>> {
   private head: T | undefined;

@@ -1,4 +1,4 @@
-/** Remembers values of a bounded number of keys: of those entered last. */
+/** A map of bounded size: it keeps the entries that were set last. */
 export class LruMap<V> {
   private readonly entries = new Map<string, V>();
 
@@ -20,7 +20,7 @@ export class LruMap<V> {
     if (oldest !== undefined) this.entries.delete(oldest);
   }
 
-  /** Forgets what is past. */
+  /** Deletes the entries that are past. */
   sweep(isPast: (value: V) => boolean): void {
     for (const [key, value] of this.entries) if (isPast(value)) this.entries.delete(key);
   }

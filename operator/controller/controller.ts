@@ -28,9 +28,21 @@ import {
   type Target,
 } from './queue-keys';
 
-/** What a controller is made of. */
+/**
+ * The longest delay while the server is unreachable, in milliseconds. The backoff counts the failures of an
+ * object, and an outage is no fault of the object.
+ */
+const LONGEST_OUTAGE_DELAY_MS = 30_000;
+
+/**
+ * This many refusals in a row, over some 20 s, are no longer the lag of a watch: an admission webhook may
+ * reject with the same codes.
+ */
+const MAX_QUIET_STALE_RETRIES = 12;
+
+/** Options of `Controller`. */
 interface ControllerOptions {
-  /** The caches are started and synced by whoever owns them. */
+  /** The caller starts and syncs its caches. */
   readonly context: Omit<ReconcileContext, 'shared' | 'driftBackoff'>;
   readonly queue: WorkQueue<QueueKey>;
   readonly metrics: ControllerMetrics;
@@ -38,23 +50,18 @@ interface ControllerOptions {
   /** How many keys are reconciled at once. */
   readonly concurrency: number;
   /**
-   * Whether another controller of this process writes objects of a type too: then what is our own write to the process is another's to this
-   * controller. @default none
+   * Whether another controller of this process also writes objects of a type: then a write of this process is
+   * not always a write of this controller. @default none
    */
   readonly isCrossed?: (type: ResourceType) => boolean;
 }
 
-/** The backoff counts the failures of an object; when the server is away, it is none of the object's, and the server will be back. */
-const LONGEST_OUTAGE_DELAY_MS = 30_000;
-
-/** So many refusals in a row, some 20 s of them, are no lag of a watch any more: an admission webhook may refuse with the same codes. */
-const MAX_QUIET_STALE_RETRIES = 12;
-
 /**
- * Reconciles the objects of one kind: turns events into keys, and keys into reconciles.
+ * Reconciles the objects of one kind: maps events to keys, and reconciles what the keys name.
  *
- * Guarantees: nothing is queued before `run`, however long another replica leads: a queue that nobody works on would tell of a backlog, and
- * later of its waiting time, that there is not. Events only keep the index then; `run` queues all that stands in the caches.
+ * Guarantees: nothing is queued before `run`, however long another replica leads: the metrics of a queue that
+ * nothing works on would report a backlog, and later waiting times, that do not exist. Until then events only
+ * update the index; `run` queues everything in the caches.
  */
 export class Controller {
   readonly kind: AnyKind;
@@ -76,8 +83,9 @@ export class Controller {
   }
 
   /**
-   * Looks at every object once, then at what changes, until `signal` aborts; then finishes what is under way. Call it once, when the caches
-   * have been filled: from then on, changes are a user's and go before the first round.
+   * Reconciles every object once, then what changes, until `signal` aborts; then lets running reconciles end.
+   * Call it once, when the caches have been filled: from then on, changes count as a user's and go before the
+   * first round.
    */
   run(signal: AbortSignal, drainMs: number): Promise<WorkersEnd<QueueKey>> {
     const { queue, concurrency } = this.options;
@@ -93,32 +101,38 @@ export class Controller {
     });
   }
 
-  /** The server has turned out not to have a type, or has it again: all objects are looked at anew, if it concerns this kind. */
+  /**
+   * Called when the server turns out to lack a type, or has it again: reconciles all objects, if the type
+   * concerns this kind.
+   */
   onTypeChange(type: ResourceType): void {
     const concerns = [this.kind.type, ...childTypes(this.kind)].some((own) => typeKey(own) === typeKey(type));
     if (this.running && concerns) this.enqueueAll();
   }
 
-  /** For how many objects and children is known what was last done to them; those that are gone are not among them. */
+  /** The number of records in the drift backoff; those of deleted objects and children are not among them. */
   get trackedCount(): number {
     return this.context.driftBackoff.size;
   }
 
   /**
-   * What events have told of before is not needed: an object that is gone has nothing to be looked at but the shared children it has left,
-   * and those are in the caches.
+   * Queues everything in the caches. Earlier events are not needed: a deleted object leaves nothing to
+   * reconcile but its shared children, and those are in the caches.
    */
   private enqueueAll(): void {
     const { queue } = this.options;
     for (const { object } of this.context.objects.list()) {
-      // Shared children first: what an object renders may need them.
+      // Shared children first: an object's own children may need them.
       for (const id of this.index.ids(object.metadata)) queue.add(sharedQueueKey(id), 'resync');
       queue.add(objectKey(object.metadata), 'resync');
     }
     for (const id of this.unreferencedSharedIds()) queue.add(sharedQueueKey(id), 'resync');
   }
 
-  /** The ids of shared children whose key nobody names any more: their last object went while this process did not lead. */
+  /**
+   * The ids of shared children whose key no object names any more: the last object was deleted while this
+   * process did not lead.
+   */
   private *unreferencedSharedIds(): Iterable<string> {
     for (const type of childTypes(this.kind)) {
       for (const { object } of this.context.children(type).list()) {
@@ -132,21 +146,25 @@ export class Controller {
     const named = type === 'deleted' ? this.index.remove(object) : this.index.update(object);
     if (type === 'deleted') this.forget(object);
     if (!this.running) return;
-    // Shared children first: what an object renders may need them.
+    // Shared children first: an object's own children may need them.
     const ids = named.length === 0 && type !== 'deleted' ? this.sharedIdsOwnedBy(object) : named;
     for (const id of ids) this.add(sharedQueueKey(id));
     this.add(objectKey(object.metadata));
   }
 
-  /** An object is gone. */
+  /** Forgets an object that was deleted. */
   private forget(object: KubeObject): void {
     this.context.effects?.forget(object);
     this.context.driftBackoff.forget(object.metadata.uid ?? '');
   }
 
-  /** The ids of the shared children that a living object holds: its spec may not fit any more, and then does not say what it names. */
+  /**
+   * The ids of the shared children that an object owns. Its spec may no longer be valid, and then does not
+   * say what it names.
+   */
   private sharedIdsOwnedBy({ metadata: { uid = '', deletionTimestamp } }: KubeObject): readonly string[] {
-    // What becomes of the children of one that goes, the garbage collector knows: it may be leaving them behind.
+    // The garbage collector decides about the children of an object that is being deleted: it may orphan
+    // them.
     if (this.kind.shared.length === 0 || deletionTimestamp !== undefined) return [];
     const held = childTypes(this.kind).flatMap((type) => this.context.children(type).byOwner(uid));
     return held.flatMap(({ object }) => sharedIdOf(this.kind, object) ?? []);
@@ -196,7 +214,7 @@ export class Controller {
     }
   }
 
-  /** Asks for another try; @returns how the reconcile is counted */
+  /** Requeues a key after an error. @returns how the reconcile is counted */
   private requeueAfterError(key: QueueKey, error: unknown): ReconcileOutcome {
     const { queue, logger } = this.options;
     const { kind, reason, message } = classify(error);
@@ -220,7 +238,7 @@ export class Controller {
   }
 
   private async reconcile(target: Target): Promise<ReconcileResult> {
-    // There are no objects then; those in the cache are gone.
+    // Without the type there are no objects; the cached ones were deleted.
     if (this.context.isMissing(this.kind.type)) return { action: 'wait' };
     if (target.what === 'shared') return this.reconcileSharedKey(target);
     await this.staleOwners.verify(target.ref);
@@ -229,7 +247,7 @@ export class Controller {
     try {
       return await reconcileObject(this.context, target.ref);
     } finally {
-      // It went in the middle of this, which has gone on to remember what it did.
+      // The object was deleted during the reconcile, which has recorded more about it since.
       if (object !== undefined && objects.get(target.ref)?.object.metadata.uid !== object.metadata.uid)
         this.forget(object);
     }
@@ -244,52 +262,62 @@ export class Controller {
     if (state === undefined) this.sharedStates.delete(id);
     else this.sharedStates.set(id, state);
     if (JSON.stringify(before) !== JSON.stringify(state)) {
-      // Asked for anew: an object that came meanwhile has found no state, and waits.
+      // Read again: an object that was added meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
     return { action: retry ? 'retry' : 'wait', afterMs, awaited, failed };
   }
 }
 
-/** In controller-runtime's words. */
+/** The result label, as controller-runtime names it. */
 function resultOf({ action: next, failed, afterMs }: ReconcileResult): ReconcileOutcome {
   if (failed !== undefined) return 'error';
   if (next === 'retry') return 'requeue';
   return afterMs === undefined ? 'success' : 'requeue_after';
 }
 
-/** What is tried again by itself, be it once a contest's delay is over, is not. */
+/**
+ * Whether only a change helps: a failure that is tried again by itself, even after a drift backoff, is not
+ * terminal.
+ */
 function isTerminal({ action: next, failed, afterMs }: ReconcileResult): boolean {
   return failed !== undefined && next === 'wait' && afterMs === undefined;
 }
 
-/** One a refusal, told apart by being another object. */
+/** Created for each refusal, and compared by identity. */
 interface StaleMark {
-  /** That was in the cache. */
+  /** The UID that was in the cache. */
   readonly uid: string;
 }
 
 /**
- * Objects that may be gone, or going, though the cache holds them as they were: their watch may be down while those of their children are not.
+ * Objects that may have been deleted, or be being deleted, though the cache has them as they were: their
+ * watch may be down while those of their children are not.
  *
- * Without this, an operator that makes a child of such an object works against the garbage collector: it deletes the child, whose event
- * wakes the object at once, whatever delay its failures have earned, and the child is made again.
+ * Without this, an operator that creates a child of such an object works against the garbage collector, which
+ * deletes the child: the event enqueues the object at once, whatever its backoff, and the child is created
+ * again.
  */
 export class StaleOwners {
   private readonly marks = new Map<QueueKey, StaleMark>();
 
   constructor(private readonly context: LiveReader & Pick<ReconcileContext, 'objects'>) {}
 
-  /** The server has refused a write for an object with Conflict or NotFound: the next reconcile has to look first. */
+  /**
+   * Marks an object for which the server refused a write with Conflict or NotFound: the next reconcile has to
+   * verify it first.
+   */
   mark(ref: ObjectRef): void {
     const uid = this.context.objects.get(ref)?.object.metadata.uid;
     if (uid !== undefined) this.marks.set(objectKey(ref), { uid });
   }
 
   /**
-   * Returns when there is no doubt, or none any more.
+   * Compares a marked object with the server, and removes the mark if they agree. Does nothing for other
+   * objects.
    *
-   * @throws ApiError `Conflict` when the server does not have the object that the cache holds, or is deleting it unheard; TransportError
+   * @throws ApiError `Conflict` when the server does not have the cached object, or is deleting it and the
+   * cache does not show that; TransportError
    */
   async verify(ref: ObjectRef): Promise<void> {
     const key = objectKey(ref);
@@ -298,10 +326,10 @@ export class StaleOwners {
     const { uid } = doubt;
     const before = this.cached(ref, uid);
     const live = before && (await getLiveMetadata(this.context, before));
-    // Asked for anew: the event may have come meanwhile.
+    // Read again: the event may have arrived meanwhile.
     const cached = before && this.cached(ref, uid);
     if (cached !== undefined) verifyOwner(this.context.kind, cached, live);
-    // What another reconcile was refused meanwhile, this look says nothing of.
+    // A mark that another refusal has set meanwhile stays.
     if (this.marks.get(key) === doubt) this.marks.delete(key);
   }
 

@@ -10,7 +10,7 @@ import { sharedId } from '../reconcile/shared-keys';
 /** What a controller reconciles: an object of its kind (`object:`), or the children that objects share under a key (`shared:`). */
 export type QueueKey = `object:${string}` | `shared:${string}`;
 
-/** A queue key, taken apart. */
+/** A parsed queue key. */
 export type Target =
   | { readonly what: 'object'; readonly ref: ObjectRef }
   | { readonly what: 'shared'; readonly group: string; readonly namespace: string | undefined; readonly key: string };
@@ -25,7 +25,7 @@ export function sharedQueueKey(id: string): QueueKey {
   return `shared:${id}`;
 }
 
-/** Takes a queue key apart. Names and namespaces hold no slash. */
+/** Parses a queue key. Names and namespaces contain no slash. */
 export function parseQueueKey(queueKey: QueueKey): Target {
   const colon = queueKey.indexOf(':');
   const rest = queueKey.slice(colon + 1);
@@ -45,12 +45,12 @@ export function parseQueueKey(queueKey: QueueKey): Target {
   };
 }
 
-/** The name of the index by UID that the cache of a kind's objects bears. */
+/** The name of the index by UID in the cache of a kind's objects. */
 export const UID_INDEX = 'uid';
 
 /**
- * The keys that a child belongs to: the object that controls it, the object whose UID its annotation names (its owner reference may
- * have been stripped), the shared key it stands under and the objects that hold it.
+ * The keys that a child belongs to: the object that controls it, the object whose UID its annotation names
+ * (its owner reference may have been removed), its shared key and the objects that own it.
  */
 export function keysOfChild(kind: AnyKind, objects: CacheView, child: KubeObject): QueueKey[] {
   const { namespace, ownerReferences = [], annotations } = child.metadata;
@@ -70,7 +70,7 @@ export function keysOfChild(kind: AnyKind, objects: CacheView, child: KubeObject
 export function sharedIdOf(kind: AnyKind, child: KubeObject): string | undefined {
   const annotation = child.metadata.annotations?.[SHARED_KEY_ANNOTATION];
   if (annotation === undefined) return undefined;
-  // A key may hold slashes itself.
+  // A key may contain slashes.
   const [crd, group, ...key] = annotation.split('/');
   if (crd !== kind.crdName || group === undefined || key.length === 0) return undefined;
   return sharedId(group, child.metadata.namespace, key.join('/'));
@@ -80,28 +80,35 @@ function refersTo(kind: AnyKind, { apiVersion, kind: name }: OwnerReference): bo
   return name === kind.kind && apiVersion.startsWith(`${kind.group}/`);
 }
 
-/** Which queue keys wait for something to happen to a name: one that is taken by somebody else's object. */
+/** Which queue keys wait for an event of a name, for example because somebody else's object has it. */
 export class AwaitedNames {
   private readonly keysByName = new Map<string, Set<QueueKey>>();
   private readonly namesByKey = new Map<QueueKey, readonly string[]>();
-  /** When something last happened to a name, the earliest first, as long as a reconcile is under way that began before. */
+  /**
+   * When something last happened to a name, the earliest first; kept while a reconcile runs that began
+   * before.
+   */
   private readonly happenedAt = new Map<string, number>();
-  /** How many reconciles are under way that began at a moment, the earliest first. */
+  /** How many running reconciles began at a moment, the earliest first. */
   private readonly begun = new Map<number, number>();
   private moment = 0;
 
-  /** How many names are remembered for reconciles under way. */
+  /** How many names are remembered for running reconciles. */
   get remembered(): number {
     return this.happenedAt.size;
   }
 
-  /** A reconcile begins. Every `begin` is followed by one `end`. @returns the moment, for `set` and `end` */
+  /**
+   * Records that a reconcile begins. Every `begin` is followed by one `end`.
+   *
+   * @returns the moment, for `set` and `end`
+   */
   begin(): number {
     this.begun.set(this.moment, (this.begun.get(this.moment) ?? 0) + 1);
     return this.moment;
   }
 
-  /** A reconcile has ended that began at a moment. */
+  /** Records that a reconcile has ended that began at a moment. */
   end(since: number): void {
     const left = (this.begun.get(since) ?? 0) - 1;
     if (left > 0) this.begun.set(since, left);
@@ -114,9 +121,9 @@ export class AwaitedNames {
   }
 
   /**
-   * Replaces what a key waits for.
+   * Replaces the names that a key waits for.
    *
-   * @param since when the reconcile began that found it out
+   * @param since when the reconcile began that found the names
    * @returns whether something has happened to one of the names since
    */
   set(key: QueueKey, awaited: readonly AwaitedName[], since: number): boolean {
@@ -138,12 +145,12 @@ export class AwaitedNames {
     return names.some((name) => (this.happenedAt.get(name) ?? 0) > since);
   }
 
-  /** Something happens to a name. @returns the keys that wait for it */
+  /** Records that something happened to a name. @returns the keys that wait for it */
   happened(type: ResourceType, ref: ObjectRef): Iterable<QueueKey> {
     if (this.begun.size === 0 && this.keysByName.size === 0) return [];
     const name = nameOf(type, ref);
     if (this.begun.size > 0) {
-      // Deleted and set anew, so that the order stays that of the moments.
+      // Deleted and set again, so that the order stays that of the moments.
       this.happenedAt.delete(name);
       this.happenedAt.set(name, ++this.moment);
     }

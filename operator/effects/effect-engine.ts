@@ -7,25 +7,26 @@ import { DEFAULT_ATTEMPT_BACKOFF, type AttemptBackoff, type EffectStore } from '
 import { EffectRunQueue } from './effect-runs';
 import type { PlanRunner } from './plan-runner';
 
-/** What carries out what kinds do outside the Kubernetes API. */
+/** Options of `effectEngine`. */
 export interface EffectEngineOptions {
-  /** By the names that kinds give them. */
+  /** The runner of each plan, by the name that kinds give the plan. */
   readonly plans: Readonly<Record<string, PlanRunner>>;
-  /** How many runs at once, of all kinds together. */
+  /** How many effects run at once, of all kinds together. */
   readonly limit: number;
   readonly reads: ReadPolicy;
   /**
-   * Where the state of a kind's effects is kept. It writes by a client of its own, whoever leads: what the step under way gave must not be lost
-   * with the Lease, and each write bears the version that was read.
+   * Where the state of a kind's effects is stored. It writes with its own client, without checking
+   * leadership: the result of the running step must not be lost with the Lease, and each write carries the
+   * version that was read.
    */
   readonly storeOf: (kind: AnyKind) => EffectStore;
-  /** How long the steps under way may take to end after a stop, in milliseconds. */
+  /** How long running steps may take to end after a stop, in milliseconds. */
   readonly drainMs: number;
   /** Delays between the attempts at a run, and at a clean-up. @default 10 s, doubled up to 15 min */
   readonly backoff?: AttemptBackoff;
 }
 
-/** The engine that carries these effects out: what an operator is given. */
+/** Creates the engine that executes effects, for the `effects` option of an operator. */
 export function effectEngine(options: EffectEngineOptions): EffectEngine {
   const { plans, limit, drainMs, storeOf, reads: limits, backoff = DEFAULT_ATTEMPT_BACKOFF } = options;
   return {

@@ -10,32 +10,32 @@ import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { PlanError } from './plan-runner';
 
-/** What effects may look at. */
+/** Largest file or value that is read, in bytes: what a Secret can hold. */
+const MAX_BYTES = 1_048_576;
+
+/** What effects may read. */
 export interface ReadPolicy {
   /** Namespaces whose Secrets are read. */
   readonly namespaces: readonly string[];
   /** Directory whose files are read. @default none */
   readonly directory?: string;
   /**
-   * Why an object may not have a Secret of these namespaces that it names; undefined when it may.
+   * Why an object may not read a Secret of these namespaces that it names; undefined when it may.
    * @default it may
    */
   readonly refusal?: (secret: KubeObject, by: KubeObject) => string | undefined;
 }
 
-/** Largest file or value that is read, in bytes: what a Secret can hold. */
-const MAX_BYTES = 1_048_576;
-
-/** What an effect's input is made of. */
+/** Reads what an effect's input is made of. */
 export interface HashedInputReader extends InputReader {
-  /** SHA-256, in hex, of all that the objects hold that were read, also of what is part of no input. */
+  /** SHA-256, in hex, of the data of all objects that were read, also of data that is part of no input. */
   readonly contentHash: string;
 }
 
 /**
- * Looks at Secrets and files for effects, within limits.
+ * Reads Secrets and files for effects, within limits.
  *
- * Errors: PlanError saying which reference leads where it must not, or what is missing. No message holds a value.
+ * Errors: PlanError saying which reference is not allowed, or what is missing. No message contains a value.
  */
 export class EffectInputReader {
   constructor(
@@ -54,9 +54,10 @@ export class EffectInputReader {
   }
 
   /**
-   * Fetches all that the kind's reads of an object and an effect's files name, so that its input can be made at once.
+   * Reads everything that the kind's reads of an object and an effect's files name, so that the effect's
+   * input can then be built synchronously.
    *
-   * @param optional - what is missing or not allowed is passed over. @default false
+   * @param optional - what is missing or not allowed is skipped. @default false
    */
   async reader<Self extends KubeObject>(
     reads: readonly Read<Self>[],
@@ -131,7 +132,7 @@ export class EffectInputReader {
       throw refused(path, 'the configured directory cannot be read', 'See --config-dir.', cause);
     });
     const wanted = resolve(root, path);
-    // By its text first: whether there is such a file elsewhere is nobody's business.
+    // Checks the path as text first: an error must not reveal whether a file exists elsewhere.
     if (!isBelow(root, wanted) && !isBelow(resolve(directory), wanted)) throw refused(path, ...LEAVES);
     const real = await realpath(wanted).catch((cause: unknown) => {
       throw refused(
@@ -152,7 +153,10 @@ function isBelow(root: string, path: string): boolean {
   return path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** What the path led to was checked; a link put in its place since then is not followed, and a pipe is not waited for. */
+/**
+ * Reads the file that a path was resolved to. A link that has replaced it since is not followed, and a pipe
+ * is not waited for.
+ */
 async function readRegular(path: string, real: string): Promise<Buffer> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(real, flags).catch((cause: unknown) => {
@@ -179,7 +183,7 @@ function idOf(type: ResourceType, ref: ObjectRef): string {
   return `${typeKey(type)} ${ref.namespace ?? ''}/${ref.name}`;
 }
 
-/** By what they hold: labels and the like are no news. */
+/** Hashes the data only: labels and the like do not count. */
 function contentHashOf(objects: ReadonlyMap<string, KubeObject>): string {
   const entries = [...objects].map(([id, object]) => [
     id,

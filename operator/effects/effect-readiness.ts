@@ -9,13 +9,13 @@ import type { EffectRunQueue } from './effect-runs';
 import type { AttemptBackoff, EffectDecision, EffectRecord, EffectStore } from './effect-state';
 import type { PlanRunner } from './plan-runner';
 
-/** What came of looking at one effect: a verdict unless it is satisfied. */
+/** The result of checking one effect: it has a readiness unless the effect is satisfied. */
 export interface EffectEvaluation {
   readonly readiness?: Readiness;
   readonly afterMs?: number;
   /** A run was started. */
   readonly begun?: boolean;
-  /** It looks again at what is known already. */
+  /** The run repeats a probe whose input has not changed. */
   readonly repeated?: boolean;
 }
 
@@ -35,7 +35,7 @@ export function evaluationOf(
     case 'satisfied':
       return next.inMs === undefined ? {} : { afterMs: next.inMs };
     case 'later': {
-      // Without the time that is left: the text would change with every look.
+      // Without the remaining time, which would change the text at every reconcile.
       const text = `${message} (${name}, attempt ${attempts} of ${maxAttempts} failed; the next follows by itself.)`;
       return { readiness: { state: 'failing', reason, message: text }, afterMs: next.inMs };
     }
@@ -61,7 +61,10 @@ export function progressReason(phase: EffectPhase): string {
   return phase === 'apply' ? 'Provisioning' : 'Removing';
 }
 
-/** How an object stood before this process, if that was for what its spec says now: what a first repeated probe leaves alone until it has ended. */
+/**
+ * The readiness that the status of an object shows, if it is for the current generation. After a restart it
+ * is kept until the first run of a repeated probe has ended.
+ */
 export function previousReadiness({ metadata, status }: KubeObject): { readonly readiness?: Readiness } | undefined {
   const { observedGeneration, conditions = [] } = (status ?? {}) as CommonStatus;
   const find = (type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
@@ -72,7 +75,7 @@ export function previousReadiness({ metadata, status }: KubeObject): { readonly 
   return { readiness: { state: find('Stalled') === undefined ? 'failing' : 'stalled', reason, message } };
 }
 
-/** The kind's own conditions: effects before the one that is not done are done; those after it wait for it. */
+/** The kind's own conditions: effects before the `open` one are done; those after it wait for it. */
 export function ownConditions(
   effects: readonly Pick<Effect<never>, 'name' | 'condition'>[],
   records: Readonly<Record<string, EffectRecord>>,
@@ -89,7 +92,7 @@ export function ownConditions(
   });
 }
 
-/** What a desk works with. */
+/** Options of `EffectReconciler`. */
 export interface EffectReconcilerOptions {
   readonly kind: AnyKind;
   /** By the plan's name. */
@@ -103,10 +106,10 @@ export interface EffectReconcilerOptions {
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   /** Aborts at an orderly stop. */
   readonly stop: AbortSignal;
-  /** Has an object reconciled: its run reported something, or ended. */
+  /** Enqueues an object whose run reported something, or ended. */
   readonly enqueue: (object: KubeObject) => void;
-  /** What stands under an object's name, as the cache has it: another one too, with another UID. Undefined: nothing. */
+  /** The cached object with an object's name, possibly with another UID; undefined when there is none. */
   readonly getCached: (object: KubeObject) => KubeObject | undefined;
-  /** Throws when this process must start nothing: it does not lead any more. */
+  /** Throws when this process must start nothing, because it does not lead any more. */
   readonly assertMayRun: () => void;
 }

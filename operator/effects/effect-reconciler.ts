@@ -28,18 +28,19 @@ import {
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
 
-/** How often Secrets and files are looked at, since nothing tells of their changes, in milliseconds. */
+/** How often Secrets and files are read again, since no event reports their changes, in milliseconds. */
 const RESYNC_PERIOD_MS = 300_000;
 
 export type { EffectReconcilerOptions } from './effect-readiness';
 
 /**
- * Where the effects of a kind's objects are asked for. It never waits for a run: it says how the object stands, starts what is due, and the
- * object is reconciled again when the run reports or ends.
+ * Reconciles the effects of a kind's objects. It never waits for a run: it returns the object's state and
+ * starts what is due, and the object is reconciled again when the run reports or ends.
  *
- * Guarantees: those of {@link Effect}. A run's record is stored before the run begins and when it ends; a process that was killed in
- * between leaves a record that counts as one attempt. A run whose turn comes late begins only if its object is still what it was asked for;
- * else nothing is kept or done, and the object is reconciled again.
+ * Guarantees: those of {@link Effect}. A run's record is stored before the run begins and when it ends; a
+ * process that is killed in between leaves a record that counts as one attempt. A queued run begins only if
+ * its object is still as it was when the run was requested; otherwise nothing is stored or done, and the
+ * object is reconciled again.
  */
 export class EffectReconciler implements Effects {
   private readonly cleanupBackoff: CleanupBackoff;
@@ -55,15 +56,16 @@ export class EffectReconciler implements Effects {
     try {
       if (Object.keys((await this.states.of(object)).state.records).length > 0) return true;
     } catch (error) {
-      // Nothing was begun for an object whose Secret could never be made, since another's stood in its place.
+      // No effect was started for an object whose Secret could never be created because another object's
+      // Secret has its name.
       if (attempts === 0 && error instanceof PlanError && error.reason === 'ErrResourceExists') return false;
       throw error;
     }
-    // Where nothing is to be taken away, a state that is lost is missed by nobody.
+    // A lost state does not matter if there is nothing to undo.
     const { kind } = this.options;
     if (selectEffects(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
-    // A Secret that is restored is to be read.
+    // A restored Secret must be read.
     this.states.invalidate(object);
     throw new PlanError(
       'ErrStateMissing',
@@ -86,7 +88,8 @@ export class EffectReconciler implements Effects {
   }
 
   async releaseState(object: KubeObject): Promise<void> {
-    // The state is written whoever leads, but who does not lead cannot drop the object's finalizer either.
+    // The store does not check leadership, but a process that does not lead cannot remove the object's
+    // finalizer either.
     this.options.assertMayRun();
     await this.options.store.release(object);
   }
@@ -164,7 +167,10 @@ export class EffectReconciler implements Effects {
     });
   }
 
-  /** The run of an object. One that waits for its turn, but is not what is asked for any more, is dropped: it holds nothing up. */
+  /**
+   * The run of an object, if any. A queued run that is no longer wanted is dropped, so that it delays
+   * nothing.
+   */
   private runOf(object: KubeObject, effects: readonly AnyEffect[]): RunView | undefined {
     const { runs } = this.options;
     const run = runs.of(uidOf(object));
@@ -175,7 +181,7 @@ export class EffectReconciler implements Effects {
     return undefined;
   }
 
-  /** @returns a verdict unless the effect is satisfied */
+  /** Checks an effect and starts it if it is due. @returns a readiness unless the effect is satisfied */
   private async evaluate(
     object: KubeObject,
     self: KindObject<AnyKind>,
@@ -186,7 +192,7 @@ export class EffectReconciler implements Effects {
     let run: EffectRun;
     let seen: string;
     try {
-      // A removal needs nothing that may be gone by now: what it needs stands in the state.
+      // A removal must not depend on objects that may be deleted by now: the state has what it needs.
       const optional = effect.phase === 'remove';
       const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
       run = buildEffectRun(effect, self, reader);
@@ -275,7 +281,10 @@ export class EffectReconciler implements Effects {
     };
   }
 
-  /** What runs gave, also those of a process before; with the runs that were begun, where the kind's status has a field `attempts`. */
+  /**
+   * The status fields that runs reported, also in earlier processes; with the number of attempts if the
+   * kind's status has a field `attempts`.
+   */
   private statusOf(memory: CachedEffectState, effects: readonly AnyEffect[]): StatusFields {
     const records = effects.flatMap(({ name }) => memory.state.records[name] ?? []);
     const gave = records.flatMap((record) => Object.entries(record.status ?? {}));
@@ -302,7 +311,10 @@ export class EffectReconciler implements Effects {
   }
 }
 
-/** Whether a run may still begin that was asked for when the object was `then`: while it waited, people may have changed their minds. */
+/**
+ * Whether a run may still begin that was requested when the object was `then`: the object may have changed
+ * while the run was queued.
+ */
 function isStillDesired(then: KubeObject, now: KubeObject | undefined, phase: EffectPhase): now is KubeObject {
   if (now === undefined) return false;
   const { uid, generation, deletionTimestamp } = now.metadata;
@@ -310,7 +322,7 @@ function isStillDesired(then: KubeObject, now: KubeObject | undefined, phase: Ef
   return phase === 'remove' ? !hasOrphanFinalizer(now) : deletionTimestamp === undefined;
 }
 
-/** @throws RunInterruptedError when a person has changed their mind about taking away what the object did */
+/** @throws RunInterruptedError when a person has stopped the removal of the object's effects */
 function assertStillRemoving(now: KubeObject | undefined): void {
   if (now === undefined || !(isPaused(now) || hasOrphanFinalizer(now))) return;
   throw new RunInterruptedError('The removal was called off: nothing more is taken away.');
@@ -318,7 +330,7 @@ function assertStillRemoving(now: KubeObject | undefined): void {
 
 const waitingFor = (name: string): string => `Waiting to run ${name}: other objects go first.`;
 
-/** The kind's own conditions as they stand. */
+/** The kind's own conditions as they are. */
 function keptConditions(kind: AnyKind, { status }: KubeObject): Pick<EffectsResult, 'conditions'> {
   const { conditions = [] } = (status ?? {}) as CommonStatus;
   return { conditions: conditions.filter(({ type }) => kind.conditionTypes.some((own) => own.type === type)) };

@@ -17,27 +17,30 @@ import {
   type StatusFields,
 } from './plan-runner';
 
-/** A run under way, or waiting for its turn. */
+/** A running or queued run. */
 export interface RunView {
   readonly effect: string;
   readonly state: 'waiting' | 'running';
-  /** For which `metadata.generation` of the object it was asked for. */
+  /** The `metadata.generation` of the object for which it was requested. */
   readonly generation: number | undefined;
   /** The latest report. */
   readonly progress?: RunProgress;
 }
 
-/** A run that is asked for. */
+/** A requested run. */
 export interface RunRequest {
   /** The effect's name. */
   readonly effect: string;
   /** The object's `metadata.generation`. @default unknown */
   readonly generation?: number | undefined;
-  /** Called when its turn comes, which may be long after. Must not reject. */
+  /** Called when its turn comes, which may be much later. Must not reject. */
   readonly job: (report: (progress: RunProgress) => void) => Promise<void>;
-  /** Told of every report, and of the end. */
+  /** Called after every report, and at the end. */
   readonly onChange: () => void;
-  /** It only looks, and is over soon: probes wait for each other, but not for what takes hours, nor that for them. @default false */
+  /**
+   * It only reads, and ends soon: probes wait for each other, but probes and long runs do not wait for each
+   * other. @default false
+   */
   readonly isProbe?: boolean;
 }
 
@@ -51,9 +54,10 @@ interface Entry {
 }
 
 /**
- * The runs of effects: at most one an object, at most `limit` in all and as many probes, in the order in which they were asked for.
+ * The runs of effects: at most one per object, at most `limit` in all and as many probes, in the order of
+ * their requests.
  *
- * Guarantees: after `stop` aborts none begins; those that wait are dropped.
+ * Guarantees: after `stop` aborts no run begins; queued ones are dropped.
  */
 export class EffectRunQueue {
   private readonly entries = new Map<string, Entry>();
@@ -62,7 +66,7 @@ export class EffectRunQueue {
 
   constructor(
     private readonly options: {
-      /** How many at once. */
+      /** How many run at once. */
       readonly limit: number;
       readonly stop: AbortSignal;
     },
@@ -76,7 +80,7 @@ export class EffectRunQueue {
   }
 
   /**
-   * Asks for a run. After a stop nothing comes of it.
+   * Requests a run. After a stop it does nothing.
    *
    * @throws Error when the object has a run already
    */
@@ -90,17 +94,17 @@ export class EffectRunQueue {
     this.next(isProbe);
   }
 
-  /** Drops the run of an object if it waits for its turn. One that has begun goes on. */
+  /** Drops the run of an object if it is queued. A running one goes on. */
   cancelWaiting(uid: string): void {
     if (this.entries.get(uid)?.state === 'waiting') this.entries.delete(uid);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no run is running. */
   waitUntilIdle(): Promise<void> {
     return this.running === 0 ? Promise.resolve() : new Promise((resolve) => this.ends.push(resolve));
   }
 
-  /** How many are under way. */
+  /** How many runs are running. */
   get size(): number {
     return this.running;
   }
@@ -135,7 +139,7 @@ export class EffectRunQueue {
   }
 }
 
-/** One run of an effect, with all that it touches. */
+/** Options of `runEffect`. */
 interface RunEffectOptions {
   readonly object: KubeObject;
   readonly run: EffectRun;
@@ -145,7 +149,12 @@ interface RunEffectOptions {
   readonly reads: EffectInputReader;
   readonly clock: Clock;
   readonly stop: AbortSignal;
-  /** Called before each step. @throws RunInterruptedError saying why nothing more may be begun; anything else: another process leads */
+  /**
+   * Called before each step.
+   *
+   * @throws RunInterruptedError saying why nothing more may be started; anything else means that another
+   * process leads
+   */
   readonly assertMayRun: () => void;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   readonly report: (progress: RunProgress) => void;
@@ -153,22 +162,22 @@ interface RunEffectOptions {
   readonly save: (state: EffectState) => Promise<void>;
   /** @throws PlanError when such a state could not be saved */
   readonly assertFits: (state: EffectState) => Promise<void>;
-  /** Effects whose place this one takes: they must run again should they concern the object once more. */
+  /** Effects that this one replaces: they must run again if they concern the object once more. */
   readonly superseded: readonly string[];
-  /** Told of status fields that stay. */
+  /** Called with status fields to keep. */
   readonly onStatus: (status: StatusFields) => void;
 }
 
 /**
- * Carries one run out, from the record that it began to the record of how it ended. Never rejects: an end that cannot be stored is kept by
- * the desk, which stores it later.
+ * Executes one run, from the record that it began to the record of how it ended. Never rejects: an outcome
+ * that cannot be stored is kept by the effect reconciler, which stores it later.
  */
 export async function runEffect(options: RunEffectOptions): Promise<void> {
   const { object, run, record } = options;
   try {
     await saveRecord(options, { state: 'running' });
   } catch (error) {
-    // Nothing is begun whose beginning is not on record: a crash loop would never be counted.
+    // No run begins without a stored record: a crash loop would never be counted.
     await saveOutcome(options, {
       state: 'failed',
       reason: 'ErrState',
@@ -185,7 +194,8 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
     const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
     if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
   } catch (error) {
-    // What a run learns cannot be stored without the Lease: another replica goes on, and this one may say nothing about it.
+    // Without the Lease nothing that a run learns can be stored: another replica continues it, and this one
+    // may not report on it.
     if (error instanceof RunInterruptedError || error instanceof NotLeaderError) {
       await saveOutcome(options, { state: 'interrupted', message: error.message });
       return;
@@ -273,7 +283,8 @@ async function saveOutcome(
   try {
     await saveRecord(options, how);
   } catch {
-    // The desk has it, and stores it when the object is reconciled next, which says why it could not.
+    // The effect reconciler keeps it and stores it at the next reconcile, which reports why it could not be
+    // stored.
   }
 }
 
@@ -281,7 +292,7 @@ function saveRecord(
   { run, begun, attempt, clock, state, save, superseded }: RunEffectOptions,
   how: Partial<EffectRecord> & Pick<EffectRecord, 'state'>,
 ): Promise<void> {
-  // Who was interrupted in order has used up no attempt.
+  // An orderly interruption uses up no attempt.
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
   const record: EffectRecord = { ...begun, attempts, atMs: clock.wallMs(), ...how };

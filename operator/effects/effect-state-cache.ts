@@ -6,27 +6,30 @@ import type { Clock } from '../process/clock';
 import { backoffMs, type AttemptBackoff, type EffectState, type EffectStore } from './effect-state';
 import { RunInterruptedError, type StatusFields } from './plan-runner';
 
-/** What is remembered of an object while the process lives. */
+/** The effect state of one object, kept while the process lives. */
 export interface CachedEffectState {
   state: EffectState;
   status: StatusFields;
-  /** What could not be stored yet. */
+  /** Whether the state has changes that could not be stored yet. */
   isDirty: boolean;
-  /** The problem that an event was last recorded of. */
+  /** The message of the last problem that an event reported. */
   told?: string;
-  /** Why it must not be stored any more. */
+  /** Why the state must not be stored any more. */
   outdated?: Error;
-  /** How the object stood between runs, and for which generation. A probe that is repeated is no news until it has ended. */
+  /**
+   * The result between runs, and its generation. A repeated probe does not change it before the probe has
+   * ended.
+   */
   settled?: EffectsResult & { readonly generation: number | undefined };
 }
 
-/** What is remembered of all objects: their state is loaded once, and stored when it changes. */
+/** The effect states of all objects: each is loaded once, and stored when it changes. */
 export class EffectStateCache {
   private readonly known = new Map<string, CachedEffectState>();
 
   constructor(private readonly store: EffectStore) {}
 
-  /** @throws ApiError, TransportError, PlanError when the state cannot be had */
+  /** @throws ApiError, TransportError, PlanError when the state cannot be loaded */
   async of(object: KubeObject): Promise<CachedEffectState> {
     const uid = uidOf(object);
     const known = this.known.get(uid);
@@ -36,13 +39,18 @@ export class EffectStateCache {
     return memory;
   }
 
-  /** Stores the state. @throws ApiError, TransportError, PlanError; a Conflict (409) for good: the state is then loaded anew by whoever asks next */
+  /**
+   * Stores the state.
+   *
+   * @throws ApiError, TransportError, PlanError; after a Conflict (409) this memory can never be stored
+   * again, and the next call of `of` loads the state
+   */
   async save(object: KubeObject, memory: CachedEffectState): Promise<void> {
     if (memory.outdated !== undefined) throw memory.outdated;
     try {
       await this.store.save(object, memory.state);
     } catch (error) {
-      // Another process wrote it since: what it wrote counts, and is read anew by the next reconcile.
+      // Another process has written the state since: the next reconcile loads what it wrote.
       if (error instanceof ApiError && error.code === 409) {
         memory.outdated = error;
         this.known.delete(uidOf(object));
@@ -50,16 +58,19 @@ export class EffectStateCache {
       throw error;
     }
     memory.isDirty = false;
-    // It went while this was on its way, and so was forgotten too early.
+    // The object was deleted during this write, so its state was forgotten too early.
     if (isForgotten(memory)) await this.store.forget(object);
   }
 
-  /** What is known of the state is to be read anew. */
+  /** Drops the cached state, so that it is loaded again. */
   invalidate(object: KubeObject): void {
     this.known.delete(uidOf(object));
   }
 
-  /** The object is gone. A run under way that wants to store something ends: nobody would take the state away again. */
+  /**
+   * Forgets an object that was deleted. A run that then tries to store something is interrupted: nothing
+   * would delete the state again.
+   */
   forget(object: KubeObject): void {
     const memory = this.known.get(uidOf(object));
     if (memory !== undefined) memory.outdated = new RunInterruptedError('The object is gone, and its state with it.');
@@ -72,7 +83,7 @@ function isForgotten({ outdated }: CachedEffectState): boolean {
   return outdated instanceof RunInterruptedError;
 }
 
-/** How often a clean-up may be refused in a row before a person must look. */
+/** How often in a row a clean-up may be refused before a person has to help. */
 const MAX_REFUSALS = 5;
 
 interface Failures {
@@ -85,11 +96,11 @@ interface Failures {
 }
 
 /**
- * Spaces and bounds the attempts at cleaning up after objects that fail for reasons other than the removal itself: a finalizer that the server
- * does not let go, say. Remembered while the process lives.
+ * Spaces and limits the attempts at clean-ups that fail for reasons other than the removal itself, for
+ * example a finalizer that the server does not let us remove. Kept while the process lives.
  *
- * Guarantees: refusals are counted at most once a delay, so that an object that is woken in between has as long as one that is left alone;
- * failures of the server are never counted.
+ * Guarantees: refusals are counted at most once per delay, so that an object that is enqueued in between has
+ * as much time as one that is not; failures of the server are never counted.
  */
 export class CleanupBackoff {
   private readonly failures = new Map<string, Failures>();
@@ -97,10 +108,11 @@ export class CleanupBackoff {
   constructor(private readonly options: { readonly clock: Clock; readonly backoff: AttemptBackoff }) {}
 
   /**
-   * An attempt failed.
+   * Records a failed attempt.
    *
-   * @param askedBy - the value of the retry annotation: another one begins anew
-   * @returns after how many milliseconds the next one is due; undefined when it was refused as often as it may be
+   * @param askedBy - the value of the retry annotation: another value starts the count again
+   * @returns after how many milliseconds the next attempt is due; undefined when it was refused as often as
+   * allowed
    */
   recordFailure(uid: string, askedBy: string, why: CleanupFailure): number | undefined {
     const nowMs = this.options.clock.monotonicMs();
@@ -112,7 +124,7 @@ export class CleanupBackoff {
     return why === 'refused' && after.refused >= MAX_REFUSALS ? undefined : after.dueMs - nowMs;
   }
 
-  /** An attempt went well, or the object is gone. */
+  /** Forgets the failures of an object, because an attempt succeeded or the object was deleted. */
   forget(uid: string): void {
     this.failures.delete(uid);
   }

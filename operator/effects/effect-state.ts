@@ -4,7 +4,7 @@ import { RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { StatusFields } from './plan-runner';
 
-/** What is kept for one object. */
+/** The effect state of one object. */
 export interface EffectState {
   /** By effect. */
   readonly records: Readonly<Record<string, EffectRecord>>;
@@ -12,35 +12,80 @@ export interface EffectState {
   readonly values: Readonly<Record<string, string>>;
 }
 
+/** The record of an effect, kept between runs and across restarts. Contains no secret. */
+export interface EffectRecord {
+  /** Hash of the input of the last run. */
+  readonly input: string;
+  /**
+   * What the attempts are counted for: another input, generation, retry annotation or read Secret starts the
+   * count again.
+   */
+  readonly countedFor: string;
+  /** Runs that were started, except those that were interrupted in an orderly way. */
+  readonly attempts: number;
+  /** `running` in the stored record of a process that has ended: it was killed. */
+  readonly state: 'running' | 'succeeded' | 'failed' | 'interrupted';
+  /** When it reached this state, in milliseconds since the Unix epoch. */
+  readonly atMs: number;
+  /** Why it failed. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Another attempt would end the same. */
+  readonly hopeless?: boolean;
+  /**
+   * Fields of the object's own status that the run reported: they survive a process that is killed before it
+   * writes the status.
+   */
+  readonly status?: StatusFields;
+}
+
 export const EMPTY_STATE: EffectState = { records: {}, values: {} };
 
-/** Where the state of effects is kept. One process uses it at a time. */
+/** Stores the state of effects. Only one process uses it at a time. */
 export interface EffectStore {
-  /** The state of an object; empty when none stands. @throws ApiError, TransportError, PlanError */
+  /** The state of an object; empty when none is stored. @throws ApiError, TransportError, PlanError */
   readonly load: (owner: KubeObject) => Promise<EffectState>;
-  /** Stores it as a whole. @throws ApiError, TransportError, PlanError */
+  /** Stores the whole state. @throws ApiError, TransportError, PlanError */
   readonly save: (owner: KubeObject, state: EffectState) => Promise<void>;
   /** @throws PlanError `ErrStateTooLarge` when such a state could not be stored */
   readonly assertFits: (owner: KubeObject, state: EffectState) => Promise<void>;
-  /** Brings whether it goes with its owner to what the owner asks for now. @throws ApiError, TransportError */
+  /**
+   * Sets or removes the owner reference of the state, as the owner wants now.
+   *
+   * @throws ApiError, TransportError
+   */
   readonly syncOwnerReference: (owner: KubeObject) => Promise<void>;
   /**
-   * Whether its owner, which is being deleted, was deleted with `--cascade=orphan`, as far as the state can tell: the garbage collector has cut it
-   * off its owner. @throws ApiError, TransportError
+   * Whether its owner, which is being deleted, was deleted with `--cascade=orphan`, as far as the state
+   * shows: the garbage collector has removed the owner reference.
+   *
+   * @throws ApiError, TransportError
    */
   readonly isOrphaned: (owner: KubeObject) => Promise<boolean>;
-  /** Cuts it off its owner, which goes: it stays. @returns what stays, as `namespace/name` @throws ApiError, TransportError */
+  /**
+   * Removes the owner, which is being deleted, so that the state stays.
+   *
+   * @returns what stays, as `namespace/name`
+   * @throws ApiError, TransportError
+   */
   readonly orphan: (owner: KubeObject) => Promise<readonly string[]>;
-  /** Its owner is about to go, and needs it no more: whoever deletes it may have it. @throws ApiError, TransportError */
+  /**
+   * Lets the state be deleted, because its owner is about to be deleted and needs it no more.
+   *
+   * @throws ApiError, TransportError
+   */
   readonly release: (owner: KubeObject) => Promise<void>;
   /**
-   * Its owner is gone: nothing of its state stays in memory. Where it went without a release, since somebody took its finalizer off, that is made
-   * up for, as well as can be. Does not reject.
+   * Forgets the state of an owner that was deleted. If the owner was deleted without a release, because
+   * somebody removed its finalizer, tries to release the state now. Does not reject.
    */
   readonly forget: (owner: KubeObject) => Promise<void>;
 }
 
-/** Keeps nothing: for probes, whose repetition does no harm. The desk itself remembers while the process lives. */
+/**
+ * Stores nothing: for probes, which may safely be repeated. The effect reconciler itself remembers the state
+ * while the process lives.
+ */
 export const noopStore: EffectStore = {
   load: () => Promise.resolve(EMPTY_STATE),
   save: () => Promise.resolve(),
@@ -52,73 +97,17 @@ export const noopStore: EffectStore = {
   forget: () => Promise.resolve(),
 };
 
-/** What is kept of an effect, between runs and across restarts. Holds no secret. */
-export interface EffectRecord {
-  /** Hash of the input of the last run. */
-  readonly input: string;
-  /** What the attempts are counted for: another input, generation, retry annotation or Secret that is read begins anew. */
-  readonly countedFor: string;
-  /** Runs begun, and not interrupted in order. */
-  readonly attempts: number;
-  /** `running` in a stored record whose process is gone: it was killed. */
-  readonly state: 'running' | 'succeeded' | 'failed' | 'interrupted';
-  /** When it got there, in milliseconds since the Unix epoch. */
-  readonly atMs: number;
-  /** Why it failed. */
-  readonly reason?: string;
-  readonly message?: string;
-  /** Another attempt would end the same. */
-  readonly hopeless?: boolean;
-  /** Fields of the object's own status that the run gave: whoever is killed before they are written has them still. */
-  readonly status?: StatusFields;
-}
-
-/** Hash of what an effect is asked to do. Equal inputs in another order of keys are equal. */
-export function inputHash({ plan, input }: Pick<EffectRun, 'plan' | 'input'>): string {
-  return createHash('sha256')
-    .update(JSON.stringify([plan, sorted(input)]))
-    .digest('hex');
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
-}
-
-/** What attempts are counted for. @param seen - hash of all that the object looks at, such as keys that are part of no input */
-export function attemptScope(object: KubeObject, input: string, seen: string): string {
-  const { generation, annotations } = object.metadata;
-  return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? '', seen].join(' ');
-}
-
-/** Delays between attempts. */
-export interface AttemptBackoff {
-  /** After the first failure, in milliseconds. @default 10000 */
-  readonly baseMs: number;
-  /** @default 900000 */
-  readonly maxMs: number;
-}
-
-export const DEFAULT_ATTEMPT_BACKOFF: AttemptBackoff = { baseMs: 10_000, maxMs: 900_000 };
-
-/** How long after its failure a run is tried again, in milliseconds. */
-export function backoffMs(attempts: number, { baseMs, maxMs }: AttemptBackoff): number {
-  return Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(attempts - 1, 0), 30));
-}
-
 /** What is to be done about an effect now. */
 export type EffectDecision =
   /** Done: nothing until `inMs` from now, if ever. */
   | { readonly what: 'satisfied'; readonly inMs?: number }
-  /** Failed, and tried again in so long. */
+  /** Failed; tried again after `inMs`. */
   | { readonly what: 'later'; readonly inMs: number }
-  /** Failed as often as it may; with a period, until that is over. */
+  /** Failed as often as allowed; with a period, until that is over. */
   | { readonly what: 'exhausted'; readonly inMs?: number }
   | { readonly what: 'run'; readonly attempt: number };
 
-/** Judges a record; `everyMs` is the effect's period. */
+/** Decides from the record what to do about an effect; `everyMs` is its period. */
 export function decideEffect(
   record: EffectRecord | undefined,
   wanted: {
@@ -140,4 +129,42 @@ export function decideEffect(
   if (record.attempts >= wanted.maxAttempts || record.hopeless === true) return { what: 'exhausted', ...rest };
   const waitMs = record.state === 'failed' ? record.atMs + backoffMs(record.attempts, wanted.backoff) - nowMs : 0;
   return waitMs > 0 ? { what: 'later', inMs: waitMs } : { what: 'run', attempt: record.attempts + 1 };
+}
+
+/** Delays between attempts. */
+export interface AttemptBackoff {
+  /** After the first failure, in milliseconds. @default 10000 */
+  readonly baseMs: number;
+  /** @default 900000 */
+  readonly maxMs: number;
+}
+
+export const DEFAULT_ATTEMPT_BACKOFF: AttemptBackoff = { baseMs: 10_000, maxMs: 900_000 };
+
+/** How long after a failure a run is tried again, in milliseconds. */
+export function backoffMs(attempts: number, { baseMs, maxMs }: AttemptBackoff): number {
+  return Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(attempts - 1, 0), 30));
+}
+
+/** Hash of what an effect is requested to do. The order of keys does not matter. */
+export function inputHash({ plan, input }: Pick<EffectRun, 'plan' | 'input'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([plan, sorted(input)]))
+    .digest('hex');
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
+}
+
+/**
+ * What attempts are counted for. @param seen - hash of everything that was read for the object, such as keys
+ * that are part of no input
+ */
+export function attemptScope(object: KubeObject, input: string, seen: string): string {
+  const { generation, annotations } = object.metadata;
+  return [input, generation ?? 0, annotations?.[RECONCILE_AT_ANNOTATION] ?? '', seen].join(' ');
 }

@@ -4,14 +4,44 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import { ReconcileError } from '../reconcile/problems';
 
-/** Fields of a status. */
-export type StatusFields = Readonly<Record<string, unknown>>;
+/**
+ * Executes one plan.
+ *
+ * @throws PlanError with the reason for `Ready`; RunInterruptedError when it was stopped between steps
+ */
+export type PlanRunner = (run: PlanRun) => Promise<PlanResult>;
+
+/** What a plan is executed with. */
+export interface PlanRun {
+  readonly object: KubeObject;
+  readonly run: EffectRun;
+  /** 1 for the first run of this input. */
+  readonly attempt: number;
+  readonly values: RunValues;
+  /** One value of a Secret. @throws PlanError when it does not exist, or its namespace may not be read */
+  readonly secret: (ref: ObjectKeyRef) => Promise<string>;
+  /**
+   * The text of a file below the configured directory.
+   *
+   * @throws PlanError when there is no such file, or it is elsewhere
+   */
+  readonly file: (path: string) => Promise<string>;
+  /** Aborts at an orderly stop: the running step ends, no other starts. */
+  readonly stop: AbortSignal;
+  /** Aborts when the run has taken as long as it may: the running step is aborted. */
+  readonly timeout: AbortSignal;
+  /** To be called before each step. @throws RunInterruptedError when this process must start nothing more */
+  readonly assertMayContinue: () => void;
+  readonly report: (progress: RunProgress) => void;
+  /** Records a Warning event about the object. */
+  readonly warn: (warning: Reason) => void;
+}
 
 /** Values that outlive a run, by name: outputs of tasks, keys, tokens. All of them are treated as secret. */
 export interface RunValues {
   readonly all: () => Readonly<Record<string, string>>;
   /**
-   * Sets some, and takes away those that are undefined.
+   * Sets some values, and removes those that are undefined.
    *
    * Guarantees: when it resolves, they have been stored.
    *
@@ -19,14 +49,15 @@ export interface RunValues {
    */
   readonly put: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
   /**
-   * To be called before the first step, with what `put` may be given until the end: what cannot be kept is not to be begun.
+   * To be called before the first step, with everything that `put` may receive until the end: a run whose
+   * values cannot be stored must not begin.
    *
    * @throws PlanError `ErrStateTooLarge` when they could not be stored
    */
   readonly assertFit: (values: Readonly<Record<string, string | undefined>>) => Promise<void>;
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface RunProgress {
   /** For people, without secrets. */
   readonly message: string;
@@ -36,49 +67,23 @@ export interface RunProgress {
   readonly event?: boolean;
 }
 
-/** What a plan is carried out with. */
-export interface PlanRun {
-  readonly object: KubeObject;
-  readonly run: EffectRun;
-  /** 1 for the first run of this input. */
-  readonly attempt: number;
-  readonly values: RunValues;
-  /** One value of a Secret. @throws PlanError when it does not stand there, or in a namespace that is not read */
-  readonly secret: (ref: ObjectKeyRef) => Promise<string>;
-  /** The text of a file below the configured directory. @throws PlanError when it is none, or leads elsewhere */
-  readonly file: (path: string) => Promise<string>;
-  /** Aborts at an orderly stop: the step under way ends, no other starts. */
-  readonly stop: AbortSignal;
-  /** Aborts when the run has taken as long as it may: the step under way is broken off. */
-  readonly timeout: AbortSignal;
-  /** To be called before each step. @throws RunInterruptedError when this process must start nothing more */
-  readonly assertMayContinue: () => void;
-  readonly report: (progress: RunProgress) => void;
-  /** Records a Warning event about the object. */
-  readonly warn: (warning: Reason) => void;
-}
-
-/** How a run ended well. */
+/** The result of a successful run. */
 export interface PlanResult {
   readonly message: string;
   /** Fields of the object's own status. @default none */
   readonly status?: StatusFields;
 }
 
-/**
- * Carries out one plan.
- *
- * @throws PlanError with the reason for `Ready`; RunInterruptedError when it was stopped between steps
- */
-export type PlanRunner = (run: PlanRun) => Promise<PlanResult>;
+/** Fields of a status. */
+export type StatusFields = Readonly<Record<string, unknown>>;
 
 /**
- * How soon an object is looked at again after a PlanError that no run gave, in milliseconds: what mends it may be a Secret or a file, and nothing
- * tells of those.
+ * How soon an object is reconciled again after a PlanError that came from no run, in milliseconds: the remedy
+ * may be a Secret or a file, whose changes no event reports.
  */
 export const RETRY_AFTER_MS = 30_000;
 
-/** A run failed, or cannot be begun. */
+/** A run failed, or cannot begin. */
 export class PlanError extends ReconcileError {
   override readonly name = 'PlanError';
 
@@ -98,7 +103,7 @@ export class PlanError extends ReconcileError {
   }
 }
 
-/** A run was stopped between two steps, in order. It counts as no attempt. */
+/** A run was stopped between two steps, in an orderly way. It does not count as an attempt. */
 export class RunInterruptedError extends Error {
   override readonly name = 'RunInterruptedError';
 }

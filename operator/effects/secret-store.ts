@@ -38,10 +38,10 @@ export const MAX_STATE_BYTES = 1_048_576;
 
 const FIELD_MANAGER = 'kindred-state';
 
-/** How often a write is tried where others keep changing labels and the like in between. */
+/** How often a write is tried while others keep changing labels and the like in between. */
 const MAX_TRIES = 5;
 
-/** What a {@link SecretStore} is made of. */
+/** Options of {@link SecretStore}. */
 export interface SecretStoreOptions {
   readonly client: ApiClient;
   /** The owners' kind. */
@@ -50,31 +50,40 @@ export interface SecretStoreOptions {
   readonly namespace: string;
   /** The name of an object's Secret. */
   readonly nameOf: (owner: KubeObject) => string;
-  /** Whether the Secret stays when its owner goes. */
+  /** Whether the Secret stays when its owner is deleted. */
   readonly retain: (owner: KubeObject) => boolean;
-  /** Names of Secrets that others write, and that stay or go with it. @default none */
+  /** Names of Secrets that others write, and that stay or are deleted with it. @default none */
   readonly besides?: (owner: KubeObject) => readonly string[];
-  /** Told of a Secret that could not be released though its owner is gone: nobody else will do it. @default nobody is told */
+  /**
+   * Called about a Secret that could not be released though its owner was deleted: nothing else will release
+   * it. @default no warning
+   */
   readonly onWarning?: (message: string) => void;
 }
 
 /**
- * Keeps the state of effects in a Secret for each object.
+ * Stores the state of effects, in one Secret for each object.
  *
- * Guarantees: a Secret of another owner is neither read nor written; each write bears the UID and resourceVersion that were read, so that
- * two processes never overwrite each other's state: a Conflict (409) means that it must be loaded anew. Labels, annotations and finalizers of
- * others stay, and stand in no write's way. A save leaves owner references as they are: one that the garbage collector has taken off stays off. A finalizer holds the Secret until
- * `release`: one that somebody, or a foreground deletion of its owner, deletes before is being deleted until then, and is read and written as
- * ever. One that is gone all the same is made again.
+ * Guarantees:
+ * - A Secret of another owner is neither read nor written.
+ * - Each write carries the UID and resourceVersion that were read, so that two processes never overwrite each
+ *   other's state: after a Conflict (409) it must be loaded again.
+ * - Labels, annotations and finalizers of others stay, and make no write fail.
+ * - A save leaves owner references as they are: one that the garbage collector has removed is not added
+ *   again.
+ * - A finalizer keeps the Secret until `release`: if somebody, or a foreground deletion of its owner, deletes
+ *   it before, it is only being deleted until then, and is read and written as usual. If it is deleted all
+ *   the same, it is created again.
  *
- * Caveat: an object and its Secret go together. Restoring one without the other from a backup makes the UID differ: see `adopt`.
+ * Caveat: an object and its Secret belong together. Restoring one without the other from a backup makes the
+ * UID differ; the message of `ErrResourceExists` says what to do.
  *
  * Errors: PlanError `ErrResourceExists` for a Secret of somebody else, `ErrStateTooLarge` beyond 1 MiB.
  */
 export class SecretStore implements EffectStore {
-  /** By the owner's UID: its Secret as it was read or written last. */
+  /** By the owner's UID: its Secret as it was last read or written. */
   private readonly lastSeen = new Map<string, Secret>();
-  /** By the owner's UID: whether it was seen to that its Secrets stay. */
+  /** By the owner's UID: whether its Secrets were last made to stay without it. */
   private readonly ownershipSynced = new Map<string, boolean>();
 
   constructor(private readonly options: SecretStoreOptions) {}
@@ -96,7 +105,7 @@ export class SecretStore implements EffectStore {
     const body = await this.bodyOf(owner, state);
     const before = this.lastSeen.get(uidOf(owner));
     const updated = before === undefined ? undefined : await this.update(before, (secret) => mergeSecret(secret, body));
-    // Where somebody deleted it, what is known here is all that is left of it.
+    // If somebody deleted the Secret, only this process still has the state.
     this.lastSeen.set(uidOf(owner), updated ?? (await this.create(owner, body)));
   }
 
@@ -105,7 +114,7 @@ export class SecretStore implements EffectStore {
     const stays = retain(owner);
     if (this.ownershipSynced.get(uidOf(owner)) === stays) return;
     const [state, ...others] = await this.secretsOf(owner);
-    // Asked once at most, and only where it matters.
+    // Read at most once, and only if it matters.
     let mayOwn: boolean | undefined;
     for (const secret of [state, ...others]) {
       if (secret === undefined) continue;
@@ -114,7 +123,8 @@ export class SecretStore implements EffectStore {
       mayOwn ??= stays || (await this.mayOwn(owner, state));
       const claim = { isState, mayOwn };
       const written = await this.update(secret, (now) => this.withOwnership(owner, now, claim));
-      // Only what was loaded: another process's data must be met by the next save as another's.
+      // Only with the data that was loaded: the next save must still conflict with the data of another
+      // process.
       const isKnown = isDeepStrictEqual(written?.data, this.lastSeen.get(uidOf(owner))?.data);
       if (isState && written !== undefined && isKnown) this.lastSeen.set(uidOf(owner), written);
     }
@@ -164,7 +174,7 @@ export class SecretStore implements EffectStore {
     }
   }
 
-  /** The Secrets of an owner that stand: that of its state first, undefined when there is none. */
+  /** The existing Secrets of an owner: that of its state first, undefined when there is none. */
   private async secretsOf(owner: KubeObject): Promise<readonly (Secret | undefined)[]> {
     const { client, namespace, nameOf, besides } = this.options;
     const found: (Secret | undefined)[] = [];
@@ -176,8 +186,9 @@ export class SecretStore implements EffectStore {
   }
 
   /**
-   * Whether Secrets may be given their owner: not when the garbage collector has just taken it off, as the owner goes with `--cascade=orphan`.
-   * What is known of the owner may be older than that, so the server is asked.
+   * Whether Secrets may get their owner: not when the garbage collector has just removed it, because the
+   * owner is being deleted with `--cascade=orphan`. The cached owner may be older than that, so the live one
+   * is read.
    */
   private async mayOwn(owner: KubeObject, state: Secret | undefined): Promise<boolean> {
     if (state !== undefined && !hasLostOwner(owner, state)) return true;
@@ -185,7 +196,10 @@ export class SecretStore implements EffectStore {
     return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;
   }
 
-  /** A Secret as its owner wants it: with an owner or without, and held while the owner lives, which older versions did not do. */
+  /**
+   * A Secret as its owner wants it: with an owner or without, and with the finalizer while the owner lives,
+   * which older versions did not add.
+   */
   private withOwnership(
     owner: KubeObject,
     secret: Secret,
@@ -194,16 +208,18 @@ export class SecretStore implements EffectStore {
     const owned = this.options.retain(owner) ? markRetained(owner, secret) : mayOwn ? setOwner(owner, secret) : secret;
     const { finalizers = [], deletionTimestamp } = owned.metadata;
     const isHeld = finalizers.includes(STATE_FINALIZER);
-    // Of an owner that goes it may have been released already; and what is being deleted gets no finalizer any more.
+    // If the owner is being deleted, the Secret may have been released already; and a Secret that is being
+    // deleted can get no finalizer.
     const hold = isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
     return hold ? { ...owned, metadata: { ...owned.metadata, finalizers: [...finalizers, STATE_FINALIZER] } } : owned;
   }
 
   /**
-   * Changes a Secret as it was seen. What others have changed since is theirs, as long as the data is what was seen.
+   * Changes a Secret that was read. What others have changed since stays, as long as the data is the same.
    *
-   * @returns undefined when it is gone
-   * @throws ApiError a Conflict (409) when the data has changed since, or the Secret is another one; TransportError
+   * @returns undefined when it was deleted
+   * @throws ApiError a Conflict (409) when the data has changed since, or the Secret is another one;
+   * TransportError
    */
   private async update(
     before: Secret,
@@ -217,7 +233,7 @@ export class SecretStore implements EffectStore {
       if (!(error instanceof ApiError) || error.code !== 409) throw error;
       const { namespace = '', name, uid } = before.metadata;
       const now: Secret | undefined = await this.options.client.get(owned.Secret, { namespace, name });
-      // Deleted while the server was looking: to it, what is gone has another UID than the one that was sent.
+      // Deleted during the request: the server then reports that the UID differs.
       if (now === undefined) return undefined;
       if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
       return this.update(now, change, tries - 1);
@@ -237,7 +253,7 @@ export class SecretStore implements EffectStore {
       const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: body.metadata.name });
       if (secret === undefined) throw error;
       this.assertOurs(owner, secret);
-      // An answer of ours that was lost; or another process was first, whose state counts.
+      // Either the response to our own request was lost, or another process was first, whose state counts.
       if (!isDeepStrictEqual(secret.data, body.data)) throw error;
       return secret;
     }

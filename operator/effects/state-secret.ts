@@ -1,3 +1,5 @@
+/** The Secret that stores an object's effect state: whom it belongs to, and the format of its data. */
+
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import {
@@ -10,23 +12,27 @@ import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-obje
 import type { EffectRecord, EffectState } from './effect-state';
 
 /**
- * On a Secret that has no owner because its owner asks for that. One without this mark whose owner reference is missing has lost it to somebody
- * else: to the garbage collector, when its owner was deleted with `--cascade=orphan`.
+ * On a Secret that has no owner because its owner wants that. A Secret without this mark whose owner
+ * reference is missing has lost it to somebody else: to the garbage collector, when its owner was deleted
+ * with `--cascade=orphan`.
  */
 export const RETAINED_ANNOTATION = `${ANNOTATION_PREFIX}retained`;
 
-/** On a Secret that stays while its owner goes with `--cascade=orphan`: it tells so until that is gone. */
+/** On a Secret that stays while its owner is being deleted with `--cascade=orphan`. */
 const ORPHANED_ANNOTATION = `${ANNOTATION_PREFIX}orphaned`;
 
-/** A Secret as the API has it. */
+/** A Secret as the API returns it. */
 export interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** A body over what stands: labels, annotations and finalizers of others stay, and so does whether it has an owner. */
+/**
+ * Merges a new body into the existing Secret: labels, annotations and finalizers of others stay, and so do
+ * the owner references.
+ */
 export function mergeSecret(before: Secret, body: Secret): Secret {
   const { finalizers = [], annotations, deletionTimestamp } = before.metadata;
-  // The server refuses new finalizers on what is being deleted.
+  // The server rejects new finalizers on an object that is being deleted.
   const more = deletionTimestamp === undefined ? (body.metadata.finalizers ?? []) : [];
   const uid = body.metadata.annotations?.[OWNER_UID_ANNOTATION] ?? '';
   const metadata = {
@@ -38,27 +44,30 @@ export function mergeSecret(before: Secret, body: Secret): Secret {
   return { ...body, metadata };
 }
 
-/** Without an owner, as that asks for; itself when it is so already, as with the next ones. */
+/**
+ * The Secret without its owner, which wants it to stay. Returns the same object if nothing changes, as the
+ * functions below do.
+ */
 export function markRetained(owner: KubeObject, secret: Secret): Secret {
   return setMark(removeOwner(owner, secret), RETAINED_ANNOTATION);
 }
 
-/** Without an owner, as that goes and leaves it behind. */
+/** The Secret without its owner, which is being deleted and leaves it behind. */
 export function markOrphaned(owner: KubeObject, secret: Secret): Secret {
   return setMark(removeOwner(owner, secret), ORPHANED_ANNOTATION);
 }
 
-/** With its owner. */
+/** The Secret with its owner. */
 export function setOwner(owner: KubeObject, secret: Secret): Secret {
   const plain = setMark(secret, undefined);
   const { ownerReferences = [] } = secret.metadata;
   if (ownerReferences.some(({ uid }) => uid === owner.metadata.uid)) return plain;
   const { ownerReferences: others = [] } = removeOwner(owner, secret).metadata;
-  // Not a controller's: nothing renders it, so nothing may prune it.
+  // Not a controller reference: nothing renders the Secret, so nothing may prune it.
   return { ...plain, metadata: { ...plain.metadata, ownerReferences: [...others, ownerReference(owner)] } };
 }
 
-/** With this mark alone of those that tell why it has no owner. */
+/** The Secret with only this one of the marks that say why it has no owner. */
 function setMark(secret: Secret, mark: string | undefined): Secret {
   const { annotations: before = {} } = secret.metadata;
   const marks = [RETAINED_ANNOTATION, ORPHANED_ANNOTATION];
@@ -68,7 +77,7 @@ function setMark(secret: Secret, mark: string | undefined): Secret {
   return { ...secret, metadata: { ...secret.metadata, annotations } };
 }
 
-/** Without this owner; others stay. */
+/** The Secret without this owner; other owners stay. */
 function removeOwner(owner: KubeObject, secret: Secret): Secret {
   if (!refersTo(owner, secret)) return secret;
   const { ownerReferences = [] } = secret.metadata;
@@ -76,51 +85,57 @@ function removeOwner(owner: KubeObject, secret: Secret): Secret {
   return { ...secret, metadata: { ...secret.metadata, ownerReferences: others } };
 }
 
-/** Whether it has this owner, in whichever life. */
+/** Whether the Secret has this owner, under its present UID or another. */
 function refersTo(owner: KubeObject, { metadata: { ownerReferences = [] } }: KubeObject): boolean {
   return ownerReferences.some((reference) => isReferenceTo(owner, reference));
 }
 
-/** By its name, too: after both were restored from a backup, the owner's UID is another. */
+/** Compares the name, too: after both were restored from a backup, the owner's UID is another. */
 function isReferenceTo({ kind, metadata: { name, uid } }: KubeObject, reference: OwnerReference): boolean {
   return reference.uid === uid || (reference.kind === kind && reference.name === name);
 }
 
-/** Whether it stays while its owner goes. */
+/** Whether the Secret stays when its owner is deleted. */
 export function isOrphanedBy(owner: KubeObject, secret: KubeObject): boolean {
   return secret.metadata.annotations?.[ORPHANED_ANNOTATION] === 'true' || hasLostOwner(owner, secret);
 }
 
-/** Whether somebody else took its owner off. One that is not held was put there by hand, or restored from a backup, without an owner. */
+/**
+ * Whether somebody else removed its owner. A Secret without the finalizer was created by hand, or restored
+ * from a backup, without an owner.
+ */
 export function hasLostOwner(owner: KubeObject, secret: KubeObject): boolean {
   const { annotations, finalizers = [] } = secret.metadata;
   const isRetained = annotations?.[RETAINED_ANNOTATION] === 'true';
   return finalizers.includes(STATE_FINALIZER) && !isRetained && !refersTo(owner, secret);
 }
 
-/** Whether it was made for this owner. */
+/** Whether the Secret was created for this owner. */
 export function belongsTo(owner: KubeObject, secret: KubeObject): boolean {
   return secret.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
 }
 
-/** Key of the records within a Secret's data. */
+/** The key of the records in a Secret's data. */
 const RECORDS = 'effects.json';
-/** In front of the names of values, as keys. */
+/** The prefix of the keys of values. */
 const VALUE = 'value.';
 
 /**
- * In front of the records where the values are compressed. It makes them no JSON, so that a version that does not know of it fails at reading them, and
- * neither begins anew nor writes over them.
+ * The prefix of the records if the values are compressed. It makes them invalid JSON, so that a version that
+ * does not know the prefix fails to read them, and neither starts again nor overwrites them.
  */
 const COMPRESSED = 'v2 ';
 
-/** States up to this many bytes are stored as they are, which every version reads. */
+/** States up to this many bytes are stored uncompressed, which every version reads. */
 const PLAIN_BYTES = 262_144;
 
-/** The largest value that is read, in bytes: what is compressed is our own, but memory has an end. */
+/** The largest value that is decompressed, in bytes: the data is our own, but memory is limited. */
 const MAX_VALUE_BYTES = 268_435_456;
 
-/** As quick as gzip, with a window over all of it: scripts of 200 machines differ in little, and lie some 20 KiB apart. */
+/**
+ * As fast as gzip, with a window over the whole value: the scripts of 200 machines differ little, and are
+ * some 20 KiB apart.
+ */
 const SETTINGS = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
 };
@@ -128,12 +143,13 @@ const SETTINGS = {
 const compress = promisify(brotliCompress);
 const decompress = promisify(brotliDecompress);
 
-/** What a Secret holds, by key, before it is encoded in base64. */
+/** A Secret's data by key, before base64 encoding. */
 export type StateData = Readonly<Record<string, Buffer>>;
 
 /**
- * A state as a Secret's data. There are two formats: `effects.json` has the records in JSON and `value.<name>` each value; where that is more than
- * 256 KiB, "v2 " stands before the records, and each value is compressed by Brotli.
+ * Encodes a state as a Secret's data. There are two formats: `effects.json` has the records in JSON and
+ * `value.<name>` each value; above 256 KiB, the records begin with "v2 ", and each value is compressed by
+ * Brotli.
  */
 export async function encodeState({ records, values }: EffectState): Promise<StateData> {
   const text = JSON.stringify(records);
@@ -144,7 +160,7 @@ export async function encodeState({ records, values }: EffectState): Promise<Sta
   return { [RECORDS]: Buffer.from(COMPRESSED + text, 'utf8'), ...Object.fromEntries(await Promise.all(compressed)) };
 }
 
-/** The state that a Secret's data hold, in whichever format. @throws Error when they are none */
+/** Decodes the state in a Secret's data, in either format. @throws Error when the data is not a state */
 export async function decodeState(data: StateData): Promise<EffectState> {
   const text = data[RECORDS]?.toString('utf8') ?? '{}';
   const isCompressed = text.startsWith(COMPRESSED);

@@ -26,17 +26,17 @@ export type { EventClient } from './event-writer';
 export interface EventRecorderOptions {
   readonly client: EventClient;
   readonly logger: Logger;
-  /** This process, for example the leader elector's identity. */
+  /** Identifies this process, for example by the leader elector's identity. */
   readonly reportingInstance: string;
   /** @default 'kindred.dev/operator' */
   readonly reportingController?: string;
   /** @default 'kindred' */
   readonly fieldManager?: string;
-  /** Told what became of each write or dropped event; for `kindred_events_total`. @default nothing */
+  /** Called with the outcome of each write or dropped event; for `kindred_events_total`. @default nothing */
   readonly onOutcome?: (outcome: EventOutcome) => void;
-  /** Writes allowed per subject. @default a burst of 25, then one in 5 minutes */
+  /** Limit of the writes per subject. @default a burst of 25, then one in 5 minutes */
   readonly spam?: TokenBucketOptions;
-  /** How many events may wait to be written; more are dropped. @default 1000 */
+  /** How many events may wait to be written; further ones are dropped. @default 1000 */
   readonly maxQueued?: number;
   /** How many different events are remembered for deduplication. @default 4096 */
   readonly maxSeries?: number;
@@ -46,47 +46,20 @@ export interface EventRecorderOptions {
   readonly random?: () => number;
 }
 
-/** Between two patches of one series, in milliseconds. client-go looks at its series as often. */
-const seriesIntervalMs = 6 * 60_000;
-/** A series not seen for this long is over: the next occurrence is a new event. Half of an event's usual life on the server. */
-const seriesEndMs = 30 * 60_000;
-const sweepMs = 60_000;
-const requestTimeoutMs = 10_000;
-/** As client-go: wait 10 s, up to a quarter more at random, between tries; the others wait behind. */
-const retryMs = 10_000;
-const maxTries = 5;
-
-/** One event and its repetitions. */
-class Series implements PendingEvent, Linked<Series> {
-  previous: Series | undefined;
-  next: Series | undefined;
-  count = 1;
-  writtenCount = 0;
-  writtenAtMs = 0;
-  stored = false;
-  queued = false;
-
-  constructor(
-    readonly key: string,
-    readonly subject: EventSubject,
-    public body: PendingEvent['body'],
-    public lastSeenMs: number,
-    public lastSeenWallMs: number,
-  ) {}
-}
-
 /**
  * Records Kubernetes Events (`events.k8s.io/v1`) about the operator's objects.
  *
- * - The same event (subject's UID, type, reason, action, note) is created once; its first repetition is patched in as a `series`
- *   at once, later ones are counted here and patched in every 6 minutes at most. After 30 quiet minutes the series ends.
- * - Per subject, writes come out of a token bucket (25, then one in 5 minutes). A new event without a token is dropped, a
- *   repetition stays counted for a later patch.
+ * - The same event (subject's UID, type, reason, action, note) is created once. Its first repetition is
+ *   patched in as a `series` at once; later ones are counted here and patched in at most every 6 minutes.
+ *   After 30 quiet minutes the series ends.
+ * - Per subject, writes are limited by a token bucket (25, then one in 5 minutes). Without a token, a new
+ *   event is dropped, and a repetition is counted for a later patch.
  *
- * Guarantees: `record` returns at once and never throws; at most 1000 events wait, one request is under way at a time; what is
- * dropped or fails is counted and logged, never an error of the reconcile. A terminating namespace is quiet.
+ * Guarantees: `record` returns at once and never throws; at most 1000 events wait, one request runs at a
+ * time; a dropped or failed event is counted and logged, and never fails the reconcile. A terminating
+ * namespace causes no warnings.
  *
- * Caveats: events are a courtesy. Those of one process are deduplicated among themselves; after a restart they start anew.
+ * Caveats: events are best effort. They are deduplicated within one process only; a restart starts over.
  */
 export class EventRecorder {
   private readonly clock: Clock;
@@ -112,7 +85,7 @@ export class EventRecorder {
     };
   }
 
-  /** Records that something happened to `subject`. Texts beyond the API server's limits are cut. */
+  /** Records an event about `subject`. Texts beyond the API server's limits are cut. */
   record(subject: EventSubject, input: EventInput): void {
     if (this.closed) return;
     const cut = withinLimits(input);
@@ -123,8 +96,9 @@ export class EventRecorder {
   }
 
   /**
-   * Writes what waits, the counts of all series included, and returns when that is done or `deadlineMs` milliseconds have passed;
-   * then what is left is dropped. Nothing is retried meanwhile. Never rejects.
+   * Writes all waiting events, including the counts of all series, and returns when that is done or
+   * `deadlineMs` milliseconds have passed; then the rest is dropped. Nothing is retried meanwhile. Never
+   * rejects.
    */
   async flush(deadlineMs: number): Promise<void> {
     this.flushing = true;
@@ -138,7 +112,7 @@ export class EventRecorder {
     this.flushing = false;
   }
 
-  /** Ends the recorder: later events are ignored, the request under way is aborted. `flush` first. */
+  /** Closes the recorder: later events are ignored, the running request is aborted. Call `flush` first. */
   close(): void {
     this.closed = true;
     this.cancelSweep?.();
@@ -169,7 +143,7 @@ export class EventRecorder {
     series.count++;
     series.lastSeenMs = this.clock.monotonicMs();
     series.lastSeenWallMs = this.clock.wallMs();
-    // Deleted and set anew, so that the map's order is that of use.
+    // Deleted and set again, so that the map is in order of use.
     this.known.delete(series.key);
     this.known.set(series.key, series);
     this.pushIfDue(series);
@@ -191,7 +165,7 @@ export class EventRecorder {
   }
 
   private async writeAll(): Promise<void> {
-    // Not in the caller's turn: `record` only notes.
+    // After the caller's microtask: `record` only queues.
     await Promise.resolve();
     try {
       for (let series = this.queue.shift(); series !== undefined; series = this.queue.shift()) {
@@ -200,7 +174,7 @@ export class EventRecorder {
         this.settle(series, result);
       }
     } finally {
-      // In the same turn in which the queue was found empty: a later push starts anew.
+      // In the same microtask in which the queue was found empty: a later push starts a new loop.
       this.writing = undefined;
     }
   }
@@ -232,7 +206,8 @@ export class EventRecorder {
       this.pushIfDue(series);
       return;
     }
-    // An event that was never stored is forgotten, so that its next occurrence tries again; a series is patched later.
+    // An event that was never stored is removed, so that its next occurrence tries again; a series is patched
+    // later.
     if (!series.stored && this.known.get(series.key) === series) this.known.delete(series.key);
     if (result.end === 'gone') {
       this.drop('dropped_terminating', series.subject, String(series.body['reason']));
@@ -291,13 +266,50 @@ export class EventRecorder {
   }
 }
 
+/** The interval between two patches of one series, in milliseconds, as in client-go. */
+const seriesIntervalMs = 6 * 60_000;
+/**
+ * A series without an occurrence for this long ends, in milliseconds: the next occurrence is a new event.
+ * Half of an event's usual time to live on the server.
+ */
+const seriesEndMs = 30 * 60_000;
+const sweepMs = 60_000;
+const requestTimeoutMs = 10_000;
+/**
+ * As in client-go: wait 10 s, up to a quarter more at random, between tries; the other events wait meanwhile.
+ */
+const retryMs = 10_000;
+const maxTries = 5;
+
+/** One event and its repetitions. */
+class Series implements PendingEvent, Linked<Series> {
+  previous: Series | undefined;
+  next: Series | undefined;
+  count = 1;
+  writtenCount = 0;
+  writtenAtMs = 0;
+  stored = false;
+  queued = false;
+
+  constructor(
+    readonly key: string,
+    readonly subject: EventSubject,
+    public body: PendingEvent['body'],
+    public lastSeenMs: number,
+    public lastSeenWallMs: number,
+  ) {}
+}
+
 /** Options of `TokenBuckets`. */
 interface TokenBucketOptions {
-  /** How many tokens a bucket holds, and starts with. @default 25 */
+  /** The size of a bucket, which is full at the start. @default 25 */
   readonly burst?: number;
-  /** One token comes back in so many milliseconds. @default 300000 (5 min) */
+  /** The time in which one token is added, in milliseconds. @default 300000 (5 min) */
   readonly refillMs?: number;
-  /** How many buckets are kept; beyond that the one unused for longest is forgotten (that key then starts full). @default 4096 */
+  /**
+   * How many buckets are kept; beyond that the least recently used one is dropped (its key then starts full).
+   * @default 4096
+   */
   readonly maxKeys?: number;
 }
 
@@ -306,7 +318,7 @@ interface Bucket {
   readAt: number;
 }
 
-/** A token bucket a key. The defaults are those of client-go's event spam filter, per object. */
+/** One token bucket per key. The defaults are those of client-go's event spam filter, per object. */
 export class TokenBuckets {
   private readonly buckets = new Map<string, Bucket>();
   private readonly burst: number;
@@ -328,7 +340,7 @@ export class TokenBuckets {
     const old = this.buckets.get(key);
     const tokens =
       old === undefined ? this.burst : Math.min(this.burst, old.tokens + (now - old.readAt) / this.refillMs);
-    // Deleted and set anew, so that the map's order is that of use.
+    // Deleted and set again, so that the map is in order of use.
     this.buckets.delete(key);
     this.buckets.set(key, { tokens: tokens >= 1 ? tokens - 1 : tokens, readAt: now });
     if (this.buckets.size > this.maxKeys) this.forgetOldest();

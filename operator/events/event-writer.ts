@@ -1,43 +1,48 @@
+/** Writes one Kubernetes Event to the API server, and builds its key, name and body. */
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient, CreateOptions } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import { microTime } from '../process/clock';
 
-/** The requests that events need: RBAC `create` and `patch` on `events` of `events.k8s.io`. */
+/** The requests for events: RBAC `create` and `patch` on `events` of `events.k8s.io`. */
 export type EventClient = Pick<ApiClient, 'create' | 'patch'>;
 
-/** An event as it is to stand on the server. */
+/** The desired state of an event on the server. */
 export interface PendingEvent {
   /** As first created, without a series. */
   body: KubeObject;
   /** Whether it was created. */
   stored: boolean;
-  /** How often it happened. */
+  /** How often it occurred. */
   readonly count: number;
-  /** When it last happened. */
+  /** When it last occurred, in milliseconds since the epoch. */
   readonly lastSeenWallMs: number;
 }
 
-/** How a try to write ended. `gone`: the namespace is going or gone. `later`: the server did not take it now, but may soon. */
+/**
+ * The outcome of one write. `gone`: the namespace is being deleted or was deleted. `later`: a temporary
+ * failure.
+ */
 export type EventWrite =
-  | { readonly end: 'written'; /** The count that stands on the server now. */ readonly count: number }
+  | { readonly end: 'written'; /** The count on the server now. */ readonly count: number }
   | { readonly end: 'gone' }
   | { readonly end: 'later' | 'failed'; readonly error: unknown };
 
-/** What one try needs besides the event. */
+/** What one write needs besides the event. */
 export interface EventWriteContext {
   readonly client: EventClient;
   readonly options: CreateOptions;
-  /** Gives a fresh name for the event. */
+  /** Returns a new name for the event. */
   readonly freshName: () => string;
 }
 
 /**
- * Tries once to bring an event to the server: creates it, or patches its series; creates it anew if the server has forgotten it
- * (events live for an hour by default). Never rejects.
+ * Tries once to write an event: creates it, or patches its series; creates it again if the server no longer
+ * has it (events expire after an hour by default). Never rejects.
  *
- * @param inDoubt an earlier try of this very creation may have been stored: AlreadyExists then means that it was.
+ * @param inDoubt an earlier attempt at this creation may have succeeded: AlreadyExists then means that it
+ * did.
  */
 export async function writeEvent(
   event: PendingEvent,
@@ -57,7 +62,7 @@ export async function writeEvent(
   }
 }
 
-/** False when the server has no such event any more. */
+/** Patches the series; false when the server no longer has the event. */
 async function patched(event: PendingEvent, context: EventWriteContext): Promise<boolean> {
   const { name, namespace = 'default' } = event.body.metadata;
   const series = seriesOf(event.count, event.lastSeenWallMs);
@@ -93,7 +98,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.code >= 500 || error.code === 429);
 }
 
-/** The resource that events are written as. Source: KEP-383, `events.k8s.io/v1`. */
+/** The resource type of events. Source: KEP-383, `events.k8s.io/v1`. */
 const eventType: ResourceType = {
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
@@ -101,27 +106,27 @@ const eventType: ResourceType = {
   scope: 'Namespaced',
 };
 
-/** The object an event is about; any Kubernetes object will do. */
+/** The object that an event is about; any Kubernetes object will do. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid?: string };
 }
 
-/** What happened. */
+/** What happened, for `EventRecorder.record`. */
 export interface EventInput {
   readonly type: 'Normal' | 'Warning';
   /** Why, in CamelCase, for machines: `Synced`, `ErrResourceExists`. At most 128 bytes; cut beyond. */
   readonly reason: string;
   /** What was being done, in CamelCase: `Reconcile`, `Create`, `Prune`. At most 128 bytes; cut beyond. */
   readonly action: string;
-  /** For people. At most 1024 bytes; cut beyond. No counters or times: a note that differs is another event. */
+  /** For people. At most 1024 bytes; cut beyond. No counters or times: another note is another event. */
   readonly note: string;
-  /** A second object that took part. @default none */
+  /** A second object that was involved. @default none */
   readonly related?: EventSubject;
 }
 
-/** Who reports. */
+/** The controller and the process that report the event. */
 export interface EventReporter {
   readonly reportingController: string;
   /** At most 128 bytes; cut beyond. */
@@ -133,7 +138,7 @@ const noteBytes = 1024;
 const wordBytes = 128;
 const nameLength = 253;
 
-/** The same event, with every text cut to what the API server takes. */
+/** The same event, with every text cut to the API server's limits. */
 export function withinLimits(input: EventInput): EventInput {
   return {
     ...input,
@@ -143,21 +148,21 @@ export function withinLimits(input: EventInput): EventInput {
   };
 }
 
-/** What makes two events the same: who, type, reason, action and note. */
+/** The identity of an event for deduplication: subject, type, reason, action, note and related object. */
 export function eventKey(subject: EventSubject, input: EventInput): string {
   const related = input.related === undefined ? '' : subjectKey(input.related);
   return JSON.stringify([subjectKey(subject), input.type, input.reason, input.action, input.note, related]);
 }
 
-/** One object: its UID, or what names it where the UID is unknown. */
+/** The identity of an object: its UID, or its type and name where the UID is unknown. */
 export function subjectKey(subject: EventSubject): string {
   const { uid, namespace = '', name } = subject.metadata;
   return uid ?? `${subject.apiVersion}/${subject.kind}/${namespace}/${name}`;
 }
 
 /**
- * What names an object, and nothing else of it: an event is remembered for long after its object has changed or gone, and objects can be
- * large.
+ * The identifying fields of an object, and nothing else: an event is remembered for long after its object has
+ * changed or was deleted, and objects can be large.
  */
 export function identityOf({ apiVersion, kind, metadata: { name, namespace, uid } }: EventSubject): EventSubject {
   return {
@@ -167,14 +172,14 @@ export function identityOf({ apiVersion, kind, metadata: { name, namespace, uid 
   };
 }
 
-/** The namespace an event belongs in: its subject's; `default` for a cluster-scoped one (the API server's rule). */
+/** The namespace of an event: its subject's; `default` for a cluster-scoped one (the API server's rule). */
 function eventNamespace(subject: EventSubject): string {
   return subject.metadata.namespace ?? 'default';
 }
 
 /**
- * A name for a new event, after client-go: the subject's name, a dot, hexadecimal digits of the time, here with random ones.
- * Characters that only some objects bear in names (RBAC's `:`) become dashes.
+ * A name for a new event, as in client-go: the subject's name, a dot, and the time in hexadecimal digits,
+ * here with random ones. Characters that are valid in some names only (RBAC's `:`) become dashes.
  */
 export function eventName(subject: EventSubject, wallMs: number, random: () => number): string {
   const stamp = BigInt(Math.trunc(wallMs)) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000));
@@ -207,7 +212,10 @@ export function eventBody(
   };
 }
 
-/** An event's `series`: it was seen `count` times (2 at least, or the API server refuses), last at `wallMs`. */
+/**
+ * An event's `series`: it occurred `count` times (at least 2, or the API server rejects it), last at
+ * `wallMs`.
+ */
 function seriesOf(count: number, wallMs: number): { readonly count: number; readonly lastObservedTime: string } {
   return { count, lastObservedTime: microTime(wallMs) };
 }

@@ -4,7 +4,7 @@ import type { ObjectRef } from '../client/api-client';
 import type { ObjectCache } from './object-cache';
 import type { CacheEntry, CacheHandler } from './projection';
 
-/** What reconciles see of the cache of a type, whether it covers the cluster or a few namespaces. */
+/** What a reconcile sees of the cache of a type, whether that covers the cluster or a few namespaces. */
 export type CacheView = Pick<
   ObjectCache,
   | 'type'
@@ -20,7 +20,7 @@ export type CacheView = Pick<
   | 'reproject'
 >;
 
-/** Several caches of one type, one a namespace, seen as one. Each has a reflector and a version of its own. */
+/** Several caches of one type, one per namespace, as one view. Each has its own reflector and version. */
 export class MultiNamespaceCache implements CacheView {
   constructor(
     readonly type: ResourceType,
@@ -56,7 +56,9 @@ export class MultiNamespaceCache implements CacheView {
     return allOf(this.all().map((cache) => cache.addObserver(handler)));
   }
 
-  /** @throws RangeError for an object of a namespace that is not watched: its write could never be seen */
+  /**
+   * @throws RangeError for an object of a namespace that is not watched: no watch would ever report its write
+   */
   async trackWrite(ref: ObjectRef, send: () => Promise<KubeObject>): Promise<KubeObject> {
     return this.of(ref).trackWrite(ref, send);
   }

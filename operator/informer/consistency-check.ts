@@ -5,17 +5,20 @@ import type { ReflectorOptions } from './reflector-options';
 import { compareResourceVersions } from '../client/api-client';
 import { undecodableReason } from './reflector-errors';
 
-/** What an audit found. */
+/** The result of a consistency check. */
 export interface ConsistencyCheckResult {
-  /** How many objects the cache has missed an event of, which no event has made good since. */
+  /**
+   * How many objects differ from the server's because the cache missed an event, and no later event corrected
+   * them.
+   */
   readonly missed: number;
   /** The objects, as `namespace/name`, for a log line. */
   readonly objects: readonly string[];
   /** How many objects the server listed. */
   readonly checked: number;
   /**
-   * Present when the server's history was set back, as by an etcd that was restored from a backup: then the cache and its watch follow a
-   * history that is no more, and nothing counts as missed.
+   * Present when the server's history was rolled back, as when etcd is restored from a backup: then the cache
+   * and its watch follow a history that no longer exists, and nothing counts as missed.
    */
   readonly rollback?: {
     /** The version that the cache had reached. */
@@ -24,19 +27,22 @@ export interface ConsistencyCheckResult {
     readonly server: string;
   };
   /**
-   * False when some objects differed but the cache had not come as far as the server's list within the time allowed: they may be late
-   * rather than missed, and are not counted. False, too, when the list itself was older than the cache, and when the cache took over a list
-   * of its own meanwhile: what came and went in between no event tells of, and the rest has been made good.
+   * False when the result proves nothing:
+   * - Some objects differed, but the cache did not reach the version of the server's list within `waitMs`:
+   *   their events may be late rather than missed, and are not counted.
+   * - The list was older than the cache.
+   * - The cache took over a list of its own meanwhile: it corrected every object, and changes that were
+   *   undone in between were never reported.
    */
   readonly conclusive: boolean;
 }
 
-/** Options of an audit. */
+/** Options of a consistency check. */
 export type ConsistencyCheckOptions = Pick<
   ReflectorOptions,
   'client' | 'type' | 'cache' | 'namespace' | 'labelSelector' | 'pageSize'
 > & {
-  /** How long events may be late, in milliseconds; a bookmark comes every 60 s. @default 75000 */
+  /** How late events may be, in milliseconds; a bookmark comes every 60 s. @default 75000 */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 };
@@ -44,12 +50,14 @@ export type ConsistencyCheckOptions = Pick<
 /**
  * Compares the cache with the server's list of metadata.
  *
- * It does not race with the watch: an object that differs is counted only if the cache has reached the version of the list and no event
- * of the object came between.
+ * It does not race with the watch: an object that differs is counted only if the cache has reached the
+ * version of the list and no event of the object arrived in between.
  *
- * That the history was set back, no watch tells: an API server takes a version that it has yet to come to for a start, and is silent until it has.
- * Two things prove it. A consistent read is never older than what was known before it; it is asked for twice, since one answer may come out of some
- * cache on the way. And a list that reaches the version of a cached object holds that version of it, or a newer one.
+ * No watch reports a rollback of the server's history: an API server takes a version that it has not reached
+ * yet as the start of a watch, and is silent until it reaches it. Two things prove a rollback. A consistent
+ * read is never older than a version that was known before it; it is done twice, since one response may come
+ * from a cache on the way. And a list at or above the version of a cached object contains that version of the
+ * object, or a newer one.
  */
 export async function checkConsistency(options: ConsistencyCheckOptions): Promise<ConsistencyCheckResult> {
   const { cache } = options;
@@ -67,12 +75,12 @@ export async function checkConsistency(options: ConsistencyCheckOptions): Promis
     const { suspects, contradicted } = isOlder
       ? { suspects: [], contradicted: await isServerOlder(options, seen) }
       : differences(cache, listed, version);
-    // What a list of the cache's own has replaced meanwhile is compared no more.
+    // After a relist of the cache, its former state is no longer comparable.
     if (contradicted && cache.lists === lists) {
       const rollback = { known: seen, server: version };
       return { missed: 0, objects: [], checked: listed.size, conclusive: true, rollback };
     }
-    // It came from a server that is behind, and proves nothing.
+    // The list came from a server that lags behind, and proves nothing.
     if (isOlder) return { missed: 0, objects: [], checked: listed.size, conclusive: false };
     const open = (): string[] =>
       suspects.filter((key) => !touched.has(key) && compareWithList(cache, key, listed.get(key), version) === 'behind');
@@ -95,10 +103,13 @@ export async function checkConsistency(options: ConsistencyCheckOptions): Promis
   }
 }
 
-/** Bookmarks raise no event, so their progress is looked for this often, in milliseconds. */
+/** Bookmarks raise no event, so the progress of the cache is polled at this interval, in milliseconds. */
 const POLL_MS = 250;
 
-/** Of each object its version alone: they are kept for as long as the events may be late. */
+/**
+ * Lists the version of each object, and nothing else: the versions are kept for as long as events may be
+ * late.
+ */
 async function list(options: ConsistencyCheckOptions, listed: Map<string, string>): Promise<string> {
   const { client, type, namespace, labelSelector, pageSize = 500, signal } = options;
   return readPagedList(
@@ -118,7 +129,7 @@ async function list(options: ConsistencyCheckOptions, listed: Map<string, string
   );
 }
 
-/** Whether the server, asked once more, is at a version that is older than one that was known before. */
+/** Whether a second read returns a version that is older than one that was known before. */
 async function isServerOlder(
   { client, type, namespace, labelSelector, signal }: ConsistencyCheckOptions,
   than: string,
@@ -134,9 +145,9 @@ async function isServerOlder(
 }
 
 interface Differences {
-  /** The objects of which the cache's state is older than the list's. */
+  /** The objects whose state in the cache is older than in the list. */
   readonly suspects: readonly string[];
-  /** One of them stands as the cache's history does not allow. */
+  /** The list contains a state of an object that contradicts the history of the cache. */
   readonly contradicted: boolean;
 }
 
@@ -156,8 +167,8 @@ function differences(cache: ObjectCache, listed: ReadonlyMap<string, string>, ve
 }
 
 /**
- * How the cache's state of an object stands to a list of this version: `behind` when it is older than the list's; `contradicted` when the list
- * holds an older one though it ought to know the cache's.
+ * Compares the cache's state of an object with a list of this version: `behind` when it is older than the
+ * list's; `contradicted` when the list has an older one although it should contain the cache's.
  */
 function compareWithList(
   cache: ObjectCache,

@@ -1,20 +1,20 @@
 import type { CacheEntry } from './projection';
 
-/** The values under which an entry is found. */
+/** The values under which an entry is indexed. */
 export type IndexFunction = (entry: CacheEntry) => readonly string[];
 
-/** One secondary index: from a value to the keys of the entries that bear it. */
+/** A secondary index: from a value to the keys of the entries that have it. */
 export class CacheIndex {
   private readonly keysByValue = new Map<string, Set<string>>();
 
   constructor(private readonly valuesOf: IndexFunction) {}
 
-  /** The keys of the entries that bear the value. */
+  /** The keys of the entries that have the value. */
   keys(value: string): Iterable<string> {
     return this.keysByValue.get(value) ?? [];
   }
 
-  /** Follows the change of one entry; undefined stands for none. */
+  /** Applies the change of one entry; `before` is undefined for an addition, `after` for a deletion. */
   change(key: string, before: CacheEntry | undefined, after: CacheEntry | undefined): void {
     const oldValues = before === undefined ? [] : this.valuesOf(before);
     const newValues = after === undefined ? [] : this.valuesOf(after);

@@ -8,9 +8,9 @@ import type { CacheEntry } from './projection';
 /** Marks the bookmark that ends the initial events. Source: KEP-3157. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** A list while it arrives: projected at once, so that it takes no more memory than the cache will. */
+/** A list while it arrives: objects are projected at once, so that it takes no more memory than the cache. */
 export class InitialList {
-  /** True when the list is complete and was taken over. */
+  /** True when the list is complete and in the cache. */
   done = false;
   private readonly collected = new Map<string, CacheEntry>();
 
@@ -37,16 +37,14 @@ export class InitialList {
   }
 }
 
-function keyOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
-}
-
 /**
- * Reads all pages of a consistent list, handing each object over as it comes, so that no more than a page is held at a time.
+ * Reads all pages of a consistent list and passes on each object as it comes, so that at most one page is in
+ * memory.
  *
- * When the snapshot behind the pages expires midway (410), `restart` is called and the list is read again in one piece, as client-go does.
+ * When the snapshot of the pages expires midway (410), `restart` is called and the list is read again in one
+ * piece, as client-go does.
  *
- * @returns the resourceVersion that the list stands for
+ * @returns the resourceVersion of the list
  */
 export async function readPagedList(
   client: Pick<ApiClient, 'list'>,
@@ -69,4 +67,8 @@ export async function readPagedList(
     page.items.forEach(take);
   }
   return page.resourceVersion;
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }

@@ -13,53 +13,48 @@ import {
 
 /** Options of an `ObjectCache`. */
 export interface ObjectCacheOptions {
-  /** What is stored of each object. It keeps name, namespace, uid and resourceVersion. @default stripManagedFields */
+  /**
+   * Reduces each object to what is stored. It keeps name, namespace, uid and resourceVersion.
+   * @default stripManagedFields
+   */
   readonly project?: Projection;
   /**
-   * True for types of which we write only status and finalizers, such as the kinds themselves: then an answer with another generation,
-   * labels or annotations holds somebody else's change as well, and its event is raised. @default false
+   * True for types of which we write only status and finalizers, such as the kinds themselves: when the
+   * response to such a write has another generation, labels or annotations, it contains somebody else's
+   * change as well, and its event is raised.
+   * @default false
    */
   readonly ownWritesKeepSpec?: boolean;
-  /** Told of a handler that threw, which is a bug. @default ends the process, as any uncaught exception does */
+  /**
+   * Called when a handler threw, which is a bug.
+   * @default ends the process, as any uncaught exception does
+   */
   readonly onHandlerError?: (error: unknown, event: CacheEvent) => void;
   /** Further indexes, by name. */
   readonly indexes?: Readonly<Record<string, IndexFunction>>;
 }
 
-interface Slot extends OwnVersionsOf {
-  entry: CacheEntry;
-  /** The version of what is stored. */
-  version: string;
-  /** The newest version that the API server's stream has told of this name; behind `version` after a write of ours. */
-  reflected: string;
-  /** An object of this name with another UID that we know is gone though the stream has not said so yet. */
-  replaced?: CacheEntry | undefined;
-}
-
-function keyOf(ref: ObjectRef): string {
-  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
-}
-
-function versionOf(object: KubeObject): string {
-  return object.metadata.resourceVersion ?? '';
-}
-
 /**
- * The objects of one resource type as far as this process knows them: what the reflector saw, and what our own writes were answered.
+ * The objects of one resource type as this process knows them: from the reflector, and from the responses to
+ * its own writes.
  *
  * Guarantees:
- * - What is stored of a name only ever becomes newer; a deleted object never comes back by a late answer.
- * - A write of ours raises no event, neither at `observeWrite` nor when the stream tells of it. Somebody else's change raises one, even
- *   when a write of ours was already stacked upon it.
- * - An object that was deleted and created again under its name is seen as a deletion and an addition.
+ * - A stored object is only ever replaced by a newer version; a deleted object never comes back by a late
+ *   response.
+ * - A write of ours raises no event, neither at `observeWrite` nor when the watch reports it. Somebody else's
+ *   change raises one, even when a write of ours already builds on it.
+ * - An object that was deleted and created again under the same name is reported as a deletion and an
+ *   addition.
  * - Reads see one's own writes.
  *
- * Assumptions: resourceVersions are comparable within the type (KEP-5504); the stream tells of changes in their order.
+ * Assumptions: resourceVersions are comparable within the type (KEP-5504); the watch reports changes in
+ * order.
  *
  * Caveats:
- * - A write that changed nothing is answered with the version of somebody's last change, whose event then counts as its echo. So
- *   write only what differs, and look at the answer; for kinds, see `ownWritesKeepSpec`.
- * - With a label selector or a namespace, observe writes only of objects that the reflector selects.
+ * - The response to a write that changed nothing has the version of somebody's last change, whose event then
+ *   counts as the write's echo. So write only what differs, and read the response; for kinds, see
+ *   `ownWritesKeepSpec`.
+ * - With a label selector or a namespace, call `observeWrite` only for objects that the reflector selects.
  */
 export class ObjectCache {
   private readonly slots = new Map<string, Slot>();
@@ -98,7 +93,10 @@ export class ObjectCache {
     return this.seen;
   }
 
-  /** How many lists have been taken over. What came and went before one since the version reached until then was never told. */
+  /**
+   * How many lists were taken over. An object that was created and deleted between the last watched version
+   * and a list was never reported.
+   */
   get lists(): number {
     return this.taken;
   }
@@ -116,14 +114,14 @@ export class ObjectCache {
     return entries;
   }
 
-  /** The entries that hold an owner reference, controller or not, to this UID. */
+  /** The entries with an owner reference, controller or not, to this UID. */
   byOwner(uid: string): readonly CacheEntry[] {
     return this.find(this.owners, uid);
   }
 
   /**
-   * The entries that a named index holds under a value.
-   * @throws Error for an index that the options did not name.
+   * The entries that a named index has under a value.
+   * @throws Error for an index that the options do not name.
    */
   byIndex(name: string, value: string): readonly CacheEntry[] {
     const index = this.indexes.get(name);
@@ -136,26 +134,30 @@ export class ObjectCache {
     return this.find(index, value);
   }
 
-  /** Calls the handler on every change from now on; the answer ends that. */
+  /** Calls the handler on every change from now on; returns a function that removes it. */
   addEventHandler(handler: CacheHandler): () => void {
     this.handlers.add(handler);
     return () => this.handlers.delete(handler);
   }
 
-  /** As `addEventHandler`, but sees also the echoes of our own tracked writes, and nothing is held back from it. */
+  /**
+   * As `addEventHandler`, but the observer also receives the echoes of our own tracked writes, and no event
+   * is delayed for it.
+   */
   addObserver(handler: CacheHandler): () => void {
     this.observers.add(handler);
     return () => this.observers.delete(handler);
   }
 
-  /** What would be stored of an object. */
+  /** The entry that would be stored for an object. */
   project(object: KubeObject): CacheEntry {
     return this.projection(object);
   }
 
   /**
-   * Sends a write and stores its answer. Should the stream tell of the write before its answer is here, the event waits for the
-   * answer, and is dropped when it is only the write's own echo. Reads are never held back.
+   * Sends a write and stores the response. If the watch reports the write before its response arrives, the
+   * event waits for the response, and is dropped when it is only the write's own echo. Reads are never
+   * delayed.
    */
   async trackWrite(ref: ObjectRef, send: () => Promise<KubeObject>): Promise<KubeObject> {
     const key = keyOf(ref);
@@ -171,13 +173,13 @@ export class ObjectCache {
     }
   }
 
-  /** Stores the answer to a write of ours if it is newer than what is known. Raises no event. */
+  /** Stores the response to a write of ours if it is newer than the stored version. Raises no event. */
   observeWrite(object: KubeObject): void {
     const version = versionOf(object);
     const key = keyOf(object.metadata);
     const slot = this.slots.get(key);
     if (slot === undefined) {
-      // At or below what the stream has told: it was deleted since.
+      // The watch has passed this version: the object was deleted since.
       if (compareResourceVersions(version, this.seen) <= 0) return;
       const made: Slot = { entry: this.project(object), version, reflected: '' };
       this.own.add(made, { version, key, uid: object.metadata.uid });
@@ -193,17 +195,17 @@ export class ObjectCache {
     if (!sameUid(before, slot.entry)) slot.replaced ??= before;
   }
 
-  /** Stores of an object what the projection keeps of it now. Raises no event. */
+  /** Applies the projection again, after it has changed. Raises no event. */
   reproject(ref: ObjectRef): void {
     const key = keyOf(ref);
     const slot = this.slots.get(key);
     if (slot === undefined) return;
-    // The facts come from what is no longer there.
+    // The facts cannot be derived again: they come from fields that are not stored.
     const { facts } = slot.entry;
     this.update(key, slot, { object: this.project(slot.entry.object).object, facts }, slot.version);
   }
 
-  /** Follows an ADDED or MODIFIED event of the stream. */
+  /** Applies an ADDED or MODIFIED event of the watch. */
   applyChange(object: KubeObject): void {
     const version = versionOf(object);
     const key = keyOf(object.metadata);
@@ -218,23 +220,23 @@ export class ObjectCache {
   }
 
   /**
-   * Follows an ADDED or MODIFIED event of which only the version is known.
+   * Applies an ADDED or MODIFIED event of which only the version is known.
    *
-   * @returns whether it is the echo of a write of ours whose answer is stored: then nothing else about it matters, and `applyChange` is not to
-   * be called
+   * @returns whether it is the echo of a write of ours whose response is stored: then the event needs no
+   * further handling, and `applyChange` must not be called
    */
   applyEcho(version: string): boolean {
     const own = this.own.get(version);
     const slot = own === undefined ? undefined : this.slots.get(own.key);
     if (own === undefined || slot === undefined) return false;
-    // Our own text of the version: the one at hand may be part of the event's, and keep all of it.
+    // Our own string, not `version`, which may be a slice that keeps the whole text of the event in memory.
     this.advance(own.version);
     this.settleReplaced(own.key, slot);
     this.reflect(own.key, slot, own.version, own.uid);
     return true;
   }
 
-  /** Follows a DELETED event of the stream. */
+  /** Applies a DELETED event of the watch. */
   applyDeletion(object: KubeObject): void {
     const version = versionOf(object);
     const key = keyOf(object.metadata);
@@ -249,16 +251,16 @@ export class ObjectCache {
     }
   }
 
-  /** Follows a bookmark: nothing up to this version is missing. */
+  /** Applies a bookmark: no event up to this version is missing. */
   advance(version: string): void {
     if (compareResourceVersions(version, this.seen) > 0) this.seen = version;
   }
 
   /**
-   * Takes over a list of all objects as of `version`. What our own writes made after it stays.
+   * Takes over a list of all objects as of `version`. Newer results of our own writes are kept.
    *
-   * A version below the one reached means that the server's history was set back (etcd was restored): then nothing that is stored counts as
-   * newer, and every object raises an event.
+   * A version below the last one means that the server's history was rolled back (etcd was restored): then no
+   * stored version counts as newer, and every object raises an event.
    */
   replace(entries: Iterable<CacheEntry>, version: string): void {
     if (compareResourceVersions(version, this.seen) < 0) this.forgetVersions();
@@ -278,7 +280,10 @@ export class ObjectCache {
     }
   }
 
-  /** The server's history was set back: whatever is told from now on counts as newer than what is stored. A list has to follow. */
+  /**
+   * To be called after a rollback of the server's history: everything that is received from now on counts as
+   * newer than what is stored. A list has to follow.
+   */
   forgetVersions(): void {
     this.seen = '';
     for (const slot of this.slots.values()) {
@@ -303,7 +308,7 @@ export class ObjectCache {
     else this.reflect(key, slot, version, object.metadata.uid);
   }
 
-  /** The stream has come to a version that is not newer than what is stored. */
+  /** The watch has reached a version that is not newer than the stored one. */
   private reflect(key: string, slot: Slot, version: string, uid: string | undefined): void {
     if (compareResourceVersions(version, slot.reflected) <= 0) return;
     slot.reflected = version;
@@ -314,7 +319,9 @@ export class ObjectCache {
     else this.notify(key, event);
   }
 
-  /** As `change`, but of what happened in between only the outcome is known, so an own version at the end proves nothing. */
+  /**
+   * As `change`, but a list reports only the final state, so that an own version at the end proves nothing.
+   */
   private changeByList(key: string, slot: Slot, entry: CacheEntry, version: string): void {
     this.settleReplaced(key, slot);
     if (compareResourceVersions(version, slot.version) > 0) {
@@ -386,7 +393,7 @@ export class ObjectCache {
     if (!this.writes.hold(key, event, !this.replacing)) this.raise(event);
   }
 
-  /** A handler that throws keeps neither the cache nor the other handlers from their work. */
+  /** A handler that throws must stop neither the cache nor the other handlers. */
   private callAll(handlers: Iterable<CacheHandler>, event: CacheEvent): void {
     for (const handler of handlers) {
       try {
@@ -400,6 +407,29 @@ export class ObjectCache {
   private raise(event: CacheEvent): void {
     this.callAll(this.handlers, event);
   }
+}
+
+interface Slot extends OwnVersionsOf {
+  entry: CacheEntry;
+  /** The version of the stored object. */
+  version: string;
+  /**
+   * The newest version of this name that the watch has reported; older than `version` after a write of ours.
+   */
+  reflected: string;
+  /**
+   * An object of this name with another UID that is known to be deleted, although the watch has not reported
+   * it yet.
+   */
+  replaced?: CacheEntry | undefined;
+}
+
+function keyOf(ref: ObjectRef): string {
+  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+}
+
+function versionOf(object: KubeObject): string {
+  return object.metadata.resourceVersion ?? '';
 }
 
 function sameUid(a: CacheEntry, b: CacheEntry): boolean {

@@ -2,29 +2,29 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { compareResourceVersions } from '../client/api-client';
 import type { CacheEvent } from './projection';
 
-/** Where the versions of one name are kept. */
+/** The record of one name. */
 export interface OwnVersionsOf {
-  /** Versions that our own writes made and the stream has not told yet. */
+  /** Versions that our own writes created and the watch has not reported yet. */
   ownVersions?: string[] | undefined;
 }
 
-/** Which object a version is one of. */
+/** A version and its object. */
 interface OwnVersion {
   readonly version: string;
   readonly key: string;
   readonly uid: string | undefined;
 }
 
-/** The versions that our own writes made and that the stream has still to tell, by name and by version. */
+/** The versions that our own writes created and the watch has not reported yet, by name and by version. */
 export class OwnVersions {
   private readonly byVersion = new Map<string, OwnVersion>();
 
-  /** How many the stream has still to tell. */
+  /** The number of versions that the watch has not reported yet. */
   get size(): number {
     return this.byVersion.size;
   }
 
-  /** What our own write made this version of. */
+  /** The object of a version that our own write created. */
   get(version: string): OwnVersion | undefined {
     return this.byVersion.get(version);
   }
@@ -34,7 +34,10 @@ export class OwnVersions {
     this.byVersion.set(own.version, own);
   }
 
-  /** The stream has come to this version; @returns whether it is one of ours */
+  /**
+   * Drops the versions up to one that the watch has reached.
+   * @returns whether that one is ours
+   */
   confirm(slot: OwnVersionsOf, version: string): boolean {
     const { ownVersions } = slot;
     if (ownVersions === undefined) return false;
@@ -47,22 +50,16 @@ export class OwnVersions {
     return ownVersions.includes(version);
   }
 
-  /** What the name's next events are is told by their contents. */
+  /** Drops all versions of a name: its next events are judged by their contents. */
   forget(slot: OwnVersionsOf): void {
     for (const version of slot.ownVersions ?? []) this.byVersion.delete(version);
     slot.ownVersions = undefined;
   }
 }
 
-interface Held {
-  writes: number;
-  /** In their order; an echo is taken out when the write it echoes is known. */
-  events: { readonly event: CacheEvent; readonly mayBeEcho: boolean }[];
-}
-
 /**
- * Holds the events of a name back while a write of ours to it is under way: its echo in the stream can overtake its answer, and
- * only the answer tells the echo from somebody else's change.
+ * Delays the events of a name while a write of ours to it is running: the write's echo in the watch can
+ * arrive before its response, and only the response distinguishes the echo from somebody else's change.
  */
 export class PendingWrites {
   private readonly held = new Map<string, Held>();
@@ -79,8 +76,8 @@ export class PendingWrites {
   }
 
   /**
-   * True when the event is held back, and released or dropped later.
-   * @param mayBeEcho false for what a list told: it may stand for somebody else's change before ours as well
+   * True when the event is delayed; it is released or dropped later.
+   * @param mayBeEcho false for the result of a list, which may include somebody else's change before ours
    */
   hold(key: string, event: CacheEvent, mayBeEcho: boolean): boolean {
     const held = this.held.get(key);
@@ -88,7 +85,7 @@ export class PendingWrites {
     return held !== undefined;
   }
 
-  /** @param version what the write was answered; empty when it failed. */
+  /** @param version the version in the response to the write; empty when it failed */
   end(key: string, version: string): void {
     const held = this.held.get(key);
     if (held === undefined) return;
@@ -106,11 +103,18 @@ export class PendingWrites {
   }
 }
 
-/** Whether the answer to a write of ours shows that somebody else changed the object as well. */
+interface Held {
+  writes: number;
+  /** In order; an echo is removed when the version of its write is known. */
+  events: { readonly event: CacheEvent; readonly mayBeEcho: boolean }[];
+}
+
+/** Whether the response to a write of ours shows that somebody else changed the object as well. */
 export type HidesForeignChange = (before: KubeObject, answer: KubeObject) => boolean;
 
 /**
- * @param keepsSpec our writes leave spec, labels and annotations alone, so a change of them is somebody else's
+ * @param keepsSpec our writes never change spec, labels and annotations, so a change of them is somebody
+ * else's
  */
 export function hidesForeignChange(keepsSpec: boolean): HidesForeignChange {
   return ({ metadata: before }, { metadata: answer }) => {

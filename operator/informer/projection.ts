@@ -4,55 +4,41 @@ import type { KubeObject, ObjectMeta } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 import { LruMap } from '../collections/lru-map';
 
-/** What is derived from the parts of an object that are not stored. */
-interface ObjectFacts {
-  /**
-   * True while managedFields holds fields that this operator's POST created and no apply has taken over yet: an entry of manager
-   * `kindred`, operation `Update`, no subresource. Such fields would survive being dropped from an apply.
-   */
-  readonly createdByUpdate: boolean;
-  /** The place of that entry in managedFields, where the manager has no other: then all of it is known. */
-  readonly updateAt?: number;
-}
-
-/** What the cache stores of one object. */
+/** What the cache stores for one object. */
 export interface CacheEntry {
   readonly object: KubeObject;
   readonly facts: ObjectFacts;
 }
 
-/** Decides what is stored of an object. It must not change the object it is given. */
+/** Facts derived from the parts of an object that are not stored. */
+interface ObjectFacts {
+  /**
+   * True while managedFields contains fields that this operator's POST created and no apply has taken over
+   * yet: an entry of manager `kindred`, operation `Update`, no subresource. Such fields would survive when a
+   * later apply drops them.
+   */
+  readonly createdByUpdate: boolean;
+  /** The index of that entry in managedFields; absent when the manager has further entries there. */
+  readonly updateAt?: number;
+}
+
+/** Reduces an object to what is stored. It must not change the object that it is given. */
 export type Projection = (object: KubeObject) => CacheEntry;
 
-/** The field manager whose updates `createdByUpdate` looks for. */
-const FIELD_MANAGER = 'kindred';
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-const NOT_CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: false });
-const CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: true });
-/** Objects whose entry stands in one place share their facts. */
-const createdByUpdateAt: ObjectFacts[] = [];
-
-interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
+/** A change of the cache, as its handlers receive it. Entries are projected and must not be changed. */
+export interface CacheEvent {
+  readonly type: 'added' | 'updated' | 'deleted';
+  /** The current state; for a deletion the last known state. */
+  readonly object: CacheEntry;
+  /**
+   * The entry before. Absent for an addition, and for an update of which only the result is known (somebody
+   * else's change on which a write of ours already builds): then anything may have changed.
+   */
+  readonly old?: CacheEntry;
 }
 
-type WireMeta = ObjectMeta & { readonly managedFields?: readonly ManagedFieldsEntry[] };
-
-/** The facts of an object as it came from the server, managedFields and all. */
-export function factsOf(object: KubeObject): ObjectFacts {
-  let updateAt = -1;
-  let own = 0;
-  for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
-    if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
-    own++;
-    if (entry.operation === 'Update') updateAt = i;
-  }
-  if (updateAt < 0) return NOT_CREATED_BY_UPDATE;
-  if (own > 1) return CREATED_BY_UPDATE;
-  return (createdByUpdateAt[updateAt] ??= Object.freeze({ createdByUpdate: true, updateAt }));
-}
+/** Called synchronously, in the order of the changes. It must not throw and must not change the cache. */
+export type CacheHandler = (event: CacheEvent) => void;
 
 /** Everything but managedFields and kubectl's last-applied annotation, which can make up most of an object. */
 export function stripManagedFields(object: KubeObject): CacheEntry {
@@ -67,6 +53,36 @@ export function metadataOnly(object: KubeObject): CacheEntry {
   return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };
 }
 
+/** The facts of an object as the server sent it, with its managedFields. */
+export function factsOf(object: KubeObject): ObjectFacts {
+  let updateAt = -1;
+  let own = 0;
+  for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
+    if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
+    own++;
+    if (entry.operation === 'Update') updateAt = i;
+  }
+  if (updateAt < 0) return NOT_CREATED_BY_UPDATE;
+  if (own > 1) return CREATED_BY_UPDATE;
+  return (createdByUpdateAt[updateAt] ??= Object.freeze({ createdByUpdate: true, updateAt }));
+}
+
+/** The field manager whose updates `createdByUpdate` looks for. */
+const FIELD_MANAGER = 'kindred';
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const NOT_CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: false });
+const CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: true });
+/** Objects whose entry has the same index share their facts. */
+const createdByUpdateAt: ObjectFacts[] = [];
+
+interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+}
+
+type WireMeta = ObjectMeta & { readonly managedFields?: readonly ManagedFieldsEntry[] };
+
 function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   const { annotations } = metadata;
   if (annotations === undefined || !(LAST_APPLIED in annotations)) return metadata;
@@ -74,24 +90,10 @@ function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations: Object.fromEntries(kept) };
 }
 
-/** A change of the cache, as its handlers see it. Entries are projected and must not be changed. */
-export interface CacheEvent {
-  readonly type: 'added' | 'updated' | 'deleted';
-  /** The state now; for a deletion the last state known. */
-  readonly object: CacheEntry;
-  /**
-   * What was stored before. Absent for an addition, and for an update of which only the result is known (somebody else's change that a
-   * write of ours has already been stacked upon): then anything may have changed.
-   */
-  readonly old?: CacheEntry;
-}
-
-/** Called synchronously, in the order of the changes. It must not throw and must not change the cache. */
-export type CacheHandler = (event: CacheEvent) => void;
-
 /**
- * What is stored of the objects of a child type: of those that belong to one of the kinds what they render, as far as that is known, of
- * all others, which are watched only because their names may be in the way, the metadata.
+ * The projection of a child type. Of objects that belong to one of the kinds, the rendered fields are stored,
+ * if they are known. Of all others, which are watched only because their names may conflict, only the
+ * metadata is stored.
  */
 export function childProjection(kinds: readonly AnyKind[], projection: FieldProjection): Projection {
   const owners = new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
@@ -106,42 +108,21 @@ export function childProjection(kinds: readonly AnyKind[], projection: FieldProj
   return (object) => (belongs(object) ? own(object) : metadataOnly(object));
 }
 
-/** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
-type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
-
-/** Besides what is rendered, and metadata and status: what the state of a child is judged by, see `childState`. */
-const ALWAYS: Shape = {
-  metadata: 'all',
-  status: 'all',
-  spec: {
-    replicas: 'all',
-    progressDeadlineSeconds: 'all',
-    updateStrategy: 'all',
-    type: 'all',
-    clusterIP: 'all',
-    completions: 'all',
-    parallelism: 'all',
-  },
-};
-
-/** Shapes that are shared. One that is dropped stays with the children that have it, and is made again for others. */
-const MOST_STRUCTURES = 1_000;
-
-/** Part of the key of a list of ports, though seldom rendered: the server fills it in. */
-const PART_OF_KEY: Shape = { protocol: 'all' };
-
 /**
- * The shapes of children as they were rendered, by the hash that they bear. The cache keeps of a child only what its shape names, which leaves
- * out what the API server filled in: most of a Deployment.
+ * The shapes of children as they were rendered, by their hash. The cache keeps only the fields of a child
+ * that its shape names, and so leaves out what the API server filled in: most of a Deployment.
  *
- * Guarantee: nothing is missed. A comparison with the cached child looks at rendered fields; if what is rendered has another hash
- * than the cached child bears, the child is applied whatever else it holds.
+ * Guarantee: no difference is missed. The comparison with a cached child reads only rendered fields; when the
+ * rendered child has another hash than the cached one, it is applied whatever else the cached one contains.
  */
 export class FieldProjection {
   private readonly byHash = new Map<string, Shape>();
-  /** Children of a kind mostly have one structure: its shape is made and stored once. Where names are a user's, there are many. */
+  /**
+   * Children of a kind mostly have the same structure, so that its shape is created and stored once. Where
+   * field names are a user's, there are many.
+   */
   private readonly byStructure = new LruMap<Shape>(MOST_STRUCTURES);
-  /** Of the few children that the server stores otherwise. */
+  /** For the few children that the server stores differently. */
   private readonly storedByHash = new Map<string, KubeObject>();
 
   /** How many children's shapes are known. */
@@ -150,7 +131,7 @@ export class FieldProjection {
   }
 
   /**
-   * Learns the shape of a child.
+   * Stores the shape of a child.
    *
    * @param hash the child's fingerprint, see {@link HASH_ANNOTATION}
    * @returns whether it was new
@@ -168,7 +149,7 @@ export class FieldProjection {
     return true;
   }
 
-  /** A child of this hash stands no more. */
+  /** Drops the shape of a child that no longer exists. */
   forget(hash: string | undefined): void {
     if (hash === undefined) return;
     this.byHash.delete(hash);
@@ -176,26 +157,29 @@ export class FieldProjection {
   }
 
   /**
-   * Follows a cache of children, by `addObserver`: of what stands no more nothing is kept. Where the answer to a write was lost, the event that comes
-   * instead is all that tells of the former hash.
+   * An observer for a cache of children: drops the shapes of children that no longer exist. When the response
+   * to a write was lost, only this event contains the former hash.
    */
   onCacheEvent({ type, object, old }: CacheEvent): void {
     if (type === 'deleted') this.forget(hashOf(object));
     if (old !== undefined && hashOf(old) !== hashOf(object)) this.forget(hashOf(old));
   }
 
-  /** Learns how the server stores a child that it was sent; undefined: as it was sent. */
+  /**
+   * Stores how the server stores a child, when that differs from what it was sent; undefined when it does
+   * not.
+   */
   registerStored(hash: string, stored: KubeObject | undefined): void {
     if (stored === undefined) this.storedByHash.delete(hash);
     else this.storedByHash.set(hash, stored);
   }
 
-  /** How the server stores a child, if it is known to do so otherwise than the child was sent. */
+  /** How the server stores a child, if that is known to differ from what it was sent. */
   storedForm(hash: string): KubeObject | undefined {
     return this.storedByHash.get(hash);
   }
 
-  /** A child without what its shape does not name; the child itself when its shape is not known. */
+  /** A child reduced to the fields of its shape; the child itself when its shape is not known. */
   project(child: KubeObject): KubeObject {
     const hash = hashOf({ object: child });
     const shape = hash === undefined ? undefined : this.byHash.get(hash);
@@ -204,13 +188,40 @@ export class FieldProjection {
   }
 }
 
+/** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
+type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
+
+/** Kept besides the rendered fields: metadata, status and the fields that `childState` reads. */
+const ALWAYS: Shape = {
+  metadata: 'all',
+  status: 'all',
+  spec: {
+    replicas: 'all',
+    progressDeadlineSeconds: 'all',
+    updateStrategy: 'all',
+    type: 'all',
+    clusterIP: 'all',
+    completions: 'all',
+    parallelism: 'all',
+  },
+};
+
+/**
+ * Maximum number of shared shapes. A shape that is evicted stays with the children that have it, and is
+ * created again for others.
+ */
+const MOST_STRUCTURES = 1_000;
+
+/** Part of the key of a list of ports, which the server fills in when it is not rendered. */
+const PART_OF_KEY: Shape = { protocol: 'all' };
+
+// These values come from JSON or from a construct: plain objects, so that `for ... in` visits exactly their
+// own fields, without the pairs that `Object.entries` allocates.
+type Fields = Readonly<Record<string, unknown>>;
+
 function hashOf({ object: { metadata } }: Pick<CacheEntry, 'object'>): string | undefined {
   return metadata.annotations?.[HASH_ANNOTATION];
 }
-
-// What is walked here comes from JSON or from a construct's own: plain objects, so that `for ... in` sees their own fields, without the pairs that
-// `Object.entries` makes of each.
-type Fields = Readonly<Record<string, unknown>>;
 
 function shapeOf(value: unknown): Shape {
   if (Array.isArray(value)) {
@@ -224,7 +235,7 @@ function shapeOf(value: unknown): Shape {
   return fields.length === 0 ? 'all' : Object.fromEntries(fields.map(([name, field]) => [name, shapeOf(field)]));
 }
 
-/** The names of all fields, as text; values of one structure have one shape. */
+/** The names of all fields, as a string; values of one structure have the same shape. */
 function structureOf(value: unknown): string {
   if (Array.isArray(value)) return `[${[...new Set(value.map(structureOf))].join()}]`;
   if (typeof value !== 'object' || value === null) return '.';

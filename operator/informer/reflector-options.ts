@@ -12,63 +12,71 @@ export interface ReflectorOptions {
   /** Reflects only objects that match. @default all objects */
   readonly labelSelector?: string;
   /**
-   * Called with every failure, which the reflector then gets over by itself, and with an `UndecodableObject` for each object it has to leave
-   * out. For logs and metrics; it must not throw.
+   * Called with every failure, from which the reflector then recovers by itself, and with an
+   * `UndecodableObjectError` for each object that it skips. For logs and metrics; it must not throw.
    */
   readonly onError?: (error: unknown) => void;
-  /** Called when the server turns out not to have the type, and when it has been listed after that. It must not throw. */
+  /**
+   * Called when the server does not have the type, and when it has been listed after that. It must not throw.
+   */
   readonly onMissing?: (isMissing: boolean) => void;
-  /** List in pages even where the server could stream the list. @default false */
+  /** Lists in pages even where the server supports streaming lists. @default false */
   readonly pagedList?: boolean;
-  /** Objects a page. @default 500 */
+  /** Objects per page. @default 500 */
   readonly pageSize?: number;
   /**
-   * A watch on which nothing arrived for this long is opened anew, in milliseconds. API servers send a bookmark a minute, but none of a type
-   * that has not changed since they started.
+   * A watch on which nothing arrives for this long is opened again, in milliseconds. API servers send a
+   * bookmark every minute, but none for a type that has not changed since they started.
    * @default 70000
    */
   readonly idleTimeoutMs?: number;
-  /** After how many seconds the server is asked to end a watch: a random number from the first to the second. @default [300, 600] */
+  /**
+   * After how many seconds the server shall end a watch: a random number in this range.
+   * @default [300, 600]
+   */
   readonly watchTimeoutSeconds?: readonly [number, number];
   /** Delays after failures. */
   readonly backoff?: ReflectorBackoffOptions;
   /** A watch that the server ends sooner than this counts as a failure, in milliseconds. @default 1000 */
   readonly minWatchMs?: number;
-  /** After a watch that lived this long, delays start over at the shortest, in milliseconds. @default 10000 */
+  /**
+   * After a watch that lasted this long, delays start at the shortest again, in milliseconds.
+   * @default 10000
+   */
   readonly stableAfterMs?: number;
   /** The time, in milliseconds since the epoch. @default Date.now */
   readonly now?: () => number;
 }
 
-/** How a reflector is doing; for readiness, metrics and messages. */
+/** The state of a reflector, for readiness, metrics and messages. */
 export interface ReflectorState {
   /** True from the first complete list on. */
   readonly synced: boolean;
-  /** True while a watch is open, and between one that ended as planned and its successor. */
+  /** True while a watch is open, and between a planned end and the next watch. */
   readonly watching: boolean;
-  /** When anything last arrived, in milliseconds since the epoch; 0 before that. */
+  /** When something last arrived, in milliseconds since the epoch; 0 before that. */
   readonly lastActivity: number;
-  /** How far the cache follows the server; empty before the first list. */
+  /** The version that the cache has reached; empty before the first list. */
   readonly resourceVersion: string;
-  /** How many lists have been taken over. */
+  /** How many lists were taken over. */
   readonly lists: number;
   /** The server does not have the type (404), for example because its CRD is not installed. The cache stays as it was until the next list. */
   readonly missing: boolean;
-  /** What went wrong last, until a request succeeds again. */
+  /** The last error, until a request succeeds again. */
   readonly lastError?: { readonly error: unknown; readonly at: number };
 }
 
-/** Options of a `Backoff`. */
+/** Options of a `ReflectorBackoff`. */
 interface ReflectorBackoffOptions {
   /** The first delay, in milliseconds. @default 200 */
   readonly initialMs?: number;
-  /** No delay is longer, in milliseconds. @default 30000 */
+  /** The longest delay, in milliseconds. @default 30000 */
   readonly maxMs?: number;
   /** A number in [0, 1). @default Math.random */
   readonly random?: () => number;
 }
 
-/** Doubling delays, each spread over its upper half so that many clients do not come back at once. */
+/** Doubling delays, each spread over its upper half so that many clients do not retry at the same time. */
 export class ReflectorBackoff {
   private failures = 0;
   private readonly initialMs: number;

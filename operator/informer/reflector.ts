@@ -20,37 +20,20 @@ import {
   undecodableReason,
 } from './reflector-errors';
 
-/** The reflector was stopped. */
-export class ReflectorStoppedError extends Error {
-  override readonly name = 'ReflectorStoppedError';
-}
-
-/** The reason with which a session is cut to take a new list. */
-const RELIST = new Error('a new list is wanted');
-
-/** After so many streaming lists that failed, the next is taken in pages. */
-const MAX_WATCH_LIST_FAILURES = 2;
-
-/** Somebody may install a missing type at any time and waits for what needs it: the server is asked at least this often, in milliseconds. */
-const MISSING_RETRY_MS = 5_000;
-
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (reason: Error) => void;
-}
-
 /**
- * Keeps an `ObjectCache` equal to what the API server holds of one resource type: a list, then watches from where it ended, for as
- * long as it runs.
+ * Keeps an `ObjectCache` in sync with the API server for one resource type: a list, then watches from the
+ * version of the list, for as long as it runs.
  *
  * Guarantees:
- * - Any failure is got over: where the server still knows the version reached, by watching on from it; else (410) by a new list.
- * - A type that the server does not have (404) is asked for until it is there, and then listed anew.
- * - Watches that go silent, that end at once again and again, or that are cut are noticed; delays follow failures, never a planned end.
- * - An object that cannot be decoded is left out and reported; the others are not affected.
+ * - It recovers from any failure: by a watch from the last version where the server still knows it, else
+ *   (410) by a new list.
+ * - A type that the server does not have (404) is requested until it exists, and then listed.
+ * - Watches that go silent, that end at once again and again, or that are cut are detected; delays follow
+ *   failures, never a planned end.
+ * - An object that cannot be decoded is skipped and reported; the others are not affected.
  *
- * Source: KEP-3157 for streaming lists; the paged list is the fallback: for good where the server does not know them, for one list where
- * they fail.
+ * Source: KEP-3157 for streaming lists. The paged list is the fallback: permanently where the server does not
+ * support them, for one list where they fail.
  */
 export class Reflector {
   private readonly backoff: ReflectorBackoff;
@@ -61,9 +44,9 @@ export class Reflector {
   private session = new AbortController();
   private readonly ended = new AbortController();
   private paged: boolean;
-  /** Streaming lists that the server has broken off since a list was last taken over or tried in pages. */
+  /** Streaming lists that failed since the last complete list or the last attempt at a paged one. */
   private watchListFailures = 0;
-  /** The version up to which the stream was followed; empty when a list is needed. */
+  /** The last version that the watch reached; empty when a list is needed. */
   private lastSyncResourceVersion = '';
   private isSynced = false;
   private isMissing = false;
@@ -71,7 +54,7 @@ export class Reflector {
   private lastActivity = 0;
   private lists = 0;
   private openedAt = 0;
-  /** The server has begun to answer the watch under way. */
+  /** The server has accepted the current watch. */
   private answered = false;
   private lastError: ReflectorState['lastError'];
   private syncWaiters: Waiter[] = [];
@@ -84,7 +67,7 @@ export class Reflector {
     this.paged = options.pagedList ?? false;
   }
 
-  /** Begins to reflect; failures go to `onError` and `state()`, never to the caller. */
+  /** Starts to list and watch. Failures are reported by `onError` and `state()`, never to the caller. */
   start(): void {
     if (this.stopped !== undefined)
       throw new ReflectorStoppedError(`The reflector of ${this.options.type.kind} was stopped; make a new one.`);
@@ -121,7 +104,7 @@ export class Reflector {
     };
   }
 
-  /** Ends the watch; resolves when nothing is under way any more. */
+  /** Ends the watch; resolves when nothing is running any more. */
   async stop(): Promise<void> {
     this.stopped ??= new ReflectorStoppedError(`The reflector of ${this.options.type.kind} was stopped.`);
     this.session.abort(this.stopped);
@@ -132,8 +115,9 @@ export class Reflector {
   }
 
   /**
-   * Takes a new list now; resolves when it is in the cache.
-   * @throws ReflectorStoppedError when `stop` comes first; ApiError 404 when the server does not have the type.
+   * Lists again now; resolves when the new list is in the cache.
+   * @throws ReflectorStoppedError when `stop` comes first; ApiError 404 when the server does not have the
+   * type.
    */
   relist(): Promise<void> {
     const done = this.wait(this.listWaiters);
@@ -143,10 +127,12 @@ export class Reflector {
   }
 
   /**
-   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ. Once `signal` aborts, the new
-   * list is waited for no more: what was missed is known, and the server may be away. After a history that was set back, the new list counts
+   * Compares the cache with a list of the server's metadata, and repairs it by a new list when they differ.
+   * Once `signal` aborts, it no longer waits for the new list: the result is known, and the server may be
+   * unavailable. After a rollback of the server's history (etcd was restored), the new list is taken over
    * whatever its versions.
-   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read; ReflectorStoppedError.
+   * @throws ApiError or TransportError when the list fails; the signal's reason while it is read;
+   * ReflectorStoppedError.
    */
   async checkConsistency(
     options: { readonly waitMs?: number; readonly signal?: AbortSignal } = {},
@@ -155,7 +141,8 @@ export class Reflector {
     const signals = options.signal === undefined ? [this.ended.signal] : [this.ended.signal, options.signal];
     const result = await withAnySignal(signals, (signal) => checkConsistency({ ...this.options, ...options, signal }));
     if (result.missed === 0 && result.rollback === undefined) return result;
-    // At once: until the list is there, the answers to our own writes count as news.
+    // Before the list: until it has arrived, the responses to our own writes must count as newer than the
+    // cache.
     if (result.rollback !== undefined) this.options.cache.forgetVersions();
     try {
       await untilAborted(this.relist(), options.signal);
@@ -218,7 +205,7 @@ export class Reflector {
       timeoutSeconds: Math.round(shortest + (longest - shortest) * this.random()),
       signal,
       idleTimeoutMs,
-      // A list is taken over whole.
+      // During the initial list every object is needed.
       takeEcho: (version) => initial?.done !== false && this.skipOwnEcho(version),
       onOpen: () => {
         this.openedAt = this.now();
@@ -227,7 +214,7 @@ export class Reflector {
       },
     });
     for await (const event of events) {
-      // What was read before the cut may still come out of the decoder.
+      // The decoder may still yield events that were read before the abort.
       signal.throwIfAborted();
       this.alive();
       if (initial === undefined || initial.done) this.apply(event);
@@ -238,7 +225,7 @@ export class Reflector {
   private async listPages(): Promise<void> {
     const { client, type, namespace, labelSelector, cache } = this.options;
     const initial = new InitialList(cache);
-    // Should pages fail as well, it is the server that is in trouble, and not the streaming.
+    // If the paged list fails as well, the server is in trouble, not the streaming.
     this.watchListFailures = 0;
     const version = await readPagedList(
       client,
@@ -259,7 +246,7 @@ export class Reflector {
   private collect(initial: InitialList, { type, object }: WatchEvent): void {
     if (type === 'BOOKMARK') {
       if (InitialList.isInitialEventsEnd(object)) this.replaceCache(initial, object.metadata.resourceVersion ?? '');
-      // A server that does not know streaming lists never says where the list ends.
+      // A server without streaming lists never marks the end of the list.
       else throw new WatchListUnsupportedError('the server sent a bookmark before the end of the initial events');
     } else {
       this.isolate(object, () => (type === 'DELETED' ? initial.delete(object) : initial.set(object)));
@@ -279,7 +266,7 @@ export class Reflector {
   }
 
   private onTypeMissing(error: ApiError): void {
-    // When it is installed again it has other objects, whose events no watch has sent.
+    // When the type is installed again, its objects are others, and no watch has reported them.
     this.lastSyncResourceVersion = '';
     for (const waiter of this.listWaiters.splice(0)) waiter.reject(error);
     this.setMissing(true);
@@ -310,7 +297,7 @@ export class Reflector {
   }
 
   private skipOwnEcho(version: string): boolean {
-    // The watch that was cut is not followed any further.
+    // Events of an aborted watch are ignored.
     if (this.session.signal.aborted || !this.options.cache.applyEcho(version)) return false;
     this.alive();
     this.reach(version);
@@ -321,7 +308,7 @@ export class Reflector {
     if (compareResourceVersions(version, this.lastSyncResourceVersion) > 0) this.lastSyncResourceVersion = version;
   }
 
-  /** Keeps one object's trouble from the others. */
+  /** Reports an object that cannot be decoded or stored, so that it does not affect the others. */
   private isolate(object: KubeObject, take: () => void): void {
     const why = undecodableReason(object);
     if (why === undefined) {
@@ -342,7 +329,10 @@ export class Reflector {
     this.lastError = undefined;
   }
 
-  /** The planned end of a watch is minutes away; a server or proxy that ends it at once must not be asked without pause. */
+  /**
+   * A watch should last for minutes; a server or proxy that ends it at once must not be called again without
+   * a delay.
+   */
   private checkLength(): void {
     const lasted = this.now() - this.openedAt;
     if (lasted < (this.options.minWatchMs ?? 1000))
@@ -353,7 +343,8 @@ export class Reflector {
   private async recover(error: unknown, lasted: number): Promise<void> {
     if (this.session.signal.aborted) return;
     if (this.answered && this.lastSyncResourceVersion !== '' && isIdleTimeout(error)) {
-      // It lived; what failed before is over, and a type that is seldom spoken of has no other end of a watch.
+      // The connection worked, so earlier failures are over. A watch of a type that rarely changes always
+      // ends like this.
       this.backoff.reset();
       return;
     }
@@ -367,7 +358,7 @@ export class Reflector {
     const isGone = error instanceof ApiError && isTypeMissing(error);
     if (isGone) this.onTypeMissing(error);
     const wait = isGone ? Math.min(this.backoff.next(), MISSING_RETRY_MS) : this.backoff.next();
-    // The first 410 is no failure of the server's: the version was left behind while we were away.
+    // The first 410 is not a failure of the server: our version became too old while we were disconnected.
     if (expired && this.backoff.count === 1) return;
     const asked = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1000 : 0;
     try {
@@ -376,4 +367,25 @@ export class Reflector {
       // Woken up by `stop` or `relist`.
     }
   }
+}
+
+/** The reflector was stopped. */
+export class ReflectorStoppedError extends Error {
+  override readonly name = 'ReflectorStoppedError';
+}
+
+/** The abort reason of a session that `relist` ends. */
+const RELIST = new Error('a new list is wanted');
+
+/** After this many failed streaming lists, the next list is paged. */
+const MAX_WATCH_LIST_FAILURES = 2;
+
+/**
+ * A missing type may be installed at any time, so the server is asked at least this often, in milliseconds.
+ */
+const MISSING_RETRY_MS = 5_000;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: Error) => void;
 }

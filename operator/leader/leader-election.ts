@@ -16,7 +16,7 @@ import {
   type LeaseRecord,
 } from './lease';
 
-/** The requests that an election makes: RBAC `get`, `create` and `update` on `leases` in its namespace. */
+/** The requests of an election: RBAC `get`, `create` and `update` on `leases` in its namespace. */
 type LeaseClient = Pick<ApiClient, 'get' | 'create' | 'update'>;
 
 /** Options of a `LeaderElector`. */
@@ -27,9 +27,12 @@ export interface LeaderElectionOptions extends Partial<ElectionTimes> {
   readonly logger: Logger;
   /** Called once, when this process becomes leader. */
   readonly onElected: () => void;
-  /** Called at most once, when this process was leader and is no more; not after `stop`. The process must stop its work. */
+  /**
+   * Called at most once, when this process has lost the leadership; not after `stop`. The process must stop
+   * its work.
+   */
   readonly onLost: (error: LeadershipLostError) => void;
-  /** Called whenever another identity is seen to hold the Lease. @default nothing */
+  /** Called whenever the Lease gets another holder that is not this process. @default nothing */
   readonly onNewLeader?: (identity: string) => void;
   /** Called with every change of leadership, and once with false at the start; for `leader_election_master_status`. */
   readonly onStatus?: (leads: boolean) => void;
@@ -43,48 +46,36 @@ export interface LeaderElectionOptions extends Partial<ElectionTimes> {
   readonly random?: () => number;
 }
 
-/** What the work asks of the API server may take every connection for longer than the Lease lasts. */
-const urgently = { urgent: true } as const;
-
-type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
-
-/** The Lease as last seen, and when its record was first seen to be this one, on our monotonic clock. */
-interface ObservedLease {
-  readonly lease: KubeObject;
-  readonly record: LeaseRecord;
-  readonly raw: string;
-  readonly sinceMs: number;
-}
-
-interface Instant {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
-
 /**
- * Holds one Lease among all replicas, by client-go's algorithm.
+ * Elects one leader among all replicas by a Lease, with client-go's algorithm.
  *
- * - A candidate takes the Lease when it is free, or when its record has not changed for its `leaseDurationSeconds` **as measured by
- *   the candidate's own monotonic clock since it first saw that record**. Timestamps in the Lease are never compared with our
- *   clock, so clocks of different machines may differ by any amount (their *rates* by 15/10).
- * - Every update carries the resourceVersion it is based on: of two candidates, one gets a conflict.
- * - The leader renews every `retryPeriodMs`, first on the Lease as it knows it, and on any failure anew from what the server has.
+ * - A candidate takes the Lease when it is free, or when its record has not changed for its
+ *   `leaseDurationSeconds` **as measured by the candidate's own monotonic clock since it first read that
+ *   record**. Timestamps in the Lease are never compared with our clock, so clocks of different machines may
+ *   differ by any amount (their *rates* by 15/10).
+ * - Every update carries the resourceVersion that it is based on: of two candidates, one gets a conflict.
+ * - The leader renews every `retryPeriodMs`, first based on the Lease as it knows it, and after any failure
+ *   based on a new read.
  *
- * **The bound.** The leader leads until `renewDeadlineMs` after the **start** of its last successful renewal. The server stored that
- * renewal after its start, and others wait `leaseDurationMs` from when they see it, so at the defaults 5 s lie between the moment
- * this process refuses its own writes and the earliest moment at which another may write. Counting from the answer instead, or up
- * to `leaseDurationMs`, would leave nothing for requests under way.
+ * **The bound.** The leader leads until `renewDeadlineMs` after the **start** of its last successful renewal.
+ * The server stored that renewal after its start, and others wait `leaseDurationMs` from when they read it.
+ * So at the defaults 5 s lie between the moment when this process rejects its own writes and the earliest
+ * moment when another process may write. Counting from the response instead, or up to `leaseDurationMs`,
+ * would leave no time for running requests.
  *
- * Guarantees: `isLeaderNow` reads clocks and nothing else, so it is right at once after the process was stopped for longer than the
- * lease, before any timer fired. Leadership once lost is never taken up again. `onElected` comes before `onLost`; each at
- * most once, in a microtask, so that what they throw is an uncaught error and not a failed renewal.
+ * Guarantees: `isLeaderNow` reads clocks and nothing else, so it is correct at once after the process was
+ * stopped for longer than the lease, before any timer fired. A lost leadership is never regained. `onElected`
+ * comes before `onLost`; each is called at most once, in a microtask, so that an exception in it is an
+ * uncaught error and not a failed renewal.
  *
- * Assumptions: a write takes effect within 5 s (`leaseDurationMs - renewDeadlineMs`) of its check: bound its timeout by that.
+ * Assumptions: a write takes effect within 5 s (`leaseDurationMs - renewDeadlineMs`) of its check: bound its
+ * timeout by that.
  *
- * Caveats: the API server does not fence writes by Lease; nothing here stops a request that hangs on the way for longer. Somebody who
- * deletes or edits the Lease by hand can make two leaders for up to `retryPeriodMs`. While the whole machine is suspended, Linux'
- * monotonic clock stands still; therefore a wall clock that ran past the deadline makes `isLeaderNow` false too, until the
- * next renewal succeeds (a step of the wall clock costs a pause of one `retryPeriodMs`, never the Lease).
+ * Caveats: the API server does not fence writes by Lease; nothing here stops a request that hangs on the way
+ * for longer. A user who deletes or edits the Lease can cause two leaders for up to `retryPeriodMs`. While
+ * the whole machine is suspended, Linux' monotonic clock stops; therefore a wall clock that ran past the
+ * deadline makes `isLeaderNow` false too, until the next renewal succeeds (a step of the wall clock costs a
+ * pause of one `retryPeriodMs`, never the Lease).
  *
  * Source: client-go `tools/leaderelection`, KEP-589.
  */
@@ -99,7 +90,7 @@ export class LeaderElector {
   private reportedHolder = '';
   /** The start of the last successful renewal. */
   private renewed: Instant | undefined;
-  /** True from before the first write that may have made us the holder. */
+  /** True from before the first write that may have made this process the holder. */
   private mayHold = false;
   private attempt: Promise<void> = Promise.resolve();
   private abort = new AbortController();
@@ -116,7 +107,7 @@ export class LeaderElector {
   }
 
   /**
-   * Starts to stand for election. It goes on until elected, lost or stopped.
+   * Starts the election, which goes on until this process is elected or stopped, or has lost the leadership.
    *
    * @throws Error when called twice.
    */
@@ -128,12 +119,14 @@ export class LeaderElector {
     this.tick();
   }
 
-  /** Whether this process may write right now. Cheap: to be asked before each write. */
+  /** Whether this process may write right now. Cheap: to be called before each write. */
   isLeaderNow(): boolean {
     return this.remainingMs() > 0;
   }
 
-  /** For how many milliseconds from now this process leads even if no renewal succeeds; 0 when it does not lead. */
+  /**
+   * For how many more milliseconds this process leads even if no renewal succeeds; 0 when it does not lead.
+   */
   remainingMs(): number {
     if (this.state !== 'leader' || this.renewed === undefined) return 0;
     const monotonic = this.clock.monotonicMs() - this.renewed.monotonicMs;
@@ -157,10 +150,11 @@ export class LeaderElector {
   }
 
   /**
-   * Stops leading at once, and gives the Lease up so that another need not wait for its end. To be called **after** all work ended.
-   * Never rejects: a Lease that cannot be given up runs out by itself, which is logged.
+   * Stops leading at once, and releases the Lease so that another process need not wait for its end. To be
+   * called **after** all work ended. Never rejects: a Lease that cannot be released expires, which is logged.
    *
-   * @param options.release false when work of this process may still be under way: the Lease then runs out instead. @default true
+   * @param options.release false when work of this process may still be running: the Lease then expires
+   * instead. @default true
    */
   async stop({ release = true }: { readonly release?: boolean } = {}): Promise<void> {
     const before = this.state;
@@ -181,14 +175,14 @@ export class LeaderElector {
     });
   }
 
-  /** One try to get or keep the Lease. Never rejects. */
+  /** One attempt to acquire or renew the Lease. Never rejects. */
   private async attemptOnce(): Promise<void> {
     if (this.deadlinePassed()) {
       this.lose(`no renewal succeeded within ${this.times.renewDeadlineMs} ms`);
       return;
     }
     this.abort = new AbortController();
-    // As controller-runtime bounds its election client; passing the deadline aborts as well.
+    // As in controller-runtime's election client; passing the deadline aborts as well.
     const timeoutMs = this.times.renewDeadlineMs / 2;
     const { signal, cancel } = this.limit(this.abort, timeoutMs);
     try {
@@ -210,7 +204,7 @@ export class LeaderElector {
         return;
       } catch (error) {
         if (signal.aborted || !(error instanceof ApiError || error instanceof TransportError)) throw error;
-        // The renewal may have been stored all the same, or the Lease is another's by now: see what stands there.
+        // The renewal may have been stored, or the Lease may have another holder by now: read it.
         this.options.logger.debug(
           { err: error, lease: this.where },
           'renewing blindly failed; reading the Lease first',
@@ -272,7 +266,8 @@ export class LeaderElector {
       return;
     }
     const untilDeadline = start.monotonicMs + this.times.renewDeadlineMs - this.clock.monotonicMs();
-    // Elected too late to lead (the process was stopped meanwhile): the next try finds us as the holder and renews.
+    // The write took too long to lead (the process was stopped meanwhile): the next attempt finds us as the
+    // holder and renews.
     if (untilDeadline <= 0) return;
     this.renewed = start;
     this.cancelDeadline?.();
@@ -346,7 +341,7 @@ export class LeaderElector {
   }
 }
 
-/** A write was about to be sent by a process that does not (or no longer surely) hold the Lease. Nothing was sent. */
+/** A process that does not (or no longer certainly) hold the Lease was about to write. Nothing was sent. */
 export class NotLeaderError extends Error {
   override readonly name = 'NotLeaderError';
 }
@@ -354,4 +349,22 @@ export class NotLeaderError extends Error {
 /** This process held the Lease and lost it. It must stop its work; it never becomes leader again. */
 export class LeadershipLostError extends Error {
   override readonly name = 'LeadershipLostError';
+}
+
+/** The operator's other requests may occupy every connection for longer than the Lease lasts. */
+const urgently = { urgent: true } as const;
+
+type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
+
+/** The Lease as last read, and when its current record was first read, on our monotonic clock. */
+interface ObservedLease {
+  readonly lease: KubeObject;
+  readonly record: LeaseRecord;
+  readonly raw: string;
+  readonly sinceMs: number;
+}
+
+interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
 }

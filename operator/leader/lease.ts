@@ -1,3 +1,4 @@
+/** The Lease of a leader election: its record, its release, and the election's times. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeObject } from '../../constructs/kube/kube-object';
@@ -6,7 +7,7 @@ import type { ApiClient, ObjectRef, RequestOptions } from '../client/api-client'
 import { ApiError } from '../client/errors';
 import { microTime } from '../process/clock';
 
-/** The resource that leadership is held in. Source: KEP-589, `coordination.k8s.io/v1`. */
+/** The resource type of the Lease. Source: KEP-589, `coordination.k8s.io/v1`. */
 export const leaseType: ResourceType = {
   apiVersion: 'coordination.k8s.io/v1',
   kind: 'Lease',
@@ -16,19 +17,19 @@ export const leaseType: ResourceType = {
 
 /** The part of a Lease's `spec` that the election uses. */
 export interface LeaseRecord {
-  /** Empty: nobody holds it. */
+  /** Empty when it has no holder. */
   readonly holderIdentity: string;
   /** Undefined when the holder did not say. */
   readonly leaseDurationSeconds: number | undefined;
   /** A MicroTime of the holder's clock: for people, never compared with ours. */
   readonly acquireTime: string | undefined;
-  /** As `acquireTime`; that it *changes* is the holder's sign of life. */
+  /** As `acquireTime`; its *change* is the holder's sign of life. */
   readonly renewTime: string | undefined;
-  /** How often the Lease went to another holder. */
+  /** How often the holder of the Lease changed. */
   readonly leaseTransitions: number;
 }
 
-/** Reads a Lease; whatever is missing or of a wrong type counts as absent. */
+/** Reads a Lease; a field that is missing or of a wrong type counts as absent. */
 export function recordOf(lease: KubeObject): LeaseRecord {
   const spec = isRecord(lease['spec']) ? lease['spec'] : {};
   return {
@@ -40,7 +41,10 @@ export function recordOf(lease: KubeObject): LeaseRecord {
   };
 }
 
-/** The record by which `identity` holds the Lease from now on, given who held it before (undefined: the Lease is new). */
+/**
+ * The record with which `identity` holds the Lease from now on, given the previous record (undefined: the
+ * Lease is new).
+ */
 export function heldRecord(
   identity: string,
   leaseDurationMs: number,
@@ -58,42 +62,23 @@ export function heldRecord(
   };
 }
 
-/** The record of a Lease that its holder gave up: nobody's, and over in a second even for a reader that overlooks that. */
-function releasedRecord(wallMs: number, before: LeaseRecord): LeaseRecord {
-  const now = microTime(wallMs);
-  return {
-    holderIdentity: '',
-    leaseDurationSeconds: 1,
-    acquireTime: now,
-    renewTime: now,
-    leaseTransitions: before.leaseTransitions,
-  };
-}
-
-/** The Lease with this record. Its metadata, with the resourceVersion that guards the update, and foreign fields stay. */
+/**
+ * The Lease with this record. Its metadata, including the resourceVersion that guards the update, and foreign
+ * fields stay.
+ */
 export function withRecord(lease: KubeObject, record: LeaseRecord): KubeObject {
   const spec = isRecord(lease['spec']) ? lease['spec'] : {};
   return { ...lease, spec: { ...spec, ...record } };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
 /**
- * Gives a Lease up if `identity` holds it, so that another can take it at once; does nothing otherwise.
+ * Releases a Lease if `identity` holds it, so that another process can take it at once; does nothing
+ * otherwise.
  *
- * A conflict means that a renewal of our own, given up on this side, still came through; it is tried once more.
+ * After a conflict it tries once more: a renewal of our own, aborted on this side, still took effect.
  *
- * @throws ApiError or TransportError of the request that failed; the abort reason when the options' signal aborts.
+ * @throws ApiError or TransportError of the request that failed; the abort reason when the options' signal
+ * aborts.
  */
 export async function releaseLease(
   client: Pick<ApiClient, 'get' | 'update'>,
@@ -114,13 +99,31 @@ export async function releaseLease(
   }
 }
 
+/**
+ * The record of a Lease that its holder released: without a holder, and expiring in a second even for a
+ * reader that ignores that.
+ */
+function releasedRecord(wallMs: number, before: LeaseRecord): LeaseRecord {
+  const now = microTime(wallMs);
+  return {
+    holderIdentity: '',
+    leaseDurationSeconds: 1,
+    acquireTime: now,
+    renewTime: now,
+    leaseTransitions: before.leaseTransitions,
+  };
+}
+
 /** The times of an election, in milliseconds. */
 export interface ElectionTimes {
-  /** How long others wait, after the last sign of life they saw, before they take the Lease. @default 15000 */
+  /**
+   * How long candidates wait, after the last change that they read, before they take the Lease.
+   * @default 15000
+   */
   readonly leaseDurationMs: number;
   /** How long after the start of its last successful renewal a leader still leads. @default 10000 */
   readonly renewDeadlineMs: number;
-  /** Between two renewals of a leader; a candidate waits up to 2.2 times that. @default 2000 */
+  /** The interval between two renewals of a leader; a candidate waits up to 2.2 times that. @default 2000 */
   readonly retryPeriodMs: number;
 }
 
@@ -128,15 +131,15 @@ export interface ElectionTimes {
 export const candidateJitter = 1.2;
 
 /**
- * Fills in the defaults (client-go's 15, 10 and 2 s) and checks that the times can be safe.
+ * Fills in the defaults (client-go's 15, 10 and 2 s) and checks that the times are safe.
  *
- * @throws RangeError when a time is not positive, or `leaseDuration > renewDeadline > 1.2 * retryPeriod` does not hold (client-go's
- * rules), or the lease is shorter than the Lease API's unit, a second.
+ * @throws RangeError when a time is not positive, or `leaseDuration > renewDeadline > 1.2 * retryPeriod` does
+ * not hold (client-go's rules), or the lease is shorter than the Lease API's unit, a second.
  */
 export function electionTimes(given: Partial<ElectionTimes>): ElectionTimes {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = given;
   const times = `leaseDuration ${leaseDurationMs} ms, renewDeadline ${renewDeadlineMs} ms, retryPeriod ${retryPeriodMs} ms`;
-  // Written so that NaN fails, too.
+  // Written so that NaN fails too.
   if (!(leaseDurationMs >= 1000 && retryPeriodMs > 0)) {
     throw new RangeError(`leader election: the lease must last a second at least, and times be positive (${times})`);
   }
@@ -152,9 +155,22 @@ export function electionTimes(given: Partial<ElectionTimes>): ElectionTimes {
 }
 
 /**
- * A name for this process among all that ever ran: `<hostname>_<uuid>`, as client-go's. In a pod the hostname is the pod's name;
- * the UUID keeps a restarted container from taking its predecessor's Lease for its own.
+ * A name for this process that is unique among all that ever ran: `<hostname>_<uuid>`, as in client-go. In a
+ * pod the hostname is the pod's name; because of the UUID, a restarted container does not take its
+ * predecessor's Lease for its own.
  */
 export function processIdentity(): string {
   return `${hostname()}_${randomUUID()}`;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }

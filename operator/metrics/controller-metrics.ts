@@ -1,27 +1,19 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** How a reconcile ended, in controller-runtime's words. */
+/** The outcome of a reconcile, with controller-runtime's names. */
 export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';
 
-/** What one controller records. */
+/** The metrics of one controller. */
 export interface ControllerMetrics {
   /** How many reconciles may run at once. */
   setMaxConcurrent(count: number): void;
   /** A reconcile began. */
   started(): void;
-  /** A reconcile that was `started` ended; `error` also counts into `controller_runtime_reconcile_errors_total`. */
+  /** A `started` reconcile ended; `error` also counts into `controller_runtime_reconcile_errors_total`. */
   finished(result: ReconcileOutcome, seconds: number): void;
-  /** The error of a reconcile was terminal. To be called besides `finished('error', ...)`. */
+  /** The error of a reconcile was terminal. Called in addition to `finished('error', ...)`. */
   terminalError(): void;
 }
-
-const results: readonly ReconcileOutcome[] = ['success', 'error', 'requeue', 'requeue_after'];
-
-/** The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds. */
-const reconcileBuckets = [
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
-  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
-];
 
 /**
  * The `controller_runtime_*` metrics. Every series of a controller exists from the start with 0, as in controller-runtime, so that
@@ -108,3 +100,11 @@ export class ControllerMetricsFamily {
     };
   }
 }
+
+const results: readonly ReconcileOutcome[] = ['success', 'error', 'requeue', 'requeue_after'];
+
+/** The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds. */
+const reconcileBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+];

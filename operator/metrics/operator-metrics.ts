@@ -5,21 +5,25 @@ import { QueueMetricsFamily } from './workqueue-metrics';
 
 /** Options of `OperatorMetrics`. */
 export interface OperatorMetricsOptions {
-  /** Also expose `process_*` and `nodejs_*` (they start an observer of the garbage collector). @default true */
+  /**
+   * Also exposes `process_*` and `nodejs_*`, which need an observer of the garbage collector.
+   * @default true
+   */
   readonly defaults?: boolean;
 }
 
 /**
- * Everything that `/metrics` shows. Names, labels and buckets are controller-runtime's where it has the metric, so that existing
- * dashboards and alerts work; `kindred_*` is ours.
+ * All metrics of the operator. Names, labels and buckets are controller-runtime's where it has the metric, so
+ * that existing dashboards and alerts work; `kindred_*` is ours.
  *
- * Guarantees: recording never does I/O and never throws on the values its types allow. What has a fixed set of labels resolves
- * them once: keep the object that `controller()` or `workqueue()` returns.
+ * Guarantees: recording never does I/O and never throws on the values that its types allow. Metrics with a
+ * fixed set of labels resolve them once: keep the object that `controller()` or `workqueue()` returns.
  *
- * Caveats: labels are never namespaces or object names; their number is bounded by the kinds and verbs there are.
+ * Caveats: labels are never namespaces or object names; their number is bounded by the kinds and verbs that
+ * exist.
  */
 export class OperatorMetrics {
-  /** What a scrape renders. */
+  /** The registry that a scrape renders. */
   readonly registry = new Registry();
   private readonly controllers: ControllerMetricsFamily;
   private readonly queues: QueueMetricsFamily;
@@ -75,7 +79,7 @@ export class OperatorMetrics {
     this.registerObjects();
   }
 
-  /** The metrics of one controller; call it once a controller and keep the result. */
+  /** The metrics of one controller; call it once per controller and keep the result. */
   controller(name: string): ControllerMetrics {
     return this.controllers.of(name);
   }
@@ -86,9 +90,9 @@ export class OperatorMetrics {
   }
 
   /**
-   * One request was answered, or failed.
+   * Counts one request.
    *
-   * @param code the HTTP status, or `<error>` when no answer came (client-go's word).
+   * @param code the HTTP status, or `<error>` when there was no response (client-go's word).
    */
   restRequest(code: number | '<error>', method: string, host: string): void {
     this.requests.of({ code: String(code), method, host }).inc();
@@ -99,28 +103,31 @@ export class OperatorMetrics {
     this.leaders.labels(name).set(holds ? 1 : 0);
   }
 
-  /** A cache of this type is audited from now on. Its series begin at 0: Prometheus sees no increase in one that begins above it. */
+  /**
+   * Creates the series of the consistency checks of this type at 0: Prometheus sees no increase in a series
+   * that begins above 0.
+   */
   observeAudits(type: string): void {
     this.missed.of({ type }).inc(0);
     for (const outcome of auditOutcomes) this.audits.of({ type, outcome }).inc(0);
   }
 
-  /** What an audit of a cache of this type came to. */
+  /** Counts one consistency check of a cache of this type. */
   audited(type: string, outcome: AuditOutcome): void {
     this.audits.of({ type, outcome }).inc();
   }
 
-  /** The audit found something that the watch of this type missed. */
+  /** Counts objects of this type whose events the watch missed, as a consistency check found. */
   missedEvent(type: string, count = 1): void {
     this.missed.of({ type }).inc(count);
   }
 
-  /** A write of this verb (`create`, `apply`, `patch`, `delete`...) was sent. */
+  /** Counts a write of this verb (`create`, `apply`, `patch`, `delete`...). */
   write(verb: string, type: string): void {
     this.writes.of({ verb, type }).inc();
   }
 
-  /** What became of a Kubernetes Event. */
+  /** Counts a Kubernetes Event by its outcome. */
   event(outcome: EventOutcome): void {
     this.events.of({ outcome }).inc();
   }
@@ -152,15 +159,15 @@ export class OperatorMetrics {
 const auditOutcomes = ['agrees', 'missed', 'inconclusive', 'failed'] as const;
 
 /**
- * What an audit of a cache can come to. `inconclusive`: it proves nothing, for the cache and the list could not be compared; a history that was
- * set back counts here too. `failed`: the server could not be asked.
+ * The outcomes of a consistency check. `inconclusive`: it proves nothing, because the cache and the list
+ * could not be compared; a rollback of the server's history counts here too. `failed`: the list failed.
  */
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** What can become of a Kubernetes Event. */
+/** The outcomes of recording a Kubernetes Event. */
 export type EventOutcome = 'written' | 'failed' | 'dropped_spam' | 'dropped_full' | 'dropped_terminating';
 
-/** A counter that keeps its children, so that a hot path resolves each set of labels once. */
+/** A counter that caches its children, so that each set of labels is resolved once. */
 class CounterChildren<L extends string> {
   private readonly counter: Counter<L>;
   private readonly children = new Map<string, Counter.Internal>();

@@ -3,10 +3,10 @@ import type { Priority, QueueMetrics, UnfinishedWork } from '../workqueue/work-q
 
 type Labels = 'name' | 'controller';
 
-/** client-go's buckets for queue and work durations, in seconds: a decade each from 10 ns. */
+/** client-go's buckets for queue and work durations, in seconds: one per decade from 10 ns. */
 const durationBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
 
-/** controller-runtime's numbers: an ordinary add has priority 0, the initial list and resyncs have -100. */
+/** controller-runtime's numbers: an ordinary add has priority 0; the initial list and resyncs have -100. */
 const priorityLabels: Readonly<Record<Priority, string>> = { user: '0', resync: '-100' };
 
 /** The `workqueue_*` metrics, labelled `name` and `controller` (both the queue's name); the depth also by `priority`. */

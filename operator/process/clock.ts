@@ -1,14 +1,8 @@
-/** How a timer is set. */
-interface TimerOptions {
-  /** True: the timer alone does not keep the process alive. @default false */
-  readonly background?: boolean;
-}
-
 /**
  * Time as the operator sees it, injectable so that tests need no waiting.
  *
- * Caveat: `monotonicMs` goes on while the process is stopped (SIGSTOP, a frozen cgroup) but not while the whole machine is
- * suspended (Linux CLOCK_MONOTONIC). Who must notice that as well compares it with `wallMs`.
+ * Caveat: `monotonicMs` goes on while the process is stopped (SIGSTOP, a frozen cgroup) but not while the
+ * whole machine is suspended (Linux CLOCK_MONOTONIC). To notice that as well, compare it with `wallMs`.
  */
 export interface Clock {
   /** Milliseconds since an arbitrary start; never steps, never goes back. For every measured duration and deadline. */
@@ -21,7 +15,13 @@ export interface Clock {
   nextTurn(run: () => void): void;
 }
 
-/** The longest delay that Node's timers bear, in milliseconds; a longer one would fire at once. */
+/** How a timer is set. */
+interface TimerOptions {
+  /** True: the timer alone does not keep the process alive. @default false */
+  readonly background?: boolean;
+}
+
+/** The longest delay that Node's timers support, in milliseconds; a longer one would fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The real clock. */
@@ -41,8 +41,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * A `metav1.MicroTime`: RFC 3339 in UTC with exactly six fractional digits. The API server refuses three, which is what
- * `toISOString` gives.
+ * A `metav1.MicroTime`: RFC 3339 in UTC with exactly six fractional digits. The API server rejects three,
+ * which is what `toISOString` gives.
  *
  * @param wallMs milliseconds since the Unix epoch.
  */

@@ -3,25 +3,34 @@ import type { AddressInfo } from 'node:net';
 import { StartupError } from './lifecycle';
 import type { Logger } from './logger';
 
-/** Where `/metrics` comes from; a prom-client `Registry` is one. */
-interface MetricsSource {
-  readonly contentType: string;
-  metrics(): Promise<string>;
-}
-
 /** Options of `startHealthServer`. */
 export interface HealthServerOptions {
   /** 0 takes any free port; see `HealthServer.port`. */
   readonly port: number;
   /** The address to listen on. @default every address of the machine */
   readonly host?: string;
-  /** Liveness: what only a restart can mend. @default none: alive while it answers */
+  /** Liveness: what only a restart can fix. @default none: alive while it answers */
   readonly healthz?: HealthChecks;
   /** Readiness: caches synced, watches alive. @default none */
   readonly readyz?: HealthChecks;
   /** @default `/metrics` is not served */
   readonly metrics?: MetricsSource;
   readonly logger: Logger;
+}
+
+/** The checks of one endpoint, by name (a path segment: letters, digits, `-`). */
+type HealthChecks = Readonly<Record<string, HealthCheck>>;
+
+/**
+ * Returns undefined when all is well, else the reason why not, in one line. Must be fast: it runs at every
+ * probe.
+ */
+type HealthCheck = () => string | undefined;
+
+/** Where `/metrics` comes from; a prom-client `Registry` is one. */
+interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
 }
 
 /** A listening server. */
@@ -32,7 +41,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** A probe or a scrape needs none of this; the limits keep a stray client from holding memory or sockets. */
+/** No probe or scrape comes near these limits; they keep a stray client from using up memory or sockets. */
 const limits = {
   maxHeaderSize: 8 * 1024,
   headersTimeout: 5_000,
@@ -46,10 +55,11 @@ const closeGraceMs = 1_000;
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP, GET and HEAD only.
  *
- * A health endpoint answers 200 `ok`, or 503 with one line a check and the reasons; `?verbose` lists the checks in any case, and
- * `/readyz/<name>` runs a single one, both as the API server's own endpoints do.
+ * A health endpoint answers 200 `ok`, or 503 with one line a check and the reasons; `?verbose` lists the
+ * checks in any case, and `/readyz/<name>` runs a single one, both as the API server's own endpoints do.
  *
- * @throws Error when the port cannot be had (in use, not permitted, no such address), with what to do about it.
+ * @throws StartupError when the port is not available (in use, not permitted, no such address), with what to
+ * do about it.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const server = createServer(limits, (request, response) => {
@@ -81,7 +91,7 @@ function listen(server: Server, options: HealthServerOptions): Promise<void> {
   });
 }
 
-/** What the error says, and nothing else does, when somebody else listens on the port. */
+/** The text by which an error message shows that another process listens on the port. */
 export const PORT_IN_USE = 'the port is in use by another process';
 
 function hintOf(error: NodeJS.ErrnoException): string {
@@ -138,37 +148,7 @@ function sendHealth(
   else send(response, report.ok ? 200 : 503, `${[...report.lines, end].join('\n')}\n`);
 }
 
-function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
-  const headers = {
-    'Content-Type': type,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-  };
-  response.writeHead(status, headers);
-  // For HEAD, Node itself leaves the body out.
-  response.end(body);
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-    // The callback's error says only that the server was not listening; then it is closed, which is what was asked.
-    server.close(() => {
-      clearTimeout(cut);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-}
-
-/** Answers undefined when all is well, else the reason why not, in one line. Must be quick: it runs at every probe. */
-type HealthCheck = () => string | undefined;
-
-/** The checks of one endpoint, by name (a path segment: letters, digits, `-`). */
-type HealthChecks = Readonly<Record<string, HealthCheck>>;
-
-/** What a run of the checks gave. */
+/** The results of the checks. */
 interface HealthReport {
   readonly ok: boolean;
   /** The names of the checks that failed, with their reasons. */
@@ -195,4 +175,28 @@ function reasonOf(check: HealthCheck): string | undefined {
   } catch (error) {
     return `the check itself failed: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  const headers = {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  response.writeHead(status, headers);
+  // For HEAD, Node itself leaves the body out.
+  response.end(body);
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    // The callback's error says only that the server was not listening: then it is closed already.
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
 }

@@ -3,16 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import { systemClock, type Clock } from './clock';
 import type { Logger } from './logger';
 
-/** The signals that end the operator. */
-type StopSignal = 'SIGTERM' | 'SIGINT';
-
-/** The part of `process` that is used; a test gives its own. */
-interface ProcessLike {
-  on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
-  off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
-  exit(code: number): void;
-}
-
 /** Options of `installShutdown`. */
 export interface ShutdownOptions {
   readonly logger: Logger;
@@ -27,12 +17,7 @@ export interface ShutdownOptions {
   readonly process?: ProcessLike;
 }
 
-/** Why the process stops; the reason of `Shutdown.signal`. */
-export class ShutdownReason extends Error {
-  override readonly name = 'ShutdownReason';
-}
-
-/** The process's way down. */
+/** The orderly shutdown of a process. */
 export interface Shutdown {
   /** Aborts when the shutdown begins, with a `ShutdownReason`. */
   readonly signal: AbortSignal;
@@ -40,15 +25,16 @@ export interface Shutdown {
   remainingMs(): number;
   /** Begins the shutdown without a signal, for example when the Lease was lost. Later calls do nothing. */
   request(why: string, cause?: unknown): void;
-  /** Everything ended: removes the signal handlers and the deadline. */
+  /** Removes the signal handlers and the deadline, once everything has ended. */
   dispose(): void;
 }
 
 /**
- * Turns SIGTERM and SIGINT into an orderly shutdown: the first one aborts `signal`; a second one, of either sort, exits at once
- * with 128 + its number (130, 143); so does, with 1, a shutdown that outlasts its deadline.
+ * Turns SIGTERM and SIGINT into an orderly shutdown: the first one aborts `signal`; a second one, of either
+ * sort, exits at once with 128 + its number (130, 143). A shutdown that outlasts its deadline exits with 1.
  *
- * It never ends a process that shuts down in time: that one ends by having nothing left to do, with the exit code its `main` set.
+ * A process that shuts down in time is not ended: it ends when it has nothing left to do, with the exit code
+ * that its `main` set.
  */
 export function installShutdown(options: ShutdownOptions): Shutdown {
   const { logger, deadlineMs = 25_000, clock = systemClock } = options;
@@ -91,21 +77,40 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
   };
 }
 
-/** Something that the process needs cannot be had: a port, a certificate. The message says what to do; a stack would say no more. */
+/** Why the process stops; the reason of `Shutdown.signal`. */
+export class ShutdownReason extends Error {
+  override readonly name = 'ShutdownReason';
+}
+
+/** The part of `process` that is used; a test passes its own. */
+interface ProcessLike {
+  on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+  off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+  exit(code: number): void;
+}
+
+/** The signals that end the operator. */
+type StopSignal = 'SIGTERM' | 'SIGINT';
+
+/**
+ * Something that the process needs is not available: a port, a certificate. The message says what to do; a
+ * stack trace would add nothing.
+ */
 export class StartupError extends Error {
   override readonly name = 'StartupError';
 }
 
 /**
- * Sets V8 up for a process that runs much code a little: call it before any work.
+ * Configures V8 for a process that runs much code a few times each: call it before any work.
  *
- * The optimising compiler takes no functions into others. For thousands of objects, not millions, compiling larger pieces costs more than
- * running them saves: without, an operator takes 9 % less processor time for its first 1,000 objects (measured against the API server's,
- * in six interleaved runs). `NODE_OPTIONS` does not accept the flag; nothing has been optimised yet when the operator starts.
+ * It turns off inlining in the optimising compiler. For thousands of objects, not millions, compiling larger
+ * functions costs more than running them saves: this way, an operator takes 9 % less processor time for its
+ * first 1,000 objects (measured against the API server's, in six interleaved runs). `NODE_OPTIONS` does not
+ * accept the flag; nothing has been optimised yet when the operator starts.
  */
 export function setV8Flags(): void {
   setFlagsFromString('--no-turbo-inlining');
 }
 
-/** The version of Kindred; the bundler puts it in. */
+/** The version of Kindred; the bundler inserts it. */
 export const VERSION: string = process.env.KINDRED_VERSION ?? 'dev';

@@ -15,6 +15,29 @@ export interface LoggerOptions {
   readonly fields?: Readonly<Record<string, string | number | boolean>>;
 }
 
+/**
+ * Creates the operator's logger: one JSON object per line; `level` as a word, `time` as ISO 8601 in UTC,
+ * `err` with its stack and causes.
+ *
+ * Guarantees: written synchronously, so nothing is lost when the process exits; known secret fields read
+ * `[redacted]`.
+ *
+ * Caveats: redaction is only a safety net: it knows names, not values. Never log a Secret, a credential or a
+ * whole request.
+ */
+export function createLogger(options: LoggerOptions = {}): Logger {
+  return pino(
+    {
+      level: options.level ?? 'info',
+      base: { ...options.fields },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: redactPaths, censor: '[redacted]' },
+    },
+    destinationOf(options.destination ?? 'stdout'),
+  );
+}
+
 const secretFields = [
   'authorization',
   'cookie',
@@ -38,8 +61,8 @@ const secretFields = [
 ];
 
 /**
- * What is never written: these fields on the first and second level of a line, headers one deeper, and a Secret's data.
- * Source of the names: kubeconfig, OIDC (RFC 6749), RKE's `cluster.yml`, the Secret API.
+ * What is never written: these fields on the first and second level of a line, headers one deeper, and a
+ * Secret's data. Source of the names: kubeconfig, OIDC (RFC 6749), RKE's `cluster.yml`, the Secret API.
  */
 const redactPaths = [
   ...secretFields,
@@ -50,26 +73,6 @@ const redactPaths = [
   'secret.data',
   '*.secret.data',
 ];
-
-/**
- * The operator's logs: one JSON object a line; `level` as a word, `time` as ISO 8601 in UTC, `err` with its stack and causes.
- *
- * Guarantees: written synchronously, so nothing is lost when the process exits; known secret fields read `[redacted]`.
- *
- * Caveats: redaction is a net and not a licence: it knows names, not values. Never log a Secret, a credential or a whole request.
- */
-export function createLogger(options: LoggerOptions = {}): Logger {
-  return pino(
-    {
-      level: options.level ?? 'info',
-      base: { ...options.fields },
-      timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: redactPaths, censor: '[redacted]' },
-    },
-    destinationOf(options.destination ?? 'stdout'),
-  );
-}
 
 function destinationOf(destination: 'stdout' | 'stderr' | DestinationStream): DestinationStream {
   if (typeof destination !== 'string') return destination;

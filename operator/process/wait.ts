@@ -1,16 +1,16 @@
-/** How long something may take, and what is made of its taking longer. */
+/** Options of `withTimeout`. */
 interface TimeoutOptions<L> {
   readonly milliseconds: number;
-  /** Called when the time is over: what it returns counts as the outcome, what it throws as the failure. */
+  /** Called when the time is over: its result or its error becomes that of `withTimeout`. */
   readonly onTimeout: () => L;
-  /** Whether the process stays for it when all else has ended. @default true */
+  /** Whether the timer keeps the process alive. @default true */
   readonly ref?: boolean;
 }
 
 /**
- * What a promise comes to within a time. What cannot be cut is left to itself: nobody hears of what it comes to later.
+ * The result of a promise within a time limit. The promise is not cancelled: its later result is ignored.
  *
- * @throws what the promise rejects with; what `late` throws
+ * @throws what the promise rejects with; what `onTimeout` throws
  */
 export async function withTimeout<T, L>(
   promise: Promise<T>,
@@ -29,7 +29,7 @@ export async function withTimeout<T, L>(
 }
 
 /**
- * What a promise comes to, for as long as a signal lets it: what cannot be cut is left to itself.
+ * The result of a promise, unless a signal aborts first. The promise is not cancelled.
  *
  * @throws the signal's reason when it is aborted first; what the promise rejects with
  */
@@ -49,10 +49,12 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal |
 }
 
 /**
- * Does something under a signal that aborts as soon as one of several does, with that one's reason; afterwards nothing is left of it.
+ * Calls `act` with a signal that aborts as soon as one of several does, with that one's reason; afterwards no
+ * listener is left.
  *
- * `AbortSignal.any` would do for signals that go together. Of each call, a signal that lives longer keeps some 80 bytes in Node.js 20, for
- * as long as it lives. Source: https://github.com/nodejs/node/issues/54614
+ * `AbortSignal.any` would be enough for signals of the same lifetime. In Node.js 20, a signal that lives
+ * longer keeps some 80 bytes of each call for as long as it lives. Source:
+ * https://github.com/nodejs/node/issues/54614
  *
  * @throws what `act` rejects with
  */

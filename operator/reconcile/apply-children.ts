@@ -17,19 +17,20 @@ import {
   type ChildProblems,
 } from './problems';
 
-/** What came of applying all children of an object. */
+/** The result of applying all children of an object. */
 export interface ApplyResult extends ChildProblems {
   /** At least one child was written. */
   readonly wrote: boolean;
 }
 
 /**
- * Applies the children of an object, one after the other; a child that fails does not hold back the others. The children that make
- * another writer act on a seeded field come last, and only if all went well before: the field is handed over by then. ServiceAccounts come
- * first: what uses one that could not be had waits for it.
+ * Applies the children of an object, one after the other; a child that fails does not stop the others.
+ * ServiceAccounts come first: a child that uses a missing one waits for it. Children that make another writer
+ * act on a seeded field come last, and only if all went well before: the field has been handed over by then.
  *
- * @param missing ServiceAccounts that the object shares and that are not there
- * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the server is away); NotLeaderError
+ * @param missing ServiceAccounts that the object shares and that do not exist
+ * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the
+ * server is unreachable); NotLeaderError
  */
 export async function applyChildren(
   context: ReconcileContext,
@@ -96,14 +97,15 @@ async function applyChild(
   }
 }
 
-/** An object that was created again holds other children than the one before. */
+/** The UID, because an object that was deleted and created again has other children. */
 function ownerKeyOf({ metadata: { uid = '' } }: KubeObject): string {
   return uid;
 }
 
 /**
- * With `--cascade=orphan` the garbage collector takes an owner out of its children, of which their watch may tell before that of the owner
- * tells of its deletion. Entered again, the owner would take them with it.
+ * With `--cascade=orphan` the garbage collector removes an owner from its children, and their watch may
+ * report that before the owner's watch reports its deletion. If the owner were added again, the children
+ * would be deleted with it.
  */
 async function verifyOwnerIsLive(context: ReconcileContext, owner: KubeObject): Promise<void> {
   verifyOwner(context.kind, owner, await getLiveMetadata(context, owner));
@@ -111,10 +113,10 @@ async function verifyOwnerIsLive(context: ReconcileContext, owner: KubeObject): 
 
 const { ServiceAccount } = owned;
 
-/** Names the account whose token the Secret is to hold. Source: `kubernetes.io/service-account-token`. */
+/** On a Secret: the ServiceAccount whose token it has. Source: `kubernetes.io/service-account-token`. */
 const TOKEN_OF_ANNOTATION = 'kubernetes.io/service-account.name';
 
-/** The rendered ServiceAccounts, and the other children. */
+/** Separates the rendered ServiceAccounts from the other children. */
 export function splitAccounts(children: readonly RenderedChild[]): {
   readonly accounts: readonly RenderedChild[];
   readonly others: readonly RenderedChild[];
@@ -124,9 +126,9 @@ export function splitAccounts(children: readonly RenderedChild[]): {
 }
 
 /**
- * The names of those rendered ServiceAccounts that do not exist, are being deleted, or belong to somebody else.
+ * The names of the rendered ServiceAccounts that do not exist, are being deleted, or belong to somebody else.
  *
- * @param isOurs judges a live ServiceAccount
+ * @param isOurs whether a live ServiceAccount is ours
  */
 export function missingAccounts(
   context: ReconcileContext,
@@ -143,8 +145,8 @@ export function missingAccounts(
 }
 
 /**
- * Why a child must not be written yet: it would run under a ServiceAccount that is missing, or somebody else's with that account's rights, or it
- * would give that account rights or a token.
+ * Why a child must not be written yet: it would run under a ServiceAccount that is missing, or under somebody
+ * else's with the rights of that one, or it would give that account rights or a token.
  *
  * @param missing see {@link missingAccounts}
  */
@@ -181,7 +183,10 @@ interface Subject {
   readonly name?: string;
 }
 
-/** `serviceAccount` is the older name of the field. Custom workloads bear it at a path of their own. */
+/**
+ * Collects ServiceAccount names at any depth, since custom workloads have the field in other places.
+ * `serviceAccount` is its older name.
+ */
 function collect(value: unknown, used: Set<string>): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [field, inner] of Object.entries(value)) {

@@ -9,13 +9,6 @@ import type { DriftBackoff } from '../apply/drift-backoff';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import type { SharedStates } from './shared-keys';
 
-/** Something that happened to an object, for `kubectl describe` and `kubectl events`. */
-export interface ObjectEvent extends Reason {
-  readonly type: 'Normal' | 'Warning';
-  /** What was being done: CamelCase. */
-  readonly action: string;
-}
-
 /** What a reconcile of one kind works with. */
 export interface ReconcileContext {
   readonly kind: AnyKind;
@@ -24,26 +17,27 @@ export interface ReconcileContext {
   readonly objects: CacheView;
   /** The cache of a child type. */
   readonly children: (type: ResourceType) => CacheView;
-  /** Whether the server does not have a type. What its cache holds is what there was before. */
+  /** Whether the server lacks a type. Its cache then still has the objects from before. */
   readonly isMissing: (type: ResourceType) => boolean;
   readonly shared: SharedStates;
   /** Records an event; never blocks and never fails. */
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
-  /** Told that a child was written, and why. */
+  /** Called after a child was written. */
   readonly onWrite: (write: ChildWriteEvent) => void;
   readonly driftBackoff: DriftBackoff;
   /** What the caches keep of the children. */
   readonly projection: FieldProjection;
-  /** Where the kind's effects are asked for; a kind that has some needs it. */
+  /** Executes the kind's effects; a kind that has effects needs it. */
   readonly effects?: Effects;
   /** The current time, RFC 3339 in whole seconds. */
   readonly now: () => string;
 }
 
-/** The name of a child that cannot be written yet. */
-export interface AwaitedName {
-  readonly type: ResourceType;
-  readonly ref: ObjectRef;
+/** Something that happened to an object, for `kubectl describe` and `kubectl events`. */
+export interface ObjectEvent extends Reason {
+  readonly type: 'Normal' | 'Warning';
+  /** What was being done: CamelCase. */
+  readonly action: string;
 }
 
 /** A write to a child. */
@@ -56,7 +50,7 @@ export interface ChildWriteEvent {
   readonly because?: string;
 }
 
-/** What comes after a reconcile. */
+/** What to do after a reconcile. */
 export interface ReconcileResult {
   /** `wait`: nothing until an event comes. `retry`: run again after the backoff. */
   readonly action: 'wait' | 'retry';
@@ -68,101 +62,115 @@ export interface ReconcileResult {
   readonly awaited?: readonly AwaitedName[];
 }
 
-/** How the effects of an object stand. */
-export interface EffectsResult {
-  /** Nothing is left to do, for now. */
-  readonly done: boolean;
-  /** Why not. */
-  readonly readiness?: Readiness;
-  /** Fields of the object's own status that the effects gave. */
-  readonly status: Readonly<Record<string, unknown>>;
-  readonly conditions: readonly OwnCondition[];
-  /** Look again after so long, in milliseconds. */
-  readonly afterMs?: number;
+/** The name of a child that cannot be written yet. */
+export interface AwaitedName {
+  readonly type: ResourceType;
+  readonly ref: ObjectRef;
 }
 
-/** Why a clean-up failed. `refused`: it was answered with no. `unavailable`: the server had no answer to give, which says nothing about the object. */
-export type CleanupFailure = 'refused' | 'unavailable';
-
-/** What a reconcile asks of whoever carries a kind's effects out. The engine of effects/ implements it. */
+/** What a reconcile needs of the engine that executes a kind's effects. `effects/` implements it. */
 export interface Effects {
   /**
-   * Goes on with the effects of a phase.
+   * Continues the effects of a phase.
    *
-   * @throws ApiError, TransportError when the state or something that is read cannot be had
+   * @throws ApiError, TransportError when the state, or something that an effect reads, cannot be read
    */
   reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult>;
 
   /**
-   * Whether anything was ever begun for an object: then something may have to be taken away.
+   * Whether any effect was ever started for an object: then there may be something to undo.
    *
-   * @throws ReconcileError `ErrStateMissing` when its status says so, but nothing is known of it any more; `ErrResourceExists` when its status says
-   * so, but its state is another's now; ApiError, TransportError when the state cannot be had
+   * @throws ReconcileError `ErrStateMissing` when the object's status says so but its state is lost;
+   * `ErrResourceExists` when its status says so but the state belongs to another object now; ApiError,
+   * TransportError when the state cannot be read
    */
   hasStarted(object: KubeObject): Promise<boolean>;
 
   /**
-   * Whether the object goes with `--cascade=orphan`: what it did stays. Its own finalizers tell of that only until the garbage collector has done
-   * its part, which may be before anybody looks; then its state does.
+   * Whether the object is being deleted with `--cascade=orphan`, so that its effects stay. Its own finalizers
+   * show that only until the garbage collector has done its part, which may be before the next reconcile;
+   * from then on, its state does.
    *
-   * @throws ApiError, TransportError when the state cannot be had
+   * @throws ApiError, TransportError when the state cannot be read
    */
   isOrphaned(object: KubeObject): Promise<boolean>;
 
   /**
-   * Lets what the object did stay when it goes: its state has no owner any more. A run under way comes to its end first, so that the state tells
-   * of all that was done.
+   * Lets the object's effects stay when it is deleted, by removing the owner from its state. A running effect
+   * ends first, so that the state records everything that was done.
    *
-   * @returns why the object cannot go yet, if so
-   * @throws ApiError, TransportError when the state cannot be cut off
+   * @returns why the object cannot be deleted yet, if so
+   * @throws ApiError, TransportError when the owner cannot be removed from the state
    */
   orphan(object: KubeObject): Promise<Readiness | undefined>;
 
   /**
-   * All that was to be taken away has been: the object's finalizer is dropped next, and its state is held no longer.
+   * Lets the object's state be deleted: everything to be undone has been, and the object's finalizer is
+   * removed next.
    *
-   * @throws ApiError, TransportError when the state cannot be let go; whatever `assertMayRun` throws
+   * @throws ApiError, TransportError when the state cannot be released; whatever `assertMayRun` throws
    */
   releaseState(object: KubeObject): Promise<void>;
 
   /**
-   * The clean-up after an object failed otherwise: its finalizer could not be dropped, say.
+   * Records that a clean-up failed for another reason than the effects, for example because the finalizer
+   * could not be removed.
    *
-   * @returns after how many milliseconds it is to be tried again; undefined when it was refused as often as it may be: then a person must look
+   * @returns after how many milliseconds to try again; undefined when it was refused as often as allowed:
+   * then a person has to help
    */
   recordCleanupFailure(object: KubeObject, why: CleanupFailure): number | undefined;
 
-  /** The clean-up came as far as it could, without a failure: what failed before is not held against it. */
+  /** Records that a clean-up got as far as it could without a failure: earlier failures no longer count. */
   resetCleanupBackoff(object: KubeObject): void;
 
-  /** The object is gone. */
+  /** Forgets an object that was deleted. */
   forget(object: KubeObject): void;
 }
 
-/** What the engine is told about a kind whose effects it carries out. */
+/** The state of an object's effects. */
+export interface EffectsResult {
+  /** Nothing is left to do for now. */
+  readonly done: boolean;
+  /** Why something is left to do. */
+  readonly readiness?: Readiness;
+  /** Fields of the object's own status that the effects reported. */
+  readonly status: Readonly<Record<string, unknown>>;
+  readonly conditions: readonly OwnCondition[];
+  /** Reconcile again after this long, in milliseconds. */
+  readonly afterMs?: number;
+}
+
+/**
+ * Why a clean-up failed. `refused`: the server rejected it. `unavailable`: the server could not answer, which
+ * says nothing about the object.
+ */
+export type CleanupFailure = 'refused' | 'unavailable';
+
+/** Executes effects for an operator. */
+export interface EffectEngine {
+  /** The plans that it can execute. */
+  readonly plans: readonly string[];
+  /** How long running steps may take to end after a stop, in milliseconds. */
+  readonly drainMs: number;
+  /** @param stop aborts at an orderly stop */
+  start(stop: AbortSignal): RunningEffects;
+}
+
+/** A started engine. */
+export interface RunningEffects {
+  of(kind: AnyKind, host: EffectHost): Effects;
+  /** Resolves when no run is running. */
+  waitUntilIdle(): Promise<void>;
+  /** How many runs are running. */
+  readonly size: number;
+}
+
+/** What the engine receives to execute a kind's effects. */
 export interface EffectHost {
   readonly client: ApiClient;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   readonly enqueue: (object: KubeObject) => void;
   readonly getCached: (object: KubeObject) => KubeObject | undefined;
   readonly assertMayRun: () => void;
-}
-
-/** What an operator is given to carry effects out with. */
-export interface EffectEngine {
-  /** The plans that it can carry out. */
-  readonly plans: readonly string[];
-  /** How long the steps under way may take to end after a stop, in milliseconds. */
-  readonly drainMs: number;
-  /** @param stop aborts at an orderly stop */
-  start(stop: AbortSignal): RunningEffects;
-}
-
-/** The engine at work. */
-export interface RunningEffects {
-  of(kind: AnyKind, host: EffectHost): Effects;
-  /** Resolves when nothing is under way. */
-  waitUntilIdle(): Promise<void>;
-  /** How many runs are under way. */
-  readonly size: number;
 }

@@ -15,23 +15,26 @@ import { ownStatus, writeStatus, type StatusWrite } from './write-status';
 
 const TRY_AGAIN = `Change the annotation ${RECONCILE_AT_ANNOTATION} to try again.`;
 
-/** A deletion that waits for its object to be unpaused. */
+/** The readiness of an object whose deletion is paused. */
 const PAUSED_DELETION: Readiness = {
   state: 'paused',
   reason: 'Paused',
   message: `The deletion is paused, and nothing is taken away: remove the annotation ${PAUSED_ANNOTATION} to go on with it.`,
 };
 
-/** That of `--cascade=foreground`. Source: `metav1.FinalizerDeleteDependents`. */
+/**
+ * The garbage collector's finalizer for `--cascade=foreground`. Source: `metav1.FinalizerDeleteDependents`.
+ */
 const FOREGROUND = 'foregroundDeletion';
 
-/** What came of looking for a finalizer. */
+/** The object with its finalizer, or why setting that has to wait. */
 export type EnsureFinalizerResult = { readonly object: KubeObject } | { readonly held: BackedOff };
 
 /**
- * Puts the kind's finalizer on an object that lacks it. Where somebody else takes it off again and again, it is put on ever more slowly.
+ * Adds the kind's finalizer to an object that lacks it. If somebody else removes it repeatedly, adding it
+ * again is delayed longer each time.
  *
- * @returns the object as it stands then
+ * @returns the object after the write
  * @throws ApiError, TransportError
  */
 export async function ensureFinalizer(context: ReconcileContext, object: KubeObject): Promise<EnsureFinalizerResult> {
@@ -45,18 +48,36 @@ export async function ensureFinalizer(context: ReconcileContext, object: KubeObj
   const held = checkBackoff(context, object, { backoffKey, action: 'Apply', describe: says });
   if (held !== undefined) return { held };
   const answer = await setFinalizers(context, object, [...finalizers, name]);
-  // Whoever has a status has had the finalizer.
+  // An object that has a status has had the finalizer before.
   if ((object.status as CommonStatus | undefined)?.observedGeneration !== undefined)
     context.driftBackoff.recordCorrection(backoffKey);
   return { object: answer };
 }
 
 /**
- * Cleans up after an object that is being deleted: its children first, then the kind's finalizer. Nothing is ever applied. A
- * clean-up that fails keeps the finalizer and says why in `Ready`, which also tells what an object waits for that is not gone yet. Where a kind has
- * effects, the clean-up is spaced like their attempts, and given up once it was refused too often; and nothing is done while the object is paused.
+ * Writes the finalizers, with the resourceVersion as precondition, so that nobody else's finalizer is lost.
+ */
+async function setFinalizers(
+  context: ReconcileContext,
+  object: KubeObject,
+  finalizers: readonly string[],
+): Promise<KubeObject> {
+  const { resourceVersion } = object.metadata;
+  const body = { metadata: { resourceVersion, finalizers } };
+  const ref = refOf(object);
+  return context.objects.trackWrite(ref, () =>
+    context.client.patch(context.kind.type, ref, body, { type: 'merge', fieldManager: 'kindred-finalizer' }),
+  );
+}
+
+/**
+ * Cleans up after an object that is being deleted: deletes its children, then removes the kind's finalizer.
+ * Nothing is ever applied. A clean-up that fails keeps the finalizer and reports why in `Ready`, which also
+ * says what the deletion waits for. If a kind has effects, clean-ups are spaced like the attempts at effects
+ * and stop after too many refusals; and nothing is done while the object is paused.
  *
- * @throws ApiError, TransportError when the cache was behind, the server is away, or the status cannot be written; NotLeaderError
+ * @throws ApiError, TransportError when the cache was behind, the server is unreachable, or the status cannot
+ * be written; NotLeaderError
  */
 export async function finalize(context: ReconcileContext, object: KubeObject): Promise<ReconcileResult> {
   const { finalizer } = context.kind;
@@ -77,16 +98,17 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
   const { effects } = context;
   const isOrphaned =
     hasOrphanFinalizer(object) || (!isForceRemoved(object) && (await effects?.isOrphaned(object)) === true);
-  // Children alone are no reason to wait: without a finalizer, the garbage collector would not either.
+  // Children alone do not make a paused deletion wait: without a finalizer, the garbage collector would not
+  // wait either.
   if (effects !== undefined && isPaused(object) && !isForceRemoved(object) && !isOrphaned)
     return pausedDeletion(context, object);
-  // With --cascade=orphan the children are to stay.
+  // With --cascade=orphan the children stay.
   if (!isOrphaned) {
     const children = controlledChildren(context, object);
     const { problems } = await deleteChildren(context, object, children, finalizer.propagation);
     const { readiness, afterMs } = combineProblems(problems);
     if (readiness !== undefined) return reportPending(context, { object, readiness, observed: {} }, afterMs);
-    // Those that were just deleted may be gone the next moment.
+    // The children that were deleted just now may no longer exist in a moment.
     const going = children.filter(({ live }) => live.metadata.deletionTimestamp !== undefined);
     if (going.length > 0) return reportTerminating(context, object, going);
     if (children.length > 0) return { action: 'wait' };
@@ -110,7 +132,7 @@ async function pausedDeletion(context: ReconcileContext, object: KubeObject): Pr
   return reportPending(context, { object, readiness: PAUSED_DELETION, observed: {} }, undefined);
 }
 
-/** Lets what the kind's effects did stay. @returns what comes next while a run is under way */
+/** Lets the kind's effects stay. @returns the result to end with while an effect is running */
 async function orphanEffects(context: ReconcileContext, object: KubeObject): Promise<ReconcileResult | undefined> {
   if (isForceRemoved(object)) return undefined;
   const readiness = await context.effects?.orphan(object);
@@ -118,9 +140,9 @@ async function orphanEffects(context: ReconcileContext, object: KubeObject): Pro
 }
 
 /**
- * Takes away what the kind's effects did outside the API.
+ * Undoes what the kind's effects did outside the API.
  *
- * @returns what comes next while that is not done
+ * @returns the result to end with while that is not done
  */
 async function removeEffects(context: ReconcileContext, object: KubeObject): Promise<ReconcileResult | undefined> {
   const { effects, kind } = context;
@@ -130,24 +152,45 @@ async function removeEffects(context: ReconcileContext, object: KubeObject): Pro
   return reportPending(context, { object, readiness, observed: status, ...(conditions && { conditions }) }, afterMs);
 }
 
-/** Before the object's own finalizer is dropped: nobody would do it afterwards. */
+async function reconcileRemoval(effects: Effects, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsResult>> {
+  try {
+    if (!(await effects.hasStarted(object))) return {};
+    return await effects.reconcile(object, withDefaults(kind, object), 'remove');
+  } catch (error) {
+    // Both are terminal: a lost state, and a spec that an older schema accepted.
+    if (!(error instanceof ReconcileError) && !(error instanceof InvalidObjectError)) throw error;
+    const reason = error instanceof ReconcileError ? error.reason : 'ErrInvalidSpec';
+    const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
+    const readiness: Readiness = { state: 'stalled', reason, message: `${error.message} ${help}` };
+    // A change of the spec enqueues the object; a restored state does not.
+    return error instanceof ReconcileError && error.afterMs !== undefined
+      ? { readiness, afterMs: error.afterMs }
+      : { readiness };
+  }
+}
+
+/** Releases the object's state before its own finalizer is removed: nothing would do it afterwards. */
 async function releaseState({ effects }: ReconcileContext, object: KubeObject): Promise<void> {
   try {
     await effects?.releaseState(object);
   } catch (error) {
-    // Who is to go as he is goes, whatever the server says of his state.
+    // A force-removed object is deleted even if the server rejects the write to its state.
     if (!isForceRemoved(object) || !(error instanceof ApiError) || error.code === 409) throw error;
   }
 }
 
-/** The children that the garbage collector deletes before the object, if that was asked for. */
+/**
+ * The children that the garbage collector deletes before the object, if it was deleted with
+ * `--cascade=foreground`.
+ */
 function foregroundDependents(context: ReconcileContext, object: KubeObject): readonly LiveChild[] {
   return object.metadata.finalizers?.includes(FOREGROUND) === true ? controlledChildren(context, object) : [];
 }
 
 /**
- * Says that an object is being deleted, which of its children still exist, and whose finalizers they and the object bear. With `--cascade=orphan` it
- * says nothing: the garbage collector is done at once.
+ * Reports that an object is being deleted, which of its children still exist, and the finalizers of these
+ * children and of the object. With `--cascade=orphan` it reports nothing: the garbage collector is done at
+ * once.
  */
 async function reportTerminating(
   context: ReconcileContext,
@@ -156,7 +199,7 @@ async function reportTerminating(
 ): Promise<ReconcileResult> {
   const { finalizers = [] } = object.metadata;
   if (hasOrphanFinalizer(object)) return { action: 'wait' };
-  // Ours is dropped when the children are gone, and so is the garbage collector's.
+  // Our finalizer and the garbage collector's are removed once the children are deleted.
   const waiting = children.length === 0 ? [] : [context.kind.finalizer?.name, FOREGROUND];
   const others = finalizers.filter((name) => !waiting.includes(name));
   const reasons = [
@@ -182,7 +225,7 @@ function explained(finalizer: string): string {
   return finalizer === FOREGROUND ? `${finalizer} (the garbage collector's: what it owns goes first)` : finalizer;
 }
 
-/** Says why an object does not go yet. */
+/** Reports why an object is not deleted yet. */
 async function reportPending(
   context: ReconcileContext,
   write: StatusWrite,
@@ -199,23 +242,6 @@ async function reportPending(
     ...(afterMs === undefined ? {} : { afterMs }),
   };
   return withStatusBackoff(next, held);
-}
-
-async function reconcileRemoval(effects: Effects, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsResult>> {
-  try {
-    if (!(await effects.hasStarted(object))) return {};
-    return await effects.reconcile(object, withDefaults(kind, object), 'remove');
-  } catch (error) {
-    // Both are hopeless: a state that is lost, and a spec that an older schema let through.
-    if (!(error instanceof ReconcileError) && !(error instanceof InvalidObjectError)) throw error;
-    const reason = error instanceof ReconcileError ? error.reason : 'ErrInvalidSpec';
-    const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
-    const readiness: Readiness = { state: 'stalled', reason, message: `${error.message} ${help}` };
-    // A change of the spec wakes the object; a state that is put back does not.
-    return error instanceof ReconcileError && error.afterMs !== undefined
-      ? { readiness, afterMs: error.afterMs }
-      : { readiness };
-  }
 }
 
 async function handleCleanupError(
@@ -238,28 +264,17 @@ async function handleCleanupError(
   try {
     held = await writeStatus(context, { object, readiness, observed: ownStatus(context.kind, object) });
   } catch (unsaid) {
-    // A server that fails altogether takes no status either. The log says why, and the next attempt keeps its delay.
+    // A failing server accepts no status either. The log has the reason, and the next attempt keeps its
+    // delay.
     if (afterMs === undefined || !isServerError(unsaid)) throw unsaid;
   }
   if (effects === undefined) return { action: 'retry', failed: reason };
   return withStatusBackoff({ action: 'wait', failed: reason, ...(afterMs === undefined ? {} : { afterMs }) }, held);
 }
 
-/** The server, or a webhook that it asked, could not do its work, or has too much of it: that is none of the object's. */
+/**
+ * Whether the server, or a webhook that it called, failed or is overloaded: that is no fault of the object.
+ */
 function isServerError(error: unknown): boolean {
   return error instanceof ApiError && (error.code >= 500 || error.code === 429);
-}
-
-/** The resourceVersion is the precondition: nobody else's finalizer is lost. */
-async function setFinalizers(
-  context: ReconcileContext,
-  object: KubeObject,
-  finalizers: readonly string[],
-): Promise<KubeObject> {
-  const { resourceVersion } = object.metadata;
-  const body = { metadata: { resourceVersion, finalizers } };
-  const ref = refOf(object);
-  return context.objects.trackWrite(ref, () =>
-    context.client.patch(context.kind.type, ref, body, { type: 'merge', fieldManager: 'kindred-finalizer' }),
-  );
 }

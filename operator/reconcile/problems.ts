@@ -1,3 +1,5 @@
+/** What can be wrong with an object or its children, and what each error means for the next reconcile. */
+
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
@@ -11,7 +13,7 @@ import { NotLeaderError } from '../leader/leader-election';
 import type { Readiness } from '../status/conditions';
 import type { AwaitedName, ReconcileResult, ObjectEvent, ReconcileContext } from './context';
 
-/** One child that does not stand as rendered. */
+/** Why one child is not as rendered. */
 export interface ChildProblem {
   readonly readiness: Readiness;
   readonly retry: boolean;
@@ -20,12 +22,9 @@ export interface ChildProblem {
   readonly awaited?: AwaitedName;
 }
 
-/** After so many milliseconds, what is in a child's way and not in the cache is looked at again. */
-const UNCACHED_RETRY_MS = 10_000;
-
-/** What several shortfalls come to. */
+/** The problems of several children, combined. */
 export interface ChildProblems {
-  /** The worst that happened; undefined when every child stands as rendered. */
+  /** The most severe one; undefined when every child is as rendered. */
   readonly readiness: Readiness | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
@@ -34,7 +33,7 @@ export interface ChildProblems {
   readonly awaited: readonly AwaitedName[];
 }
 
-/** Sums up the children that do not stand as rendered. */
+/** Combines the problems of several children. */
 export function combineProblems(problems: readonly ChildProblem[]): ChildProblems {
   const times = problems.flatMap(({ afterMs }) => afterMs ?? []);
   return {
@@ -45,17 +44,38 @@ export function combineProblems(problems: readonly ChildProblem[]): ChildProblem
   };
 }
 
-/** Whose child is written: one object's, or of all objects that share it. */
+const SEVERITY: Readonly<Record<Readiness['state'], number>> = {
+  stalled: 4,
+  failing: 3,
+  progressing: 2,
+  paused: 1,
+  ready: 0,
+};
+
+/** The most severe of several readinesses, with the messages of all that have its state. */
+export function mostSevere(all: readonly Readiness[]): Readiness | undefined {
+  const worst = all.reduce<Readiness | undefined>(
+    (a, b) => (a === undefined || SEVERITY[b.state] > SEVERITY[a.state] ? b : a),
+    undefined,
+  );
+  if (worst === undefined) return undefined;
+  const message = all
+    .filter(({ state }) => state === worst.state)
+    .map((readiness) => readiness.message)
+    .join('; ');
+  return { ...worst, message };
+}
+
+/** The owners of a child: one object, or all objects that share it. */
 interface ChildOwners {
   readonly kind: AnyKind;
   readonly owners: readonly KubeObject[];
 }
 
 /**
- * What an outcome leaves to be desired; undefined when the child stands.
+ * The problem that the outcome of a write reports; undefined when the child is as rendered.
  *
- * @param ownership Whose child it is to be
- * @param warn told what a person has to know
+ * @param warn called with what a person has to know
  */
 export function problemOfOutcome(
   { kind, owners }: ChildOwners,
@@ -93,14 +113,20 @@ export function problemOfOutcome(
   }
 }
 
-/** Of an end that the cache misses, only another look tells. */
+/** How soon the object in a child's way is read again if the cache does not have it, in milliseconds. */
+const UNCACHED_RETRY_MS = 10_000;
+
+/** Only another read can show the deletion of an object that the cache does not have. */
 function retryIfUncached({
   isUncached,
 }: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<ChildProblem, 'afterMs'> {
   return isUncached === true ? { afterMs: UNCACHED_RETRY_MS } : {};
 }
 
-/** Who deletes is not to be found out from the API: nothing is left to look at. The rest of the delay would be another message each time. */
+/**
+ * Describes the drift. The API does not show who deletes a child, since nothing is left to read. The message
+ * has the whole delay: the remaining one would change it each time.
+ */
 function describeContest(outcome: Extract<ChildOutcome, { result: 'contested' | 'deleted' }>): string {
   if (outcome.result === 'contested')
     return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
@@ -108,7 +134,10 @@ function describeContest(outcome: Extract<ChildOutcome, { result: 'contested' | 
   return `something else deletes it as often as it is created; it is created again ${seconds} s after the last time`;
 }
 
-/** What the lack of its type leaves to be desired of a child: nothing can be done for it before somebody installs the type. */
+/**
+ * The problem of a child whose type the server lacks: nothing can be done for it before somebody installs the
+ * type.
+ */
 export function problemOfMissingType({ type, manifest }: RenderedChild, warn: (reason: Reason) => void): ChildProblem {
   const name = `${type.plural}.${groupOf(type)}`;
   const message = `${type.kind} "${manifest.metadata.name}": the server has no type ${typeKey(type)}; install it (the CRD ${name}), and this object goes on by itself`;
@@ -118,9 +147,10 @@ export function problemOfMissingType({ type, manifest }: RenderedChild, warn: (r
 }
 
 /**
- * What an error leaves to be desired of the child that it came from.
+ * The problem of the child that an error came from.
  *
- * @throws the error itself when it is no fault of the child: the cache was behind, the server is away, or this process does not lead
+ * @throws the error itself when it is no fault of the child: the cache was behind, the server is unreachable,
+ * or this process does not lead
  */
 export function problemOfError({ type, manifest }: RenderedChild, error: unknown): ChildProblem {
   const failure = classify(error);
@@ -128,30 +158,9 @@ export function problemOfError({ type, manifest }: RenderedChild, error: unknown
   const message = `${type.kind} "${manifest.metadata.name}": ${failure.message}`;
   const reason = { reason: failure.reason, message };
   if (failure.kind === 'retry') return { readiness: { state: 'failing', ...reason }, retry: true };
-  // It may be somebody else's still, refused while it was to be adopted: then its events wake only who waits for its name.
+  // The object may still be foreign, if its adoption was rejected: its events then enqueue only keys that
+  // wait for its name.
   return { readiness: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref: refOf(manifest) } };
-}
-
-const SEVERITY: Readonly<Record<Readiness['state'], number>> = {
-  stalled: 4,
-  failing: 3,
-  progressing: 2,
-  paused: 1,
-  ready: 0,
-};
-
-/** The gravest of several verdicts, with the messages of all of its state. */
-export function mostSevere(all: readonly Readiness[]): Readiness | undefined {
-  const worst = all.reduce<Readiness | undefined>(
-    (a, b) => (a === undefined || SEVERITY[b.state] > SEVERITY[a.state] ? b : a),
-    undefined,
-  );
-  if (worst === undefined) return undefined;
-  const message = all
-    .filter(({ state }) => state === worst.state)
-    .map((readiness) => readiness.message)
-    .join('; ');
-  return { ...worst, message };
 }
 
 /** Why an object cannot be reconciled: the reason and the message go into its `Ready` condition. */
@@ -159,7 +168,7 @@ export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';
   /** True: another attempt fails too, until the spec, an object it refers to, or the annotation `kindred.dev/reconcile-at` changes. */
   readonly isTerminal: boolean;
-  /** Reconcile again after so long, in milliseconds, for causes whose end no watch reports. */
+  /** Reconcile again after this long, in milliseconds, for causes whose end no watch reports. */
   readonly afterMs: number | undefined;
 
   constructor(
@@ -177,7 +186,8 @@ export class ReconcileError extends Error {
 /** What a failure means for the object that was being reconciled. */
 interface ClassifiedError {
   /**
-   * `stale`: the cache was behind, the server is away, or this process does not lead: try again silently, and write nothing about it.
+   * `stale`: the cache was behind, the server is unreachable, or this process does not lead: try again
+   * silently, and write nothing about it.
    * `terminal`: only a change helps. `retry`: try again, and say why.
    */
   readonly kind: 'stale' | 'terminal' | 'retry';
@@ -186,14 +196,14 @@ interface ClassifiedError {
   readonly message: string;
 }
 
-/** Judges what a reconcile threw. */
+/** Classifies what a reconcile threw. */
 export function classify(error: unknown): ClassifiedError {
   if (error instanceof ReconcileError) {
     return { kind: error.isTerminal ? 'terminal' : 'retry', reason: error.reason, message: error.message };
   }
   if (error instanceof ApiError) return classifyApi(error);
   if (error instanceof TransportError) return { kind: 'stale', reason: 'ErrUnreachable', message: error.message };
-  // Who does not lead has tried nothing, and may write nothing about it either.
+  // A process that does not lead has tried nothing, and may not write about it either.
   if (error instanceof NotLeaderError) return { kind: 'stale', reason: 'NotLeader', message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   return { kind: 'retry', reason: 'ErrReconcile', message };
@@ -214,18 +224,19 @@ export interface BackedOff {
   readonly afterMs: number;
 }
 
-/** A correction that may be contested. */
+/** A correction that somebody else may revert. */
 export interface DriftCorrection {
   /** What the corrections are counted by. */
   readonly backoffKey: string;
   /** What was being done, for the event. */
   readonly action: ObjectEvent['action'];
-  /** What somebody does, and what becomes of the correction `after` so long. */
+  /** Describes what somebody else does, and when (`after`) the correction is made again. */
   readonly describe: (after: string) => string;
 }
 
 /**
- * Whether a correction has to wait, because somebody else has undone it as often as it was made; an event says so then.
+ * Whether a correction has to wait, because somebody else has reverted it as often as it was made; records an
+ * event then.
  *
  * @returns undefined when it may go ahead
  */
@@ -236,7 +247,7 @@ export function checkBackoff(
 ): BackedOff | undefined {
   const afterMs = driftBackoff.remainingDelayMs(backoffKey);
   if (afterMs === 0) return undefined;
-  // Not the rest of the delay, which would be another message each time.
+  // Not the remaining delay, which would change the message each time.
   const seconds = String(Math.round(driftBackoff.totalDelayMs(backoffKey) / 1000));
   const message = `${says(`${seconds} s after the last time`)}; have one of the two leave it alone`;
   const reason = { reason: 'ErrContested', message };
@@ -244,7 +255,10 @@ export function checkBackoff(
   return { reason, afterMs };
 }
 
-/** What comes next, where the status itself is held back: it cannot say so, the log can. */
+/**
+ * The result of a reconcile whose status write is delayed: the log reports the delay, since the status
+ * cannot.
+ */
 export function withStatusBackoff(next: ReconcileResult, held: BackedOff | undefined): ReconcileResult {
   if (held === undefined) return next;
   const { reason, message } = next.failed ?? held.reason;

@@ -13,12 +13,36 @@ export interface LiveChild {
   readonly live: KubeObject;
 }
 
-/** What came of deleting children. */
+/** The result of deleting children. */
 interface PruneResult {
-  /** Children that somebody else makes again and again. */
+  /** Children that somebody else creates again repeatedly. */
   readonly problems: readonly ChildProblem[];
-  /** What is not gone yet: a finalizer holds it, or it is contested. Its events tell of its end. */
+  /**
+   * Children that still exist, because of a finalizer or because somebody else creates them again. Their
+   * events report the deletion.
+   */
   readonly remaining: readonly LiveChild[];
+}
+
+/**
+ * Deletes what an object controls and no longer renders, each with its UID and resourceVersion as
+ * preconditions. The deletion of a child that somebody else creates again repeatedly is delayed longer each
+ * time.
+ *
+ * @param only limits the pruning to these types
+ * @throws ApiError, TransportError
+ */
+export async function prune(
+  context: ReconcileContext,
+  owner: KubeObject,
+  rendered: readonly RenderedChild[],
+  only?: readonly ResourceType[],
+): Promise<PruneResult> {
+  const keep = new Set(rendered.map(({ type, manifest }) => `${typeKey(type)}/${manifest.metadata.name}`));
+  const unwanted = controlledChildren(context, owner, only).filter(
+    ({ type, live }) => !keep.has(`${typeKey(type)}/${live.metadata.name}`),
+  );
+  return deleteChildren(context, owner, unwanted, 'Background');
 }
 
 /**
@@ -41,26 +65,6 @@ export function controlledChildren(
       .filter(({ object }) => object.metadata.ownerReferences?.some((o) => o.controller === true && o.uid === uid))
       .map(({ object }) => ({ type, live: object })),
   );
-}
-
-/**
- * Deletes what an object controls and no longer renders, each with its UID and resourceVersion as preconditions. What somebody else makes again
- * and again is deleted ever more slowly.
- *
- * @param only limits the pruning to these types
- * @throws ApiError, TransportError
- */
-export async function prune(
-  context: ReconcileContext,
-  owner: KubeObject,
-  rendered: readonly RenderedChild[],
-  only?: readonly ResourceType[],
-): Promise<PruneResult> {
-  const keep = new Set(rendered.map(({ type, manifest }) => `${typeKey(type)}/${manifest.metadata.name}`));
-  const unwanted = controlledChildren(context, owner, only).filter(
-    ({ type, live }) => !keep.has(`${typeKey(type)}/${live.metadata.name}`),
-  );
-  return deleteChildren(context, owner, unwanted, 'Background');
 }
 
 /**
@@ -87,10 +91,11 @@ export async function deleteChildren(
 }
 
 /**
- * Deletes one child, unless it was replaced or changed meanwhile: its owner reference may be gone, which with `--cascade=orphan` is heard of
- * through another watch than the end of the orphaning.
+ * Deletes one child, unless it was replaced or changed meanwhile: it may have lost its owner reference,
+ * because with `--cascade=orphan` the child's watch reports that, and the owner's watch the end of the
+ * orphaning.
  *
- * @returns what is wrong when somebody else has made it again too often
+ * @returns the problem when somebody else has created the child again too often
  */
 async function deleteChild(
   context: ReconcileContext,
@@ -121,19 +126,20 @@ async function deleteChild(
   return undefined;
 }
 
-/** What came of taking seeded fields back. */
+/** The result of releasing seeded fields. */
 interface ReleaseResult {
   /** The children that may be applied. */
   readonly applicable: readonly RenderedChild[];
-  /** Why the others may not yet. */
+  /** Why the others must wait. */
   readonly problems: readonly ChildProblem[];
 }
 
 /**
- * Deletes the objects that made another writer act on a seeded field and are not rendered any more. The field is taken back only after they are
- * gone: the writer would write once more. One that a finalizer holds goes on writing, so the children that bear the field wait for its end, of which
- * its event tells. While one of their type is rendered, the field is left to it, so that those which are not rendered any more can wait for the
- * other children.
+ * Deletes the children that made another writer act on a seeded field and are no longer rendered. Our apply
+ * takes the field back only after they are deleted: until then the writer could write again. If a finalizer
+ * delays that, the children that have the field wait; an event reports the deletion. While another child of
+ * the writer's type is rendered, the field stays with the writer, so those that are no longer rendered can be
+ * pruned after all applies.
  *
  * @throws ApiError, TransportError
  */

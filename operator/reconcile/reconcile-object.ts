@@ -23,26 +23,16 @@ import { prune, releaseSeededFields } from './prune';
 import { sharedId } from './shared-keys';
 import { ownStatus, writeStatus } from './write-status';
 
-/** What a reconcile found, before it is written into the status. */
-interface StatusFindings {
-  readonly readiness: Readiness;
-  readonly observed: Readonly<Record<string, unknown>>;
-  /** The kind's own conditions. @default those that stand */
-  readonly conditions?: readonly OwnCondition[];
-  /** Try again by ourselves. */
-  readonly retry: boolean;
-  /** Look again after this long, in milliseconds. */
-  readonly afterMs?: number | undefined;
-}
-
 /**
- * Brings the children of one object to what its spec says, and its status to what stands. Level-triggered: it looks at the present
- * state only and may run at any time.
+ * Reconciles one object: brings its children to what its spec says, and its status to what exists.
+ * Level-triggered: it reads the present state only and may run at any time.
  *
- * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded, save for the
- * writers of seeded fields that were switched off; an object that is being deleted is only cleaned up.
+ * Guarantees: nothing is written when nothing differs; children are pruned only after every apply succeeded,
+ * except the writers of seeded fields that are no longer rendered; an object that is being deleted is only
+ * cleaned up.
  *
- * @throws ApiError, TransportError when the cache was behind, the server is away, or the status itself cannot be written; NotLeaderError
+ * @throws ApiError, TransportError when the cache was behind, the server is unreachable, or the status itself
+ * cannot be written; NotLeaderError
  */
 export async function reconcileObject(context: ReconcileContext, ref: ObjectRef): Promise<ReconcileResult> {
   const object = context.objects.get(ref)?.object;
@@ -63,6 +53,14 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   }
 }
 
+/** An object with everything that it renders. */
+interface Rendered {
+  /** The object, with its spec's defaults applied. */
+  readonly self: KindObject<AnyKind>;
+  readonly children: readonly RenderedChild[];
+  readonly shared: readonly SharedKey[];
+}
+
 function render({ kind }: ReconcileContext, object: KubeObject): Rendered {
   const self = withDefaults(kind, object);
   return renderSelf(kind, self);
@@ -73,7 +71,7 @@ function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
 }
 
 async function applyRendered(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<ReconcileResult> {
-  // The objects that share a key are woken when it has been reconciled.
+  // Reconciling a shared key enqueues the objects that name it.
   const states = first.shared.map(({ group, key }) =>
     context.shared.get(sharedId(group.name, found.metadata.namespace, key)),
   );
@@ -108,7 +106,18 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   return { ...next, awaited: applied.awaited };
 }
 
-/** Nothing is made for an object of which nobody might take it away again. What stands is told of all the same. */
+/**
+ * Adds the status that effects reported: children may be rendered from it in the same reconcile that writes
+ * it to the server.
+ */
+function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, unknown>>): KindObject<AnyKind> {
+  return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
+}
+
+/**
+ * Findings for an object whose finalizer keeps being removed: nothing is created that might never be cleaned
+ * up. What exists is reported all the same.
+ */
 function missingFinalizerFindings(
   context: ReconcileContext,
   object: KubeObject,
@@ -118,11 +127,6 @@ function missingFinalizerFindings(
   const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered).observed };
   const readiness: Readiness = { state: 'failing', ...held.reason };
   return { readiness, observed, retry: false, afterMs: held.afterMs };
-}
-
-/** Children may be rendered from what effects have found out; it reaches the server's status in the same reconcile. */
-function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, unknown>>): KindObject<AnyKind> {
-  return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
 }
 
 function recordSyncedEvent({ kind, record }: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
@@ -137,6 +141,87 @@ function defaultReadiness({ kind }: ReconcileContext, { self }: Rendered): Readi
     message: 'All children are applied and current.',
   };
   return { state: 'ready', reason, message };
+}
+
+/** What was observed of an object's children. */
+interface ChildrenObservation {
+  /** Why the object is not ready yet; undefined when every child is current. */
+  readonly worst: Readiness | undefined;
+  /** The kind's own status fields. */
+  readonly observed: Readonly<Record<string, unknown>>;
+  /** When to observe again, in milliseconds, if a child's state changes by time alone. */
+  readonly afterMs?: number;
+}
+
+/**
+ * Reads the children of an object from the cache and lets the kind observe them. Foreign objects under a
+ * child's name are left out.
+ */
+function observeChildren(context: ReconcileContext, rendered: Rendered): ChildrenObservation {
+  const { kind } = context;
+  const { self } = rendered;
+  const { namespace } = self.metadata;
+  const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
+  const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
+    const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
+    return cached === undefined ? [] : [cached.object];
+  };
+  const own = rendered.children.map((child) => ({
+    child,
+    live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
+  }));
+  const unseen = own.filter(({ live }) => live.length === 0).map(({ child }) => child);
+  const live = [...own.flatMap((one) => one.live), ...shared.flatMap(standing)];
+  const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
+  const now = Date.parse(context.now());
+  const states = live.map((object) => ({ object, state: childState(object, now) }));
+  const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
+  return {
+    worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),
+    observed,
+    ...(times.length > 0 && { afterMs: Math.min(...times) }),
+  };
+}
+
+/**
+ * Our own writes reach the cache through their responses: a child that is not there was lost, or deleted
+ * since, and its event follows. A missing shared child is reported under its key only: it is created again
+ * there, and nothing would enqueue the object then.
+ */
+function uncachedReadiness({ type, manifest }: RenderedChild): Readiness {
+  const message = `${type.kind} "${manifest.metadata.name}": no event has told of it yet`;
+  return { state: 'progressing', reason: 'Progressing', message };
+}
+
+function childReadiness({
+  object,
+  state,
+}: {
+  readonly object: KubeObject;
+  readonly state: ChildState;
+}): readonly Readiness[] {
+  if (state.state === 'Current') return [];
+  const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
+  if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
+  return [{ state: 'progressing', reason: 'Progressing', message }];
+}
+
+function observedChildren(live: readonly KubeObject[]): ObservedChildren {
+  const all = <C extends KubeObject>(type: ResourceType<C>): readonly C[] =>
+    live.filter((child): child is C => typeKey(child) === typeKey(type));
+  return { all, one: (type) => all(type)[0] };
+}
+
+/** What a reconcile found, before it is written into the status. */
+interface StatusFindings {
+  readonly readiness: Readiness;
+  readonly observed: Readonly<Record<string, unknown>>;
+  /** The kind's own conditions. @default the existing ones */
+  readonly conditions?: readonly OwnCondition[];
+  /** Run again after the backoff, without an event. */
+  readonly retry: boolean;
+  /** Run again after this long, in milliseconds. */
+  readonly afterMs?: number | undefined;
 }
 
 function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusFindings {
@@ -156,7 +241,7 @@ function reportError(
   object: KubeObject,
   error: unknown,
 ): Promise<ReconcileResult> | ReconcileResult {
-  // Shared children are rendered once more to be observed.
+  // Shared children are rendered again to be observed.
   if (error instanceof RenderError) return reportStatus(context, object, renderErrorFindings(context, object, error));
   const { kind, reason, message } = classify(error);
   if (kind === 'stale') throw error;
@@ -186,77 +271,4 @@ async function reportStatus(
     ...(afterMs === undefined ? {} : { afterMs }),
   };
   return withStatusBackoff(next, held);
-}
-
-/** What stands on the server of an object's children. */
-interface ChildrenObservation {
-  /** Why the object is not ready yet; undefined when every child is current. */
-  readonly worst: Readiness | undefined;
-  /** The kind's own status fields. */
-  readonly observed: Readonly<Record<string, unknown>>;
-  /** A child's state changes by time alone: look again after so many milliseconds. */
-  readonly afterMs?: number;
-}
-
-/** An object with all that it renders. */
-interface Rendered {
-  /** The object, its spec's defaults applied. */
-  readonly self: KindObject<AnyKind>;
-  readonly children: readonly RenderedChild[];
-  readonly shared: readonly SharedKey[];
-}
-
-/** Reads the children of an object back and has the kind observe them. What is somebody else's under a child's name is not seen. */
-function observeChildren(context: ReconcileContext, rendered: Rendered): ChildrenObservation {
-  const { kind } = context;
-  const { self } = rendered;
-  const { namespace } = self.metadata;
-  const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
-  const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
-    const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
-    return cached === undefined ? [] : [cached.object];
-  };
-  const own = rendered.children.map((child) => ({
-    child,
-    live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
-  }));
-  const unseen = own.filter(({ live }) => live.length === 0).map(({ child }) => child);
-  const live = [...own.flatMap((one) => one.live), ...shared.flatMap(standing)];
-  const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
-  const now = Date.parse(context.now());
-  const states = live.map((object) => ({ object, state: childState(object, now) }));
-  const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
-  return {
-    worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),
-    observed,
-    ...(times.length > 0 && { afterMs: Math.min(...times) }),
-  };
-}
-
-/**
- * Our own writes are in the cache through their answers: one that is not has been lost, or deleted since, and its event comes. A shared child is its
- * key's to miss: it is made again under the key, and nothing would wake the object then.
- */
-function uncachedReadiness({ type, manifest }: RenderedChild): Readiness {
-  const message = `${type.kind} "${manifest.metadata.name}": no event has told of it yet`;
-  return { state: 'progressing', reason: 'Progressing', message };
-}
-
-function childReadiness({
-  object,
-  state,
-}: {
-  readonly object: KubeObject;
-  readonly state: ChildState;
-}): readonly Readiness[] {
-  if (state.state === 'Current') return [];
-  const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
-  if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
-  return [{ state: 'progressing', reason: 'Progressing', message }];
-}
-
-function observedChildren(live: readonly KubeObject[]): ObservedChildren {
-  const all = <C extends KubeObject>(type: ResourceType<C>): readonly C[] =>
-    live.filter((child): child is C => typeKey(child) === typeKey(type));
-  return { all, one: (type) => all(type)[0] };
 }

@@ -20,9 +20,11 @@ export interface SharedTarget {
   readonly objects: readonly KubeObject[];
 }
 
-/** What a reconcile of a shared key came to. */
+/** The result of reconciling a shared key. */
 export interface SharedResult {
-  /** Undefined once nobody names the key, and before the first reconcile with an object that is not paused. */
+  /**
+   * Undefined once no object names the key, and before the first reconcile with an object that is not paused.
+   */
   readonly state: SharedState | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
@@ -34,11 +36,12 @@ export interface SharedResult {
 }
 
 /**
- * Reconciles the children of a shared key under that key alone: their body is a function of it, their owner references are all living
- * objects that name it. With none left they are deleted, unless the last one went with `--cascade=orphan`. A living object that holds
- * them, but whose spec does not tell which key it names, goes on holding them. While all that hold them are paused, they are left as they are.
+ * Reconciles the children of a shared key under that key alone: their body is a function of the key, their
+ * owners are all objects that name it and are not being deleted. When none is left, the children are deleted,
+ * unless the last one was deleted with `--cascade=orphan`. An object that owns them, but whose spec does not
+ * tell which key it names, stays an owner. While all owners are paused, the children are left as they are.
  *
- * @throws ApiError, TransportError when the cache was behind or the server is away; NotLeaderError
+ * @throws ApiError, TransportError when the cache was behind or the server is unreachable; NotLeaderError
  */
 export async function reconcileShared(context: ReconcileContext, target: SharedTarget): Promise<SharedResult> {
   const group = context.kind.shared.find(({ name }) => name === target.group);
@@ -49,7 +52,8 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   } catch (error) {
     const failed = renderErrorResult(error);
     if (target.objects.length > 0) return failed;
-    // The children are a function of the key, so trying again is of no use to anybody; an operator that can render them finds those that stand.
+    // The children are a function of the key, so a retry cannot help; an operator that can render them finds
+    // those that exist.
     context.driftBackoff.setDesiredChildren(sharedOwnerKey(target), () => []);
     return { ...failed, state: undefined };
   }
@@ -62,7 +66,8 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
     return { state: undefined, retry: false, awaited: [] };
   }
   if (living.every(isPaused)) {
-    // The state as it was: what goes on again before its children have been looked at must not take them for applied if they never were.
+    // The state stays as it was: an object that is unpaused before its shared children are reconciled must
+    // not take them for applied if they never were.
     const state = context.shared.get(sharedOwnerKey(target));
     return { state, retry: false, awaited: [] };
   }
@@ -83,6 +88,86 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
 function renderErrorResult(error: unknown): SharedResult {
   const failed = { reason: 'ErrRender', message: errorMessage(error) };
   return { state: { state: 'failed', readiness: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
+}
+
+/**
+ * The owners of the children that do not say which key they name, because their spec is no longer valid; not
+ * those being deleted.
+ */
+function ownersWithUnknownKeys(
+  { kind, objects, children: cacheOf }: ReconcileContext,
+  children: readonly RenderedChild[],
+  named: readonly KubeObject[],
+): readonly KubeObject[] {
+  const known = new Set(named.map(({ metadata }) => metadata.uid));
+  const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
+  const others = held.flatMap((live) =>
+    ownerReferencesOf(kind, live)
+      .filter(({ uid }) => !known.has(uid))
+      .map(({ uid, name }) => ({ uid, ref: { ...refOf(live), name } })),
+  );
+  const standing = others.flatMap(({ uid, ref }) => {
+    const object = objects.get(ref)?.object;
+    return object?.metadata.uid === uid ? [object] : [];
+  });
+  return [...new Set(standing)].filter(
+    (object) => object.metadata.deletionTimestamp === undefined && !hasKnownKeys(kind, object),
+  );
+}
+
+function hasKnownKeys(kind: AnyKind, object: KubeObject): boolean {
+  try {
+    sharedKeys(kind, withDefaults(kind, object));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The order of owner references is part of what is applied. */
+function byName({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
+}
+
+/** The key owns the children, no matter which objects share it at the moment. */
+function sharedOwnerKey({ group, namespace, key }: SharedTarget): string {
+  return sharedId(group, namespace, key);
+}
+
+/**
+ * The owners of a shared key. Those that a child does not reference yet are read from the server before they
+ * are added, once for all children.
+ */
+class OwnerVerifier {
+  private readonly verified = new Set<KubeObject>();
+
+  constructor(
+    private readonly context: ReconcileContext,
+    readonly living: readonly KubeObject[],
+  ) {}
+
+  /**
+   * With `--cascade=orphan` the garbage collector removes an owner from the children, and their watch may
+   * report that before the owner's watch reports its deletion. If the owner were added again, the children
+   * would be deleted with it once it is the last one.
+   *
+   * @throws ApiError `Conflict` when an owner that is not in the child was deleted, or is being deleted, and
+   * the cache does not show that
+   */
+  async verifyMissingOwners(live: KubeObject): Promise<void> {
+    const { context, living, verified: looked } = this;
+    const held = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+    const owners = living.filter((owner) => !held.has(owner.metadata.uid ?? '') && !looked.has(owner));
+    const found = await getAllLiveMetadata(context, owners);
+    for (const [i, owner] of owners.entries()) {
+      verifyOwner(context.kind, owner, found[i]);
+      looked.add(owner);
+    }
+  }
 }
 
 async function applySharedChild(
@@ -127,84 +212,10 @@ async function applySharedChild(
   }
 }
 
-/** The living objects of a key, of which those that a child stands without are looked at before they are entered: once for all children. */
-class OwnerVerifier {
-  private readonly verified = new Set<KubeObject>();
-
-  constructor(
-    private readonly context: ReconcileContext,
-    readonly living: readonly KubeObject[],
-  ) {}
-
-  /**
-   * With `--cascade=orphan` the garbage collector takes an owner out of the children, of which their watch may tell before that of the owner tells of
-   * its deletion. Entered again, the owner would take them with it once it is the last.
-   *
-   * @throws ApiError `Conflict` when one that is not in the child is gone or going unheard
-   */
-  async verifyMissingOwners(live: KubeObject): Promise<void> {
-    const { context, living, verified: looked } = this;
-    const held = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
-    const owners = living.filter((owner) => !held.has(owner.metadata.uid ?? '') && !looked.has(owner));
-    const found = await getAllLiveMetadata(context, owners);
-    for (const [i, owner] of owners.entries()) {
-      verifyOwner(context.kind, owner, found[i]);
-      looked.add(owner);
-    }
-  }
-}
-
-/** The key holds the children, whoever shares it just then. */
-function sharedOwnerKey({ group, namespace, key }: SharedTarget): string {
-  return sharedId(group, namespace, key);
-}
-
-/** The living objects that hold one of the children and do not say which key they name: their spec does not fit any more. */
-function ownersWithUnknownKeys(
-  { kind, objects, children: cacheOf }: ReconcileContext,
-  children: readonly RenderedChild[],
-  named: readonly KubeObject[],
-): readonly KubeObject[] {
-  const known = new Set(named.map(({ metadata }) => metadata.uid));
-  const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
-  const others = held.flatMap((live) =>
-    ownerReferencesOf(kind, live)
-      .filter(({ uid }) => !known.has(uid))
-      .map(({ uid, name }) => ({ uid, ref: { ...refOf(live), name } })),
-  );
-  const standing = others.flatMap(({ uid, ref }) => {
-    const object = objects.get(ref)?.object;
-    return object?.metadata.uid === uid ? [object] : [];
-  });
-  return [...new Set(standing)].filter(
-    (object) => object.metadata.deletionTimestamp === undefined && !hasKnownKeys(kind, object),
-  );
-}
-
-function hasKnownKeys(kind: AnyKind, object: KubeObject): boolean {
-  try {
-    sharedKeys(kind, withDefaults(kind, object));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isPaused({ metadata }: KubeObject): boolean {
-  return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
-}
-
-/** The order of owner references is part of what is applied. */
-function byName({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
-  return a.name < b.name ? -1 : 1;
-}
-
-/** Only what bears the annotation was made under a key: an object that a person has tied to ours is written over, but never deleted. */
-function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
-  return metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined && metadata.deletionTimestamp === undefined;
-}
-
-/** Deletes the children of a key that nobody names, each with both preconditions: nobody may have begun to hold it since. */
+/**
+ * Deletes the children of a key that no object names, each with both preconditions: an object may have begun
+ * to share it since.
+ */
 async function deleteSharedChildren(
   context: ReconcileContext,
   target: SharedTarget,
@@ -226,7 +237,18 @@ async function deleteSharedChildren(
   }
 }
 
-/** What holds the children and is not in the cache may be gone, as it should be, or not have been heard of yet. */
+/**
+ * Whether a shared child may be deleted. Only objects with the annotation were created under a key: an object
+ * that a person has made ours is overwritten, but never deleted.
+ */
+function isRemovable(kind: AnyKind, { metadata }: KubeObject): boolean {
+  return metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined && metadata.deletionTimestamp === undefined;
+}
+
+/**
+ * Makes sure that owners that are not in the cache do not exist: perhaps only their events have not arrived
+ * yet.
+ */
 async function verifyNoUncachedOwner(
   context: ReconcileContext,
   { namespace }: SharedTarget,

@@ -11,17 +11,17 @@ export class SharedKeyIndex {
 
   constructor(private readonly kind: AnyKind) {}
 
-  /** Follows an object as it stands now. @returns the ids that it names or named */
+  /** Records which ids an object names now. @returns the ids that it names or named */
   update(object: KubeObject): readonly string[] {
     return this.set(object, this.idsOf(object));
   }
 
-  /** Follows the end of an object. @returns the ids that it named */
+  /** Removes an object that was deleted. @returns the ids that it named */
   remove(object: KubeObject): readonly string[] {
     return this.set(object, []);
   }
 
-  /** The ids that an object names, as it was last followed. */
+  /** The ids that an object named at its last update. */
   ids(ref: ObjectRef): readonly string[] {
     return this.idsByObject.get(keyOf(ref)) ?? [];
   }
@@ -39,7 +39,8 @@ export class SharedKeyIndex {
         sharedId(group.name, object.metadata.namespace, key),
       );
     } catch {
-      // Its own reconcile says what is wrong with it, or with its kind. Until then it holds what it held.
+      // The object's own reconcile reports what is wrong with it, or with its kind. Until then it keeps its
+      // ids.
       return this.ids(object.metadata);
     }
   }
@@ -68,14 +69,17 @@ function keyOf({ namespace, name }: ObjectRef): string {
   return `${namespace ?? ''}/${name}`;
 }
 
-/** How the children of one shared key stand, for the objects that share them. */
+/** The state of the children of one shared key, for the objects that share them. */
 export type SharedState =
   | { readonly state: 'applied' }
-  /** Not applied: what the objects that share them show in `Ready`. */
+  /** Not applied, with what the objects that share them show in `Ready`. */
   | {
       readonly state: 'failed';
       readonly readiness: Readiness;
-      /** ServiceAccounts of the key that do not exist or are somebody else's: nothing may run under them. @default none */
+      /**
+       * ServiceAccounts of the key that do not exist or are somebody else's: nothing may run under them.
+       * @default none
+       */
       readonly missingAccounts?: readonly string[];
     };
 

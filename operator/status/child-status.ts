@@ -1,18 +1,41 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 
-/** How far a child has come. Source: kstatus (sigs.k8s.io/cli-utils), which kubectl wait and Flux follow too. */
+/** The state of a child. Source: kstatus (sigs.k8s.io/cli-utils), which kubectl wait and Flux follow too. */
 export type ChildState =
   | { readonly state: 'Current' }
   | { readonly state: 'Terminating' | 'Failed'; readonly message: string }
   | {
       readonly state: 'InProgress';
       readonly message: string;
-      /** The state changes by time alone: look again after so many milliseconds. @default no: only an event changes it */
+      /**
+       * When to check again, in milliseconds, if the state changes by time alone. @default no: only an event
+       * changes it
+       */
       readonly againMs?: number;
     };
 
-/** The part of any object that is judged. Objects of custom types may have anything there, so nothing of it is relied upon. */
+/**
+ * The state of a child, from its live object. What applies to every type comes first: its deletion, a
+ * generation that its controller has not seen, `Reconciling` and `Stalled`. Then the type's own rule decides,
+ * or `Ready` if there is no rule; without `Ready` the child is current.
+ *
+ * @param now the current time, in milliseconds since 1970
+ */
+export function childState(child: KubeObject, now: number): ChildState {
+  const object: WithStatus = {
+    metadata: child.metadata,
+    spec: fieldsOf(child['spec']),
+    status: fieldsOf(child['status']),
+    conditions: conditionsOf(fieldsOf(child['status'])['conditions']),
+  };
+  return common(object) ?? (RULES[`${groupOf(child)}/${child.kind}`] ?? byReady)(object, now);
+}
+
+/**
+ * The part of an object that is evaluated. Objects of custom types may have anything there, so no shape is
+ * assumed.
+ */
 interface WithStatus {
   readonly metadata: KubeObject['metadata'];
   readonly spec: Fields;
@@ -34,9 +57,9 @@ type Rule = (object: WithStatus, now: number) => ChildState;
 
 const CURRENT: ChildState = Object.freeze({ state: 'Current' });
 const UNSEEN = 'its controller has not seen it yet';
-/** So long may the scheduler take before a pod counts as one that cannot be scheduled, in milliseconds. Source: kstatus. */
+/** How long the scheduler may take before a pod counts as unschedulable, in milliseconds. Source: kstatus. */
 const SCHEDULE_WINDOW_MS = 15_000;
-/** A Deployment of this deadline has none. Source: the Deployment controller. */
+/** A Deployment with this deadline has none. Source: the Deployment controller. */
 const NO_DEADLINE = 2 ** 31 - 1;
 
 /** The rules for single types, by group and kind; a core type has an empty group. Source: kstatus, but for the Job (docs/adr/0019). */
@@ -58,22 +81,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   'policy/PodDisruptionBudget': () => CURRENT,
   'apiextensions.k8s.io/CustomResourceDefinition': customResourceDefinition,
 };
-
-/**
- * The state of a child, from what stands on the server. What holds for every type comes first: its deletion, a generation that its controller
- * has not seen, `Reconciling` and `Stalled`. Then its own rule decides, or `Ready` where it has none; without that it is current.
- *
- * @param now the current time, in milliseconds since 1970
- */
-export function childState(child: KubeObject, now: number): ChildState {
-  const object: WithStatus = {
-    metadata: child.metadata,
-    spec: fieldsOf(child['spec']),
-    status: fieldsOf(child['status']),
-    conditions: conditionsOf(fieldsOf(child['status'])['conditions']),
-  };
-  return common(object) ?? (RULES[`${groupOf(child)}/${child.kind}`] ?? byReady)(object, now);
-}
 
 function common({ metadata, status, conditions }: WithStatus): ChildState | undefined {
   if (metadata.deletionTimestamp !== undefined) return { state: 'Terminating', message: 'it is being deleted' };
@@ -100,7 +107,7 @@ function deployment(object: WithStatus): ChildState {
   if (failure?.status === 'True') return inProgress(wordsOf(failure));
   const progressing = conditionOf(object, 'Progressing');
   if (progressing?.reason === 'ProgressDeadlineExceeded') return failed(wordsOf(progressing));
-  // Its ReplicaSet was refused (`ReplicaSetCreateError`): the server's words say why.
+  // Its ReplicaSet was rejected (`ReplicaSetCreateError`): the server's message says why.
   if (progressing?.status === 'False') return inProgress(wordsOf(progressing));
   if (status['observedGeneration'] === undefined) return inProgress(UNSEEN);
   const wanted = integer(spec, 'replicas', 1);
@@ -121,7 +128,7 @@ function deployment(object: WithStatus): ChildState {
 function statefulSet(object: WithStatus): ChildState {
   const { spec, status } = object;
   const strategy = fieldsOf(spec['updateStrategy']);
-  // Its pods are updated by whoever deletes them.
+  // Its pods are updated only when somebody deletes them.
   if (strategy['type'] === 'OnDelete') return CURRENT;
   if (status['observedGeneration'] === undefined) return inProgress(UNSEEN);
   const wanted = integer(spec, 'replicas', 1);
@@ -253,7 +260,9 @@ function conditionOf({ conditions }: WithStatus, type: string): StatusCondition 
   return conditions.find((condition) => condition.type === type);
 }
 
-/** What a condition says to people; its reason, or its type, where it has no message. */
+/**
+ * The text of a condition: its message, or its reason without a message, or its type and status without both.
+ */
 function wordsOf(condition: StatusCondition | undefined, otherwise?: string): string {
   const { type, status, reason, message } = condition ?? {};
   const said = [message, reason].find((text) => typeof text === 'string' && text !== '') as string | undefined;

@@ -1,21 +1,18 @@
 import type { Reason } from '../../constructs/kind/kind';
 import type { Condition } from '../../constructs/kube/kube-object';
 
-/** How an object stands, in the terms that kstatus and people share. */
+/** The readiness of an object, in the terms of kstatus. */
 export type Readiness =
   /** All children are applied and current. */
   | ({ readonly state: 'ready' } & Reason)
-  /** On its way: a child is not current yet. */
+  /** Not ready yet: a child is not current. */
   | ({ readonly state: 'progressing' } & Reason)
-  /** Failed, and tried again by itself. */
+  /** Failed; tried again automatically. */
   | ({ readonly state: 'failing' } & Reason)
   /** Only a person can help. */
   | ({ readonly state: 'stalled' } & Reason)
-  /** A person asked for no reconcile. */
+  /** A person has paused the reconciling. */
   | ({ readonly state: 'paused' } & Reason);
-
-/** The longest message that a condition holds, in characters. Source: `metav1.Condition`. */
-const MAX_MESSAGE = 32768;
 
 /** A condition of a kind's own. */
 export interface OwnCondition extends Reason {
@@ -23,10 +20,10 @@ export interface OwnCondition extends Reason {
   readonly status: Condition['status'];
 }
 
-/** What conditions are made with. */
+/** Options of `conditionsOf`. */
 export interface ConditionOptions {
   readonly generation: number | undefined;
-  /** Those that stand. */
+  /** The existing conditions. */
   readonly previous: readonly Condition[];
   readonly now: () => string;
   /** Conditions of the kind's own. @default none */
@@ -36,8 +33,9 @@ export interface ConditionOptions {
 }
 
 /**
- * The conditions of a verdict. `Ready` always stands; `Reconciling` and `Stalled` stand only while they are true, as kstatus wants
- * its "abnormal-true" conditions. A condition keeps its transition time while its status stays.
+ * The conditions of a readiness. `Ready` is always there; `Reconciling` and `Stalled` only while they are
+ * true, as kstatus wants its "abnormal-true" conditions. A condition keeps its transition time while its
+ * status stays.
  */
 export function conditionsOf(readiness: Readiness, options: ConditionOptions): Condition[] {
   const { reason, message } = readiness;
@@ -75,7 +73,13 @@ function withTimes(claim: OwnCondition, { generation, previous, now, lastUpdateT
   };
 }
 
-/** Never in the middle of a character: the server would store another one, and each reconcile would find a difference. */
+/** The longest message of a condition, in characters. Source: `metav1.Condition`. */
+const MAX_MESSAGE = 32768;
+
+/**
+ * Cuts a text, but not within a character: the server would store another one, and each reconcile would find
+ * a difference.
+ */
 function cut(text: string, length: number): string {
   if (text.length <= length) return text;
   const last = text.charCodeAt(length - 1);

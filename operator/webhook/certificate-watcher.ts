@@ -8,23 +8,32 @@ import type { Logger } from '../process/logger';
 
 /** Options of `CertificateWatcher`. */
 export interface CertificateWatcherOptions {
-  /** Where `tls.crt` and `tls.key` are. */
+  /** The directory of `tls.crt` and `tls.key`. */
   readonly directory: string;
   readonly logger: Logger;
-  /** How often to look, in milliseconds. @default 10000 */
+  /** How often to read the files, in milliseconds. @default 10000 */
   readonly everyMs?: number;
   /** @default systemClock */
   readonly clock?: Clock;
 }
 
+/** A TLS server's certificate and key, both PEM. */
+export interface ServingCertificate {
+  /** The server's certificate, followed by the intermediate ones. */
+  readonly certificate: string;
+  readonly key: string;
+  /** When the server's certificate expires, in milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
 /**
- * The certificate in a directory, followed as it is rotated.
+ * The certificate in a directory, read again as it is rotated.
  *
- * It looks at the files' content now and then instead of waiting for events: the kubelet replaces a mounted Secret by moving a symbolic
- * link two levels up, of which watches on the files hear nothing.
+ * It polls the files' content instead of watching them: the kubelet replaces a mounted Secret by moving a
+ * symbolic link two levels up, which watches on the files do not report.
  *
- * Guarantees: what does not fit together, such as one file of two replaced, is never handed on; the last good certificate stays, and the
- * next look tries again.
+ * Guarantees: files that do not match, for example because only one of them has been replaced, are never
+ * passed on; the last good certificate stays, and the next read tries again.
  */
 export class CertificateWatcher {
   private cancel: (() => void) | undefined;
@@ -37,18 +46,18 @@ export class CertificateWatcher {
     private now: ServingCertificate,
   ) {}
 
-  /** @throws CertificateError when there is no certificate to begin with */
+  /** @throws CertificateError when there is no usable certificate */
   static async open(options: CertificateWatcherOptions): Promise<CertificateWatcher> {
     const { directory, clock = systemClock } = options;
     return new CertificateWatcher(options, clock, await readCertificate(directory));
   }
 
-  /** What to serve with. */
+  /** The certificate to serve with. */
   get current(): ServingCertificate {
     return this.now;
   }
 
-  /** Tells of every new certificate from now on. */
+  /** Calls back with every new certificate from now on. */
   follow(onChange: (certificate: ServingCertificate) => void): void {
     const look = (): void => {
       void this.look(onChange).then(() => {
@@ -59,7 +68,7 @@ export class CertificateWatcher {
     this.cancel = this.clock.setTimer(look, everyMs, { background: true });
   }
 
-  /** Why the certificate is of no use, or undefined when it is. */
+  /** Why the certificate cannot be used, or undefined when it can. */
   problem(): string | undefined {
     const { expiresAt } = this.now;
     if (this.clock.wallMs() < expiresAt) return undefined;
@@ -90,31 +99,22 @@ export class CertificateWatcher {
   }
 }
 
-/** The names of the files, as a Secret of type `kubernetes.io/tls` holds them and cert-manager writes them. */
-const FILES = { certificate: 'tls.crt', key: 'tls.key' } as const;
-
-/** What a TLS server shows its clients. Both PEM. */
-export interface ServingCertificate {
-  /** The server's certificate, then the intermediate ones. */
-  readonly certificate: string;
-  readonly key: string;
-  /** When the first of them ends, in milliseconds since the epoch. */
-  readonly expiresAt: number;
-}
-
-/** A certificate cannot be read, or cannot be served with. */
+/** A certificate cannot be read or used. */
 class CertificateError extends StartupError {}
+
+/** The names of the files, as in a Secret of type `kubernetes.io/tls` and as cert-manager writes them. */
+const FILES = { certificate: 'tls.crt', key: 'tls.key' } as const;
 
 /**
  * Reads `tls.crt` and `tls.key` of a directory.
  *
- * @param known what was read before: it is the answer where the files have not changed, since what OpenSSL makes of them lives until it is collected
- *
- * Errors: CertificateError when one is missing, is no PEM, or when the key is another certificate's, as it is for a moment while both
- * are being replaced.
+ * @param known the previous result, which is returned when the files have not changed: each parse by OpenSSL
+ * takes memory until it is garbage collected
+ * @throws CertificateError when a file is missing or is not PEM, or when the key belongs to another
+ * certificate, as it does for a moment while both are being replaced
  */
 async function readCertificate(directory: string, known?: ServingCertificate): Promise<ServingCertificate> {
-  // One after the other: where both are missing, the error always names the same one.
+  // One after the other: when both are missing, the error always names the same one.
   const certificate = await read(directory, FILES.certificate);
   const key = await read(directory, FILES.key);
   if (known?.certificate === certificate && known.key === key) return known;

@@ -4,16 +4,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { Logger } from '../process/logger';
 import { review, parseReview } from './conversion-review';
 
-/** The path that reviews are posted to. */
-const CONVERT_PATH = '/convert';
-
-/**
- * The longest body, in bytes: what the API server takes for one object itself. It asks for what it reads from etcd object by object,
- * so that a review is little more than one object of at most 1.5 MiB.
- */
-const MAX_BODY_BYTES = 3 * 1024 * 1024;
-
-/** What the handler works with. */
+/** Options of `handleConversion`. */
 export interface ConversionHandlerOptions {
   readonly kinds: readonly AnyKind[];
   readonly logger: Logger;
@@ -22,16 +13,10 @@ export interface ConversionHandlerOptions {
   readonly maxBodyBytes?: number;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly type: 'application/json' | 'text/plain; charset=utf-8';
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /**
- * Answers `POST /convert`, a ConversionReview in and out. An object that cannot be converted fails its review, in status 200 as the API
- * server wants it; what is no review gets a 4xx, whose text the API server shows.
+ * Handles `POST /convert`, a ConversionReview in and out. An object that cannot be converted fails its
+ * review, with status 200 as the API server requires; a body that is not a review gets a 4xx, whose text the
+ * API server shows.
  */
 export async function handleConversion(
   options: ConversionHandlerOptions,
@@ -53,7 +38,23 @@ export async function handleConversion(
   send(response, answer);
 }
 
-/** What is wrong with a request before its body is looked at. */
+/**
+ * The maximum size of a body, in bytes: the API server's own limit for one object. It converts objects from
+ * etcd one by one, so a review is little more than one object of at most 1.5 MiB.
+ */
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly type: 'application/json' | 'text/plain; charset=utf-8';
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The path of the reviews. */
+const CONVERT_PATH = '/convert';
+
+/** Why a request is rejected before its body is read. */
 function refuse({ url = '/', method, headers }: IncomingMessage): Answer | undefined {
   // The API server adds a query with its timeout.
   if (url.split('?', 1)[0] !== CONVERT_PATH) return text(404, `not found; this server has ${CONVERT_PATH}\n`);
@@ -78,7 +79,7 @@ function convert({ kinds, logger }: ConversionHandlerOptions, body: Buffer): Out
   const { answer, kind, bug } = review(kinds, request);
   const { result } = answer.response;
   if (result.status === 'Failed') {
-    // The user reads the same in the API server's answer; a list that fails is only seen here.
+    // The API server shows the same to the user; a list that fails is reported only here.
     const fields = { uid: request.uid, desired: request.desiredAPIVersion, reason: result.message };
     if (bug === undefined) logger.warn(fields, 'an object cannot be converted');
     else logger.error({ ...fields, err: bug }, 'converting an object failed');
@@ -118,10 +119,10 @@ function send(response: ServerResponse, { status, body, type, headers }: Answer)
 }
 
 /**
- * The body of a request; undefined when it is longer than `limit` bytes. Then the rest is read and dropped, so that the client, which
- * listens only after it has written, hears the answer.
+ * The body of a request; undefined when it is longer than `limit` bytes. Then the rest is read and dropped,
+ * so that the client, which reads the response only after it has written, receives it.
  *
- * @throws Error when the client goes away
+ * @throws Error when the client disconnects
  */
 async function readBody(request: IncomingMessage, limit: number): Promise<Buffer | undefined> {
   let chunks: Buffer[] = [];
@@ -134,14 +135,17 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Buffer
   return size <= limit ? Buffer.concat(chunks) : undefined;
 }
 
-/** What became of a request: `failure` when an object was refused, `invalid` when it was no review at all. */
+/**
+ * The result of a request: `failure` when an object could not be converted, `invalid` when the body was not a
+ * review.
+ */
 type ConversionResult = 'success' | 'failure' | 'invalid';
 
-/** What `/metrics` says of conversions. */
+/** The metrics of conversions. */
 export class ConversionMetrics {
   private readonly requests: Counter<'kind' | 'result'>;
 
-  /** @param registry one that has these metrics not yet */
+  /** @param registry one that does not have these metrics yet */
   constructor(registry: Registry) {
     this.requests = new Counter({
       name: 'kindred_conversion_requests_total',
@@ -151,7 +155,10 @@ export class ConversionMetrics {
     });
   }
 
-  /** @param kind the name of a CRD, or empty when the request named no kind that is known: callers must not choose labels */
+  /**
+   * @param kind the name of a CRD, or empty when the request named no known kind: callers must not choose
+   * labels
+   */
   request(kind: string, result: ConversionResult): void {
     this.requests.inc({ kind, result });
   }

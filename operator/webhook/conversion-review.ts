@@ -8,14 +8,14 @@ import { convertObject } from '../../constructs/kind/conversion';
 /** The API version and kind of a review, in both directions. Source: "Webhook conversion" of the documentation of CRD versions. */
 export const REVIEW = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' } as const;
 
-/** What the API server asks. */
+/** The request of the API server. */
 export interface ReviewRequest {
   readonly uid: string;
   readonly desiredAPIVersion: string;
   readonly objects: readonly KubeObject[];
 }
 
-/** The body of an answer: every object in the order of the request, or why there is none. */
+/** The response: every object in the order of the request, or why there is none. */
 export interface ReviewResponse {
   readonly apiVersion: typeof REVIEW.apiVersion;
   readonly kind: typeof REVIEW.kind;
@@ -26,19 +26,19 @@ export interface ReviewResponse {
   };
 }
 
-/** An answer, and what the operator itself has to know of it. */
+/** The response, and what the operator itself has to know about it. */
 export interface ReviewResult {
   readonly answer: ReviewResponse;
   /** The kind of the first object, if it is known. */
   readonly kind: AnyKind | undefined;
-  /** An error of ours, not of the object. */
+  /** An error of the operator, not of the object. */
   readonly bug?: unknown;
 }
 
 /**
- * What is asked, out of the body of a request.
+ * Parses the body of a request.
  *
- * @returns a sentence saying what is wrong when it is no review: then there is no `uid` to answer to
+ * @returns a sentence that says what is wrong when it is not a review: then there is no `uid` to respond to
  */
 export function parseReview(body: unknown): ReviewRequest | string {
   const expected = `a ${REVIEW.kind} of ${REVIEW.apiVersion}`;
@@ -57,9 +57,10 @@ export function parseReview(body: unknown): ReviewRequest | string {
 }
 
 /**
- * Answers a review: all objects converted, or none and the reason, which names the object and its field.
+ * Converts the objects of a review: all of them, or none with the reason, which names the object and its
+ * field.
  *
- * Guarantees: never throws, whatever the objects hold and the kinds' own functions do.
+ * Guarantees: never throws, whatever the objects contain and the kinds' own functions do.
  */
 export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): ReviewResult {
   const kind = objects[0] && findKind(kinds, objects[0]);

@@ -7,19 +7,19 @@ import type { Logger } from '../process/logger';
 import { CertificateWatcher, type CertificateWatcherOptions, type ServingCertificate } from './certificate-watcher';
 import { ConversionMetrics, handleConversion, type ConversionHandlerOptions } from './conversion-handler';
 
-/** Where conversions are served, and with which certificate. */
+/** The address and the certificate of the conversion server. */
 export interface WebhookOptions {
-  /** 0 takes a free one. */
+  /** 0 takes any free port. */
   readonly port: number;
   /** @default every address */
   readonly host?: string;
   /** The directory of `tls.crt` and `tls.key`; they are read again when they change. */
   readonly certDir: string;
-  /** Told when the server listens. */
+  /** Called when the server listens. */
   readonly onListening?: (port: number) => void;
 }
 
-/** What an operator serves conversions with. */
+/** Options of `serveConversion`. */
 interface ServeConversionOptions {
   readonly kinds: readonly AnyKind[];
   readonly webhook?: WebhookOptions;
@@ -30,8 +30,8 @@ interface ServeConversionOptions {
 /**
  * Serves the conversions of an operator's kinds, if any has several versions.
  *
- * It must stand before the caches are filled, and in every replica: what is stored in an old version is converted on its way to the
- * operator itself.
+ * It must listen before the caches are filled, and in every replica: objects that are stored in an old
+ * version are converted on their way to the operator itself.
  */
 export async function serveConversion(options: ServeConversionOptions): Promise<ConversionServer | undefined> {
   const { webhook, logger, metrics } = options;
@@ -62,43 +62,32 @@ export interface ConversionServerOptions extends ConversionHandlerOptions {
   readonly port: number;
   /** The address to listen on. @default every address of the machine */
   readonly host?: string;
-  /** Where `tls.crt` and `tls.key` are. */
+  /** The directory of `tls.crt` and `tls.key`. */
   readonly certDir: string;
-  /** How the certificate is followed. @default every 10 s */
+  /** How the certificate is watched. @default every 10 s */
   readonly watch?: Pick<CertificateWatcherOptions, 'everyMs' | 'clock'>;
 }
 
-/** A listening server. */
+/** A running conversion server. */
 export interface ConversionServer {
-  /** The port it really listens on. */
+  /** The port that it listens on. */
   readonly port: number;
-  /** Why it cannot be relied upon, or undefined when it can; for readiness. */
+  /** Why it cannot serve, or undefined when it can; for readiness. */
   problem(): string | undefined;
-  /** Stops listening, lets open requests end for up to two seconds, then cuts them. May be called twice. */
+  /**
+   * Stops listening, lets open requests finish for up to two seconds, then cuts them. May be called twice.
+   */
   close(): Promise<void>;
 }
 
-const limits = {
-  minVersion: 'TLSv1.2',
-  maxHeaderSize: 16 * 1024,
-  headersTimeout: 10_000,
-  // The API server itself waits no longer than this for an answer.
-  requestTimeout: 30_000,
-  // Longer than the 90 s for which Go's clients keep idle connections: the client closes first, and no request meets a closed one.
-  keepAliveTimeout: 120_000,
-  handshakeTimeout: 10_000,
-} as const;
-const maxConnections = 256;
-const closeGraceMs = 2_000;
-
 /**
- * Serves conversions to the API server over HTTPS. Clients are not asked for a certificate: the API server has none unless its
- * administrator says so, and what is converted comes with the request and goes back with the answer.
+ * Serves conversions to the API server over HTTPS. Clients are not asked for a certificate: the API server
+ * has none unless its administrator configures one, and the server returns only what the request contains.
  *
- * Guarantees: a certificate that is replaced in its directory is served from then on, to new connections.
+ * Guarantees: when the certificate in the directory is replaced, new connections use the new one.
  *
  * @throws CertificateError when there is no usable certificate
- * @throws StartupError when the port cannot be had
+ * @throws StartupError when it cannot listen on the port
  */
 export async function startConversionServer(options: ConversionServerOptions): Promise<ConversionServer> {
   const { certDir: directory, logger } = options;
@@ -112,7 +101,7 @@ export async function startConversionServer(options: ConversionServerOptions): P
   });
   server.maxConnections = maxConnections;
   await listen(server, options);
-  // A client that does not trust the certificate ends the handshake: look at the caBundle of the CRD.
+  // A client that does not trust the certificate ends the handshake: check the caBundle of the CRD.
   server.on('tlsClientError', (error) => logger.debug({ err: error }, 'conversion server: a TLS handshake failed'));
   server.on('error', (error) => logger.error({ err: error }, 'conversion server: the listening socket failed'));
   watch.follow((certificate) => server.setSecureContext({ minVersion: limits.minVersion, ...context(certificate) }));
@@ -127,6 +116,20 @@ export async function startConversionServer(options: ConversionServerOptions): P
     },
   };
 }
+
+const limits = {
+  minVersion: 'TLSv1.2',
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 10_000,
+  // The API server itself waits no longer than this for a response.
+  requestTimeout: 30_000,
+  // Longer than the 90 s for which Go's clients keep idle connections: the client closes first, and no
+  // request meets a closed connection.
+  keepAliveTimeout: 120_000,
+  handshakeTimeout: 10_000,
+} as const;
+const maxConnections = 256;
+const closeGraceMs = 2_000;
 
 function context({ certificate, key }: ServingCertificate): { readonly cert: string; readonly key: string } {
   return { cert: certificate, key };
@@ -149,7 +152,7 @@ function listen(server: Server, { host, port }: ConversionServerOptions): Promis
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-    // The callback's error says only that the server was not listening; then it is closed, which is what was asked.
+    // The callback's error only means that the server was not listening: then it is already closed.
     server.close(() => {
       clearTimeout(cut);
       resolve();

@@ -1,4 +1,4 @@
-/** Options of `Backoff`. */
+/** Options of `RateLimiter`. */
 export interface RateLimiterOptions {
   /** The first delay, in milliseconds. @default 5 */
   readonly baseMs?: number;
@@ -10,20 +10,14 @@ export interface RateLimiterOptions {
   readonly random?: () => number;
 }
 
-interface Failing {
-  readonly failures: number;
-  /** When the delay is over. */
-  readonly dueAt: number;
-}
-
 /**
- * Exponential backoff by key: `baseMs * 2^failures`, at most `maxMs`, shortened by up to `jitter`, never below `baseMs`.
- * A try that comes before its time, because something has happened, leaves the delay as it is if it fails: else a few seconds of
- * failures in the middle of a rollout, each of whose events brings a try, would be followed by minutes of waiting. So a key waits for about as long
- * as it has failed, no longer.
+ * Exponential backoff by key: `baseMs * 2^failures`, at most `maxMs`, shortened by up to `jitter`, never
+ * below `baseMs`. A run that an event starts before the delay is over does not lengthen the delay if it
+ * fails: otherwise a few seconds of failures in the middle of a rollout, each of whose events starts a run,
+ * would be followed by minutes of waiting. So a key waits for about as long as it has failed, no longer.
  *
- * Base and maximum are those of client-go's per-item limiter; the jitter is ours, so that keys that failed together (an API
- * server gone for a while) do not come back together.
+ * Base and maximum are those of client-go's per-item limiter; the jitter is ours, so that keys that failed
+ * together (while an API server was down) do not come back together.
  */
 export class RateLimiter<K extends string> {
   private readonly failing = new Map<K, Failing>();
@@ -40,7 +34,7 @@ export class RateLimiter<K extends string> {
   }
 
   /**
-   * Takes note of a failure of the key.
+   * Records a failure of the key.
    *
    * @param now in milliseconds, on a monotonic clock
    * @returns for how many milliseconds it has to wait
@@ -55,7 +49,7 @@ export class RateLimiter<K extends string> {
     return delay;
   }
 
-  /** Failures since the key was last forgotten, without those that came before their time. */
+  /** Failures since the key was last forgotten, without those that came before the delay was over. */
   failures(key: K): number {
     return this.failing.get(key)?.failures ?? 0;
   }
@@ -63,4 +57,10 @@ export class RateLimiter<K extends string> {
   forget(key: K): void {
     this.failing.delete(key);
   }
+}
+
+interface Failing {
+  readonly failures: number;
+  /** When the delay is over. */
+  readonly dueAt: number;
 }

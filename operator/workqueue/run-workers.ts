@@ -2,14 +2,14 @@ import type { Priority, WorkQueue } from './work-queue';
 
 /** Options of `runWorkers`. */
 export interface RunWorkersOptions<K extends string> {
-  /** How many keys run at once; half of them, rounded up, where they are keys of priority `resync`. @default 32 */
+  /** How many keys run at once; at most half of them, rounded up, have priority `resync`. @default 32 */
   readonly concurrency?: number;
   /**
-   * Works on one key. It decides what comes next: `forget`, `addAfter` or `addRateLimited` on the queue, and records its failures.
-   * If it rejects nevertheless, the key is added rate-limited and `onError` is told.
+   * Works on one key. It decides what comes next: `forget`, `addAfter` or `addRateLimited` on the queue, and
+   * records its failures. If it rejects nevertheless, the key is added rate-limited and `onError` is called.
    */
   readonly process: (key: K, priority: Priority) => Promise<void>;
-  /** What `process` rejected with. Must not throw. */
+  /** Called with what `process` rejected with. Must not throw. */
   readonly onError: (key: K, error: unknown) => void;
   /** Aborting it starts the orderly shutdown. */
   readonly signal: AbortSignal;
@@ -24,16 +24,19 @@ export interface WorkersEnd<K extends string> {
 }
 
 /**
- * Runs a queue's keys until `signal` aborts; then closes the queue, takes no more keys, and waits for those in flight.
+ * Runs a queue's keys until `signal` aborts; then closes the queue, takes no more keys, and waits for those
+ * in flight.
  *
- * Guarantees: at most `concurrency` keys at once, and a backlog of `resync` keys takes half of them only: a user's change finds a free
- * worker, and a server that is not busy with everything at once. At most one key is started in each turn of the event loop, so that thousands of
- * reconciles that do no I/O ("nothing changed") hold back neither the leader's renewals nor the health checks.
+ * Guarantees: at most `concurrency` keys run at once, and at most half of them are `resync` keys: a user's
+ * change finds a free worker, and a server that is not fully busy. At most one key is started in each turn of
+ * the event loop, so that thousands of reconciles without I/O ("nothing changed") delay neither the leader's
+ * renewals nor the health checks.
  *
  * Caveats: what is abandoned at the deadline goes on running; only the end of the process stops it.
  *
  * @returns when everything ended or the drain deadline passed; it never rejects.
- * @throws RangeError when `concurrency` is not a whole number of at least one; Error when the queue has workers already.
+ * @throws RangeError when `concurrency` is not a whole number of at least one; Error when the queue has
+ * workers already.
  */
 export function runWorkers<K extends string>(
   queue: WorkQueue<K>,

@@ -3,6 +3,12 @@ import { LinkedList, type Linked } from '../collections/linked-list';
 import { MAX_TIMER_MS, systemClock, type Clock } from '../process/clock';
 import { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 
+/**
+ * How urgent a key is. `user`: somebody changed something. `resync`: the initial list, a periodic resync, an audit.
+ * A ready `user` key is always taken before a ready `resync` key.
+ */
+export type Priority = 'user' | 'resync';
+
 /** Options of a `WorkQueue`. */
 interface WorkQueueOptions {
   /** @default systemClock */
@@ -13,38 +19,18 @@ interface WorkQueueOptions {
   readonly backoff?: RateLimiterOptions;
 }
 
-/** A key handed out by `take`. */
-interface Taken<K extends string> {
-  readonly key: K;
-  /** The highest priority the key was added with since it last ran. */
-  readonly priority: Priority;
-}
-
-/** `ready`: in a list, may be taken. `parked`: ready, but the key runs right now. `delayed`: in the heap. */
-type Place = 'ready' | 'parked' | 'delayed';
-
-interface Entry<K extends string> extends Linked<Entry<K>>, Delayed {
-  readonly key: K;
-  priority: Priority;
-  place: Place;
-}
-
-interface Run {
-  readonly startedAt: number;
-  readonly priority: Priority;
-}
-
 /**
- * A level-triggered queue of keys: it says *that* an object needs a look, never what happened to it.
+ * A level-triggered queue of keys: it says *that* an object needs a reconcile, never what happened to it.
  *
  * Guarantees:
- * - A key waits at most once, however often it is added, and never runs twice at once; a key added while it runs, runs again
- *   afterwards. No add is lost: every one is followed by a run that starts after it (unless the queue is closed first).
- * - A ready `user` key goes before every ready `resync` key; within a priority it is first in, first out, by the moment the key
- *   joined that priority.
- * - Adds merge as in controller-runtime's priority queue: the higher priority and the earlier time win. There is one waiting entry
- *   a key, so a run **consumes** a pending `addAfter`: whoever wants a periodic look asks for it again in each run. An `addAfter`
- *   made during the run belongs to the next one and stays.
+ * - A key waits at most once, however often it is added, and never runs twice at once; a key added while it
+ *   runs, runs again afterwards. No add is lost: every one is followed by a run that starts after it (unless
+ *   the queue is closed first).
+ * - A ready `user` key goes before every ready `resync` key; within a priority it is first in, first out, by
+ *   the moment the key joined that priority.
+ * - Adds merge as in controller-runtime's priority queue: the higher priority and the earlier time win. There
+ *   is one waiting entry per key, so a run **consumes** a pending `addAfter`: a caller that wants periodic
+ *   runs calls it in each run. An `addAfter` called during the run belongs to the next one and stays.
  * - Adding, taking and finishing are O(1), delayed keys O(log n); all delayed keys share one timer.
  *
  * Caveats: a steady flood of `user` keys starves `resync` keys.
@@ -72,12 +58,12 @@ export class WorkQueue<K extends string> {
     this.metrics?.observeUnfinished(() => this.unfinished());
   }
 
-  /** Keys that may run now, those included that wait for their own running turn to end. */
+  /** Keys that are ready, including those that wait for their own run to end. */
   get depth(): number {
     return this.pending.size - this.delayed.size;
   }
 
-  /** Keys that wait for their time. */
+  /** Keys whose delay is not over. */
   get delayedCount(): number {
     return this.delayed.size;
   }
@@ -88,7 +74,7 @@ export class WorkQueue<K extends string> {
   }
 
   /**
-   * Asks for a run as soon as possible. Ends a pending delay of the key.
+   * Requests a run as soon as possible. Ends a pending delay of the key.
    *
    * @param priority default: the one the key runs with right now, else `user`.
    */
@@ -97,8 +83,8 @@ export class WorkQueue<K extends string> {
   }
 
   /**
-   * Asks for a run after `ms` milliseconds; the earliest of several wins, and a key that is ready already stays ready. Zero or
-   * less is `add`.
+   * Requests a run after `ms` milliseconds; the earliest of several wins, and a key that is ready already
+   * stays ready. Zero or less is `add`.
    *
    * @param priority default: the one the key runs with right now, else `user`.
    * @throws RangeError when `ms` is not a finite number.
@@ -111,9 +97,10 @@ export class WorkQueue<K extends string> {
   }
 
   /**
-   * Asks for a run after the key's backoff, and counts one failure: only of a run for which the backoff had been waited for.
+   * Requests a run after the key's backoff, and counts a failure, unless the run came before the previous
+   * delay was over.
    *
-   * @returns the delay, in milliseconds. The run may come earlier, if anything else asks for it.
+   * @returns the delay, in milliseconds. The run may come earlier, if something else requests it.
    */
   addRateLimited(key: K, priority?: Priority): number {
     const delay = this.rateLimiter.next(key, this.clock.monotonicMs());
@@ -121,7 +108,7 @@ export class WorkQueue<K extends string> {
     return delay;
   }
 
-  /** The key succeeded, or is given up: its next backoff starts anew. Does not take it out of the queue. */
+  /** Resets the backoff of a key that succeeded, or is given up. Does not take it out of the queue. */
   forget(key: K): void {
     this.rateLimiter.forget(key);
   }
@@ -164,7 +151,8 @@ export class WorkQueue<K extends string> {
   }
 
   /**
-   * Whom to tell that a key became ready. One listener; it must not take keys in the call itself.
+   * Sets the function that is called when a key becomes ready. There is only one; it must not take keys in
+   * the call itself.
    *
    * @returns a function that removes the listener.
    * @throws Error when there is one already.
@@ -286,23 +274,31 @@ export class WorkQueue<K extends string> {
   }
 }
 
-/**
- * How urgent a key is. `user`: somebody changed something. `resync`: the initial list, a periodic resync, an audit.
- * A ready `user` key is always taken before a ready `resync` key.
- */
-export type Priority = 'user' | 'resync';
+/** A key handed out by `take`. */
+interface Taken<K extends string> {
+  readonly key: K;
+  /** The highest priority the key was added with since it last ran. */
+  readonly priority: Priority;
+}
 
-/** What runs right now, in seconds. */
-export interface UnfinishedWork {
-  /** The sum over all running keys. */
-  readonly totalSeconds: number;
-  /** The longest-running key's. */
-  readonly longestSeconds: number;
+/** `ready`: in a list, may be taken. `parked`: ready, but the key runs right now. `delayed`: in the heap. */
+type Place = 'ready' | 'parked' | 'delayed';
+
+interface Entry<K extends string> extends Linked<Entry<K>>, Delayed {
+  readonly key: K;
+  priority: Priority;
+  place: Place;
+}
+
+interface Run {
+  readonly startedAt: number;
+  readonly priority: Priority;
 }
 
 /**
- * What a queue tells its metrics. The calls match, one for one, what controller-runtime's priority queue reports: `added` only
- * when a key becomes ready (a delayed key does not count into the depth), `retried` at every delayed add.
+ * What a queue reports to its metrics. The calls match, one for one, what controller-runtime's priority queue
+ * reports: `added` only when a key becomes ready (a delayed key does not count into the depth), `retried` at
+ * every delayed add.
  */
 export interface QueueMetrics {
   added(priority: Priority): void;
@@ -315,4 +311,12 @@ export interface QueueMetrics {
   retried(): void;
   /** Called once by the queue; `read` is evaluated at every scrape. */
   observeUnfinished(read: () => UnfinishedWork): void;
+}
+
+/** How long the running keys have been running, in seconds. */
+export interface UnfinishedWork {
+  /** The sum over all running keys. */
+  readonly totalSeconds: number;
+  /** The longest-running key's. */
+  readonly longestSeconds: number;
 }

@@ -3,46 +3,8 @@ import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { nodes } from '../../constructs/kinds/cluster-node';
 import { k3sOptions, rke2Options, rkeOptions } from '../../constructs/kinds/cluster-options';
 
-/** A machine of a cluster, as the schema gives it: with its defaults filled in. */
-export type Node = z.output<typeof nodes>[number];
-
-/** What a machine does for its cluster. */
-export type NodeRole = Node['roles'][number];
-
-/** The options of RKE, with defaults filled in. */
-export type RkeOptions = z.output<typeof rkeOptions>;
-/** The options of RKE2, with defaults filled in. */
-export type Rke2Options = z.output<typeof rke2Options>;
-/** The options of K3s, with defaults filled in. */
-export type K3sOptions = z.output<typeof k3sOptions>;
-
-/** Where the installation script of RKE2 or K3s comes from, for sites that fetch nothing from the internet. At most one of `url` and `path`. */
-export interface InstallerSource {
-  /** @default the distribution's own: https://get.rke2.io or https://get.k3s.io */
-  readonly url?: string;
-  /** An absolute path on every machine. */
-  readonly path?: string;
-  /** SHA-256 of the script in hexadecimal: it is run only if it has it. @default not checked */
-  readonly sha256?: string;
-  /**
-   * Folder on every machine with the distribution's own artifacts, for machines without internet: RKE2's `INSTALL_RKE2_ARTIFACT_PATH`. For K3s
-   * it holds the executable `k3s`.
-   * @default the installer downloads them
-   */
-  readonly artifacts?: string;
-}
-
-interface CommonClusterInput {
-  /** Name of the Cluster: a DNS subdomain of up to 63 characters. */
-  readonly name: string;
-  /** As the distribution names it: `v1.30.4+rke2r1`. */
-  readonly version: string;
-  readonly nodes: readonly Node[];
-  /** Private SSH key for all machines. */
-  readonly sshKey: ObjectKeyRef;
-  /** Only for RKE2 and K3s. @default the distribution's own installer */
-  readonly installer?: InstallerSource;
-}
+/** The input of a plan. Every string has passed the schemas of the kind Cluster. */
+export type ClusterInput = RkeInput | Rke2Input | K3sInput;
 
 /** A cluster of RKE. */
 export interface RkeInput extends CommonClusterInput {
@@ -62,10 +24,51 @@ export interface K3sInput extends CommonClusterInput {
   readonly options: K3sOptions;
 }
 
-/** All that a plan is made from. Every string has passed the schemas of the kind Cluster. */
-export type ClusterInput = RkeInput | Rke2Input | K3sInput;
+interface CommonClusterInput {
+  /** Name of the Cluster: a DNS subdomain of up to 63 characters. */
+  readonly name: string;
+  /** In the format of the distribution: `v1.30.4+rke2r1`. */
+  readonly version: string;
+  readonly nodes: readonly Node[];
+  /** Private SSH key for all machines. */
+  readonly sshKey: ObjectKeyRef;
+  /** Only for RKE2 and K3s. @default the distribution's own installer */
+  readonly installer?: InstallerSource;
+}
 
-/** The fields of a Cluster's spec that make a {@link ClusterInput}. */
+/** A machine of a cluster, as parsed by the schema: with its defaults filled in. */
+export type Node = z.output<typeof nodes>[number];
+
+/** What a machine does for its cluster. */
+export type NodeRole = Node['roles'][number];
+
+/** The options of RKE, with defaults filled in. */
+export type RkeOptions = z.output<typeof rkeOptions>;
+/** The options of RKE2, with defaults filled in. */
+export type Rke2Options = z.output<typeof rke2Options>;
+/** The options of K3s, with defaults filled in. */
+export type K3sOptions = z.output<typeof k3sOptions>;
+
+/**
+ * Source of the installation script of RKE2 or K3s, for sites without internet access. At most one of `url`
+ * and `path`.
+ */
+export interface InstallerSource {
+  /** @default the distribution's own: https://get.rke2.io or https://get.k3s.io */
+  readonly url?: string;
+  /** An absolute path on every machine. */
+  readonly path?: string;
+  /** SHA-256 that the script must have to be run, in hexadecimal. @default not checked */
+  readonly sha256?: string;
+  /**
+   * Directory on every machine with the distribution's own artifacts, for machines without internet: RKE2's
+   * `INSTALL_RKE2_ARTIFACT_PATH`. For K3s it contains the executable `k3s`.
+   * @default the installer downloads them
+   */
+  readonly artifacts?: string;
+}
+
+/** The fields of a Cluster's spec that {@link clusterInput} reads. */
 export interface TypedClusterSpec {
   readonly distribution?: ClusterInput['distribution'] | undefined;
   readonly version?: string | undefined;
@@ -78,9 +81,9 @@ export interface TypedClusterSpec {
 }
 
 /**
- * A valid spec as an input of plans: the distribution's options, or their defaults.
+ * The input of a plan for a valid spec: with the distribution's options, or their defaults.
  *
- * @throws TypeError when the spec has no nodes, that is, when the cluster stands in a cluster.yml
+ * @throws TypeError when the spec has no nodes, that is, when a cluster.yml describes the cluster
  */
 export function clusterInput(name: string, spec: TypedClusterSpec): ClusterInput {
   const { distribution, version, nodes, sshKeySecretRef: sshKey, installer } = spec;
@@ -100,14 +103,22 @@ export function clusterInput(name: string, spec: TypedClusterSpec): ClusterInput
   }
 }
 
-/** Options that a cluster has for life, by distribution, as paths below them. */
+/**
+ * The options that cannot change once a cluster exists, by path below `options`; lists joined by commas, `''`
+ * = not set.
+ */
+export function immutableOptions({ distribution, options }: ClusterInput): ReadonlyMap<string, string> {
+  return new Map(IMMUTABLE_OPTIONS[distribution].map((path) => [path, valueAt(options, path)]));
+}
+
+/** Immutable options by distribution, as paths below `options`. */
 const IMMUTABLE_OPTIONS = {
   rke: ['clusterCidr', 'serviceCidr', 'clusterDomain', 'network.plugin'],
   rke2: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'cni'],
   k3s: ['clusterCidrs', 'serviceCidrs', 'clusterDomain', 'dataDir', 'flannelBackend', 'datastore.type'],
 } as const;
 
-/** Values of some of them that are the same as none. */
+/** Defaults of some of them: setting such a value is the same as setting none. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   clusterDomain: 'cluster.local',
   clusterCidr: '10.42.0.0/16',
@@ -117,11 +128,6 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   'network.plugin': 'canal',
   'datastore.type': 'etcd',
 };
-
-/** The options that cannot change once a cluster stands, by path below the distribution's; lists in one text, `''` = not set. */
-export function immutableOptions({ distribution, options }: ClusterInput): ReadonlyMap<string, string> {
-  return new Map(IMMUTABLE_OPTIONS[distribution].map((path) => [path, valueAt(options, path)]));
-}
 
 function valueAt(options: ClusterInput['options'], path: string): string {
   const value = path

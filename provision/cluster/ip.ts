@@ -1,10 +1,10 @@
-/** An address as its bits, of which there are 32 or 128. */
+/** An IPv4 or IPv6 address. */
 export interface Ip {
   readonly bits: bigint;
   readonly length: 32 | 128;
 }
 
-/** An address, or undefined when the text is none. Source: RFC 4291, 2.2. */
+/** An address, or undefined for an invalid text. Source: RFC 4291, 2.2. */
 export function parseIp(text: string): Ip | undefined {
   return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
 }
@@ -32,7 +32,7 @@ export interface Cidr {
   readonly prefix: number;
 }
 
-/** A range such as 10.42.0.0/16, or undefined when the text is none. */
+/** A range such as 10.42.0.0/16, or undefined for an invalid text. */
 export function parseCidr(text: string): Cidr | undefined {
   const [address = '', prefix = ''] = text.split('/');
   const ip = parseIp(address);

@@ -3,28 +3,7 @@ import type { ClusterInput } from './cluster-input';
 import { cidrContains, cidrsOverlap, parseIp, parseCidr, type Cidr } from './ip';
 import { ipProblems } from './node-problems';
 
-interface Networks {
-  readonly pods: readonly string[];
-  readonly services: readonly string[];
-  readonly dns: readonly string[];
-  /** Paths of the three in the spec. */
-  readonly paths: { readonly pods: string; readonly services: string; readonly dns: string };
-}
-
-function networksOf(input: ClusterInput): Networks {
-  const list = (value: string | undefined): readonly string[] => (value === undefined ? [] : [value]);
-  if (input.distribution === 'rke') {
-    const { clusterCidr, serviceCidr, clusterDns } = input.options;
-    const paths = { pods: 'rke.clusterCidr', services: 'rke.serviceCidr', dns: 'rke.clusterDns' };
-    return { pods: list(clusterCidr), services: list(serviceCidr), dns: list(clusterDns), paths };
-  }
-  const { clusterCidrs = [], serviceCidrs = [], clusterDns = [] } = input.options;
-  const at = input.distribution;
-  const paths = { pods: `${at}.clusterCidrs`, services: `${at}.serviceCidrs`, dns: `${at}.clusterDns` };
-  return { pods: clusterCidrs, services: serviceCidrs, dns: clusterDns, paths };
-}
-
-/** What is wrong with the ranges of pods and Services, and with other addresses among the options. */
+/** Problems of the address ranges of pods and Services, and of other addresses among the options. */
 export function networkProblems(input: ClusterInput): readonly Problem[] {
   const { pods, services, dns, paths } = networksOf(input);
   const problems = [
@@ -48,6 +27,27 @@ export function networkProblems(input: ClusterInput): readonly Problem[] {
   ];
 }
 
+interface Networks {
+  readonly pods: readonly string[];
+  readonly services: readonly string[];
+  readonly dns: readonly string[];
+  /** Paths of these three fields in the spec. */
+  readonly paths: { readonly pods: string; readonly services: string; readonly dns: string };
+}
+
+function networksOf(input: ClusterInput): Networks {
+  const list = (value: string | undefined): readonly string[] => (value === undefined ? [] : [value]);
+  if (input.distribution === 'rke') {
+    const { clusterCidr, serviceCidr, clusterDns } = input.options;
+    const paths = { pods: 'rke.clusterCidr', services: 'rke.serviceCidr', dns: 'rke.clusterDns' };
+    return { pods: list(clusterCidr), services: list(serviceCidr), dns: list(clusterDns), paths };
+  }
+  const { clusterCidrs = [], serviceCidrs = [], clusterDns = [] } = input.options;
+  const at = input.distribution;
+  const paths = { pods: `${at}.clusterCidrs`, services: `${at}.serviceCidrs`, dns: `${at}.clusterDns` };
+  return { pods: clusterCidrs, services: serviceCidrs, dns: clusterDns, paths };
+}
+
 const parseCidrs = (texts: readonly string[]): readonly Cidr[] =>
   texts.map(parseCidr).filter((range) => range !== undefined);
 
@@ -59,6 +59,30 @@ function cidrProblems(texts: readonly string[], path: string): Problem[] {
     problems.push({ path, message: 'two ranges must be one of IPv4 and one of IPv6' });
   }
   return problems;
+}
+
+function serverAddressProblems(input: ClusterInput): Problem[] {
+  const { distribution, options } = input;
+  const registration = input.distribution === 'rke' ? undefined : input.options.registrationAddress;
+  return [
+    ...(registration === undefined ? [] : ipProblems(`${distribution}.registrationAddress`, registration)),
+    ...(options.tlsSans ?? []).flatMap((text, i) => ipProblems(`${distribution}.tlsSans[${i}]`, text)),
+  ];
+}
+
+const MAX_PORT = 65535;
+
+function nodePortProblems(input: ClusterInput): Problem[] {
+  const [path, range] =
+    input.distribution === 'rke'
+      ? ['rke.services.kubeApi', input.options.services?.kubeApi?.serviceNodePortRange]
+      : [input.distribution, input.options.serviceNodePortRange];
+  if (range === undefined) return [];
+  const [first = 0, last = 0] = range.split('-').map(Number);
+  // The schema reports a text that is no range at all.
+  if (Number.isNaN(first) || Number.isNaN(last) || (first <= last && last <= MAX_PORT)) return [];
+  const message = `${range} is no range of ports: give the first and then the last of them, up to ${MAX_PORT}, such as 30000-32767`;
+  return [{ path: `${path}.serviceNodePortRange`, message }];
 }
 
 function addressFamilyProblems(pods: readonly Cidr[], services: readonly Cidr[], path: string): Problem[] {
@@ -96,28 +120,4 @@ function overlapProblems(
     }
   });
   return problems;
-}
-
-const MAX_PORT = 65535;
-
-function nodePortProblems(input: ClusterInput): Problem[] {
-  const [path, range] =
-    input.distribution === 'rke'
-      ? ['rke.services.kubeApi', input.options.services?.kubeApi?.serviceNodePortRange]
-      : [input.distribution, input.options.serviceNodePortRange];
-  if (range === undefined) return [];
-  const [first = 0, last = 0] = range.split('-').map(Number);
-  // What is no range at all is for the schema to say.
-  if (Number.isNaN(first) || Number.isNaN(last) || (first <= last && last <= MAX_PORT)) return [];
-  const message = `${range} is no range of ports: give the first and then the last of them, up to ${MAX_PORT}, such as 30000-32767`;
-  return [{ path: `${path}.serviceNodePortRange`, message }];
-}
-
-function serverAddressProblems(input: ClusterInput): Problem[] {
-  const { distribution, options } = input;
-  const registration = input.distribution === 'rke' ? undefined : input.options.registrationAddress;
-  return [
-    ...(registration === undefined ? [] : ipProblems(`${distribution}.registrationAddress`, registration)),
-    ...(options.tlsSans ?? []).flatMap((text, i) => ipProblems(`${distribution}.tlsSans[${i}]`, text)),
-  ];
 }

@@ -2,7 +2,7 @@ import type { Problem } from '../../constructs/kube/errors';
 import type { ClusterInput, Node } from './cluster-input';
 import { parseIp } from './ip';
 
-/** What is wrong with the nodes among each other, and with what each says of itself. */
+/** Problems of each node, and between nodes. */
 export function nodeProblems(input: ClusterInput): readonly Problem[] {
   const { nodes } = input;
   return [
@@ -14,10 +14,11 @@ export function nodeProblems(input: ClusterInput): readonly Problem[] {
   ];
 }
 
-/** The same address has many notations when it is one of IPv6. */
-function canonicalAddress(text: string | undefined): string | undefined {
-  const ip = text === undefined ? undefined : parseIp(text);
-  return ip === undefined ? text : `${ip.length}/${ip.bits}`;
+/** A problem for a text that looks like an IP address but is none. Names pass. */
+export function ipProblems(path: string, text: string): Problem[] {
+  const meant = text.includes(':') || /^[0-9.]+$/.test(text);
+  if (!meant || parseIp(text) !== undefined) return [];
+  return [problem(path, `"${text}" is not an IP address; write it in full, such as 192.0.2.10 or 2001:db8::10`)];
 }
 
 type Field = 'address' | 'internalAddress' | 'hostnameOverride';
@@ -32,11 +33,17 @@ function duplicateProblems(
   return nodes.flatMap((node, i) => {
     const first = values.indexOf(values[i]);
     const value = valueOf(node);
-    // Two nodes of one address are one problem, not two.
+    // Two nodes with one address are one problem, not two.
     const told = field === 'internalAddress' && addresses[first] === addresses[i];
     if (value === undefined || first === i || told) return [];
     return [problem(`nodes[${i}].${field}`, `"${value}" is also that of nodes[${first}]; each node needs its own`)];
   });
+}
+
+/** One text for all notations of an address, since IPv6 has many. */
+function canonicalAddress(text: string | undefined): string | undefined {
+  const ip = text === undefined ? undefined : parseIp(text);
+  return ip === undefined ? text : `${ip.length}/${ip.bits}`;
 }
 
 const problem = (path: string, message: string): Problem => ({ path, message });
@@ -55,17 +62,6 @@ function singleNodeProblems(node: Node, i: number): Problem[] {
     problems.push(problem(`${at}.labels`, `the label ${key} is ours; choose a key of your own`));
   }
   return problems;
-}
-
-/** What looks like an address and is none. Names pass. */
-export function ipProblems(path: string, text: string): Problem[] {
-  const meant = text.includes(':') || /^[0-9.]+$/.test(text);
-  if (!meant || parseIp(text) !== undefined) return [];
-  return [problem(path, `"${text}" is not an IP address; write it in full, such as 192.0.2.10 or 2001:db8::10`)];
-}
-
-function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
-  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
 }
 
 function roleProblems(input: ClusterInput): Problem[] {
@@ -88,6 +84,10 @@ function roleProblems(input: ClusterInput): Problem[] {
   const unused = nodes.flatMap(({ roles }, i) => (roles.includes('etcd') ? [i] : []));
   const message = `the role etcd means nothing with the datastore ${datastore}; take it away`;
   return [...problems, ...unused.map((i) => problem(`nodes[${i}].roles`, message))];
+}
+
+function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
+  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
 }
 
 function etcdMemberProblems(members: number): Problem[] {

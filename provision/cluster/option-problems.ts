@@ -1,3 +1,5 @@
+/** Problems of a cluster's options, of its version, and of fields that its schemas reject. */
+
 import type { z } from 'zod';
 import { nodes } from '../../constructs/kinds/cluster-node';
 import { k3sOptions, rke2Options, rkeOptions } from '../../constructs/kinds/cluster-options';
@@ -5,12 +7,15 @@ import type { Problem } from '../../constructs/kube/errors';
 import { nameProblem } from '../../constructs/kube/names';
 import type { ClusterInput, InstallerSource } from './cluster-input';
 
-/** What is wrong with options that each by itself is valid. */
+/** Problems of options that are each valid by themselves. */
 export function optionProblems(input: ClusterInput): readonly Problem[] {
   return [...registrationProblems(input), ...drainProblems(input), ...installerProblems(input)];
 }
 
-/** Nodes join at one address for as long as the cluster lives, and that of a machine goes with the machine. */
+/**
+ * Nodes join at one address for the lifetime of the cluster, and the address of a machine ends with the
+ * machine.
+ */
 function registrationProblems(input: ClusterInput): Problem[] {
   if (input.distribution === 'rke' || input.options.registrationAddress !== undefined) return [];
   const servers = input.nodes.filter(({ roles }) => roles.includes('controlplane') || roles.includes('etcd'));
@@ -77,32 +82,7 @@ function installerProblems({ distribution, installer }: ClusterInput): Problem[]
   return problems;
 }
 
-interface Version {
-  readonly minor: number;
-  /** What orders versions: minor, patch, candidate or final, revision. */
-  readonly order: readonly number[];
-}
-
-/** Marks of the distributions' own versions of Kubernetes. */
-const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
-
-const PATTERN = /^v1[.]([0-9]+)[.]([0-9]+)(?:-rc([0-9]+))?(?:-rancher([0-9]+)-([0-9]+)|[+](?:rke2r|k3s)([0-9]+))$/;
-
-function parseVersion(version: string): Version | undefined {
-  const match = PATTERN.exec(version);
-  if (match === null) return undefined;
-  const [minor = 0, patch = 0, candidate = Infinity, ...revision] = match
-    .slice(1)
-    .map((part: string | undefined) => (part === undefined ? undefined : Number(part)));
-  return { minor, order: [minor, patch, candidate, ...revision.map((number) => number ?? 0)] };
-}
-
-function compareVersions(a: Version, b: Version): number {
-  const at = a.order.findIndex((number, i) => number !== b.order[i]);
-  return at === -1 ? 0 : Math.sign((a.order[at] ?? 0) - (b.order[at] ?? 0));
-}
-
-/** What is wrong with the version, by itself and as the next one after what is installed. */
+/** Problems of the version, by itself and as an upgrade of the installed one. */
 export function versionProblems(input: ClusterInput, previous?: ClusterInput): readonly Problem[] {
   const { distribution, version } = input;
   const wanted = parseVersion(version);
@@ -120,7 +100,13 @@ export function versionProblems(input: ClusterInput, previous?: ClusterInput): r
   return message === undefined ? [] : [{ path: 'version', message }];
 }
 
-/** Source: the version skew policy of Kubernetes: control planes are upgraded one minor version at a time, and never back. */
+/** What the version names of each distribution contain. */
+const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
+
+/**
+ * Control planes are upgraded one minor version at a time, and never back. Source: the version skew policy of
+ * Kubernetes.
+ */
 function versionSkewProblem(installed: Version, wanted: Version, name: string): string | undefined {
   if (compareVersions(wanted, installed) < 0) {
     return `is older than ${name}, which is installed: a cluster does not go back. Restore a snapshot of then instead`;
@@ -129,9 +115,32 @@ function versionSkewProblem(installed: Version, wanted: Version, name: string): 
   return `skips a minor version: ${name} is installed. Go to a v1.${installed.minor + 1} first`;
 }
 
-const OPTIONS = { rke: rkeOptions, rke2: rke2Options, k3s: k3sOptions };
+interface Version {
+  readonly minor: number;
+  /** Sort key: minor, patch, candidate or final, revision. */
+  readonly order: readonly number[];
+}
 
-/** What the schemas refuse: what they admit is safe in scripts. For inputs that come from elsewhere than a Cluster. */
+const PATTERN = /^v1[.]([0-9]+)[.]([0-9]+)(?:-rc([0-9]+))?(?:-rancher([0-9]+)-([0-9]+)|[+](?:rke2r|k3s)([0-9]+))$/;
+
+function parseVersion(version: string): Version | undefined {
+  const match = PATTERN.exec(version);
+  if (match === null) return undefined;
+  const [minor = 0, patch = 0, candidate = Infinity, ...revision] = match
+    .slice(1)
+    .map((part: string | undefined) => (part === undefined ? undefined : Number(part)));
+  return { minor, order: [minor, patch, candidate, ...revision.map((number) => number ?? 0)] };
+}
+
+function compareVersions(a: Version, b: Version): number {
+  const at = a.order.findIndex((number, i) => number !== b.order[i]);
+  return at === -1 ? 0 : Math.sign((a.order[at] ?? 0) - (b.order[at] ?? 0));
+}
+
+/**
+ * Values that the schemas reject; those that they accept are safe in scripts. For inputs that no Cluster
+ * validated.
+ */
 export function schemaProblems(input: ClusterInput): readonly Problem[] {
   const name = nameProblem(input.name, { format: 'dns-subdomain', maxLength: 63 });
   return [
@@ -140,6 +149,8 @@ export function schemaProblems(input: ClusterInput): readonly Problem[] {
     ...schemaIssues(OPTIONS[input.distribution].safeParse(input.options), input.distribution),
   ];
 }
+
+const OPTIONS = { rke: rkeOptions, rke2: rke2Options, k3s: k3sOptions };
 
 function schemaIssues(result: z.ZodSafeParseResult<unknown>, root: string): Problem[] {
   if (result.success) return [];

@@ -1,6 +1,6 @@
-/** What a field of a user's cluster.yml may hold. A field that has no rule is refused. */
+/** What a field of a user's cluster.yml may contain. A field without a rule is rejected. */
 export type FieldRule =
-  /** A string; RKE's parser also takes a number or a boolean for one. */
+  /** A string; RKE's parser also accepts a number or a boolean as one. */
   | { readonly text: true; readonly secret?: SecretKind }
   | { readonly number: true }
   | { readonly boolean: true }
@@ -8,14 +8,14 @@ export type FieldRule =
   /** Any keys. */
   | { readonly map: FieldRule }
   | { readonly fields: FieldRules }
-  /** Any JSON that goes to the cluster as it is: RKE looks for nothing in it. */
+  /** Any JSON that RKE passes to the cluster without reading it. */
   | { readonly json: true; readonly secret?: SecretKind }
-  /** A path of a file that RKE reads on its own host. */
+  /** The path of a file that RKE reads on its own host. */
   | { readonly file: FilePurpose }
-  /** A field that RKE knows and that is not taken. A value that means nothing (false, or an empty one) is dropped. */
+  /** A field of RKE that is rejected for this reason. A value without effect (false or empty) is dropped. */
   | { readonly refused: string };
 
-/** Rules by name of the field. */
+/** Rules by field name. */
 export interface FieldRules {
   readonly [name: string]: FieldRule;
 }
@@ -24,8 +24,8 @@ export interface FieldRules {
 export type FilePurpose = 'sshKey' | 'sshCertificate' | 'addon';
 
 /**
- * `sshKey` is a private SSH key, which must move to a Secret of its own; `inline` is any other secret, which stays where it is and is hidden
- * wherever people read.
+ * `sshKey` is a private SSH key, which must move to a Secret; `inline` is any other secret, which stays in
+ * the file and is redacted wherever people read it.
  */
 export type SecretKind = 'sshKey' | 'inline';
 
@@ -38,21 +38,21 @@ const secretJson: FieldRule = { json: true, secret: 'inline' };
 const texts: FieldRule = { list: text };
 const textMap: FieldRule = { map: text };
 
-/** A list of that. */
+/** A list of items with one rule. */
 const listOf = (list: FieldRule): FieldRule => ({ list });
 /** An object with these fields and no others. */
 const object = (fields: FieldRules): FieldRule => ({ fields });
-/** The named fields, all by one rule. */
+/** The named fields, all with one rule. */
 const sameRule = (rule: FieldRule, ...names: readonly string[]): FieldRules =>
   Object.fromEntries(names.map((name) => [name, rule]));
 
-/** What every component has. The paths of `extra_binds` are those of the nodes. */
+/** Fields of every component. The paths in `extra_binds` are on the nodes. */
 const component: FieldRules = {
   image: text,
   ...sameRule(textMap, 'extra_args', 'win_extra_args'),
   ...sameRule({ map: texts }, 'extra_args_array', 'win_extra_args_array'),
   ...sameRule(texts, 'extra_binds', 'win_extra_binds'),
-  // Environment of a component, where a proxy's password may stand.
+  // Environment variables, which may contain the password of a proxy.
   ...sameRule({ list: secretText }, 'extra_env', 'win_extra_env'),
 };
 
@@ -108,7 +108,7 @@ const sshAgentAuth: FieldRule = {
   refused: 'is not taken: the SSH agent would be that of the machine that RKE runs on; use sshKeySecretRef',
 };
 
-/** How a machine is logged in to: the same fields for a node and the bastion. */
+/** Login fields, the same for a node and the bastion. */
 const login: FieldRules = {
   ...sameRule(text, 'address', 'port', 'user'),
   ssh_key: { text: true, secret: 'sshKey' },
@@ -122,7 +122,7 @@ const oneTimeOperation = (command: string): FieldRule => ({
   refused: `is not taken: it is something to do once, and would be done again by every run; use ${command} by hand`,
 });
 
-/** A Deployment or a DaemonSet that RKE brings along. */
+/** Fields of an add-on: a Deployment or a DaemonSet that RKE installs. */
 const addOn: FieldRules = {
   provider: text,
   options: textMap,
@@ -154,7 +154,10 @@ const registry: FieldRules = {
   }),
 };
 
-/** Their files lie on the nodes; their credentials stand in them, so all of it is hidden. */
+/**
+ * The configuration of a provider contains its credentials, so all of it is redacted. Its files are on the
+ * nodes.
+ */
 const cloudProvider: FieldRules = {
   name: text,
   useInstanceMetadataHostname: boolean,
@@ -165,7 +168,7 @@ const cloudProvider: FieldRules = {
 
 const network: FieldRules = {
   plugin: text,
-  // Where older files have Weave's password and ACI's token.
+  // Older files have Weave's password and ACI's token here.
   options: { map: secretText },
   mtu: number,
   calico_network_provider: object(sameRule(text, 'cloudprovider', 'cloud_provider')),
@@ -221,8 +224,9 @@ const upgradeStrategy: FieldRules = {
 };
 
 /**
- * The fields of cluster.yml that are taken: those of `RancherKubernetesEngineConfig` in RKE 1.6 (types/rke_types.go). What RKE reads on its own
- * host is only what has the rule `file`: found by searching its source for whatever opens a file.
+ * The fields of cluster.yml that are accepted: those of `RancherKubernetesEngineConfig` in RKE 1.6
+ * (types/rke_types.go). RKE reads files on its own host only for fields with the rule `file`, according to a
+ * search of its source for all that opens a file.
  */
 export const clusterYmlRules: FieldRules = {
   nodes: listOf(object(node)),
@@ -232,7 +236,7 @@ export const clusterYmlRules: FieldRules = {
   authentication: object({
     strategy: text,
     sans: texts,
-    // Despite its name it is the file's content, written to the nodes.
+    // Despite its name this is the content of the file, written to the nodes.
     webhook: object({ config_file: secretText, cache_timeout: text }),
   }),
   authorization: object({ mode: text, options: textMap }),

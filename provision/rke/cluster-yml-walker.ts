@@ -3,7 +3,7 @@ import { isObject } from '../../constructs/kube/kube-object';
 import type { FieldRules, FilePurpose, FieldRule, SecretKind } from './cluster-yml-fields';
 import { REDACTED, type YamlValue } from './yaml';
 
-/** A file that RKE is to read, and that must be looked at before. */
+/** A file that RKE is to read, and that must be validated before. */
 export interface ReferencedFile {
   /** Relative to the configured directory. */
   readonly path: string;
@@ -12,36 +12,39 @@ export interface ReferencedFile {
   readonly field: string;
 }
 
-/** A secret that stands in the file. Its value is nowhere but in the configuration itself. */
+/** A secret in the cluster.yml. Only the configuration and `secretTexts` contain its value. */
 export interface FoundSecret {
   /** The field, such as `private_registries[0].password`. */
   readonly field: string;
   readonly kind: SecretKind;
 }
 
-/** A value that was taken, and the same for people to read. */
-interface AcceptedValue {
-  readonly value: YamlValue;
-  readonly redacted: YamlValue;
+/** How paths in a user's cluster.yml are resolved. */
+export interface PathOptions {
+  /**
+   * The configured directory, an absolute path without links. Absolute paths must be inside.
+   * @default none is accepted
+   */
+  readonly directory?: string;
+  /**
+   * Directory of the cluster.yml, relative to the configured one. Relative paths start there.
+   * @default the configured one
+   */
+  readonly folder?: string;
 }
 
-const MAX_DEPTH = 40;
-/** More than any real cluster.yml has; what comes out of nested aliases may have billions. */
-const MAX_VALUES = 100_000;
-const MAX_LISTED_PROBLEMS = 100;
-
-/** Goes through a parsed cluster.yml by the rules, collecting what it finds. A value that is undefined is left out. */
+/** Walks a parsed cluster.yml by its rules, and collects what it finds. Undefined values are left out. */
 export class ClusterYmlWalker {
   readonly problems: Problem[] = [];
   readonly files: ReferencedFile[] = [];
   readonly secrets: FoundSecret[] = [];
-  /** The texts of all secrets that were taken: what must never be shown. */
+  /** The texts of all accepted secrets, which must never be shown. */
   readonly secretTexts = new Set<string>();
   private valueCount = 0;
 
   constructor(private readonly options: PathOptions) {}
 
-  /** The fields of an object by their rules. */
+  /** Reads the fields of an object by their rules. */
   readFields(value: unknown, rules: FieldRules, path: string, depth = 0): AcceptedValue | undefined {
     if (!isPlainObject(value)) return this.reject(path, 'must be a mapping');
     return this.readEntries(value, path, (name, field, at) => {
@@ -54,7 +57,7 @@ export class ClusterYmlWalker {
   private readValue(value: unknown, rule: FieldRule, path: string, depth: number): AcceptedValue | undefined {
     this.valueCount += 1;
     if (depth > MAX_DEPTH || this.valueCount > MAX_VALUES) return this.rejectTooLarge(depth > MAX_DEPTH);
-    // An empty field is as good as none for RKE.
+    // RKE treats an empty field like a missing one.
     if (value === null || value === undefined) return undefined;
     if ('fields' in rule) return this.readFields(value, rule.fields, path, depth);
     if ('list' in rule) return this.readList(value, rule.list, path, depth);
@@ -82,7 +85,7 @@ export class ClusterYmlWalker {
   private readText(value: unknown, kind: SecretKind | undefined, path: string): AcceptedValue | undefined {
     if (value === '' && kind === 'sshKey') return undefined;
     if (typeof value === 'string') {
-      // Wherever a key stands, it is one.
+      // A private key is a secret in any field.
       const found = kind ?? (value.includes('PRIVATE KEY-----') ? 'inline' : undefined);
       return this.recordSecret(acceptAsIs(value), found, path);
     }
@@ -144,7 +147,7 @@ export class ClusterYmlWalker {
     };
   }
 
-  /** Goes on only while there is not too much of it. */
+  /** Maps items until the limit of values is exceeded. */
   private mapWithinLimit<T, R>(items: readonly T[], one: (item: T, i: number) => R | undefined): R[] {
     const results: R[] = [];
     for (const [i, item] of items.entries()) {
@@ -169,15 +172,26 @@ export class ClusterYmlWalker {
   }
 }
 
+const MAX_DEPTH = 40;
+/** More than any real cluster.yml has. Nested aliases may expand to billions. */
+const MAX_VALUES = 100_000;
+const MAX_LISTED_PROBLEMS = 100;
+
+/** An accepted value, and the same redacted for people. */
+interface AcceptedValue {
+  readonly value: YamlValue;
+  readonly redacted: YamlValue;
+}
+
 const acceptAsIs = (value: string | number | boolean): AcceptedValue => ({ value, redacted: value });
 
-/** All texts in a value that was taken, which is a tree of bounded size. */
+/** All texts in an accepted value, which is a tree of bounded size. */
 function stringsOf(value: YamlValue): readonly string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : [];
 }
 
-/** An object as YAML makes it: no Date, no Map. */
+/** Whether a value is an object as parsed from YAML: no Date, no Map. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -189,30 +203,20 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-/** The path of a field. A name comes from the user, so it is shortened and quoted where it is no plain word. */
+/**
+ * The path of a field. A name comes from the user, so it is shortened and quoted unless it is a plain word.
+ */
 function joinPath(path: string, name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return path === '' ? name : `${path}.${name}`;
   return `${path}[${JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}...` : name)}]`;
 }
 
-/** What a path of a user's cluster.yml is resolved against. */
-export interface PathOptions {
-  /** The configured directory, as an absolute path without links in it. Absolute paths must lie in it. @default no absolute path is taken */
-  readonly directory?: string;
-  /** Folder of the cluster.yml, relative to the directory. Relative paths start there. @default the directory */
-  readonly folder?: string;
-}
-
-/** A path relative to the configured directory, or why it is refused. */
+/** A path relative to the configured directory, or why it is rejected. */
 type ResolvedPath = { readonly path: string } | { readonly refused: string };
 
-/** A part of a path that is neither hidden, nor `..`, nor an option of a command. */
-const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
-const MAX_LENGTH = 1024;
-
 /**
- * Where a path of a cluster.yml leads, by its text alone. Whoever opens the result must still see by `realpath` that no link leads out of the
- * directory, and open what `realpath` gave.
+ * Resolves a path of a cluster.yml by its text alone. The caller must still check with `realpath` that no
+ * link leads out of the directory, and open the path that `realpath` returned.
  */
 function resolvePath(path: string, { directory, folder = '' }: PathOptions): ResolvedPath {
   if (path.length > MAX_LENGTH) return { refused: `has more than ${MAX_LENGTH} characters` };
@@ -233,11 +237,15 @@ function resolvePath(path: string, { directory, folder = '' }: PathOptions): Res
     return { refused: 'must be made of letters, digits, "_", "-", "." and "/", without hidden parts' };
   }
   const resolved = relative.join('/');
-  // RKE slices the first two characters of it. Source: privateKeyPath of RKE 1.6 (hosts/tunnel.go).
+  // RKE slices the first two characters of the path. Source: privateKeyPath of RKE 1.6 (hosts/tunnel.go).
   if (resolved.length < 2) return { refused: 'has one character, which RKE crashes on; give the file a longer name' };
   return { path: resolved };
 }
 
 const OUTSIDE_DIRECTORY: ResolvedPath = { refused: 'leaves the configured directory; only files in it are read' };
+
+/** A part of a path: not hidden, not `..`, and not like an option of a command. */
+const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+const MAX_LENGTH = 1024;
 
 const segments = (path: string): string[] => path.split('/').filter((segment) => segment !== '' && segment !== '.');

@@ -4,11 +4,9 @@ import type { Node, RkeInput, RkeOptions } from '../cluster/cluster-input';
 import type { ValueSource } from '../task/task';
 import { Lookup, redactLookups, yamlSource, type YamlValue, type YamlObject } from './yaml';
 
-/** Time that a Job of an add-on may take, in seconds. RKE's own 45 are too few where images are yet to be pulled. */
-const ADDON_JOB_TIMEOUT_SECONDS = 180;
-
 /**
- * The `cluster.yml` of RKE 1.x for a typed input, with the secrets in it as lookups. The input must have no problems.
+ * The `cluster.yml` of RKE 1.x for a typed input, with the secrets in it as lookups. The input must have no
+ * problems.
  *
  * Source: `RancherKubernetesEngineConfig` of RKE 1.6 (types/rke_types.go).
  */
@@ -38,15 +36,48 @@ export function clusterYml({ name, version, nodes, options }: RkeInput): YamlObj
   };
 }
 
-/** {@link clusterYml} as the text that RKE reads, its secrets to be looked up. */
+/** {@link clusterYml} as the text that RKE reads, with its secrets still to be looked up. */
 export function clusterYmlSource(input: RkeInput): ValueSource {
   return yamlSource(clusterYml(input));
 }
 
-/** {@link clusterYml} as people may read it: without its secrets. */
+/** {@link clusterYml} for people to read, with its secrets redacted. */
 export function redactedClusterYml(input: RkeInput): string {
   return `${JSON.stringify(redactLookups(clusterYml(input)), null, 2)}\n`;
 }
+
+/** A configuration in which, if `sshKey` is set, the cluster's key replaces all keys that it names. */
+export function withClusterKeyPath(config: YamlObject, sshKey: boolean): YamlObject {
+  if (!sshKey) return config;
+  const { nodes, bastion_host: bastion } = config;
+  return {
+    ...withoutSshKeys(config),
+    ssh_key_path: CLUSTER_KEY_PATH,
+    ...(Array.isArray(nodes) ? { nodes: (nodes as readonly YamlValue[]).map(withoutSshKeys) } : {}),
+    ...(isObject(bastion) ? { bastion_host: withoutSshKeys(bastion) } : {}),
+  };
+}
+
+/**
+ * RKE's working directory, below the directory that a script creates for one run. It contains the files that
+ * cluster.yml names.
+ *
+ * Paths in cluster.yml are relative to it, because they must be the same in each run, and the run's directory
+ * is not: RKE stores them in its state, from which a later run takes the keys of nodes to remove.
+ */
+export const WORK_DIR = 'work';
+
+/**
+ * Path of the cluster's SSH key in {@link WORK_DIR}. Users' paths have no hidden part, so it collides with
+ * none.
+ */
+export const CLUSTER_KEY_PATH = '.kindred/cluster-key';
+
+/** Path of the bastion's SSH key in {@link WORK_DIR}. */
+export const BASTION_KEY_PATH = '.kindred/bastion-key';
+
+/** Timeout of an add-on's Job, in seconds. RKE's default of 45 is too short when images must be pulled. */
+const ADDON_JOB_TIMEOUT_SECONDS = 180;
 
 function nodeYml(node: Node): YamlObject {
   return {
@@ -62,7 +93,7 @@ function nodeYml(node: Node): YamlObject {
   };
 }
 
-/** RKE has one bastion for all nodes. That they agree is checked before. */
+/** RKE has one bastion for all nodes. `rkeProblems` checks that the nodes agree. */
 function bastionYml(nodes: readonly Node[]): YamlObject | undefined {
   const bastion = nodes[0]?.bastion;
   return (
@@ -71,32 +102,16 @@ function bastionYml(nodes: readonly Node[]): YamlObject | undefined {
       port: String(bastion.port),
       user: bastion.user,
       ssh_key_path: bastion.sshKeySecretRef === undefined ? CLUSTER_KEY_PATH : BASTION_KEY_PATH,
-      // Without it RKE would go to its bastion by whatever proxy the environment names.
+      // Without it RKE would connect to the bastion through a proxy that the environment names.
       ignore_proxy_env_vars: true,
     }
   );
 }
 
-type Registry = NonNullable<RkeInput['options']['privateRegistries']>[number];
-
-function registryYml({ url, credentialsSecretRef: secret, isDefault }: Registry): YamlObject {
-  return {
-    url,
-    user: secret && secretLookup({ ...secret, key: 'username' }),
-    password: secret && secretLookup({ ...secret, key: 'password' }),
-    is_default: isDefault,
-  };
-}
-
-function secretLookup(secret: ObjectKeyRef): YamlValue {
-  return new Lookup({ secret });
-}
-
 type Services = NonNullable<RkeOptions['services']>;
 type Snapshots = NonNullable<NonNullable<Services['etcd']>['snapshots']>;
-type Strategy = NonNullable<RkeOptions['upgradeStrategy']>;
 
-/** The field `services`. A service that nothing is said about is left out, so that RKE's own defaults hold. */
+/** The field `services`. A service without options is left out, so that RKE's own defaults apply. */
 function servicesYml({
   services = {},
   clusterCidr,
@@ -135,32 +150,13 @@ function servicesYml({
   });
 }
 
-/**
- * The field `upgrade_strategy`. The inputs of a drain are given all or none: RKE fills in defaults only while `drain` is off, and of inputs
- * given in part it forgets some. Source: setNodeUpgradeStrategy and parseNodeDrainInput of RKE 1.6 (cluster/defaults.go, cluster/cluster.go).
- */
-function upgradeStrategyYml({ controlPlaneConcurrency, workerConcurrency, drain }: Strategy): YamlObject {
-  return {
-    max_unavailable_controlplane: String(controlPlaneConcurrency),
-    max_unavailable_worker: String(workerConcurrency),
-    drain: drain?.enabled ?? false,
-    node_drain_input: drain && {
-      force: drain.force,
-      ignore_daemonsets: drain.ignoreDaemonSets,
-      delete_local_data: drain.deleteEmptyDirData,
-      grace_period: drain.gracePeriodSeconds,
-      timeout: drain.timeoutSeconds,
-    },
-  };
-}
-
 function snapshotsYml({ enabled, intervalHours, retention, s3 }: Snapshots): YamlObject {
   const { credentialsSecretRef: credentials, caSecretRef: ca } = s3 ?? {};
   return {
     enabled,
     interval_hours: intervalHours,
     retention,
-    // The field has no name of its own in RKE's type, so it goes by the Go field's name in lower case.
+    // RKE's type gives this field no name, so its name is that of the Go field in lower case.
     s3backupconfig: s3 && {
       endpoint: s3.endpoint,
       region: s3.region,
@@ -180,30 +176,40 @@ function unlessEmpty(fields: YamlObject): YamlObject | undefined {
   return Object.values(fields).some((field) => field !== undefined) ? fields : undefined;
 }
 
-/**
- * Where things lie in the folder that a script makes for one run of RKE. RKE is started in {@link WORK_DIR}, and paths in cluster.yml are
- * relative to that: they stand in RKE's state, from which a later run takes the keys of nodes that are to be removed, so they must be the same in
- * each run, which the folder's own name is not.
- */
+type Registry = NonNullable<RkeInput['options']['privateRegistries']>[number];
 
-/** RKE's working directory, below the run's folder. It holds the files that cluster.yml names. */
-export const WORK_DIR = 'work';
-
-/** The cluster's SSH key. No path of a user's has a hidden part, so it collides with none. */
-export const CLUSTER_KEY_PATH = '.kindred/cluster-key';
-
-/** The bastion's SSH key. */
-export const BASTION_KEY_PATH = '.kindred/bastion-key';
-
-/** A configuration with the one key for everything in place of those that it names, or as it is. */
-export function withClusterKeyPath(config: YamlObject, sshKey: boolean): YamlObject {
-  if (!sshKey) return config;
-  const { nodes, bastion_host: bastion } = config;
+function registryYml({ url, credentialsSecretRef: secret, isDefault }: Registry): YamlObject {
   return {
-    ...withoutSshKeys(config),
-    ssh_key_path: CLUSTER_KEY_PATH,
-    ...(Array.isArray(nodes) ? { nodes: (nodes as readonly YamlValue[]).map(withoutSshKeys) } : {}),
-    ...(isObject(bastion) ? { bastion_host: withoutSshKeys(bastion) } : {}),
+    url,
+    user: secret && secretLookup({ ...secret, key: 'username' }),
+    password: secret && secretLookup({ ...secret, key: 'password' }),
+    is_default: isDefault,
+  };
+}
+
+function secretLookup(secret: ObjectKeyRef): YamlValue {
+  return new Lookup({ secret });
+}
+
+type Strategy = NonNullable<RkeOptions['upgradeStrategy']>;
+
+/**
+ * The field `upgrade_strategy`. The inputs of a drain are given all or none: RKE fills in defaults only while
+ * `drain` is off, and drops some of the inputs if only a part is given. Source: setNodeUpgradeStrategy and
+ * parseNodeDrainInput of RKE 1.6 (cluster/defaults.go, cluster/cluster.go).
+ */
+function upgradeStrategyYml({ controlPlaneConcurrency, workerConcurrency, drain }: Strategy): YamlObject {
+  return {
+    max_unavailable_controlplane: String(controlPlaneConcurrency),
+    max_unavailable_worker: String(workerConcurrency),
+    drain: drain?.enabled ?? false,
+    node_drain_input: drain && {
+      force: drain.force,
+      ignore_daemonsets: drain.ignoreDaemonSets,
+      delete_local_data: drain.deleteEmptyDirData,
+      grace_period: drain.gracePeriodSeconds,
+      timeout: drain.timeoutSeconds,
+    },
   };
 }
 

@@ -1,13 +1,4 @@
-export { clusterYml, clusterYmlSource, redactedClusterYml } from './cluster-yml';
-export { readClusterYml } from './read-cluster-yml';
-export type { ClusterYmlFile, FileBastion, FileNode, ReadOptions } from './read-cluster-yml';
-export type { FilePurpose, SecretKind } from './cluster-yml-fields';
-export type { FoundSecret, ReferencedFile } from './cluster-yml-walker';
-export { preflightScript } from './preflight';
-export type { PreflightProps } from './preflight';
-export { rkeProblems } from './rke-problems';
 export { refreshRkeRemoval } from './tasks';
-export type { UnknownHosts } from './ssh-config';
 export {
   RKE_RETRY,
   RKE_HOST_KEYS,
@@ -18,4 +9,13 @@ export {
   rkeTasksFromFile,
 } from './tasks';
 export type { RkeFileInput, RkeTaskOptions } from './tasks';
+export { clusterYml, clusterYmlSource, redactedClusterYml } from './cluster-yml';
+export { readClusterYml } from './read-cluster-yml';
+export type { ClusterYmlFile, FileBastion, FileNode, ReadOptions } from './read-cluster-yml';
+export type { FilePurpose, SecretKind } from './cluster-yml-fields';
+export type { FoundSecret, ReferencedFile } from './cluster-yml-walker';
+export { preflightScript } from './preflight';
+export type { PreflightProps } from './preflight';
+export { rkeProblems } from './rke-problems';
 export { LAST_FREE_VERSION, rkeVersionProblem } from './rke-problems';
+export type { UnknownHosts } from './ssh-config';

@@ -4,33 +4,36 @@ import { shellQuote } from '../shell/script';
 import type { Machine, Task } from '../task/task';
 import type { YamlObject } from './yaml';
 
-/** What of the configuration decides what a machine must be like. */
-export interface PreflightProps {
-  /** Which machine it is in the configuration: `nodes[0]`. */
-  readonly where: string;
-  /** The kubelet's `cgroup-driver`, if it is given. @default Docker's is fine */
-  readonly cgroupDriver?: string;
-  /** The kubelet refuses to start with swap. @default false, as RKE has it */
-  readonly failSwapOn?: boolean;
-  /** Go on with versions of Docker that RKE does not know. @default false */
-  readonly ignoreDockerVersion?: boolean;
-  /** @default '/var/run/docker.sock' */
-  readonly dockerSocket?: string;
-  /** Where the machine's files are: for tests. @default '' */
-  readonly root?: string;
-}
-
-/** Looks at one machine, as the user that RKE logs in as, and changes nothing. It says all that is wrong at once. */
+/**
+ * `<address>/preflight`: checks a machine, as the user that RKE logs in as, and reports all problems at once.
+ * Changes nothing.
+ */
 export function preflightTask(machine: Machine, config: YamlObject, index: number): Task {
   return {
     id: `${machine.address}/preflight`,
     description: `look at ${machine.address}: user, Docker, SSH server, kernel`,
-    // What RKE does, it does as this user: whether root could is not the question.
+    // RKE does everything as this user, so the permissions of root do not matter.
     machine: { ...machine, asUser: true },
     after: [],
     apply: preflightScript(propsOf(config, index)),
     timeoutSeconds: 120,
   };
+}
+
+/** The parts of the configuration that determine the requirements of a machine. */
+export interface PreflightProps {
+  /** The machine's path in the configuration: `nodes[0]`. */
+  readonly where: string;
+  /** The kubelet's `cgroup-driver`, if it is given. @default any driver of Docker is accepted */
+  readonly cgroupDriver?: string;
+  /** The kubelet refuses to start with swap. @default false, as in RKE */
+  readonly failSwapOn?: boolean;
+  /** Accept versions of Docker that RKE does not know. @default false */
+  readonly ignoreDockerVersion?: boolean;
+  /** @default '/var/run/docker.sock' */
+  readonly dockerSocket?: string;
+  /** Where the machine's files are: for tests. @default '' */
+  readonly root?: string;
 }
 
 /** The script of {@link preflightTask}. */
@@ -51,7 +54,7 @@ export function preflightScript(props: PreflightProps): string {
     RESULT_FUNCTIONS,
     EXIT_TRAP,
     RUN_FUNCTIONS,
-    // Messages of programs are none of ours, and there is no log on a machine that nothing was done to yet.
+    // Output of programs is dropped: there is no log on a machine before its first installation.
     'exec 2>/dev/null >/dev/null',
     ...Object.entries(values).map(([name, value]) => `${name}=${shellQuote(value)}`),
     PREFLIGHT_CHECKS,
@@ -79,10 +82,11 @@ function at(value: unknown, name: string): unknown {
 }
 
 /**
- * What RKE needs of a machine. Each finding says which line of which file to change. It runs as the user that RKE logs in as, so what only root may
- * read is passed over with a note.
+ * RKE's requirements of a machine. Each finding says which line of which file to change. The script runs as
+ * the user that RKE logs in as, so it skips what only root may read, with a note.
  *
- * Sources: RKE's documentation, "Requirements" (users and groups, SSH server, kernel, software); K8sVersionDockerInfo of RKE 1.6 for Docker.
+ * Sources: RKE's documentation, "Requirements" (users and groups, SSH server, kernel, software);
+ * K8sVersionDockerInfo of RKE 1.6 for Docker.
  */
 const PREFLIGHT_CHECKS = String.raw`findings=''
 bad() { findings="$findings$findings_end$1"; findings_end='

@@ -9,30 +9,33 @@ import { ClusterYmlWalker, type FoundSecret, type PathOptions, type ReferencedFi
 import { rkeVersionProblem } from './rke-problems';
 import type { YamlValue, YamlObject } from './yaml';
 
-/** How a cluster.yml is read. */
+/** Options of {@link readClusterYml}. */
 export interface ReadOptions extends PathOptions {
-  /** A key from a Secret takes the place of all SSH keys in the file. @default false */
+  /** A key from a Secret replaces all SSH keys in the file. @default false */
   readonly sshKey?: boolean;
 }
 
-/** What was found in a user's cluster.yml. */
+/** The result of reading a user's cluster.yml. */
 export interface ClusterYmlFile {
-  /** All that is wrong with it. Anything here, and it must not be given to RKE. No message holds a value of the file. */
+  /** All problems. If there are any, RKE must not get the file. No message contains a value of the file. */
   readonly problems: readonly Problem[];
-  /** What is worth a person's look. */
+  /** What a user should check. */
   readonly warnings: readonly string[];
   /**
-   * The file, with only what is taken, without private SSH keys, and with every path relative to the configured directory. **Other secrets
-   * stand in it.**
+   * The accepted part of the file, without private SSH keys, and with every path relative to the configured
+   * directory. **It contains other secrets.**
    */
   readonly config: YamlObject;
-  /** The same for people to read: no secret in it. */
+  /** The same for people to read, without secrets. */
   readonly redactedClusterYml: string;
-  /** Files that RKE is to read. Each must be opened below the configured directory, with no link leading out of it. */
+  /**
+   * Files that RKE is to read. Each must be opened inside the configured directory, with no link leading out
+   * of it.
+   */
   readonly files: readonly ReferencedFile[];
-  /** Which fields hold secrets. */
+  /** Fields that contain secrets. */
   readonly secrets: readonly FoundSecret[];
-  /** The texts of those secrets that stand in `config`: **secret**, and what logs must be cleared of. */
+  /** The texts of the secrets in `config`: **secret**, and to be masked in logs. */
   readonly secretTexts: readonly string[];
   readonly nodes: readonly FileNode[];
   /** @default none */
@@ -41,11 +44,25 @@ export interface ClusterYmlFile {
   readonly kubernetesVersion?: string;
 }
 
+/** A machine that a cluster.yml names. */
+export interface FileNode {
+  readonly address: string;
+  readonly port: number;
+  readonly user: string;
+  readonly roles: readonly NodeRole[];
+  readonly internalAddress?: string;
+  readonly hostnameOverride?: string;
+}
+
+/** The bastion that a cluster.yml names. */
+export type FileBastion = Pick<FileNode, 'address' | 'port' | 'user'>;
+
 /**
- * Reads a parsed cluster.yml against the fields that are taken; it never throws.
+ * Reads a parsed cluster.yml by the rules of its accepted fields; it never throws.
  *
- * Assumptions: the parser refuses keys that stand twice in one mapping, more than one document, and custom tags; whether it resolves aliases does
- * not matter, since what they blow up to is bounded here. Merge keys (`<<`) must be resolved by it, or are refused here as unknown fields.
+ * Assumptions: the parser rejects duplicate keys in a mapping, more than one document, and custom tags. It
+ * may resolve aliases, since their expansion is bounded here. Merge keys (`<<`) that it does not resolve are
+ * rejected as unknown fields.
  */
 export function readClusterYml(value: unknown, options: ReadOptions = {}): ClusterYmlFile {
   const { sshKey = false } = options;
@@ -79,22 +96,9 @@ const KEY_IN_FILE =
 
 const pretty = (document: YamlValue): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** A machine that a cluster.yml names. */
-export interface FileNode {
-  readonly address: string;
-  readonly port: number;
-  readonly user: string;
-  readonly roles: readonly NodeRole[];
-  readonly internalAddress?: string;
-  readonly hostnameOverride?: string;
-}
-
-/** The bastion that a cluster.yml names. */
-export type FileBastion = Pick<FileNode, 'address' | 'port' | 'user'>;
-
 /**
- * The machines of a configuration that has passed the rules. What of them goes into scripts and logins must have the form that the typed fields
- * have.
+ * The machines of a configuration that has passed the rules. Their values that scripts and logins use must
+ * also pass the schemas of the typed fields.
  */
 export function machinesOf(
   config: Readonly<Record<string, unknown>>,
@@ -173,7 +177,7 @@ const isMissing = (value: unknown): boolean => value === undefined || value === 
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a configuration beyond its single fields. */
+/** Problems of a configuration beyond single fields. */
 function configProblems(config: Config, nodes: readonly FileNode[], sshKey: boolean): Problem[] {
   const version = config['kubernetes_version'];
   const problem = typeof version === 'string' && version !== '' ? rkeVersionProblem(version) : undefined;
@@ -186,7 +190,7 @@ function configProblems(config: Config, nodes: readonly FileNode[], sshKey: bool
   ];
 }
 
-/** What is worth a person's look, though it is taken. */
+/** What a user should check, though it is accepted. */
 function configWarnings(config: Config): string[] {
   if ((config['kubernetes_version'] ?? '') !== '') return [];
   return [
@@ -216,7 +220,10 @@ function roleProblems(config: Config, nodes: readonly FileNode[]): Problem[] {
   ];
 }
 
-/** Without a path RKE reads `~/.ssh/id_rsa`, which is not the user's there. */
+/**
+ * Each machine needs a key path: without one RKE reads `~/.ssh/id_rsa` of its own host, which is not the
+ * user's.
+ */
 function keyProblems(config: Config): Problem[] {
   if (config['ssh_key_path'] !== undefined) return [];
   const nodes: readonly unknown[] = Array.isArray(config['nodes']) ? config['nodes'] : [];
@@ -232,7 +239,10 @@ function keyProblems(config: Config): Problem[] {
     }));
 }
 
-/** RKE ends with a nil pointer there. Source: getDrainHelper of RKE 1.6 (services/node_util.go). */
+/**
+ * RKE crashes with a nil pointer when `drain` has no inputs. Source: getDrainHelper of RKE 1.6
+ * (services/node_util.go).
+ */
 function drainProblems(config: Config): Problem[] {
   const strategy = field(config, 'upgrade_strategy');
   if (field(strategy, 'drain') !== true || isObject(field(strategy, 'node_drain_input'))) return [];

@@ -1,7 +1,7 @@
 import type { Problem } from '../../constructs/kube/errors';
 import type { Node, RkeInput } from '../cluster/cluster-input';
 
-/** What only RKE minds in an input, with paths into the spec. */
+/** Problems of an input that only RKE has, with paths into the spec. */
 export function rkeProblems({ version, nodes, options }: RkeInput): readonly Problem[] {
   const problem = rkeVersionProblem(version);
   return [
@@ -11,6 +11,30 @@ export function rkeProblems({ version, nodes, options }: RkeInput): readonly Pro
     ...networkPluginProblems(version, options.network?.plugin),
   ];
 }
+
+/**
+ * Why RKE cannot install a version of Kubernetes for everyone, or undefined when it can. RKE has reached its
+ * end: v1.31 and v1.32 are only for subscribers, and no version follows.
+ */
+export function rkeVersionProblem(version: string): string | undefined {
+  const match = /^v([0-9]+)\.([0-9]+)\.([0-9]+)-rancher/.exec(version);
+  if (match === null) return 'must be a version as RKE names it, such as v1.30.14-rancher1-1';
+  const parts = match.slice(1).map(Number);
+  const differing = LAST_FREE.findIndex((number, i) => parts[i] !== number);
+  if (differing === -1 || (parts[differing] ?? 0) < (LAST_FREE[differing] ?? 0)) return undefined;
+  return (
+    `is newer than ${LAST_FREE_VERSION}, the last that RKE offers without a subscription, and RKE has ended: ` +
+    `take ${LAST_FREE_VERSION} or older, or make a new cluster with the distribution rke2 and move over`
+  );
+}
+
+/**
+ * The last version of Kubernetes that RKE installs for everyone. Source: release notes of RKE v1.8.14, the
+ * last release of RKE.
+ */
+export const LAST_FREE_VERSION = 'v1.30.14-rancher1-1';
+
+const LAST_FREE = [1, 30, 14] as const;
 
 function bastionProblems(nodes: readonly Node[]): Problem[] {
   const first = nodes[0]?.bastion;
@@ -27,7 +51,7 @@ function bastionProblems(nodes: readonly Node[]): Problem[] {
   });
 }
 
-/** RKE does not derive the DNS' address from the range of Services. */
+/** RKE does not derive the address of DNS from the range of Services. */
 function dnsProblems({ serviceCidr, clusterDns }: RkeInput['options']): Problem[] {
   if (serviceCidr === undefined || serviceCidr === '10.43.0.0/16' || clusterDns !== undefined) return [];
   return [
@@ -48,25 +72,4 @@ function networkPluginProblems(version: string, plugin: string | undefined): Pro
       message: 'weave is only there up to Kubernetes v1.29; take canal, calico or flannel, or a version before v1.30',
     },
   ];
-}
-
-/** The last version of Kubernetes that RKE installs for everyone. Source: release notes of RKE v1.8.14, the last release of RKE. */
-export const LAST_FREE_VERSION = 'v1.30.14-rancher1-1';
-
-const LAST_FREE = [1, 30, 14] as const;
-
-/**
- * Why RKE cannot install a version of Kubernetes for everyone, or undefined when it can. RKE has reached its end: v1.31 and v1.32 are only there for
- * subscribers, and there is nothing after them.
- */
-export function rkeVersionProblem(version: string): string | undefined {
-  const match = /^v([0-9]+)\.([0-9]+)\.([0-9]+)-rancher/.exec(version);
-  if (match === null) return 'must be a version as RKE names it, such as v1.30.14-rancher1-1';
-  const parts = match.slice(1).map(Number);
-  const differing = LAST_FREE.findIndex((number, i) => parts[i] !== number);
-  if (differing === -1 || (parts[differing] ?? 0) < (LAST_FREE[differing] ?? 0)) return undefined;
-  return (
-    `is newer than ${LAST_FREE_VERSION}, the last that RKE offers without a subscription, and RKE has ended: ` +
-    `take ${LAST_FREE_VERSION} or older, or make a new cluster with the distribution rke2 and move over`
-  );
 }

@@ -2,7 +2,7 @@ import type { ValueSource, StdinValue } from '../task/task';
 import { CLUSTER_KEY_PATH, WORK_DIR } from './cluster-yml';
 import type { ClusterYmlFile, FileBastion, FileNode } from './read-cluster-yml';
 
-/** A machine for the SSH client of the scripts. Its strings have passed the patterns of the kind Cluster. */
+/** A machine for the SSH client of the scripts. Its strings have passed the schemas of the kind Cluster. */
 export interface SshTarget {
   readonly address: string;
   readonly port: number;
@@ -13,32 +13,53 @@ export interface SshTarget {
   readonly hostKey?: string | undefined;
 }
 
-/** What to do about a machine whose host key is not known: not to talk to it, or to take what it shows. */
-export type UnknownHosts = 'refuse' | 'accept';
-
-/** The machines that RKE goes to. */
+/** The machines that RKE connects to. */
 export interface SshTargets {
-  /** They keep copies of the state. */
+  /** Control plane machines, which store copies of the state. */
   readonly controlPlane: readonly SshTarget[];
-  /** They only have their host keys checked. */
+  /** Other machines, of which only the host keys are checked. */
   readonly others: readonly SshTarget[];
   readonly bastion: SshTarget | undefined;
 }
 
-/** Texts for the SSH client, all of them free of secrets. */
+/**
+ * What to do about a machine whose host key is not known: refuse to connect, or accept the key that it shows.
+ */
+export type UnknownHosts = 'refuse' | 'accept';
+
+/** The values with which a script connects to the machines. Their change is no reason to run again. */
+export function connectionStdin(
+  targets: SshTargets,
+  { unknownHosts = 'refuse', hostKeys }: { readonly unknownHosts?: UnknownHosts; readonly hostKeys?: ValueSource },
+): readonly StdinValue[] {
+  const { config, knownHosts, machines } = renderSshFiles(targets, WORK_DIR);
+  return [
+    { name: 'ssh_config', from: { text: config }, volatile: true },
+    { name: 'known_hosts', from: { text: knownHosts }, volatile: true },
+    { name: 'unknown_hosts', from: { text: unknownHosts }, volatile: true },
+    { name: 'machines', from: { text: machines }, volatile: true },
+    ...(hostKeys === undefined ? [] : [{ name: 'host_keys', from: hostKeys, volatile: true }]),
+  ];
+}
+
+/** Texts for the SSH client, without secrets. */
 interface SshFiles {
   /**
-   * `ssh_config(5)`: the bastion, then the control plane machines as m0, m1, and so on, then the others as w0, w1. Its paths are relative to the
-   * run's folder. It talks only to machines whose key stands in `known_hosts`; who may be met for the first time, the script decides.
+   * `ssh_config(5)`: the bastion, then the control plane machines as m0, m1, and so on, then the others as
+   * w0, w1. Its paths are relative to the run's directory. It connects only to machines whose key is in
+   * `known_hosts`; the script decides which keys to accept on first use.
    */
   readonly config: string;
-  /** The keys that were given, a line a machine: its name in the config and the key. */
+  /** The host keys that were given, one line per machine: its name in the config and the key. */
   readonly knownHosts: string;
-  /** A line a control plane machine: its name in the config and its address. */
+  /** One line per control plane machine: its name in the config and its address. */
   readonly machines: string;
 }
 
-/** The client's configuration for some machines, behind a bastion if there is one: known host keys, one key a machine, no agent, no questions. */
+/**
+ * The client's configuration for machines, behind a bastion if there is one: known host keys, one private key
+ * per machine, no agent, no prompt.
+ */
 function renderSshFiles({ controlPlane, others, bastion }: SshTargets, workFolder: string): SshFiles {
   const named = controlPlane.map((target, i) => ({ ...target, alias: `m${i}` }));
   const all = [
@@ -81,7 +102,7 @@ const COMMON = [
   '  LogLevel ERROR',
 ] as const;
 
-/** The machines by what the scripts do with them; `nodes` has all of them, in the order given. */
+/** Groups machines by what the scripts do with them; `nodes` has all of them, in the order given. */
 export function groupTargets<T extends SshTarget & Pick<FileNode, 'roles'>>(
   nodes: readonly T[],
   bastion: SshTarget | undefined,
@@ -115,21 +136,6 @@ export function fileTargets(
     nodes.map((node, i) => withKeys(node, entries[i])),
     bastion && withKeys(bastion, config['bastion_host']),
   );
-}
-
-/** What a script reads to connect to the machines. None of it is a reason to run again. */
-export function connectionStdin(
-  targets: SshTargets,
-  { unknownHosts = 'refuse', hostKeys }: { readonly unknownHosts?: UnknownHosts; readonly hostKeys?: ValueSource },
-): readonly StdinValue[] {
-  const { config, knownHosts, machines } = renderSshFiles(targets, WORK_DIR);
-  return [
-    { name: 'ssh_config', from: { text: config }, volatile: true },
-    { name: 'known_hosts', from: { text: knownHosts }, volatile: true },
-    { name: 'unknown_hosts', from: { text: unknownHosts }, volatile: true },
-    { name: 'machines', from: { text: machines }, volatile: true },
-    ...(hostKeys === undefined ? [] : [{ name: 'host_keys', from: hostKeys, volatile: true }]),
-  ];
 }
 
 function keyPathOf(entry: unknown, config: Readonly<Record<string, unknown>>): string {

@@ -16,48 +16,45 @@ import {
 } from './ssh-config';
 import { lookupSources, yamlSource, type YamlObject } from './yaml';
 
-/** Id of the task that meets machines whose host keys nobody gave, where that is allowed. */
+/** Id of the task that fetches host keys that were not given, where trust on first use is allowed. */
 export const RKE_HOST_KEYS = 'rke/host-keys';
-/** Id of the task that makes and changes the cluster. */
+/** Id of the task that creates and changes the cluster. */
 export const RKE_UP = 'rke/up';
-/** Id of the task that tries once more, where there is one. */
+/** Id of the task that retries, if there is one. */
 export const RKE_RETRY = 'rke/converged';
 
-/** How the tasks of RKE are to be carried out. */
+/** Options of RKE's tasks. They depend on the runner of the plan: the provisioner, or Pulumi. */
 export interface RkeTaskOptions {
   /**
-   * Where RKE's state comes from besides the machines: `stdin` adds it as an output of {@link RKE_UP}'s previous run, for a carrier that has those
-   * (and gives an empty text where there is none). The newest wins.
+   * Where RKE's state comes from: `stdin` adds that in the outputs of {@link RKE_UP}'s previous run to those
+   * on the machines, for a runner that has these outputs (and returns an empty text if there is none). The
+   * newest wins.
    * @default 'machines'
    */
   readonly stateFrom?: 'stdin' | 'machines';
   /**
-   * For a carrier that forgets the outputs of a task that failed: {@link RKE_UP} then ends well as long as there is a state, and a second task tries
-   * once more and fails.
+   * For a runner that drops the outputs of a failed task: {@link RKE_UP} then succeeds as long as there is a
+   * state, and a second task retries, and fails if that fails.
    * @default false
    */
   readonly keepFailedRuns?: boolean;
-  /** Machines without a host key: have the state kept there all the same, or refuse. @default 'refuse' */
+  /** Whether to accept the first host key of a machine whose key is not known. @default 'refuse' */
   readonly unknownHosts?: UnknownHosts;
   /**
-   * Where the carrier has the host keys that it knows, looked up for each run: lines of `[address]:port type base64`, or `address type base64` for
-   * every port, of which the first that fits counts. Machines that nobody knows are then met in a task of their own ({@link RKE_HOST_KEYS}), whose
-   * output is stored before anything is sent to them.
+   * Source of the runner's known host keys, looked up for each run: lines of `[address]:port type base64`, or
+   * `address type base64` for all ports; the first match counts. A task of its own ({@link RKE_HOST_KEYS})
+   * then fetches unknown keys, and its output is stored before anything is sent to those machines.
    * @default those of the plan alone
    */
   readonly hostKeys?: ValueSource;
 }
 
-/** Which task and output is the kubeconfig. */
-export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): { task: string; name: string } {
-  return { task: keepFailedRuns ? RKE_RETRY : RKE_UP, name: 'kubeconfig' };
-}
-
 /**
- * The tasks for a typed input, which must have no problems: a preflight of each machine, then RKE for all of them at once.
+ * The tasks for a typed input, which must have no problems: a preflight of each machine, then RKE for all of
+ * them at once.
  *
- * Caveat: RKE itself checks no host key (`ssh.InsecureIgnoreHostKey` in hosts/tunnel.go), so each run does, right before: whoever takes a machine's
- * place between the two is not noticed.
+ * Caveat: RKE itself checks no host key (`ssh.InsecureIgnoreHostKey` in hosts/tunnel.go), so each run checks
+ * them just before it starts RKE. A machine that is replaced between the two is not noticed.
  */
 export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonly Task[] {
   const { name, nodes, sshKey } = input;
@@ -87,29 +84,27 @@ export function rkeTasks(input: RkeInput, options: RkeTaskOptions = {}): readonl
   );
 }
 
-/** A user's cluster.yml that was read without problems, and what belongs to it. */
+/** The input of {@link rkeTasksFromFile}: a user's cluster.yml that was read without problems. */
 export interface RkeFileInput {
   /** Name of the Cluster. */
   readonly name: string;
   readonly file: ClusterYmlFile;
-  /** Where the carrier has the text of `rkeClusterYmlText(file)`, which holds secrets. It must not take the user's own file. */
+  /**
+   * Source of the text of `rkeClusterYmlText(file)`, which contains secrets. It must not be the user's own
+   * file.
+   */
   readonly clusterYml: ValueSource;
-  /** Where the carrier has `file.secretTexts`, as JSON strings, one a line. */
+  /** Source of `file.secretTexts`, as JSON strings, one per line. */
   readonly masks: ValueSource;
-  /** Takes the place of all SSH keys that the file names. @default the files that it names */
+  /** Replaces all SSH keys that the file names. @default the files that it names */
   readonly sshKey?: ObjectKeyRef;
   /** Public host keys by address. @default none is known */
   readonly hostKeys?: Readonly<Record<string, string>>;
 }
 
-/** The text that RKE is to be given for a user's cluster.yml: only what was taken from it. **It holds secrets.** */
-export function rkeClusterYmlText(file: ClusterYmlFile, sshKey: boolean): string {
-  const source = yamlSource(withClusterKeyPath(file.config, sshKey));
-  return 'text' in source ? source.text : '';
-}
-
 /**
- * The tasks for a user's cluster.yml. Without `sshKey` there is no preflight: a machine's key can only be one of a Secret.
+ * The tasks for a user's cluster.yml. Without `sshKey` there is no preflight: a machine's key can only be one
+ * of a Secret.
  *
  * @throws TypeError when the file has problems
  */
@@ -136,6 +131,48 @@ export function rkeTasksFromFile(input: RkeFileInput, options: RkeTaskOptions = 
     },
     options,
   );
+}
+
+/** The cluster.yml for RKE: only the accepted part of the user's file. **It contains secrets.** */
+export function rkeClusterYmlText(file: ClusterYmlFile, sshKey: boolean): string {
+  const source = yamlSource(withClusterKeyPath(file.config, sshKey));
+  return 'text' in source ? source.text : '';
+}
+
+/** The task and output with the kubeconfig. */
+export function rkeKubeconfig({ keepFailedRuns = false }: RkeTaskOptions = {}): { task: string; name: string } {
+  return { task: keepFailedRuns ? RKE_RETRY : RKE_UP, name: 'kubeconfig' };
+}
+
+/**
+ * A recorded task {@link RKE_UP} with the present removal, whatever version of this project recorded it: with
+ * the present script, the host keys that are known now, and all machines of the cluster.yml that RKE last ran
+ * with. Other tasks are returned unchanged.
+ *
+ * @param textOf - the text of a file that the task reads, or undefined if there is none
+ */
+export function refreshRkeRemoval<T extends Omit<Task, 'apply'>>(
+  task: T,
+  cluster: string,
+  options: Pick<RkeTaskOptions, 'hostKeys' | 'unknownHosts'>,
+  textOf: (file: string) => string | undefined,
+): T {
+  const { id, stdin = [] } = task;
+  const yml = stdin.find(({ name }) => name === 'cluster_yml')?.from;
+  if (id !== RKE_UP || yml === undefined) return task;
+  // `yamlSource` wrote it, so it is JSON. Machines do not depend on the values of secrets, so these may be
+  // empty.
+  const text = renderSource(yml, (leaf) => ('file' in leaf ? (textOf(leaf.file) ?? '{}') : ''));
+  const config = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const values = connectionStdin(fileTargets(machinesOf(config, []), config), options)
+    // The recorded known_hosts, with the same names of machines, are kept.
+    .filter(({ name }) => name !== 'known_hosts');
+  const names = new Set(values.map(({ name }) => name));
+  return {
+    ...task,
+    remove: removeScript(cluster, RKE_UP),
+    stdin: [...stdin.filter(({ name }) => !names.has(name)), ...values],
+  };
 }
 
 interface KeyFile {
@@ -189,7 +226,7 @@ function buildTasks(parts: RkeTaskInput, options: RkeTaskOptions): readonly Task
   ];
 }
 
-/** Only for a carrier that keeps what it gives, and only where a key is missing. */
+/** Only for a runner that stores its output, and only where a host key is missing. */
 function hostKeyScanTask(parts: RkeTaskInput, options: RkeTaskOptions, after: readonly Task[]): readonly Task[] {
   const { controlPlane, others, bastion } = parts.targets;
   const isGiven = ({ hostKey }: SshTarget): boolean => hostKey !== undefined;
@@ -214,7 +251,7 @@ const SCANNED_KEYS: StdinValue = {
   volatile: true,
 };
 
-/** @param met - machines are met in a task of their own, so that here there are none that nobody knows */
+/** @param met - a task of its own has fetched unknown host keys, so that none are accepted here */
 function stdinOf({ keys, config, ...parts }: RkeTaskInput, options: RkeTaskOptions, met: boolean): StdinValue[] {
   const named = keys.map((key, i) => ({ ...key, name: `key_${i}` }));
   return [
@@ -231,7 +268,10 @@ function stdinOf({ keys, config, ...parts }: RkeTaskInput, options: RkeTaskOptio
 const previousOutputs = (names: readonly string[]): StdinValue[] =>
   names.map((name) => ({ name, from: { output: { task: RKE_UP, name } }, volatile: true }));
 
-/** RKE overrides this field of the file by its flag, whether that is given or not. Source: setOptionsFromCLI of RKE 1.6 (cmd/common.go). */
+/**
+ * RKE replaces this field of the file by its flag, whether that is given or not. Source: setOptionsFromCLI of
+ * RKE 1.6 (cmd/common.go).
+ */
 const flagsOf = (config: YamlObject): string =>
   config['ignore_docker_version'] === true ? '--ignore-docker-version' : '';
 
@@ -255,33 +295,4 @@ function fileMachine(node: FileNode & SshTarget, bastion: SshTarget | undefined,
 
 function login({ address, port, user, hostKey }: Omit<SshTarget, 'keyPath'>): Omit<Machine, 'bastion'> {
   return { address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
-}
-
-/**
- * The task that a carrier recorded, as it is taken away now, whatever version of this project it was recorded by: with the present script, the host
- * keys that are known now, and all machines of the cluster.yml that RKE last ran with. Other tasks than {@link RKE_UP} stay as they are.
- *
- * @param textOf - the text of a file that the task reads, or undefined where there is none
- */
-export function refreshRkeRemoval<T extends Omit<Task, 'apply'>>(
-  task: T,
-  cluster: string,
-  options: Pick<RkeTaskOptions, 'hostKeys' | 'unknownHosts'>,
-  textOf: (file: string) => string | undefined,
-): T {
-  const { id, stdin = [] } = task;
-  const yml = stdin.find(({ name }) => name === 'cluster_yml')?.from;
-  if (id !== RKE_UP || yml === undefined) return task;
-  // Written by yamlSource, and so JSON. A secret's value says nothing about a machine.
-  const text = renderSource(yml, (leaf) => ('file' in leaf ? (textOf(leaf.file) ?? '{}') : ''));
-  const config = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  const values = connectionStdin(fileTargets(machinesOf(config, []), config), options)
-    // Those that the plan was made with, by the same names, stay.
-    .filter(({ name }) => name !== 'known_hosts');
-  const names = new Set(values.map(({ name }) => name));
-  return {
-    ...task,
-    remove: removeScript(cluster, RKE_UP),
-    stdin: [...stdin.filter(({ name }) => !names.has(name)), ...values],
-  };
 }

@@ -1,6 +1,6 @@
 import type { ValueSource } from '../task/task';
 
-/** A value of a document that stands elsewhere, such as a password in a Secret. */
+/** A value of a document that must be looked up, such as a password in a Secret. */
 export class Lookup {
   constructor(readonly source: ValueSource) {}
 }
@@ -13,12 +13,9 @@ export interface YamlObject {
   readonly [key: string]: YamlValue | undefined;
 }
 
-/** What JSON writes as it is, but YAML reads as a line break or not at all. Source: YAML 1.1, 5.1 and 5.4. */
-const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
-
 /**
- * A document as YAML, which reads JSON: one line, keys in the order in which they stand. Its lookups are left to whoever writes it to a script's
- * stdin, so the text as it stands here holds no secret.
+ * A document as YAML, written as JSON: one line, keys in their order in the document. Lookups stay sources,
+ * which the runner resolves when it writes a script's stdin, so the source itself contains no secret.
  */
 export function yamlSource(document: YamlValue): ValueSource {
   const parts: (string | ValueSource)[] = [''];
@@ -40,7 +37,7 @@ export function yamlText(document: YamlValue): string {
   return source.text;
 }
 
-/** A document with each lookup replaced by a word, for people to read. */
+/** A document with each lookup replaced by {@link REDACTED}, for people to read. */
 export function redactLookups(document: YamlValue): YamlValue {
   if (document instanceof Lookup) return REDACTED;
   if (Array.isArray(document)) return (document as readonly YamlValue[]).map(redactLookups);
@@ -50,7 +47,10 @@ export function redactLookups(document: YamlValue): YamlValue {
   );
 }
 
-/** Where the values of a document that stand elsewhere are. */
+/** Shown in place of a secret. */
+export const REDACTED = '<redacted>';
+
+/** The sources of all lookups in a document. */
 export function lookupSources(document: YamlValue): readonly ValueSource[] {
   if (document instanceof Lookup) return [document.source];
   if (typeof document !== 'object' || document === null) return [];
@@ -58,9 +58,6 @@ export function lookupSources(document: YamlValue): readonly ValueSource[] {
     value === undefined ? [] : lookupSources(value),
   );
 }
-
-/** What stands in place of a secret where people read. */
-export const REDACTED = '<redacted>';
 
 function writeValue(document: YamlValue, write: (piece: string | ValueSource) => void): void {
   if (document instanceof Lookup) {
@@ -92,6 +89,12 @@ function writeAll<T>(
   });
   write(close);
 }
+
+/**
+ * Characters that JSON leaves unescaped, but YAML does not allow or reads as a line break. Source: YAML 1.1,
+ * 5.1 and 5.4.
+ */
+const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 function quoteYaml(text: string): string {
   return JSON.stringify(text).replace(

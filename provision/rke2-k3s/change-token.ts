@@ -3,20 +3,24 @@ import { sha256 } from './sha256';
 import type { StdinValue, Task } from '../task/task';
 
 /**
- * Whoever carries a plan out runs a step that is to be another than when it last succeeded. Of a change that failed halfway, and is then taken
- * back, that says nothing: the step that failed, and those behind it, are to be what they were, though the machine is not. It would keep a
- * configuration that does not start, and its node would stay cordoned.
+ * Name of a node's change token, an output of its preflight: a new value for each change of the node, also
+ * for a change back to an earlier state.
  *
- * So each change of what is to be done to a node has a turn, even one back to what was before. The preflight gives it, which runs first and
- * touches nothing, so that one that fails leaves nothing to be made good; the steps read it, and run again because it is another.
+ * The runner of a plan runs a task again when the task differs from its last success. That misses a change
+ * that failed halfway and is then reverted: the tasks equal their last success again, but the machine does
+ * not. It would keep a configuration that does not start, and its node would stay cordoned. Tasks that read
+ * the change token run again.
+ *
+ * The preflight issues it, since it runs first and changes nothing, so a failed preflight leaves nothing to
+ * repair.
  */
 export const CHANGE_TOKEN = 'turn';
-/** What is to be done to the node, as a hash: a value that the preflight reads. */
+/** Name of the value that the preflight reads: a hash of what the tasks of the node will do. */
 export const CHANGE_HASH = 'change';
 
 /**
- * For a preflight: one that refuses a change gives it no turn. Not a count: a machine that is cleaned would begin anew, and give a turn that was
- * there before.
+ * For a preflight: issues the change token, unless there are problems. The token is random: a counter would
+ * start again on a machine that was cleaned, and repeat a token.
  */
 export const ISSUE_CHANGE_TOKEN = `if [ "$count" -eq 0 ]; then
   turn=$(sed -n "s/^$${CHANGE_HASH} //p" "$state/turn" 2>/dev/null || :)
@@ -30,22 +34,33 @@ fi`;
 /** The id of a node's preflight. */
 export const preflightId = ({ address }: Node): string => `${address}/preflight`;
 
-/** What the steps of a node read. Scripts pass it over: it is part of no marker, so a step that runs again finds everything done. */
+/**
+ * The value that a node's tasks read. Scripts ignore it and no marker includes it, so a task that runs again
+ * finds everything done.
+ */
 export const changeTokenValue = (node: Node): StdinValue => ({
   name: CHANGE_TOKEN,
   from: { output: { task: preflightId(node), name: CHANGE_TOKEN } },
 });
 
-/** What a task reads that runs with the steps of a node, and whose own change is no change of the node. */
+/**
+ * The same for a task that must run along with a node's tasks, but whose own change is no change of the node.
+ */
 export const changeTokenTrigger = (node: Node): StdinValue => ({ ...changeTokenValue(node), name: 'with' });
 
-/** What the preflight of a node reads: a hash of the steps that read its turn. Their secrets are not in it. */
+/**
+ * The value that the preflight of a node reads: a hash of the tasks that read its change token, without their
+ * secrets.
+ */
 export function changeHashValue(node: Node, tasks: readonly Task[]): StdinValue {
   const steps = tasks.filter((task) => readsChangeToken(task, preflightId(node)));
   return { name: CHANGE_HASH, from: { text: sha256(steps.map(({ apply }) => apply).join('\n')) } };
 }
 
-/** Whether a task is one of the steps that a preflight gives their turn: one whose change is a change of the node. */
+/**
+ * Whether a task reads the change token of a preflight, that is, whether a change of the task is a change of
+ * the node.
+ */
 export const readsChangeToken = ({ stdin = [] }: Task, preflight: string): boolean =>
   stdin.some(
     ({ name, from }) =>

@@ -1,3 +1,5 @@
+/** The configuration of a node: `config.yaml`, the files with secrets, and its labels and taints. */
+
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { Node } from '../cluster/cluster-input';
 import type { ValueSource, StdinValue } from '../task/task';
@@ -5,13 +7,60 @@ import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { datastoreType, internalAddress, isServer, layoutOf, urlHost } from './layout';
 import { sha256 } from './sha256';
 
+/** `config.yaml`, which contains no secret: one line per key, each value as JSON, which YAML reads. */
+export function renderConfig(input: Rke2K3sInput, node: Node): string {
+  return toYamlLines({ ...joinConfig(input, node), ...registrationConfig(node), ...runtimeConfig(input, node) });
+}
+
+/**
+ * Hash of a node's configuration. When it changes, the node's service is restarted, so the node is cordoned
+ * first. The join address and the registration are left out: they matter once, and labels and taints change
+ * through the API.
+ */
+export function nodeConfigHash(input: Rke2K3sInput, node: Node): string {
+  const role = isServer(node) ? 'server' : 'agent';
+  return sha256([input.distribution, input.version, role, toYamlLines(runtimeConfig(input, node))].join('\n')).slice(
+    0,
+    16,
+  );
+}
+
+/** A file with secrets that the installation of a node writes. */
+interface SecretFile {
+  /** Path on the machine. */
+  readonly path: string;
+  readonly value: StdinValue;
+}
+
+/** The files with secrets of a node. Each text is one value on stdin. */
+export function secretFiles(input: Rke2K3sInput, node: Node): readonly SecretFile[] {
+  const { configFolder } = distributionInfo(input);
+  const { registries = [], etcdSnapshots } = input.options;
+  const file = (path: string, name: string, from: ValueSource): SecretFile => ({ path, value: { name, from } });
+  const files = [file(`${configFolder}/config.yaml.d/50-kindred.yaml`, 'secret_config', secretConfig(input, node))];
+  const s3Ca = etcdSnapshots?.s3?.caSecretRef;
+  if (isServer(node) && s3Ca !== undefined) files.push(file(s3CaFile(configFolder), 's3_ca', { secret: s3Ca }));
+  const template = registriesTemplate(input);
+  if (template.length > 0) files.push(file(`${configFolder}/registries.yaml`, 'registries', { template }));
+  registries.forEach(({ caSecretRef }, i) => {
+    if (caSecretRef === undefined) return;
+    files.push(file(registryCaFile(configFolder, i), `registry_ca_${i}`, { secret: caSecretRef }));
+  });
+  return files;
+}
+
+/** The join token, which the first server creates. */
+export function joinTokenValue(input: Rke2K3sInput): StdinValue {
+  return { name: 'token', from: { output: { task: `${layoutOf(input).first.address}/token`, name: 'token' } } };
+}
+
 /** Prefix of our labels and annotations. */
 const LABEL_PREFIX = 'kindred.dev/';
 
-/** Label by which a node is found again, whatever its name is. */
+/** Label that identifies a node, whatever its name is. */
 export const NODE_LABEL = `${LABEL_PREFIX}node`;
 
-/** The value of {@link NODE_LABEL}: the address, or a hash of one that is no value of a label. */
+/** The value of {@link NODE_LABEL}: the address, or its hash if it is no valid label value. */
 export function nodeLabelValue({ address }: Node): string {
   return address.length <= 63 && !address.includes(':') ? address : sha256(address).slice(0, 32);
 }
@@ -24,7 +73,8 @@ export function nodeLabels(node: Node): readonly string[] {
 }
 
 /**
- * Taints of a node, as `key=value:effect`. Servers that are no workers get those that RKE2 and K3s have their own components tolerate.
+ * Taints of a node, as `key=value:effect`. Servers that are not workers get taints that the components of
+ * RKE2 and K3s tolerate.
  */
 export function nodeTaints({ roles, taints = [] }: Node): readonly string[] {
   const dedicated = roles.includes('worker')
@@ -40,23 +90,6 @@ export function nodeTaints({ roles, taints = [] }: Node): readonly string[] {
 type Value = string | boolean | number | readonly string[];
 type Config = Readonly<Record<string, Value | undefined>>;
 
-/** The part of `config.yaml` that is no secret: one line a key, each value as JSON, which YAML reads. */
-export function renderConfig(input: Rke2K3sInput, node: Node): string {
-  return toYamlLines({ ...joinConfig(input, node), ...registrationConfig(node), ...runtimeConfig(input, node) });
-}
-
-/**
- * What a node is made to be, as a hash: when it changes, the node's service is restarted, so the node is cordoned first. Where it joined and what
- * it registered with are left out: they matter once, and labels and taints are changed through the API.
- */
-export function nodeConfigHash(input: Rke2K3sInput, node: Node): string {
-  const role = isServer(node) ? 'server' : 'agent';
-  return sha256([input.distribution, input.version, role, toYamlLines(runtimeConfig(input, node))].join('\n')).slice(
-    0,
-    16,
-  );
-}
-
 function toYamlLines(config: Config): string {
   return Object.entries(config)
     .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0))
@@ -70,7 +103,10 @@ function joinConfig(input: Rke2K3sInput, node: Node): Config {
   return input.distribution === 'k3s' && datastoreType(input) === 'etcd' ? { 'cluster-init': true } : {};
 }
 
-/** A kubelet may not give itself most labels of these domains; they are set through the API. Source: NodeRestriction. */
+/**
+ * A kubelet may not set most labels of these domains on itself; they are set through the API. Source:
+ * NodeRestriction.
+ */
 const RESTRICTED_LABEL = /^([^/=]+[.])?(kubernetes|k8s)[.]io[/]/;
 
 const registrationConfig = (node: Node): Config => ({
@@ -145,9 +181,6 @@ const k3sConfig = (options: Extract<Rke2K3sInput, { distribution: 'k3s' }>['opti
   'system-default-registry': options.systemDefaultRegistry,
 });
 
-/** File on the machine with the certificates that an object store is checked with. */
-const s3CaFile = (configFolder: string): string => `${configFolder}/kindred-s3-ca.pem`;
-
 function snapshotConfig(given: Rke2K3sInput['options']['etcdSnapshots'], folder: string): Config {
   if (given === undefined) return {};
   const { enabled, schedule, retention, compress, s3 } = given;
@@ -169,14 +202,14 @@ function snapshotConfig(given: Rke2K3sInput['options']['etcdSnapshots'], folder:
   };
 }
 
-/** What the server's certificate must be good for: whatever clients and nodes call it. */
+/** Names and addresses in the server's certificate: all that clients and nodes use. */
 function tlsSanConfig(input: Rke2K3sInput, node: Node): Config {
   const { registration } = layoutOf(input);
   const given = input.options.tlsSans ?? [];
   return { 'tls-san': [...new Set([registration, node.address, internalAddress(node), ...given])] };
 }
 
-/** Which parts of a server a node with only one of the roles does without. */
+/** Disables the parts of a server that a node with only one of the roles does not need. */
 function disabledComponents(input: Rke2K3sInput, { roles }: Node): Config {
   const api = roles.includes('controlplane') ? undefined : true;
   const noEtcd = datastoreType(input) === 'etcd' && !roles.includes('etcd') ? true : undefined;
@@ -195,45 +228,7 @@ const args = (given: Readonly<Record<string, string>> | undefined): readonly str
         .sort()
         .map((name) => `${name}=${given[name] ?? ''}`);
 
-type Parts = readonly (string | ValueSource)[];
-
-/** A file with secrets that a node's installation writes. */
-interface SecretFile {
-  /** Path on the machine. */
-  readonly path: string;
-  readonly value: StdinValue;
-}
-
-/** The join token: made on the first server. */
-export function joinTokenValue(input: Rke2K3sInput): StdinValue {
-  return { name: 'token', from: { output: { task: `${layoutOf(input).first.address}/token`, name: 'token' } } };
-}
-
-/** The files with secrets of a node. Their text comes in on stdin, whole. */
-export function secretFiles(input: Rke2K3sInput, node: Node): readonly SecretFile[] {
-  const { configFolder } = distributionInfo(input);
-  const { registries = [], etcdSnapshots } = input.options;
-  const file = (path: string, name: string, from: ValueSource): SecretFile => ({ path, value: { name, from } });
-  const files = [file(`${configFolder}/config.yaml.d/50-kindred.yaml`, 'secret_config', secretConfig(input, node))];
-  const s3Ca = etcdSnapshots?.s3?.caSecretRef;
-  if (isServer(node) && s3Ca !== undefined) files.push(file(s3CaFile(configFolder), 's3_ca', { secret: s3Ca }));
-  const template = registriesTemplate(input);
-  if (template.length > 0) files.push(file(`${configFolder}/registries.yaml`, 'registries', { template }));
-  registries.forEach(({ caSecretRef }, i) => {
-    if (caSecretRef === undefined) return;
-    files.push(file(registryCaFile(configFolder, i), `registry_ca_${i}`, { secret: caSecretRef }));
-  });
-  return files;
-}
-
-const registryCaFile = (folder: string, i: number): string => `${folder}/kindred-registry-ca-${i}.pem`;
-
-const secretKeySource = (ref: { readonly namespace: string; readonly name: string }, key: string): ValueSource => {
-  const secret: ObjectKeyRef = { ...ref, key };
-  return { secret };
-};
-
-/** What RKE2 and K3s read besides config.yaml: the same format, only secrets. */
+/** `config.yaml.d/50-kindred.yaml`: the same format as `config.yaml`, only secrets. */
 function secretConfig(input: Rke2K3sInput, node: Node): ValueSource {
   const parts: (string | ValueSource)[] = ['token: ', joinTokenValue(input).from, '\n'];
   const credentials = input.options.etcdSnapshots?.s3?.credentialsSecretRef;
@@ -246,7 +241,14 @@ function secretConfig(input: Rke2K3sInput, node: Node): ValueSource {
   return { template: parts };
 }
 
-/** containerd's registries as RKE2 and K3s read them: mirrors, and credentials and certificates, by host. */
+const secretKeySource = (ref: { readonly namespace: string; readonly name: string }, key: string): ValueSource => {
+  const secret: ObjectKeyRef = { ...ref, key };
+  return { secret };
+};
+
+type Parts = readonly (string | ValueSource)[];
+
+/** `registries.yaml`: mirrors, and credentials and certificates, by host. */
 function registriesTemplate(input: Rke2K3sInput): Parts {
   const { configFolder } = distributionInfo(input);
   const registries = input.options.registries ?? [];
@@ -275,3 +277,8 @@ function registriesTemplate(input: Rke2K3sInput): Parts {
     ...(configs.length === 0 ? [] : ['configs:\n', ...configs.flat()]),
   ];
 }
+
+/** File on the machine with the CA certificates for an object store. */
+const s3CaFile = (configFolder: string): string => `${configFolder}/kindred-s3-ca.pem`;
+
+const registryCaFile = (folder: string, i: number): string => `${folder}/kindred-registry-ca-${i}.pem`;

@@ -7,8 +7,9 @@ import { kubectlFunctions } from './kubectl';
 import { internalAddress, layoutOf, machineOf, urlHost } from './layout';
 
 /**
- * `<first>/token`: the token with which nodes join. Made on the first server from the kernel's random numbers, once. It is never made where a
- * cluster already runs elsewhere: the first server would begin a second one.
+ * `<first>/token`: the token with which nodes join, created once on the first server from the kernel's random
+ * numbers. If there is none yet and another server already runs a cluster, the task fails: the first server
+ * would start a second cluster.
  */
 export function tokenTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { first, servers } = layoutOf(input);
@@ -60,8 +61,8 @@ finish`;
 }
 
 /**
- * `kubeconfig`: the administrator's, at the address that stays, with cluster, user and context named after the cluster. Read anew with each
- * version, since a restart renews its certificate.
+ * `kubeconfig`: the administrator's, with the fixed address, and with cluster, user and context named after
+ * the cluster. Read again with each version, since a restart renews its certificate.
  */
 export function kubeconfigTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { admin } = layoutOf(input);

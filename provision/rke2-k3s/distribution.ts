@@ -1,9 +1,12 @@
 import type { K3sInput, Rke2Input } from '../cluster/cluster-input';
 
-/** A cluster of RKE2 or K3s: both are installed on machines by a script, and run as a service there. */
+/** The input of a cluster of RKE2 or K3s, which a script installs on each machine and systemd runs there. */
 export type Rke2K3sInput = Rke2Input | K3sInput;
 
-/** What differs between RKE2 and K3s on a machine. Sources: their documentation of the installer, the configuration file and the commands. */
+/**
+ * What differs between RKE2 and K3s on a machine. Sources: their documentation of the installer, the
+ * configuration file and the commands.
+ */
 export interface DistributionInfo {
   readonly label: string;
   /** The executable. */
@@ -11,18 +14,24 @@ export interface DistributionInfo {
   /** systemd's name of the service. */
   readonly service: Readonly<Record<'server' | 'agent', string>>;
   readonly installerUrl: string;
-  /** Where nodes join. */
+  /** Port of a server where nodes join. */
   readonly registrationPort: number;
-  /** Folder of the configuration. */
+  /** Directory of the configuration. */
   readonly configFolder: string;
-  /** Folder of the data, unless `dataDir` says otherwise. */
+  /** Directory of the data: `dataDir` if that is set. */
   readonly dataFolder: string;
   /** The administrator's kubeconfig on a server. */
   readonly kubeconfig: string;
-  /** Scripts that take the distribution off a machine, of which the first that is there is run. */
+  /** Scripts that uninstall the distribution; the first that exists is run. */
   readonly uninstallers: Readonly<Record<'server' | 'agent', readonly string[]>>;
-  /** Variable that tells an uninstaller the folder of the data. */
+  /** Environment variable of the uninstaller for the directory of the data. */
   readonly dataVariable: string;
+}
+
+/** The facts of a cluster's distribution, with the cluster's own `dataDir`. */
+export function distributionInfo({ distribution, options }: Rke2K3sInput): DistributionInfo {
+  const facts = distribution === 'rke2' ? RKE2 : K3S;
+  return options.dataDir === undefined ? facts : { ...facts, dataFolder: options.dataDir };
 }
 
 const RKE2: DistributionInfo = {
@@ -53,9 +62,3 @@ const K3S: DistributionInfo = {
   },
   dataVariable: 'K3S_DATA_DIR',
 };
-
-/** What is true of the distribution of a cluster. */
-export function distributionInfo({ distribution, options }: Rke2K3sInput): DistributionInfo {
-  const facts = distribution === 'rke2' ? RKE2 : K3S;
-  return options.dataDir === undefined ? facts : { ...facts, dataFolder: options.dataDir };
-}

@@ -8,42 +8,9 @@ import { findNodeFunctions, kubectlFunctions } from './kubectl';
 import { layoutOf, machineOf } from './layout';
 import { preflightId, changeTokenTrigger } from './change-token';
 
-type DrainOptions = NonNullable<NonNullable<Rke2K3sInput['options']['upgradeStrategy']>['drain']>;
-
-/** What a draining takes at most beyond its own time, in seconds. */
-const DRAIN_MARGIN_SECONDS = 180;
-
-/** How long draining may take, in seconds. */
-export const drainSeconds = (input: Rke2K3sInput): number =>
-  input.options.upgradeStrategy?.drain?.timeoutSeconds ?? 120;
-
-/** The annotation that says what a node was last made to be. */
-export const APPLIED_ANNOTATION = 'kindred.dev/applied';
-/** The annotation on a node that we cordoned, and may uncordon. */
-export const CORDONED_ANNOTATION = 'kindred.dev/cordoned';
-
 /**
- * What draining says about the node: `yes` or `no`, and `unknown` where there is no cluster yet or no answer. A service that runs on a machine
- * whose node was deleted registers it only when it is started again.
+ * `<address>/drain`: cordons an existing node that is about to change, and drains it if the options say so.
  */
-const NODE_EXISTS = 'node';
-
-/** What installing reads of it. It is no reason to run again. */
-export const nodeExistsValue = ({ address }: Node): StdinValue => ({
-  name: NODE_EXISTS,
-  from: { output: { task: `${address}/drain`, name: NODE_EXISTS } },
-  volatile: true,
-});
-
-/** Uncordons a node that we cordoned, and no other. */
-export const UNCORDON_NODE = `ours=$(annotation cordoned)
-if [ -n "$ours" ]; then
-  changed=true
-  kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
-  annotate ${CORDONED_ANNOTATION}-
-fi`;
-
-/** `<address>/drain`: a node that stands and is about to change is cordoned, and drained if that is wanted. */
 export function drainTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const seconds = drainSeconds(input) + DRAIN_MARGIN_SECONDS;
@@ -53,7 +20,7 @@ export function drainTask(input: Rke2K3sInput, node: Node, after: readonly strin
     machine: machineOf(input, admin),
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, admin, seconds),
-    // So that it runs whenever installing does, which reads what it gives.
+    // So that it runs whenever the install task does, which reads its output.
     stdin: [changeTokenTrigger(node)],
     outputs: [NODE_EXISTS],
     timeoutSeconds: 2 * seconds,
@@ -120,6 +87,8 @@ if ! kube drain "$node" ${shellCommand(...drainOptions(drain))} >>"$log" 2>&1; t
 fi`;
 }
 
+type DrainOptions = NonNullable<NonNullable<Rke2K3sInput['options']['upgradeStrategy']>['drain']>;
+
 /** Options of `kubectl drain`. */
 export function drainOptions(drain: Omit<DrainOptions, 'enabled'>): readonly string[] {
   return [
@@ -130,3 +99,37 @@ export function drainOptions(drain: Omit<DrainOptions, 'enabled'>): readonly str
     `--timeout=${drain.timeoutSeconds}s`,
   ];
 }
+
+/** Timeout of a drain, in seconds. */
+export const drainSeconds = (input: Rke2K3sInput): number =>
+  input.options.upgradeStrategy?.drain?.timeoutSeconds ?? 120;
+
+/** Time that the drain task may take beyond the drain itself, in seconds. */
+const DRAIN_MARGIN_SECONDS = 180;
+
+/**
+ * Output of the drain task: whether the cluster has the node, `yes` or `no`, or `unknown` when there is no
+ * cluster yet or its API does not respond. A running service whose node was deleted registers it only after a
+ * restart.
+ */
+const NODE_EXISTS = 'node';
+
+/** The value with which the install task reads that output. Its change is no reason to run again. */
+export const nodeExistsValue = ({ address }: Node): StdinValue => ({
+  name: NODE_EXISTS,
+  from: { output: { task: `${address}/drain`, name: NODE_EXISTS } },
+  volatile: true,
+});
+
+/** Annotation with the hash of the configuration that a node last became ready with. */
+export const APPLIED_ANNOTATION = 'kindred.dev/applied';
+/** Annotation of a node that we cordoned, and may uncordon. */
+export const CORDONED_ANNOTATION = 'kindred.dev/cordoned';
+
+/** Uncordons the node, only if we cordoned it. */
+export const UNCORDON_NODE = `ours=$(annotation cordoned)
+if [ -n "$ours" ]; then
+  changed=true
+  kube uncordon "$node" >>"$log" || broken UncordonFailed "the node $node cannot be uncordoned"
+  annotate ${CORDONED_ANNOTATION}-
+fi`;

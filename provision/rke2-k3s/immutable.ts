@@ -1,35 +1,21 @@
+/** What cannot change about an installed machine: the machine records it, and its preflight compares. */
+
 import { immutableOptions, type Node } from '../cluster/cluster-input';
 import { shellQuote } from '../shell/script';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { isServer } from './layout';
 
-/**
- * What a machine knows of how it was installed, and cannot become otherwise. It lies in `$state/unchangeable`, a line for each thing: its name, `=`,
- * its value. So a change that cannot be is refused by the machine itself, before anything is touched, whether whoever carries the plan out
- * still knows the cluster of before or not.
- */
-function immutableSettings(input: Rke2K3sInput, node: Node): ReadonlyMap<string, string> {
-  const parts = (['controlplane', 'etcd'] as const).filter((role) => node.roles.includes(role));
-  return new Map([
-    ...(isServer(node) ? immutableOptions(input) : []),
-    // A worker's role is labels and taints; the other two are what runs there.
-    ['roles', parts.join(',')],
-    ['internalAddress', node.internalAddress ?? node.address],
-    ['hostnameOverride', node.hostnameOverride ?? ''],
-  ]);
-}
-
-const linesOf = (values: ReadonlyMap<string, string>): string =>
-  [...values].map(([name, value]) => `${name}=${value}`).join('\n');
-
-/** Notes it on the machine: when data begins to be made there, not before, and never again. */
+/** Records the immutable settings on the machine, once: just before the service first creates data. */
 export function recordImmutableSettings(input: Rke2K3sInput, node: Node): string {
   return `if [ ! -s "$state/unchangeable" ]; then
   printf '%s\\n' ${shellQuote(linesOf(immutableSettings(input, node)))} | put "$state/unchangeable" 600
 fi`;
 }
 
-/** For a preflight: compares, and calls `problem` for each thing that would change. A name that was not noted then is passed over. */
+/**
+ * For a preflight: calls `problem` for each immutable setting that would change. Settings that were not
+ * recorded are ignored.
+ */
 export function checkImmutableSettings(input: Rke2K3sInput, node: Node): string {
   const { program } = distributionInfo(input);
   const ofNode = 'Put it back, or remove the machine from the cluster and then add it again';
@@ -55,8 +41,29 @@ fi`;
 }
 
 /**
- * For a preflight: refuses to go back, and to skip a minor version. Versions that are not written as the distributions write them are passed over.
- * Source: the version skew policy of Kubernetes: control planes are upgraded one minor version at a time, and never back.
+ * The settings with which a machine was installed and that cannot change, stored in `$state/unchangeable` as
+ * lines of `name=value`. So the machine itself rejects an impossible change before anything is changed, even
+ * if the runner of the plan has no record of the earlier cluster.
+ */
+function immutableSettings(input: Rke2K3sInput, node: Node): ReadonlyMap<string, string> {
+  const parts = (['controlplane', 'etcd'] as const).filter((role) => node.roles.includes(role));
+  return new Map([
+    ...(isServer(node) ? immutableOptions(input) : []),
+    // The role worker is only labels and taints; the other two decide what runs on the machine.
+    ['roles', parts.join(',')],
+    ['internalAddress', node.internalAddress ?? node.address],
+    ['hostnameOverride', node.hostnameOverride ?? ''],
+  ]);
+}
+
+const linesOf = (values: ReadonlyMap<string, string>): string =>
+  [...values].map(([name, value]) => `${name}=${value}`).join('\n');
+
+/**
+ * For a preflight: rejects a downgrade, and an upgrade that skips a minor version. Versions in another format
+ * than the distributions' are ignored.
+ * Source: the version skew policy of Kubernetes: control planes are upgraded one minor version at a time, and
+ * never back.
  */
 export function checkVersionSkew(input: Rke2K3sInput): string {
   const { program, label } = distributionInfo(input);

@@ -11,10 +11,10 @@ import { kubectlFunctions } from './kubectl';
 import { isServer, machineOf } from './layout';
 import { rejoinAsNewMember, leaveBeforeUninstall, removalFactValues } from './membership';
 
-/** How long the installer may take, and then the service, in seconds. */
+/** Timeouts of the installer, and then of the start of the service, in seconds. */
 const INSTALLER_SECONDS = 900;
 const START_SECONDS = 600;
-/** The longest that another run of this may hold the lock. */
+/** The longest that another run of a task may hold the lock of the machine, in seconds. */
 export const MACHINE_LOCK_SECONDS = INSTALLER_SECONDS + START_SECONDS + 60;
 
 /** `<address>/install`: configuration, installer, service. */
@@ -25,7 +25,7 @@ export function installTask(input: Rke2K3sInput, node: Node, after: readonly str
     id: `${node.address}/install`,
     description: `Installs ${label} ${input.version} on ${node.address} as ${isServer(node) ? 'a server' : 'an agent'}`,
     machine: machineOf(input, node),
-    // The removal reads the turn too, so it must come before what the preflight gave is forgotten.
+    // The change token in stdin is an output of the preflight.
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, [...stdin, nodeExistsValue(node)]),
     remove: uninstallScript(input, node),
@@ -65,7 +65,7 @@ changed=true
 printf '%s\\n' "$program $kind" | put "$state/installation" 600`,
     ...(kind === 'server' ? ['printf \'%s\' "$token" | put "$state/token" 600'] : []),
     runInstaller(input, kind),
-    // If this fails, and is taken back, what the marker says of before does not hold any more.
+    // If this change fails and is reverted, the marker of the earlier state is no longer true.
     'rm -f "$marker"',
     writeConfiguration(input, node),
     recordImmutableSettings(input, node),
@@ -98,11 +98,12 @@ in_place() {
   [ "$(installed_version)" = "$version" ] && [ -s "$config/config.yaml" ] && [ -s "$config/config.yaml.d/50-kindred.yaml" ]
 }`;
 
-/** When a node counts as up, as far as it can tell itself. */
+/** `is_up`: whether the machine itself sees its node as up. */
 function isUpFunction(input: Rke2K3sInput, node: Node): string {
   if (!isServer(node)) return 'is_up() { active; }';
   if (node.roles.includes('controlplane')) return 'is_up() { active && api_answers; }';
-  // Without an API of its own; etcd says whether it is healthy, which takes a leader. The service may still count as starting.
+  // It has no API, so etcd reports whether it is healthy, which takes a leader. The service may still count
+  // as starting.
   const tls = `${distributionInfo(input).dataFolder}/server/tls/etcd`;
   const asked = shellCommand(
     ...['curl', '-sf', '--max-time', '5', '--cacert', `${tls}/server-ca.crt`, '--cert', `${tls}/server-client.crt`],
@@ -111,13 +112,16 @@ function isUpFunction(input: Rke2K3sInput, node: Node): string {
   return `is_up() { ${asked} </dev/null 2>>"$log" 3>&- | grep -q '"health" *: *"true"'; }`;
 }
 
-/** Gets the installer if need be, and runs it unless the version is there already. It gets no secret. */
+/**
+ * Downloads the installer if needed, and runs it unless the version is already installed. It receives no
+ * secret.
+ */
 function runInstaller(input: Rke2K3sInput, kind: 'server' | 'agent'): string {
   const { installer = {} } = input;
   const file = installer.path === undefined ? '"$state/installer"' : shellQuote(installer.path);
   const artifacts = input.distribution === 'k3s' ? installer.artifacts : undefined;
   return [
-    // An installer that died in the middle may have left the executable of the right version, and nothing to start it with.
+    // An installer that died halfway may have left the executable of the right version without its service.
     'if [ "$(installed_version)" != "$version" ] || [ -e "$state/installing" ]; then',
     `  printf '%s\\n' "$version" | put "$state/installing" 600`,
     ...(installer.path === undefined
@@ -136,6 +140,32 @@ function runInstaller(input: Rke2K3sInput, kind: 'server' | 'agent'): string {
     '  rm -f "$state/installing"',
     'fi',
   ].join('\n');
+}
+
+/**
+ * Downloads the installer to `$state/installer`, with curl, or else wget.
+ *
+ * A download by https does not follow a redirect to http, with which anyone on the network could choose what
+ * root runs. wget cannot distinguish redirects, so it follows none, unless the checksum is known. BusyBox'
+ * wget always follows them, but fails because it does not know the option.
+ *
+ * @param url - http or https
+ * @param isPinned - the installer's SHA-256 is known, and is checked afterwards
+ */
+export function downloadInstaller(url: string, isPinned: boolean): string {
+  const isSecure = url.startsWith('https://');
+  const curl = `curl -sSfL${isSecure ? ' --proto =https --proto-redir =https' : ''}`;
+  const wget = `wget -q${isSecure && !isPinned ? ' --max-redirect=0' : ''}`;
+  const failed = (help: string): string => `broken DownloadFailed ${shellQuote(`${url} cannot be downloaded${help}`)}`;
+  const noCurl =
+    isSecure && !isPinned ? ' by this wget without following a redirect. Install curl, or give installer.sha256' : '';
+  return `  doing="downloading the installer"
+  rm -f "$state/installer"
+  if have curl; then
+    run ${curl} --retry 3 --connect-timeout 15 --max-time 300 -o "$state/installer" ${shellQuote(url)} || ${failed('')}
+  else
+    run ${wget} -T 60 -O "$state/installer" ${shellQuote(url)} || ${failed(noCurl)}
+  fi`;
 }
 
 function verifyChecksum(file: string, sha256: string): string {
@@ -157,7 +187,7 @@ function environment(input: Rke2K3sInput, kind: 'server' | 'agent'): readonly st
     return [
       `INSTALL_RKE2_VERSION=${version}`,
       `INSTALL_RKE2_TYPE=${kind}`,
-      // With SELinux the packages bring the policy.
+      // With SELinux, packages are needed for the policy.
       ...(input.options.selinux === true ? [] : ['INSTALL_RKE2_METHOD=tar']),
       ...(installer.artifacts === undefined ? [] : [`INSTALL_RKE2_ARTIFACT_PATH=${installer.artifacts}`]),
     ];
@@ -183,37 +213,12 @@ function writeConfiguration(input: Rke2K3sInput, node: Node): string {
   ].join('\n');
 }
 
-/**
- * Downloads the installer to `$state/installer`, by curl, or else wget.
- *
- * What is asked for by https does not come by http: a redirect would let anybody on the way choose what root runs. wget cannot tell one redirect from
- * another, so it follows none, unless a checksum holds the installer to what it is; that of busybox, which always would, is refused by the option.
- *
- * @param url - http or https
- * @param isPinned - the installer's SHA-256 is known, and is checked afterwards
- */
-export function downloadInstaller(url: string, isPinned: boolean): string {
-  const isSecure = url.startsWith('https://');
-  const curl = `curl -sSfL${isSecure ? ' --proto =https --proto-redir =https' : ''}`;
-  const wget = `wget -q${isSecure && !isPinned ? ' --max-redirect=0' : ''}`;
-  const failed = (help: string): string => `broken DownloadFailed ${shellQuote(`${url} cannot be downloaded${help}`)}`;
-  const noCurl =
-    isSecure && !isPinned ? ' by this wget without following a redirect. Install curl, or give installer.sha256' : '';
-  return `  doing="downloading the installer"
-  rm -f "$state/installer"
-  if have curl; then
-    run ${curl} --retry 3 --connect-timeout 15 --max-time 300 -o "$state/installer" ${shellQuote(url)} || ${failed('')}
-  else
-    run ${wget} -T 60 -O "$state/installer" ${shellQuote(url)} || ${failed(noCurl)}
-  fi`;
-}
-
-/** How long an uninstaller may take, in seconds. */
+/** Timeout of an uninstaller, in seconds. */
 const UNINSTALL_SECONDS = 600;
 
 /**
- * Takes the distribution off a machine, and what we know of it. What is half gone is taken the rest of the way; a machine that has nothing
- * of ours is left alone.
+ * Uninstalls the distribution from a machine, and deletes our state there. It completes an interrupted
+ * uninstallation, and leaves a machine alone that has nothing of ours.
  */
 function uninstallScript(input: Rke2K3sInput, node: Node): string {
   const { label, program, service, configFolder, dataFolder, uninstallers, dataVariable } = distributionInfo(input);

@@ -4,8 +4,9 @@ import { NODE_LABEL, nodeLabelValue } from './config';
 import type { Node } from '../cluster/cluster-input';
 
 /**
- * kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. What it says goes into a variable first: in the words of a test or a
- * case the shell passes over its failure, and an API that does not answer would count as one that says no.
+ * kubectl on a server: `kube ARGS...`, for at most `kube_limit` seconds. Callers assign its output to a
+ * variable first: inside the words of a test or a case, the shell ignores its failure, and an API that does
+ * not respond would count as a negative result.
  */
 export function kubectlFunctions(input: Rke2K3sInput): string {
   const { dataFolder, kubeconfig, program } = distributionInfo(input);
@@ -19,7 +20,10 @@ kube() { timeout "$kube_limit" ${words} --kubeconfig "$kubeconfig" "$@" </dev/nu
 api_answers() { has_cluster && kube get --raw=/readyz >>"$log"; }`;
 }
 
-/** Looks for a node: `find_node` sets `node`, to nothing when there is none, and fails when the API does not answer. */
+/**
+ * Finds a node: `find_node` sets `node`, to nothing when there is none, and fails when the API does not
+ * respond.
+ */
 export function findNodeFunctions(node: Node): string {
   const selector = shellQuote(`${NODE_LABEL}=${nodeLabelValue(node)}`);
   return `find_node() {

@@ -2,31 +2,20 @@ import type { Node } from '../cluster/cluster-input';
 import type { Machine } from '../task/task';
 import type { Rke2K3sInput } from './distribution';
 
-/** Who does what in a cluster of RKE2 or K3s. */
+/** The part of each node in a cluster of RKE2 or K3s. */
 export interface ClusterLayout {
-  /** The server that begins the cluster: it has etcd, and the API if any such node has. */
+  /** The server that starts the cluster: one with etcd, and with the API too if there is such a node. */
   readonly first: Node;
-  /** The server on which kubectl is run. */
+  /** The server on which kubectl runs. */
   readonly admin: Node;
-  /** All servers, in the order in which they are brought up: the first, others with etcd, those without. */
+  /** All servers, in the order of their installation: the first, others with etcd, those without. */
   readonly servers: readonly Node[];
   readonly agents: readonly Node[];
   /** Where nodes join: a name or an address, without brackets. */
   readonly registration: string;
 }
 
-/** Whether a node runs the server, and not only the agent. */
-export const isServer = ({ roles }: Node): boolean => roles.includes('controlplane') || roles.includes('etcd');
-
-/** How nodes reach a node. */
-export const internalAddress = (node: Node): string => node.internalAddress ?? node.address;
-
-/** Where a cluster's objects are kept. */
-export function datastoreType(input: Rke2K3sInput): 'etcd' | 'sqlite' | 'external' {
-  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
-}
-
-/** @throws TypeError when no node can begin the cluster, which `clusterProblems` reports */
+/** @throws TypeError when no node can start the cluster, which `clusterProblems` reports */
 export function layoutOf(input: Rke2K3sInput): ClusterLayout {
   const has = (role: Node['roles'][number]) => (node: Node) => node.roles.includes(role);
   const servers = input.nodes.filter(isServer);
@@ -46,10 +35,21 @@ export function layoutOf(input: Rke2K3sInput): ClusterLayout {
   };
 }
 
+/** Whether a node runs the server, not only the agent. */
+export const isServer = ({ roles }: Node): boolean => roles.includes('controlplane') || roles.includes('etcd');
+
+/** The address at which other nodes reach a node. */
+export const internalAddress = (node: Node): string => node.internalAddress ?? node.address;
+
+/** Where a cluster's objects are kept. */
+export function datastoreType(input: Rke2K3sInput): 'etcd' | 'sqlite' | 'external' {
+  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
+}
+
 /** A host in a URL: IPv6 addresses in brackets. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
-/** How a node's machine is reached. */
+/** How to connect to a node's machine. */
 export function machineOf(input: Rke2K3sInput, { address, port, user, hostKey, bastion }: Node): Machine {
   const pinned = hostKey === undefined ? {} : { hostKey };
   const sshKey = input.sshKey;

@@ -1,3 +1,8 @@
+/**
+ * Members of the cluster: removes departed nodes, and guards the uninstallation and reinstallation of etcd
+ * members.
+ */
+
 import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import type { Node } from '../cluster/cluster-input';
@@ -8,45 +13,30 @@ import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { kubectlFunctions } from './kubectl';
 import { datastoreType, internalAddress, layoutOf, machineOf, urlHost } from './layout';
 
-/** How long the API may take to answer, and a node to be gone, in seconds. */
-const API_WAIT_SECONDS = 60;
-const NODE_DELETE_SECONDS = 180;
-/** How long one run may take. A run that is cut short is continued by the next one. */
-const REMOVE_NODES_SECONDS = 7200;
-
-/** The values with the labels of the nodes that stay, and of those among them that are protected. */
-const REMAINING_NODES = 'staying';
-const PROTECTED_NODES = 'guarded';
-/** The annotation on a node that may not be removed by the next change. */
-const PROTECTED_ANNOTATION = 'kindred.dev/protected';
-
-/** The nodes with our label, one a line: name, label, whether it is ready, whether it is a member of etcd, whether it is protected. */
-const NODES_JSONPATH = [
-  '{range .items[*]}{.metadata.name}|{.metadata.labels.kindred\\.dev/node}|',
-  '{.status.conditions[?(@.type=="Ready")].status}|{.metadata.labels.node-role\\.kubernetes\\.io/etcd}|',
-  '{.metadata.annotations.kindred\\.dev/protected}{"\\n"}{end}',
-].join('');
-
-/** How `members` is carried out. */
+/** Options of {@link removeNodesTask}. */
 export interface RemoveNodesOptions {
   /**
-   * Whether a machine of the plan is not to leave with the next change. Its node is annotated, and a later run refuses to remove it. For Pulumi, which
-   * deletes last: its own protection would hold only once the node is gone.
-   * @default nothing is said of that, and no annotation is looked at
+   * Whether the next change may not remove a node of the plan. The node is annotated, and a later run refuses
+   * to remove it. For Pulumi, which deletes last: its own protection would take effect only after the node
+   * was removed.
+   * @default annotations are neither written nor read
    */
   readonly isProtected?: (node: Node, index: number) => boolean;
 }
 
 /**
- * `members`: removes from the cluster each node whose machine the plan no longer has. It runs on a server that stays, once all
- * nodes of the plan are ready, and before anything is uninstalled from a machine that leaves.
+ * `members`: removes each node from the cluster whose machine the plan no longer has. It runs on a server
+ * that stays, once all nodes of the plan are ready, and before anything is uninstalled from a machine that
+ * leaves.
  *
- * Before it removes anything, it writes down on its machine that the cluster stands (`standing`); its own removal, which comes first
- * when the whole cluster is removed, takes that back. So the last server is not uninstalled because a plan has other machines.
+ * Before it removes anything, it records on its machine that the cluster is complete (`standing`); its own
+ * removal, which runs first when the whole cluster is removed, deletes that record. So a plan with other
+ * machines does not uninstall the last server.
  *
- * It reads the live list of nodes, so it needs no memory of earlier plans and can be repeated after an interruption. It touches
- * only nodes with our label. Nodes that are not ready go first: while they count, etcd needs more of the others for its quorum.
- * A member of etcd whose removal would leave etcd without a quorum is not removed; the script fails instead.
+ * It reads the live list of nodes, so it needs no record of earlier plans and can be repeated after an
+ * interruption. It affects only nodes with our label. Nodes that are not ready are removed first: while they
+ * are members, etcd needs more of the others for its quorum. If a removal would leave etcd without a quorum,
+ * the script fails instead.
  */
 export function removeNodesTask(
   input: Rke2K3sInput,
@@ -55,7 +45,8 @@ export function removeNodesTask(
 ): Task {
   const { admin } = layoutOf(input);
   const guarded = isProtected && input.nodes.filter(isProtected);
-  // On stdin, because what is read there stands in the records: whoever plans next learns which machines are surely members.
+  // On stdin, because records contain stdin: `remainingMembers` reads from them which machines are certainly
+  // members.
   const stdin: readonly StdinValue[] = [
     { name: REMAINING_NODES, from: { text: nodeLabelList(input.nodes) } },
     ...(guarded ? [{ name: PROTECTED_NODES, from: { text: nodeLabelList(guarded) } }] : []),
@@ -84,23 +75,15 @@ export function removeNodesTask(
   };
 }
 
-/** Refuses to remove a node that is protected, then annotates those that stay as the plan says. */
-const ENFORCE_PROTECTION = `
-  refused=$(printf '%s\\n' "$list" | awk -F '|' -v staying="$staying" '
-    $2 != "" && $5 == "true" && index(staying, " " $2 " ") == 0 { print $1; exit }')
-  if [ -n "$refused" ]; then
-    die Protected "the node $refused is protected, so no node was removed. Put its machine back, name it in removable or set protect: false, and run up; then take it out and run up again"
-  fi
-  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
-    $2 != "" && index(guarded, " " $2 " ") > 0 && $5 != "true" { print $1 }'); do
-    changed=true
-    kube annotate node "$name" --overwrite ${PROTECTED_ANNOTATION}=true >>"$log" || broken NoApi "the node $name cannot be annotated"
-  done
-  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
-    $2 != "" && index(guarded, " " $2 " ") == 0 && $5 == "true" { print $1 }'); do
-    changed=true
-    kube annotate node "$name" ${PROTECTED_ANNOTATION}- >>"$log" || broken NoApi "the node $name cannot be annotated"
-  done`;
+/** How long one run may take, in seconds. The next run continues an interrupted one. */
+const REMOVE_NODES_SECONDS = 7200;
+
+/** Names of the values with the labels of the nodes that stay, and of those among them that are protected. */
+const REMAINING_NODES = 'staying';
+const PROTECTED_NODES = 'guarded';
+
+/** The label values of nodes as the script of {@link removeNodesTask} reads them: each between spaces. */
+const nodeLabelList = (nodes: readonly Node[]): string => ` ${nodes.map(nodeLabelValue).sort().join(' ')} `;
 
 function removeDepartedNodes(input: Rke2K3sInput, admin: Node, protection: string): string {
   const seconds = drainSeconds(input);
@@ -161,13 +144,43 @@ $list" in
 done`;
 }
 
-/** The labels of nodes as {@link removeNodesTask} reads them: each between spaces. */
-const nodeLabelList = (nodes: readonly Node[]): string => ` ${nodes.map(nodeLabelValue).sort().join(' ')} `;
+/** How long the API may take to respond, and the deletion of a node to complete, in seconds. */
+const API_WAIT_SECONDS = 60;
+const NODE_DELETE_SECONDS = 180;
+
+/** The nodes with our label, one per line: name, label, whether it is ready, an etcd member, protected. */
+const NODES_JSONPATH = [
+  '{range .items[*]}{.metadata.name}|{.metadata.labels.kindred\\.dev/node}|',
+  '{.status.conditions[?(@.type=="Ready")].status}|{.metadata.labels.node-role\\.kubernetes\\.io/etcd}|',
+  '{.metadata.annotations.kindred\\.dev/protected}{"\\n"}{end}',
+].join('');
+
+/** Annotation of a node that the next change may not remove. */
+const PROTECTED_ANNOTATION = 'kindred.dev/protected';
+
+/** Refuses to remove a node that is protected, then annotates those that stay as the plan says. */
+const ENFORCE_PROTECTION = `
+  refused=$(printf '%s\\n' "$list" | awk -F '|' -v staying="$staying" '
+    $2 != "" && $5 == "true" && index(staying, " " $2 " ") == 0 { print $1; exit }')
+  if [ -n "$refused" ]; then
+    die Protected "the node $refused is protected, so no node was removed. Put its machine back, name it in removable or set protect: false, and run up; then take it out and run up again"
+  fi
+  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
+    $2 != "" && index(guarded, " " $2 " ") > 0 && $5 != "true" { print $1 }'); do
+    changed=true
+    kube annotate node "$name" --overwrite ${PROTECTED_ANNOTATION}=true >>"$log" || broken NoApi "the node $name cannot be annotated"
+  done
+  for name in $(printf '%s\\n' "$list" | awk -F '|' -v guarded="$guarded" '
+    $2 != "" && index(guarded, " " $2 " ") == 0 && $5 == "true" { print $1 }'); do
+    changed=true
+    kube annotate node "$name" ${PROTECTED_ANNOTATION}- >>"$log" || broken NoApi "the node $name cannot be annotated"
+  done`;
 
 /**
- * Of the nodes of an earlier plan, those that are surely members still: a later plan that was interrupted may have removed the others.
+ * The nodes of an earlier plan that are certainly still members: a later plan that was interrupted may have
+ * removed the others.
  *
- * @param members - the recorded task `members`, if it was ever begun
+ * @param members - the recorded task `members`, if it was ever started
  */
 export function remainingMembers(nodes: readonly Node[], members: Pick<Task, 'stdin'> | undefined): readonly Node[] {
   const from = members?.stdin?.find(({ name }) => name === REMAINING_NODES)?.from;
@@ -175,15 +188,15 @@ export function remainingMembers(nodes: readonly Node[], members: Pick<Task, 'st
   return nodes.filter((node) => from.text.includes(` ${nodeLabelValue(node)} `));
 }
 
-/** The API of each server that has one, as the other servers reach it. */
+/** The API URL of each server that has one, at the address that the other servers use. */
 export function apiServers(input: Rke2K3sInput): readonly string[] {
   const servers = input.nodes.filter(({ roles }) => roles.includes('controlplane'));
   return servers.map((node) => `https://${urlHost(internalAddress(node))}:6443`);
 }
 
-/** Values that the removal of a server's software reads, if whoever runs it has them. */
+/** Values that the uninstallation of a server reads, if the runner of the plan has them. */
 export interface RemovalFacts {
-  /** URLs of API servers that stay, in words. */
+  /** URLs of API servers that stay, separated by spaces. */
   readonly servers?: string;
   /** `yes` when the whole cluster is removed. */
   readonly whole?: string;
@@ -191,38 +204,16 @@ export interface RemovalFacts {
 
 const REMOVAL_FACTS: readonly (keyof RemovalFacts)[] = ['servers', 'whole'];
 
-/** {@link RemovalFacts} as a script declares them: it does without those that do not come in. */
+/** {@link RemovalFacts} as stdin values of a script, all optional. */
 export const removalFactValues: readonly StdinValue[] = REMOVAL_FACTS.map((name) => ({ name, from: { text: '' } }));
 
-/** Whether another server can tell if this one is a member of etcd, and it has the credentials to ask. */
-const canQueryMembership = (input: Rke2K3sInput, { roles }: Node): boolean =>
-  datastoreType(input) === 'etcd' && roles.includes('controlplane') && roles.includes('etcd');
-
-const etcdDataDir = (input: Rke2K3sInput): string => shellQuote(`${distributionInfo(input).dataFolder}/server/db/etcd`);
-
-/** Asks the other servers for this machine's node. `what` sees `server`, the one that answered, and `name`, empty when there is no node. */
-function queryOtherServers(input: Rke2K3sInput, node: Node, servers: string, what: string): string {
-  const label = shellQuote(`${NODE_LABEL}=${nodeLabelValue(node)}`);
-  return `kube_limit=15
-answered=''
-for server in ${servers}; do
-  if ! has_cluster; then break; fi
-  name=$(kube --server "$server" get nodes -l ${label} -o 'jsonpath={.items[*].metadata.name}') || continue
-  answered=$server
-${what}
-  break
-done
-kube_limit=60`;
-}
-
-const otherApiServers = (input: Rke2K3sInput, node: Node): readonly string[] =>
-  apiServers({ ...input, nodes: input.nodes.filter(({ address }) => address !== node.address) });
-
 /**
- * For the removal of a server's software: asks the other servers whether this machine is still a node. If it is, it is deleted
- * through the server that answered, or the script fails; software of a member is never removed. The script names no other machine.
+ * For the uninstallation of a server: queries the other servers whether this machine still has a node. If it
+ * has, the node is deleted through the server that responded, or the script fails: a member is never
+ * uninstalled.
  *
- * When no other server answers and there is data of etcd, the script cannot know and fails, unless the whole cluster is removed.
+ * When no other server responds and there is etcd data, membership is unknown and the script fails, unless
+ * the whole cluster is removed.
  */
 export function leaveBeforeUninstall(input: Rke2K3sInput, node: Node): string {
   if (!canQueryMembership(input, node)) return ':';
@@ -248,8 +239,9 @@ fi`;
 }
 
 /**
- * For the installation of a server: a member that was removed from etcd, and not uninstalled, cannot come back with its old data. It is
- * put aside, so that the server joins as a new member. The first server cannot join: it would begin a second cluster.
+ * For the installation of a server: a member that was removed from etcd, but not uninstalled, cannot rejoin
+ * with its old data. The data is moved aside, so that the server joins as a new member. The first server
+ * cannot join: it would start a second cluster.
  */
 export function rejoinAsNewMember(input: Rke2K3sInput, node: Node): string {
   const others = otherApiServers(input, node);
@@ -272,3 +264,30 @@ export function rejoinAsNewMember(input: Rke2K3sInput, node: Node): string {
 ${queryOtherServers(input, node, others.map(shellQuote).join(' '), aside)}
 fi`;
 }
+
+/** Whether other servers know if this node is a member of etcd, and it has the credentials to query them. */
+const canQueryMembership = (input: Rke2K3sInput, { roles }: Node): boolean =>
+  datastoreType(input) === 'etcd' && roles.includes('controlplane') && roles.includes('etcd');
+
+const etcdDataDir = (input: Rke2K3sInput): string => shellQuote(`${distributionInfo(input).dataFolder}/server/db/etcd`);
+
+/**
+ * Queries the other servers for this machine's node. `what` reads `server`, the one that responded, and
+ * `name`, empty without a node.
+ */
+function queryOtherServers(input: Rke2K3sInput, node: Node, servers: string, what: string): string {
+  const label = shellQuote(`${NODE_LABEL}=${nodeLabelValue(node)}`);
+  return `kube_limit=15
+answered=''
+for server in ${servers}; do
+  if ! has_cluster; then break; fi
+  name=$(kube --server "$server" get nodes -l ${label} -o 'jsonpath={.items[*].metadata.name}') || continue
+  answered=$server
+${what}
+  break
+done
+kube_limit=60`;
+}
+
+const otherApiServers = (input: Rke2K3sInput, node: Node): readonly string[] =>
+  apiServers({ ...input, nodes: input.nodes.filter(({ address }) => address !== node.address) });

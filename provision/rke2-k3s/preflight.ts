@@ -23,38 +23,18 @@ import { datastoreType, isServer, layoutOf, machineOf } from './layout';
 import { ISSUE_CHANGE_TOKEN, CHANGE_TOKEN, preflightId } from './change-token';
 import { checkImmutableSettings, checkVersionSkew } from './immutable';
 
-/** What each script runs besides what a shell has built in. */
-const REQUIRED_PROGRAMS = [
-  'awk',
-  'base64',
-  'cmp',
-  'cut',
-  'dd',
-  'df',
-  'flock',
-  'grep',
-  'od',
-  'sed',
-  'sha256sum',
-  'timeout',
-  'tr',
-];
-
-/** What an installation needs on the disk of its data, in MiB: the images of a server and room for etcd. */
-const MIN_DISK_MIB = 2048;
-
 /**
- * `<address>/preflight`: looks at a machine before anything is touched, and names all that must be changed. Gives the machine's name, and a turn to
- * what is then done to it.
+ * `<address>/preflight`: checks a machine before anything is changed, and reports all problems at once. Its
+ * outputs are the host name and the change token.
  *
- * @param change - `changeValue` of the node
+ * @param change - `changeHashValue` of the node
  */
 export function preflightTask(input: Rke2K3sInput, node: Node, change: StdinValue): Task {
   const id = preflightId(node);
   const { program, configFolder, dataFolder, label } = distributionInfo(input);
   const pieces = [
     preflightFunctions(node.address),
-    // A member of etcd without an API is asked for its health with curl.
+    // The health of a member of etcd without an API is checked with curl.
     requirePrograms(
       isServer(node) && !node.roles.includes('controlplane') ? [...REQUIRED_PROGRAMS, 'curl'] : REQUIRED_PROGRAMS,
     ),
@@ -90,22 +70,7 @@ export function preflightTask(input: Rke2K3sInput, node: Node, change: StdinValu
   };
 }
 
-/** Those that an air-gapped site puts there beforehand do not count. */
-function conflictingPrograms(program: string): readonly string[] {
-  return program === 'k3s' ? ['rke2', 'k3s-uninstall.sh', 'k3s-agent-uninstall.sh'] : ['rke2', 'k3s'];
-}
-
-/** Sources: the networking requirements of RKE2 and K3s. */
-function requiredPorts(input: Rke2K3sInput, node: Node): readonly number[] {
-  const kubelet = [10250];
-  if (!isServer(node)) return kubelet;
-  const { registrationPort } = distributionInfo(input);
-  const api = node.roles.includes('controlplane') ? [6443] : [];
-  const etcd = datastoreType(input) === 'etcd' && node.roles.includes('etcd') ? [2379, 2380] : [];
-  return [...new Set([registrationPort, ...api, ...etcd, ...kubelet])];
-}
-
-/** `hostnames`: no two machines may have one name, or the second takes the first one's place in the cluster. */
+/** `hostnames`: no two machines may have the same name, or the second replaces the first in the cluster. */
 export function hostnamesTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = 'hostnames';
@@ -133,4 +98,45 @@ finish`;
     stdin: values,
     timeoutSeconds: 120,
   };
+}
+
+/** Programs that the scripts run. */
+const REQUIRED_PROGRAMS = [
+  'awk',
+  'base64',
+  'cmp',
+  'cut',
+  'dd',
+  'df',
+  'flock',
+  'grep',
+  'od',
+  'sed',
+  'sha256sum',
+  'timeout',
+  'tr',
+];
+
+/**
+ * Free space that an installation needs on the disk of its data, in MiB: for the images of a server and for
+ * etcd.
+ */
+const MIN_DISK_MIB = 2048;
+
+/**
+ * Programs of other installations. The executable `k3s` is allowed, since air-gapped sites put it there
+ * beforehand.
+ */
+function conflictingPrograms(program: string): readonly string[] {
+  return program === 'k3s' ? ['rke2', 'k3s-uninstall.sh', 'k3s-agent-uninstall.sh'] : ['rke2', 'k3s'];
+}
+
+/** TCP ports that must be free. Sources: the networking requirements of RKE2 and K3s. */
+function requiredPorts(input: Rke2K3sInput, node: Node): readonly number[] {
+  const kubelet = [10250];
+  if (!isServer(node)) return kubelet;
+  const { registrationPort } = distributionInfo(input);
+  const api = node.roles.includes('controlplane') ? [6443] : [];
+  const etcd = datastoreType(input) === 'etcd' && node.roles.includes('etcd') ? [2379, 2380] : [];
+  return [...new Set([registrationPort, ...api, ...etcd, ...kubelet])];
 }

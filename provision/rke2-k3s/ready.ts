@@ -9,10 +9,10 @@ import { APPLIED_ANNOTATION, UNCORDON_NODE, drainOptions, drainSeconds } from '.
 import { findNodeFunctions, kubectlFunctions } from './kubectl';
 import { datastoreType, isServer, layoutOf, machineOf } from './layout';
 
-/** How long a node may take until it is ready, in seconds. */
-const READY_SECONDS = 900;
-
-/** `<address>/ready`: waits for the node, gives it its labels and taints, and uncordons it. Its removal takes the node out of the cluster. */
+/**
+ * `<address>/ready`: waits for the node, sets its labels and taints, and uncordons it. Its removal deletes
+ * the node.
+ */
 export function readyTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
   const id = `${node.address}/ready`;
@@ -20,7 +20,7 @@ export function readyTask(input: Rke2K3sInput, node: Node, after: readonly strin
     id,
     description: `Waits until ${node.address} is ready in the cluster`,
     machine: machineOf(input, admin),
-    // As with `install`.
+    // The change token in stdin is an output of the preflight.
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, id),
     remove: removeNodeScript(input, node, id),
@@ -31,10 +31,12 @@ export function readyTask(input: Rke2K3sInput, node: Node, after: readonly strin
 }
 
 /**
- * `<address>/member`: a server with the API sees the admin's node, so both are in one cluster.
+ * `<address>/member`: checks that a server with the API sees the admin's node, so that both are in one
+ * cluster.
  *
- * Its removal does nothing. It is there because the removal of that name, in plans of earlier versions, took the machine out of the
- * cluster from another server: for a machine that stays, this one replaces it before anything is removed.
+ * Its removal does nothing. It exists because in plans of earlier versions the removal of that name deleted
+ * the node from another server: for a machine that stays, this removal replaces that one before anything is
+ * removed.
  */
 export function verifyMembershipTask(input: Rke2K3sInput, node: Node, after: readonly string[]): Task {
   const { admin } = layoutOf(input);
@@ -55,6 +57,9 @@ finish`;
     timeoutSeconds: 300,
   };
 }
+
+/** How long a node may take to become ready, in seconds. */
+const READY_SECONDS = 900;
 
 function applyScript(input: Rke2K3sInput, node: Node, id: string): string {
   const props = {
@@ -96,9 +101,12 @@ finish`,
   ]);
 }
 
-/** Sets labels or taints, and takes away those that we set before and are no longer wanted. Others are not ours. */
+/**
+ * Sets labels or taints, and removes those that we set earlier and that are no longer wanted. Others are left
+ * alone.
+ */
 function setLabelsOrTaints(what: 'label' | 'taint', wanted: readonly string[]): string {
-  // A label goes by its key; a taint by its key and its effect.
+  // A label is identified by its key; a taint by its key and its effect.
   const keys = wanted.map((text) => (what === 'label' ? text.replace(/=.*$/, '') : text.replace(/=.*:/, ':')));
   const listed = keys.join(',');
   const present = what === 'label' ? '*' : '{range .spec.taints[*]}{.key}:{.effect} {end}';
@@ -126,17 +134,10 @@ function setLabelsOrTaints(what: 'label' | 'taint', wanted: readonly string[]): 
   ].join('\n');
 }
 
-/** How long the API may take to answer, and a node to be gone, in seconds. */
-const API_WAIT_SECONDS = 60;
-const NODE_DELETE_SECONDS = 180;
-
-/** How long leaving may take, in seconds. */
-const removeNodeSeconds = (input: Rke2K3sInput): number =>
-  drainSeconds(input) + API_WAIT_SECONDS + NODE_DELETE_SECONDS + 120;
-
 /**
- * Takes a node out of its cluster, on a server: drains it for a bounded time, then deletes it, which is how RKE2 and K3s make an etcd member
- * leave. Where there is no cluster any more, or the node is its last, there is nothing to do: what is left is uninstalled.
+ * Removes a node from its cluster, on a server: drains it for a bounded time, then deletes it, on which RKE2
+ * and K3s remove its etcd member. If there is no cluster any more, or this is its last node, there is nothing
+ * to do: the rest is uninstalled.
  */
 function removeNodeScript(input: Rke2K3sInput, node: Node, id: string): string {
   const { service } = distributionInfo(input);
@@ -192,3 +193,11 @@ function nodeNotDeleted(member: boolean, node: Node): string {
   const help = `${node.address} did not leave etcd, so it must not be uninstalled yet: look at the log of the servers, delete the node with kubectl, and run again`;
   return `broken LeaveFailed ${shellQuote(help)}`;
 }
+
+/** How long the API may take to respond, and the deletion of a node to complete, in seconds. */
+const API_WAIT_SECONDS = 60;
+const NODE_DELETE_SECONDS = 180;
+
+/** How long the removal of a node may take, in seconds. */
+const removeNodeSeconds = (input: Rke2K3sInput): number =>
+  drainSeconds(input) + API_WAIT_SECONDS + NODE_DELETE_SECONDS + 120;

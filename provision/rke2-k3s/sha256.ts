@@ -1,22 +1,4 @@
-/** The fractional parts of the cube roots of the first 64 primes, 32 bits each. Source: FIPS 180-4, 4.2.2. */
-const PRIMES = firstPrimes(64);
-const K = PRIMES.map((prime) => fraction(Math.cbrt(prime)));
-/** The same of the square roots of the first eight. Source: FIPS 180-4, 5.3.3. */
-const START = PRIMES.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
-
-function firstPrimes(count: number): readonly number[] {
-  const primes: number[] = [];
-  for (let n = 2; primes.length < count; n += 1) if (primes.every((prime) => n % prime !== 0)) primes.push(n);
-  return primes;
-}
-
-function fraction(root: number): number {
-  return Math.floor((root - Math.floor(root)) * 2 ** 32);
-}
-
-const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
-
-/** The SHA-256 of a text's UTF-8, in hexadecimal: what tells two plans apart. No secret goes through here. */
+/** The SHA-256 of a text's UTF-8, in hexadecimal, to compare plans. Not for secrets. */
 export function sha256(text: string): string {
   const words = padded(new TextEncoder().encode(text));
   let state: readonly number[] = START;
@@ -37,7 +19,21 @@ function padded(bytes: Uint8Array): number[] {
   return words;
 }
 
-const word = (words: readonly number[], i: number): number => words[i] ?? 0;
+const PRIMES = firstPrimes(64);
+/** The fractional parts of the cube roots of the first 64 primes, 32 bits each. Source: FIPS 180-4, 4.2.2. */
+const K = PRIMES.map((prime) => fraction(Math.cbrt(prime)));
+/** Those of the square roots of the first eight. Source: FIPS 180-4, 5.3.3. */
+const START = PRIMES.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
+
+function firstPrimes(count: number): readonly number[] {
+  const primes: number[] = [];
+  for (let n = 2; primes.length < count; n += 1) if (primes.every((prime) => n % prime !== 0)) primes.push(n);
+  return primes;
+}
+
+function fraction(root: number): number {
+  return Math.floor((root - Math.floor(root)) * 2 ** 32);
+}
 
 function compress(state: readonly number[], block: readonly number[]): readonly number[] {
   const w = [...block];
@@ -58,3 +54,7 @@ function compress(state: readonly number[], block: readonly number[]): readonly 
   }
   return [a, b, c, d, e, f, g, h].map((value, i) => (value + word(state, i)) | 0);
 }
+
+const word = (words: readonly number[], i: number): number => words[i] ?? 0;
+
+const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));

@@ -6,20 +6,10 @@ import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { layoutOf, machineOf } from './layout';
 
-/** How long a snapshot may take, in seconds. */
-const SNAPSHOT_SECONDS = 600;
-/** How many of ours are kept. */
-const SNAPSHOT_RETENTION = 5;
-
-/** What the cluster is made to be as a whole. */
-function planConfigHash(input: Rke2K3sInput): string {
-  const nodes = input.nodes.map((node) =>
-    [node.address, nodeConfigHash(input, node), ...nodeLabels(node), ...nodeTaints(node)].join(' '),
-  );
-  return sha256(nodes.sort().join('\n')).slice(0, 16);
-}
-
-/** `snapshot`: a snapshot of etcd before each change of a cluster that stands. Its marker is the plan, so a change that is tried twice has one. */
+/**
+ * `snapshot`: a snapshot of etcd before each change of an existing cluster; only one for a change that is
+ * retried.
+ */
 export function snapshotTask(input: Rke2K3sInput, after: readonly string[]): Task {
   const { first } = layoutOf(input);
   const { program, service, dataFolder } = distributionInfo(input);
@@ -60,4 +50,17 @@ finish`;
     apply: buildScript(props, [FAIL_FUNCTION, WAIT_FUNCTION, SERVICE_FUNCTIONS, body]),
     timeoutSeconds: 2 * SNAPSHOT_SECONDS + SERVICE_START_SECONDS + 180,
   };
+}
+
+/** Timeout of a snapshot, in seconds. */
+const SNAPSHOT_SECONDS = 600;
+/** How many snapshots of ours are kept. */
+const SNAPSHOT_RETENTION = 5;
+
+/** Hash of the configuration of all nodes. */
+function planConfigHash(input: Rke2K3sInput): string {
+  const nodes = input.nodes.map((node) =>
+    [node.address, nodeConfigHash(input, node), ...nodeLabels(node), ...nodeTaints(node)].join(' '),
+  );
+  return sha256(nodes.sort().join('\n')).slice(0, 16);
 }

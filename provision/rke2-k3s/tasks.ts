@@ -12,8 +12,8 @@ import { snapshotTask } from './snapshot';
 import { changeHashValue, preflightId } from './change-token';
 
 /**
- * The plan of a cluster of RKE2 or K3s: all machines are looked at; then servers one at a time, then agents, each cordoned, installed, and
- * waited for.
+ * The plan of a cluster of RKE2 or K3s: a preflight of all machines; then servers one at a time, then agents;
+ * each node is cordoned, installed, and waited for.
  */
 export function rke2K3sTasks(input: Rke2K3sInput, options: RemoveNodesOptions = {}): readonly Task[] {
   const layout = layoutOf(input);
@@ -45,7 +45,7 @@ export function rke2K3sTasks(input: Rke2K3sInput, options: RemoveNodesOptions = 
 
 const idsOf = (tasks: readonly Task[]): readonly string[] => tasks.map(({ id }) => id);
 
-/** What is done for one node, in order. */
+/** The tasks of one agent, in order. */
 function nodeTasks(input: Rke2K3sInput, node: Node, after: readonly string[], beforeReady: readonly string[]): Task[] {
   const drain = drainTask(input, node, after);
   const install = installTask(input, node, [drain.id]);
@@ -53,8 +53,9 @@ function nodeTasks(input: Rke2K3sInput, node: Node, after: readonly string[], be
 }
 
 /**
- * Servers, one at a time; those without etcd, behind the first of them, up to `controlPlaneConcurrency` at once. A node can only be asked after
- * once there is an API, so members of etcd that come before it go by what they say of themselves.
+ * The tasks of the servers, one server at a time; those without etcd that follow the first API server, up to
+ * `controlPlaneConcurrency` at once. Nodes can be checked only once there is an API, so the etcd members
+ * before it count as up by their own health check.
  */
 function bringUpServers(
   input: Rke2K3sInput,
@@ -77,7 +78,10 @@ function bringUpServers(
   return tasks;
 }
 
-/** What a server that is not the first waits for: the one before it; without etcd, the one that makes room among those at once. */
+/**
+ * What a server other than the first waits for: the one before it or, without etcd, the one whose end frees a
+ * slot.
+ */
 function serverDependencies(
   input: Rke2K3sInput,
   servers: readonly Node[],
@@ -86,7 +90,7 @@ function serverDependencies(
 ): readonly string[] {
   const lastMember = servers.findLastIndex(({ roles }) => roles.includes('etcd'));
   const concurrency = input.options.upgradeStrategy?.controlPlaneConcurrency ?? 1;
-  // Nothing goes at once before all of etcd and the first API are there.
+  // Servers run in parallel only once all of etcd and the first API are up.
   const at = i <= Math.max(lastMember, adminAt) ? i - 1 : Math.max(i - concurrency, lastMember, adminAt);
   return [`${servers[at]?.address ?? ''}/${at < adminAt ? 'install' : 'ready'}`];
 }

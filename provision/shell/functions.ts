@@ -1,11 +1,12 @@
 /**
- * Pieces of POSIX shell that every script starts with. They run under dash, bash and BusyBox ash, and use what those machines have:
- * awk, sed, tr, base64, sha256sum, flock, timeout, df, dd.
+ * Functions in POSIX shell that scripts start with. They run under dash, bash and BusyBox ash, and use awk,
+ * sed, tr, base64, sha256sum, flock, timeout, df and dd.
  */
 
 /**
- * How a script is set up. The answer goes to file descriptor 3, which was stdout; the lock is on 9. What programs print goes to the log
- * and nowhere else. A cut connection must not end a script in the middle, so it does not hear of hangups.
+ * Sets a script up. The result goes to file descriptor 3, which was stdout; the lock is on 9. Output of
+ * programs goes to the log and nowhere else. Hangups are ignored, so that a lost connection does not end a
+ * script halfway.
  */
 export const SETUP = String.raw`set -eu
 umask 077
@@ -22,7 +23,10 @@ secrets=''
 log=/dev/null
 disks=''`;
 
-/** Text on stdin, without the secrets that the script has read: whole lines of them, and what stands in double quotes in these. */
+/**
+ * `mask`: copies stdin without the secrets that the script has read: whole lines of them, and texts in double
+ * quotes within.
+ */
 export const MASK_FUNCTION = String.raw`mask() {
   { printf '%s\n' "$secrets"; printf '\001\n'; cat; } | awk '
     function hide(text,   i) {
@@ -54,7 +58,7 @@ export const MASK_FUNCTION = String.raw`mask() {
     }'
 }`;
 
-/** The answer: {@link Answer} as one line of JSON. Text in it is ASCII; other bytes show as question marks. */
+/** Ending with a `ScriptResult` as one line of JSON. Its text is ASCII; other bytes become question marks. */
 export const RESULT_FUNCTIONS = String.raw`json() {
   tr '\t\r' '  ' | tr -d '\001-\010\013\014\016-\037\177' | tr '\200-\377' '?' |
     sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' | awk '{ printf "%s%s", newline, $0; newline = "\\n" }'
@@ -80,7 +84,7 @@ $2"
 }
 outputs_end=''`;
 
-/** What happens when a script ends where it should not: an answer with the reason. */
+/** Reports a result with the reason when a script ends unexpectedly. */
 export const EXIT_TRAP = String.raw`# Cut only once nothing secret is in it: half a secret would not be known for one.
 last_lines() { tail -n 12 "$1" 2>/dev/null | mask | cut -c1-300; }
 full_disk() {
@@ -116,7 +120,10 @@ $(last_lines "$log")"
 trap unexpected EXIT
 trap 'doing="$doing (it was told to stop)"; exit 143' TERM INT`;
 
-/** Running programs. Their output goes to the log; what stays behind as a service must hold neither the lock nor the connection. */
+/**
+ * Running programs, with their output in the log. A program that stays as a service must keep neither the
+ * lock nor the connection open.
+ */
 export const RUN_FUNCTIONS = String.raw`have() { command -v "$1" >/dev/null 2>&1; }
 run() { "$@" </dev/null >>"$log" 2>&1 3>&-; }
 detached() { "$@" </dev/null >>"$log" 2>&1 3>&- 9>&-; }
@@ -137,7 +144,10 @@ export const WAIT_FUNCTION = `wait_for() {
   done
 }`;
 
-/** Ends a script whose program failed: \`broken REASON MESSAGE\`, with the last lines of the log, or that a disk is full. */
+/**
+ * Ends a script whose program failed: `broken REASON MESSAGE`, with the last lines of the log, or that a disk
+ * is full.
+ */
 export const FAIL_FUNCTION = `broken() {
   if folder=$(full_disk); then
     die DiskFull "$2. The disk of $folder on this machine is full: make room on it (df -h shows how much) and run again"
@@ -149,7 +159,10 @@ $(last_lines "$log")"
 /** How long a service may take to come up after a reboot, in seconds. */
 export const SERVICE_START_SECONDS = 180;
 
-/** A service of systemd: `unit`. One that is starting, as after a reboot or between two attempts, is neither active nor gone. */
+/**
+ * The systemd service `unit`. While starting, as after a reboot or between two attempts, it is neither active
+ * nor stopped.
+ */
 export const SERVICE_FUNCTIONS = `active() { detached systemctl is-active --quiet "$unit"; }
 starting() {
   case $(systemctl is-active "$unit" </dev/null 2>>"$log" 3>&- 9>&-) in activating | reloading) ;; *) return 1 ;; esac

@@ -1,10 +1,15 @@
 /**
- * Pieces of a preflight: each looks at one thing of the machine, and calls `problem WHERE WHAT` (must be changed) or `warn TEXT`. None changes
- * anything. `WHERE` is the field of the node that says otherwise, or the file or setting of the machine.
+ * Checks of a preflight: each examines one property of the machine, and calls `problem WHERE WHAT` (must be
+ * changed) or `warn TEXT`. None changes anything. `WHERE` is a field of the node, or a file or setting of the
+ * machine.
  */
+
 import { shellQuote } from './script';
 
-/** What the pieces call, and `report`, which comes last: all problems of a machine at once. */
+/**
+ * The functions that checks call, and `report`, which comes last and reports all problems of a machine at
+ * once.
+ */
 export function preflightFunctions(address: string): string {
   return `problems=''
 count=0
@@ -22,17 +27,17 @@ report() {
 }`;
 }
 
-/** The programs that scripts run. */
+/** The programs that scripts run must be installed. */
 export function requirePrograms(programs: readonly string[]): string {
   return `for needed in ${programs.map(shellQuote).join(' ')}; do
   have "$needed" || problem "the program $needed" 'is missing; install it'
 done`;
 }
 
-/** Something to download with. */
+/** A program for downloads must be installed. */
 export const REQUIRE_DOWNLOADER = `have curl || have wget || problem 'the program curl' 'is missing, and wget too; install one of them'`;
 
-/** The kernel's name of the processor. */
+/** The processor must be one of these, by the kernel's name. */
 export function checkArchitecture(names: readonly string[]): string {
   const list = names.join(', ');
   return `case $(uname -m) in
@@ -41,10 +46,13 @@ export function checkArchitecture(names: readonly string[]): string {
 esac`;
 }
 
-/** As Kubernetes has it of labels, of which a node's name is one: `kubernetes.io/hostname`. */
+/** Kubernetes' limit for label values: a node's name is the value of `kubernetes.io/hostname`. */
 const MAX_NODE_NAME = 63;
 
-/** The machine's own name, or the one that the node is to have. Gives the output `hostname`, if a node can be called that. */
+/**
+ * The machine's host name, or the node's override, must be valid for a node. Gives the output `hostname` if
+ * it is.
+ */
 export function checkHostName(override: string | undefined): string {
   const name =
     override === undefined ? `$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)` : shellQuote(override);
@@ -68,7 +76,7 @@ case $name in
 esac`;
 }
 
-/** Room on the disk that a folder is or will be on. */
+/** The disk of a directory, existing or not, must have free space. */
 export function checkFreeDisk(folder: string, mebibytes: number): string {
   return `folder=${shellQuote(folder)}
 while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
@@ -78,7 +86,7 @@ if [ "\${free:-0}" -lt ${mebibytes} ]; then
 fi`;
 }
 
-/** TCP ports that nothing may listen on. */
+/** Nothing may listen on these TCP ports. */
 export function checkFreePorts(ports: readonly number[]): string {
   const hex = ports.map((port) => port.toString(16).toUpperCase().padStart(4, '0')).join(' ');
   return `for port in ${hex}; do
@@ -89,7 +97,7 @@ export function checkFreePorts(ports: readonly number[]): string {
 done`;
 }
 
-/** Swap: refused or, where the distribution bears it, only mentioned. */
+/** Swap is a problem or, where the distribution tolerates it, a warning. */
 export function checkSwap(severity: 'problem' | 'warning'): string {
   const act =
     severity === 'problem'
@@ -98,7 +106,7 @@ export function checkSwap(severity: 'problem' | 'warning'): string {
   return `if [ "$(awk 'END { print NR }' /proc/swaps 2>/dev/null || echo 0)" -gt 1 ]; then ${act}; fi`;
 }
 
-/** That the kernel can filter what crosses bridges. */
+/** The kernel must be able to filter traffic on bridges. */
 export const CHECK_BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
   problem 'the kernel module br_netfilter' 'is neither loaded nor can it be; install the modules of the running kernel, or reboot into one that has them'
 fi`;
@@ -110,7 +118,7 @@ elif have timedatectl && [ "$(timedatectl show -p NTPSynchronized --value 2>/dev
   warn 'the clock is not kept by NTP: certificates fail when it is off'
 fi`;
 
-/** Firewalls and network managers that are known to cut pods off. */
+/** Warns of firewalls and network managers that are known to cut pods off. */
 export const CHECK_NETWORK_SERVICES = `if have systemctl; then
   if detached systemctl is-active --quiet firewalld; then
     warn 'firewalld runs: open the ports of the distribution and the networks of pods and Services, or stop it'
@@ -123,25 +131,26 @@ if [ -d /etc/NetworkManager/conf.d ] && ! grep -qs 'unmanaged-devices.*cali' /et
   warn 'NetworkManager is there: tell it to leave cali*, flannel* and cni* alone (unmanaged-devices)'
 fi`;
 
-/** SELinux that enforces, without the option that makes use of it. */
+/** Warns of enforcing SELinux without the option `selinux`. */
 export const CHECK_SELINUX = `if have getenforce && [ "$(getenforce 2>/dev/null)" = Enforcing ]; then
   warn 'SELinux enforces, but the option selinux is not set: containers may be refused what they need'
 fi`;
 
-/** A service manager. */
+/** systemd must be installed. */
 export const CHECK_SYSTEMD = `have systemctl || problem 'systemd' 'is missing; RKE2 and K3s run as its services'`;
 
 interface ForeignInstallationProps {
-  /** Folder of all clusters' state. */
+  /** Directory of all clusters' state. */
   readonly stateFolder: string;
-  /** Executables, which show that something is installed. */
+  /** Executables that show that a distribution is installed. */
   readonly programs: readonly string[];
-  /** Folders, which show that something was. */
+  /** Directories that show that one was installed. */
   readonly folders: readonly string[];
 }
 
 /**
- * What is installed and is not ours. Sets `ours` to 1 when this cluster is installed here already, to nothing otherwise.
+ * Nothing may be installed by others. Sets `ours` to 1 when this cluster is already installed here, else to
+ * nothing.
  */
 export function checkForeignInstallation({ stateFolder, programs, folders }: ForeignInstallationProps): string {
   return `ours=''
@@ -162,12 +171,12 @@ if [ -z "$ours" ]; then
 fi`;
 }
 
-/** Pieces that only count before the installation. */
+/** Checks that apply only before the installation. */
 export function unlessInstalled(pieces: readonly string[]): string {
   return ['if [ -z "$ours" ]; then', ...pieces, 'fi'].join('\n');
 }
 
-/** What sshd lets tunnels do, for distributions that are made through them. Needs root. */
+/** sshd must allow tunnels, for distributions that are installed through them. Needs root. */
 export const SSH_TUNNELS = `sshd_says=$( { have sshd && sshd -T 2>/dev/null </dev/null; } || cat /etc/ssh/sshd_config 2>/dev/null || :)
 for key in AllowTcpForwarding AllowStreamLocalForwarding PermitTunnel; do
   value=$(printf '%s\\n' "$sshd_says" | awk -v key="$key" 'tolower($1) == tolower(key) { print tolower($2); exit }')
@@ -179,7 +188,7 @@ done`;
 
 // For machines on which Docker runs the cluster, as with RKE.
 
-/** That the user who is logged in may use Docker. */
+/** The user who is logged in must be allowed to use Docker. */
 export const DOCKER_GROUP = `if ! have docker; then
   problem 'the program docker' 'is missing; install a version that RKE supports'
 elif [ "$(id -u)" -ne 0 ] && ! id -nG | tr ' ' '\\n' | grep -qx docker; then
@@ -188,13 +197,13 @@ elif ! run docker version; then
   problem 'docker' "does not answer the user $(id -un); see systemctl status docker"
 fi`;
 
-/** OpenSSH 6.7 and later can forward sockets. Source: RKE's requirements of SSH. */
+/** OpenSSH must be 6.7 or later, which can forward sockets. Source: RKE's requirements of SSH. */
 export const SSH_VERSION = `ssh_version=$(ssh -V 2>&1 </dev/null | sed -n 's/^OpenSSH_\\([0-9]*\\)[.]\\([0-9]*\\).*/\\1 \\2/p')
 if [ -n "$ssh_version" ] && [ "\${ssh_version% *}" -lt 7 ] && { [ "\${ssh_version% *}" -lt 6 ] || [ "\${ssh_version#* }" -lt 7 ]; }; then
   problem 'OpenSSH' "is \${ssh_version% *}.\${ssh_version#* }; tunnels to a socket need 6.7 or later"
 fi`;
 
-/** That mounts made by the kubelet's container are seen by others. */
+/** Mounts of the kubelet's container must be visible to others. */
 export const MOUNT_FLAGS = `if have systemctl; then
   flags=$(systemctl show docker.service -p MountFlags --value 2>/dev/null </dev/null || :)
   case $flags in
@@ -203,7 +212,11 @@ export const MOUNT_FLAGS = `if have systemctl; then
   esac
 fi`;
 
-/** That the kubelet manages control groups as Docker does. Takes the kubelet's driver, if it is told one. */
+/**
+ * The kubelet must use the same cgroup driver as Docker.
+ *
+ * @param kubelet - the driver configured for the kubelet, if any
+ */
 export function cgroupDriver(kubelet: string | undefined): string {
   if (kubelet === undefined) return ':';
   return `driver=$(docker info --format '{{.CgroupDriver}}' 2>>"$log" </dev/null || :)

@@ -1,40 +1,41 @@
 import type { StdinValue } from '../task/task';
 import { RESULT_FUNCTIONS, MASK_FUNCTION, RUN_FUNCTIONS, SETUP, EXIT_TRAP } from './functions';
 
-/** Where the scripts keep what they know of a machine, a folder a cluster. */
+/** Where scripts store state on a machine, one directory per cluster. */
 export const STATE_DIR = '/var/lib/kindred';
 
-/** What a script needs to know besides what it does. */
+/** Options of {@link buildScript}. */
 export interface ScriptProps {
   /** Name of the cluster. */
   readonly cluster: string;
   /** Id of the task. */
   readonly id: string;
-  /** What is being done, for error messages: `installing RKE2`. */
+  /** What the script does, for error messages: `installing RKE2`. */
   readonly doing: string;
-  /** Values that it reads. A script that takes something away does without them. @default none */
+  /** Values that it reads from stdin. @default none */
   readonly stdin?: readonly StdinValue[];
   /**
-   * What decides, besides the stdin, whether there is something to do: goes into the marker. No secret.
-   * @default no marker: the script looks each time
+   * What decides, besides the stdin, whether there is something to do: part of the marker. Not secret.
+   * @default no marker: the script checks each time
    */
   readonly generation?: string;
   /** How long to wait for another run on the machine, in seconds. @default no lock is taken */
   readonly lockSeconds?: number;
-  /** What the lock is on. @default all that is done to the machine itself for the cluster */
+  /** Name of the lock. @default `lock`, shared by all scripts that change the machine for the cluster */
   readonly lock?: string;
-  /** Further folders to look at when a disk may be full. @default that of the state */
+  /** Further directories to check when a disk may be full, besides that of the state. @default none */
   readonly disks?: readonly string[];
   /** @default {@link STATE_DIR} */
   readonly stateFolder?: string;
 }
 
 /**
- * A self-contained script: sets up, reads stdin, opens the log, takes the lock, and then does what `body` says. The body ends with `finish` or
- * `die REASON MESSAGE`; whatever ends otherwise is answered for as `Failed` or `DiskFull`.
+ * A self-contained script: sets up, reads stdin, opens the log, takes the lock, and then runs `body`. The
+ * body ends with `finish` or `die REASON MESSAGE`; any other end is reported as `Failed` or `DiskFull`.
  *
- * For the body: `$state` (folder of the cluster), `$log`, `changed`, `note TEXT` (a warning), `give NAME VALUE` (an output), `run` and `detached`
- * (programs), `put PATH MODE` (a file, whole or not at all, from stdin), and with a generation `marked` and `mark`.
+ * The body may use `$state` (directory of the cluster), `$log`, `changed`, `note TEXT` (a warning),
+ * `give NAME VALUE` (an output), `run` and `detached` (programs), `put PATH MODE` (writes stdin to a file
+ * atomically), and with a generation `marked` and `mark`.
  */
 export function buildScript(props: ScriptProps, body: readonly string[]): string {
   const state = `${props.stateFolder ?? STATE_DIR}/${props.cluster}`;
@@ -58,16 +59,26 @@ export function buildScript(props: ScriptProps, body: readonly string[]): string
   ].join('\n');
 }
 
-/** The file name of a task's marker and log. */
-const FILE_NAME = '$(printf \'%s\' "$task" | tr / _)';
+/** Fails the script unless all values came in. */
+export function requireStdin(values: readonly StdinValue[]): string {
+  if (values.length === 0) return ':';
+  const words = values.map(({ name }) => `${name}:$${name}_base64`).join(' ');
+  return `for pair in ${words}; do
+  if [ -z "\${pair#*:}" ]; then die Failed "$doing: the value \${pair%%:*} did not come in on stdin, or is empty"; fi
+done`;
+}
 
-/** One log a task, begun anew by each run, so that it cannot fill a disk. */
-const OPEN_LOG = `mkdir -p "$state/log" "$state/marker"
-log="$state/log/${FILE_NAME}"
-: >"$log"
-exec >>"$log" 2>&1`;
+/** A text as one word of a POSIX shell, whatever it contains. */
+export function shellQuote(text: string): string {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
 
-/** The values that are asked for, each in a variable and, in base64, in another. What else stands on stdin is passed over. */
+/** Words of a command, each quoted. */
+export function shellCommand(...words: readonly string[]): string {
+  return words.map(shellQuote).join(' ');
+}
+
+/** Reads each value into a variable, and its base64 into another. Other values on stdin are ignored. */
 function readStdin(values: readonly StdinValue[]): readonly string[] {
   if (values.length === 0) return [];
   const cases = values.map(
@@ -87,18 +98,19 @@ function readStdin(values: readonly StdinValue[]): readonly string[] {
   ];
 }
 
-/** Ends the script unless all values are there. For scripts that cannot do without. */
-export function requireStdin(values: readonly StdinValue[]): string {
-  if (values.length === 0) return ':';
-  const words = values.map(({ name }) => `${name}:$${name}_base64`).join(' ');
-  return `for pair in ${words}; do
-  if [ -z "\${pair#*:}" ]; then die Failed "$doing: the value \${pair%%:*} did not come in on stdin, or is empty"; fi
-done`;
-}
+/** The file name of a task's marker and log. */
+const FILE_NAME = '$(printf \'%s\' "$task" | tr / _)';
+
+/** One log per task, truncated by each run, so that it cannot fill a disk. */
+const OPEN_LOG = `mkdir -p "$state/log" "$state/marker"
+log="$state/log/${FILE_NAME}"
+: >"$log"
+exec >>"$log" 2>&1`;
 
 /**
- * The kernel frees the lock of whoever died. BusyBox' flock cannot wait for a time, so it is asked each second. What a killed run had started
- * keeps the lock until it ends, so two never work at once.
+ * The kernel releases the lock when a process dies. BusyBox' flock cannot wait with a timeout, so it is tried
+ * each second. Programs that a killed run had started keep the lock until they end, so two runs never
+ * overlap.
  */
 function takeLock(name: string, seconds: number): string {
   return `if ! have flock; then die PreflightFailed "the program flock is missing on this machine: install util-linux"; fi
@@ -114,7 +126,7 @@ done
 printf 'process %s, task %s\\n' "$$" "$task" >"$state/${name}.holder"`;
 }
 
-/** What was done last by this task on this machine, as a hash that holds no secret one could read. */
+/** The marker: a hash of what this task last did on this machine, from which no secret can be read. */
 function markerFunctions(generation: string, values: readonly StdinValue[]): string {
   const kept = values.filter(({ volatile = false }) => !volatile);
   const parts = kept.map(({ name }) => ` '${name}' "$${name}_base64"`).join('');
@@ -125,14 +137,4 @@ mark() {
   printf '%s\\n' "$fingerprint" >"$marker.new"
   mv -f "$marker.new" "$marker"
 }`;
-}
-
-/** A text as one word of a POSIX shell, whatever it holds. */
-export function shellQuote(text: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** Words of a command, each quoted. */
-export function shellCommand(...words: readonly string[]): string {
-  return words.map(shellQuote).join(' ');
 }

@@ -1,17 +1,20 @@
+/**
+ * What goes to a script (command line, stdin), what it returns (result, outputs), and text that is safe to
+ * show.
+ */
+
 import type { ScriptResult, ValueSource } from './task';
 
-/** A value with its name, as it goes to a script. */
+/** A value for a script, with its name. */
 export interface NamedValue {
   readonly name: string;
   readonly value: string;
 }
 
-const NAME = /^[a-z][a-z0-9_]*$/;
-
 /**
- * The stdin of a script: one line a value, being its name, a space, and the base64 of its UTF-8.
+ * The stdin of a script: one line per value, with its name, a space, and the base64 of its UTF-8.
  *
- * @throws TypeError for a name that is no shell variable, or stands twice
+ * @throws TypeError for a name that is no shell variable, or occurs twice
  */
 export function encodeStdin(values: readonly NamedValue[]): string {
   const names = values.map(({ name }) => name);
@@ -20,26 +23,30 @@ export function encodeStdin(values: readonly NamedValue[]): string {
   return values.map(({ name, value }) => `${name} ${base64(value)}\n`).join('');
 }
 
+const NAME = /^[a-z][a-z0-9_]*$/;
+
 /** The base64 of a text's UTF-8. */
 export function base64(text: string): string {
   const bytes = new TextEncoder().encode(text);
   let characters = '';
-  // In pieces, since a call takes some 100,000 arguments at most.
+  // In chunks, since a call takes about 100,000 arguments at most.
   for (let i = 0; i < bytes.length; i += 8192) characters += String.fromCharCode(...bytes.subarray(i, i + 8192));
   return btoa(characters);
 }
 
-/** A source whose value stands elsewhere. */
+/** A source whose value must be looked up. */
 export type ExternalSource = Extract<ValueSource, { secret: unknown } | { output: unknown } | { file: unknown }>;
 
-/** What must be looked up before a source can be rendered, in the order in which {@link renderSource} asks for it. */
+/**
+ * What to look up before a source can be rendered, in the order in which {@link renderSource} requests it.
+ */
 export function externalSources(source: ValueSource): readonly ExternalSource[] {
   if ('text' in source) return [];
   if (!('template' in source)) return [source];
   return source.template.flatMap((part) => (typeof part === 'string' ? [] : externalSources(part)));
 }
 
-/** The text that a source stands for. `lookup` gives the values of what stands elsewhere; what it throws, this throws. */
+/** The text of a source. `lookup` returns the value of an external source; its errors are passed on. */
 export function renderSource(source: ValueSource, lookup: (leaf: ExternalSource) => string): string {
   if ('text' in source) return source.text;
   if (!('template' in source)) return lookup(source);
@@ -49,7 +56,7 @@ export function renderSource(source: ValueSource, lookup: (leaf: ExternalSource)
 }
 
 /**
- * What YAML 1.2 does not take in a quoted text, or would read as a line break, though JSON does.
+ * Characters that JSON allows in a string, but YAML 1.2 does not allow or reads as a line break.
  * Source: YAML 1.2, 5.1 (printable characters) and 5.4 (line breaks); YAML 1.1 for the last two.
  */
 const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
@@ -60,25 +67,29 @@ function quoteYaml(text: string): string {
   return JSON.stringify(text).replace(UNSAFE_IN_YAML, escape);
 }
 
-/** Who logs in. */
+/**
+ * The longest single argument that Linux passes to a program, in bytes: MAX_ARG_STRLEN, less some room.
+ * Source: execve(2).
+ */
+const MAX_LENGTH = 128 * 1024 - 1024;
+
+/** How {@link sshCommand} runs a script. */
 export interface LoginOptions {
-  /** The user of the machine. */
+  /** The user that logs in. */
   readonly user: string;
   /** Run as that user, not as root. @default false */
   readonly asUser?: boolean;
 }
 
-/** The longest single argument that Linux hands to a program, in bytes: MAX_ARG_STRLEN, less some room. Source: execve(2). */
-const MAX_LENGTH = 128 * 1024 - 1024;
-
 /**
- * The one string that sshd gives to the user's login shell: it runs a script with `sh` as root, by `sudo -n` unless the user is root
- * already. Its stdin is the script's.
+ * The command that sshd passes to the user's login shell: it runs a script with `sh` as root, through
+ * `sudo -n` unless the user is root or `asUser` is set. Its stdin is the script's.
  *
- * The string is `sh -c '...'` with nothing but base64 of ours between the quotes, no quote, backslash or `!` in them: sh, bash, dash, zsh, ksh,
- * fish and csh all read it alike. It holds no secret, because scripts hold none.
+ * The command is `sh -c '...'`, with the script as base64 and no quote, backslash or `!` between the quotes,
+ * so sh, bash, dash, zsh, ksh, fish and csh all read it alike. It contains no secret, because scripts contain
+ * none.
  *
- * @throws RangeError when the script is longer than Linux takes
+ * @throws RangeError when the script is longer than Linux accepts
  */
 export function sshCommand(script: string, { user, asUser = false }: LoginOptions): string {
   const started = asUser || user === 'root' ? script : withSudo(script, user);
@@ -89,12 +100,7 @@ export function sshCommand(script: string, { user, asUser = false }: LoginOption
   return line;
 }
 
-/** `sh` of a script in single quotes, as POSIX has them. */
-function singleQuote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** A script that runs another as root, or answers that it must not. */
+/** A script that runs another as root, or reports that the user may not become root. */
 function withSudo(script: string, user: string): string {
   const name = user.replace(/[^A-Za-z0-9_.-]/g, '?');
   const refusal = {
@@ -115,7 +121,28 @@ function withSudo(script: string, user: string): string {
   ].join('\n');
 }
 
-/** A script ended without a readable answer. The message holds nothing of what the script wrote. */
+/** A text in POSIX single quotes. */
+function singleQuote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/**
+ * The result of a script: the last line of its stdout that is not empty. Lines before it, such as a login
+ * banner, are ignored. The message is cut and made printable, and an invalid reason is dropped: otherwise
+ * anyone with control of the machine could write anything into records, events and status.
+ *
+ * @throws NoAnswerError when that line is not a result
+ */
+export function parseScriptResult(stdout: string): ScriptResult {
+  const line = stdout.split(/\r?\n/).findLast((text) => text.trim() !== '');
+  if (line === undefined) throw new NoAnswerError('its stdout is empty');
+  const value = parsed(line);
+  const problem = resultProblem(value);
+  if (problem !== undefined) throw new NoAnswerError(`the last line of its stdout ${problem}`);
+  return sanitizeResult(value as ScriptResult);
+}
+
+/** A script ended without a readable result. The message contains nothing that the script wrote. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
   constructor(why: string, options?: { readonly cause?: unknown }) {
@@ -127,49 +154,14 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** The longest text that an answer may give, in characters: some 30 lines, for a machine where much is to be changed. */
-const MAX_MESSAGE = 4096;
-/** A reason is one word, as that of a condition. Source: `metav1.Condition`, which takes more. */
-const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
-
-/**
- * The answer of a script: the last line of its stdout that is not empty. What stands before it (a login banner, for example) is ignored. Its text is
- * cut to what people can read, and a reason that is none is left out: whoever has the machine could else write anything into the records, events
- * and status that are made of it.
- *
- * @throws NoAnswerError when that line is none
- */
-export function parseScriptResult(stdout: string): ScriptResult {
-  const line = stdout.split(/\r?\n/).findLast((text) => text.trim() !== '');
-  if (line === undefined) throw new NoAnswerError('its stdout is empty');
-  const value = parsed(line);
-  const problem = resultProblem(value);
-  if (problem !== undefined) throw new NoAnswerError(`the last line of its stdout ${problem}`);
-  return sanitizeResult(value as ScriptResult);
-}
-
-function sanitizeResult({ ok, changed, reason, message, outputs }: ScriptResult): ScriptResult {
-  return {
-    ...{ ok, changed },
-    ...(reason !== undefined && REASON.test(reason) && { reason }),
-    ...(message !== undefined && { message: printable(message, MAX_MESSAGE) }),
-    ...(outputs !== undefined && { outputs }),
-  };
-}
-
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    // The parser's message quotes the line, which may hold outputs.
+    // The parser's message quotes the line, which may contain outputs.
     throw new NoAnswerError('the last line of its stdout is not JSON');
   }
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 function resultProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'is not an object';
@@ -183,31 +175,54 @@ function resultProblem(value: unknown): string | undefined {
   return encoded ? undefined : 'has outputs that are not base64';
 }
 
-/** An output of an answer in plain text, or undefined when it has none of that name. It is a secret. */
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+function sanitizeResult({ ok, changed, reason, message, outputs }: ScriptResult): ScriptResult {
+  return {
+    ...{ ok, changed },
+    ...(reason !== undefined && REASON.test(reason) && { reason }),
+    ...(message !== undefined && { message: printable(message, MAX_MESSAGE) }),
+    ...(outputs !== undefined && { outputs }),
+  };
+}
+
+/** Longest message of a result, in characters: about 30 lines, for a machine with many problems. */
+const MAX_MESSAGE = 4096;
+/** A reason is one word, like that of a condition. Source: `metav1.Condition`, which allows more. */
+const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+
+/** An output of a result in plain text, or undefined when it has none of that name. It is secret. */
 export function decodeOutput(answer: ScriptResult, name: string): string | undefined {
   const encoded = answer.outputs?.[name];
   if (encoded === undefined) return undefined;
   return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)));
 }
 
-/** Sequences by which a terminal is told to do something: CSI and OSC, of ECMA-48. */
-const SEQUENCES = /\u{1b}\[[0-?]*[ -/]*[@-~]|\u{1b}\][^\u{7}\u{1b}]*(?:\u{7}|\u{1b}\\)?/gu;
-/** Characters that show as nothing, or change how others show: controls but LF, formats such as U+202E, halves of characters. */
-const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
 /**
- * What somebody else wrote - a machine, a foreign server - as a short text for people: on its way into an error, an event, a status or a log. Escape
- * sequences of terminals are left out, other characters that are not printable become spaces; lines stay.
+ * Text from a machine or a foreign server, made short and safe for an error, an event, a status or a log.
+ * Escape sequences of terminals are removed, other characters that are not printable become spaces; line
+ * breaks stay.
  *
- * @param length at most so many UTF-16 code units, with the "..." at the end of a text that was cut
+ * @param length maximum in UTF-16 code units, including the "..." at the end of a text that was cut
  */
 export function printable(text: string, length: number): string {
-  // Only what can be shown is looked at, and the rest may be large.
+  // Only the part that can be shown is processed, since the rest may be large.
   const shown = text
     .slice(0, length * 4)
     .replace(SEQUENCES, '')
     .replace(HIDDEN, ' ');
   if (shown.length <= length && text.length <= length * 4) return shown;
-  // Without the half of a character that is cut in two.
+  // Without half of a surrogate pair.
   return `${shown.slice(0, Math.max(0, length - 3)).replace(/\p{Cs}$/u, '')}...`;
 }
+
+/** Escape sequences of terminals: CSI and OSC. Source: ECMA-48. */
+const SEQUENCES = /\u{1b}\[[0-?]*[ -/]*[@-~]|\u{1b}\][^\u{7}\u{1b}]*(?:\u{7}|\u{1b}\\)?/gu;
+/**
+ * Characters that are invisible, or change how others appear: controls but LF, formats such as U+202E, lone
+ * surrogates.
+ */
+const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

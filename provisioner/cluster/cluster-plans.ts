@@ -13,29 +13,27 @@ import { ClusterState, fileLookup, pinHostKeysOfSpec, recordsOf } from './cluste
 import { readDesiredCluster, type DesiredCluster } from './desired-cluster';
 import { putKubeconfig } from './secrets';
 
-/** What clusters are provisioned with. */
+/** Options of {@link applyCluster} and {@link removeCluster}. */
 export interface ClusterPlanOptions {
   readonly client: ApiClient;
-  /** Where kubeconfigs are kept. */
+  /** Namespace of the Secrets with kubeconfigs. */
   readonly namespace: string;
-  /** Trust the first host key of machines whose spec gives none, and hold them to it. */
+  /** Trust the first host key of a machine whose spec gives none, and pin it. */
   readonly trustOnFirstUse: boolean;
-  /** Folder for key files while a script runs; best in memory. @default the system's temporary folder */
+  /**
+   * Directory for key files while a script runs; best in memory.
+   * @default the system's temporary directory
+   */
   readonly folder?: string;
   /** Directory whose files specs may name. @default none */
   readonly configDir?: string;
-  /** Runs the scripts. @default SSH, and a shell here for those of this machine */
+  /** Runs the scripts. @default SSH, and a local shell for scripts without a machine */
   readonly transport?: Transport;
   readonly onWarning: (message: string) => void;
 }
 
-/** Whether the state and the kubeconfig stay when the Cluster goes. */
-export function isRetained({ spec }: KubeObject): boolean {
-  return (spec as { readonly deletionPolicy?: string } | undefined)?.deletionPolicy === 'Retain';
-}
-
 /**
- * Makes a cluster what its spec says: carries out what differs from what was carried out before.
+ * Reconciles a cluster with its spec: executes the tasks that changed since they last succeeded.
  *
  * @throws PlanError with the first task's reason; RunInterruptedError
  */
@@ -46,7 +44,7 @@ export async function applyCluster(run: PlanRun, options: ClusterPlanOptions): P
   const status = (): Readonly<Record<string, unknown>> => ({ nodes: nodes.list() });
   run.report({ message: `${wanted.plan.length} tasks to look at.`, status: status() });
   await state.assertFits(wanted);
-  // Before anything is begun: the removal needs them, and their source may be gone by then.
+  // Before the first task: the removal needs these texts, and their source may be deleted by then.
   await state.putTexts(wanted.texts);
   await pinHostKeysOfSpec(run.object, wanted.plan, state);
   const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : removalFacts(wanted.input);
@@ -67,7 +65,7 @@ export async function applyCluster(run: PlanRun, options: ClusterPlanOptions): P
 }
 
 /**
- * Takes a cluster down: undoes what was carried out, in reverse.
+ * Removes a cluster: runs the removal of every recorded task, in reverse order.
  *
  * @throws PlanError with the first task's reason; RunInterruptedError
  */
@@ -81,7 +79,12 @@ export async function removeCluster(run: PlanRun, options: ClusterPlanOptions): 
   return { message: `${changed.length} tasks took something away.`, status: { nodes: [] } };
 }
 
-/** What was applied last, with the machines that are surely members of it still. */
+/** Whether the state and the kubeconfig are kept when the Cluster is deleted. */
+export function isRetained({ spec }: KubeObject): boolean {
+  return (spec as { readonly deletionPolicy?: string } | undefined)?.deletionPolicy === 'Retain';
+}
+
+/** The input applied last, with only those machines that are certainly still members. */
 function lastAppliedInput({ applied, records }: ClusterState): ClusterInput | undefined {
   const members = records.find(({ task }) => task.id === 'members')?.task;
   return applied === undefined ? undefined : { ...applied, nodes: remainingMembers(applied.nodes, members) };
@@ -90,17 +93,6 @@ function lastAppliedInput({ applied, records }: ClusterState): ClusterInput | un
 const removalFacts = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({
   servers: apiServers(input).join(' '),
 });
-
-/** Machines that a person says are gone for good. @throws PlanError when one of them is still wanted */
-function lostMachines({ object, run }: PlanRun, wanted: readonly { readonly address: string }[]): ReadonlySet<string> {
-  const lost = new Set((run.input['lost'] as readonly string[] | undefined) ?? []);
-  const both = wanted.filter(({ address }) => lost.has(address)).map(({ address }) => address);
-  if (both.length === 0) return lost;
-  const message =
-    `the annotation ${LOST_MACHINES_ANNOTATION} of Cluster ${object.metadata.name} says that ${both.join(', ')} is gone for good, ` +
-    'but the spec has it. Take it out of one of the two';
-  throw new PlanError('ErrInvalidConfig', message, { hopeless: true });
-}
 
 async function executeClusterPlan(
   run: PlanRun,
@@ -131,7 +123,7 @@ async function executeClusterPlan(
       secret: run.secret,
       file: fileLookup(run, texts, state),
     },
-    // Called before each task begins, and after it: whoever must not go on begins nothing.
+    // Called before and after each task, so a run that may not continue starts no further task.
     save: async (records) => {
       await state.putRecords(records);
       run.assertMayContinue();
@@ -153,7 +145,18 @@ async function executeClusterPlan(
   return end;
 }
 
-/** A machine that has left the spec and cannot be reached may be gone for good; only a person can know. */
+/** Machines that a user has declared lost for good. @throws PlanError when the spec still has one of them */
+function lostMachines({ object, run }: PlanRun, wanted: readonly { readonly address: string }[]): ReadonlySet<string> {
+  const lost = new Set((run.input['lost'] as readonly string[] | undefined) ?? []);
+  const both = wanted.filter(({ address }) => lost.has(address)).map(({ address }) => address);
+  if (both.length === 0) return lost;
+  const message =
+    `the annotation ${LOST_MACHINES_ANNOTATION} of Cluster ${object.metadata.name} says that ${both.join(', ')} is gone for good, ` +
+    'but the spec has it. Take it out of one of the two';
+  throw new PlanError('ErrInvalidConfig', message, { hopeless: true });
+}
+
+/** A machine that left the spec and cannot be reached may be lost for good, which only a user can know. */
 function adviceFor(
   { task, reason }: TaskError,
   plan: DesiredCluster['plan'],
@@ -184,7 +187,7 @@ function transportOf(run: PlanRun, options: ClusterPlanOptions, state: ClusterSt
   return new MachineTransport(ssh, new LocalTransport());
 }
 
-/** A run that has taken as long as it may breaks the step under way off. */
+/** Aborts the running script when the run times out. */
 function withAbortSignal(transport: Transport, timeout: AbortSignal): Transport {
   return { run: (request) => transport.run({ ...request, signal: timeout }) };
 }
@@ -198,9 +201,11 @@ function kubeconfigText(records: readonly TaskRecord[], { kubeconfig }: DesiredC
   return Buffer.from(value, 'base64').toString('utf8');
 }
 
-function nodesOf({ status }: KubeObject): readonly NodeStatus[] {
-  return (status as { readonly nodes?: readonly NodeStatus[] } | undefined)?.nodes ?? [];
-}
+/**
+ * Longest message of a node, in characters. The schema takes more, but an object with many nodes must fit
+ * into etcd.
+ */
+const MAX_MESSAGE = 1024;
 
 /** One entry of `status.nodes`. */
 interface NodeStatus {
@@ -211,15 +216,15 @@ interface NodeStatus {
   readonly message?: string;
 }
 
-/** Longest message of a node, in characters. The schema takes more, but an object with many nodes must fit into etcd. */
-const MAX_MESSAGE = 1024;
-
-/** Keeps `status.nodes` as tasks begin and end. A task belongs to the machine that its id begins with. */
+/**
+ * Tracks `status.nodes` as tasks start and end. A task belongs to the machine whose address its id starts
+ * with.
+ */
 export class ClusterNodes {
   private readonly nodes: Map<string, NodeStatus>;
   private readonly wanted: ReadonlySet<string>;
 
-  /** @param before - entries that stand: nodes that left the spec are shown until they are gone */
+  /** @param before - existing entries: nodes that left the spec are shown until they are removed */
   constructor(wanted: readonly Pick<Node, 'address' | 'roles'>[], before: readonly NodeStatus[]) {
     this.wanted = new Set(wanted.map(({ address }) => address));
     const known = new Map(before.map((node) => [node.address, node]));
@@ -231,7 +236,7 @@ export class ClusterNodes {
     this.nodes = new Map([...entries, ...leaving].map((node) => [node.address, node]));
   }
 
-  /** Takes in what happened to a task. */
+  /** Updates the node of a task. */
   onTaskEvent({ task, action, phase, message }: TaskEvent): void {
     const node = this.nodes.get(addressOf(task.id));
     if (node === undefined) return;
@@ -240,19 +245,19 @@ export class ClusterNodes {
     const text = phase === 'failed' ? message : task.description;
     const told = text === undefined ? {} : { message: truncate(text, MAX_MESSAGE) };
     if (phase === 'failed') this.set({ ...rest, state: 'Failed', ...told });
-    // What a step says at its end is no news: the next one begins at once.
+    // Success is not shown: the next task starts at once.
     else if (phase === 'started')
       this.set({ ...rest, state: action === 'remove' ? 'Removing' : 'Provisioning', ...told });
   }
 
-  /** Every wanted node is as it should be, all others are gone. */
+  /** Marks every wanted node as ready, and drops all others. */
   setAllReady(wanted: readonly Pick<Node, 'address' | 'roles'>[], version: string | undefined): void {
     this.nodes.clear();
     const rest = version === undefined ? {} : { version };
     for (const { address, roles } of wanted) this.set({ address, roles, state: 'Ready', ...rest });
   }
 
-  /** Nodes that are not wanted, and of which no task is left, are gone. */
+  /** Drops nodes that are not wanted and have no task left. */
   dropRemoved(records: readonly TaskRecord[]): void {
     const left = new Set(records.map(({ task }) => addressOf(task.id)));
     for (const address of this.nodes.keys()) {
@@ -267,6 +272,10 @@ export class ClusterNodes {
   private set(node: NodeStatus): void {
     this.nodes.set(node.address, node);
   }
+}
+
+function nodesOf({ status }: KubeObject): readonly NodeStatus[] {
+  return (status as { readonly nodes?: readonly NodeStatus[] } | undefined)?.nodes ?? [];
 }
 
 function addressOf(taskId: string): string {

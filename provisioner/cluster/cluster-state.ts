@@ -7,9 +7,11 @@ import type { Endpoint, HostKeyStore } from '../ssh/ssh-transport';
 import { toRecordedTask, type TaskRecord } from '../tasks/task-record';
 import { HOST_KEYS, rkeOptions, type DesiredCluster } from './desired-cluster';
 
-/** Room for what one task gives, such as the name of its machine, in bytes. */
+/** Room reserved for one output of a task, such as a host name, in bytes. */
 const OUTPUT_BYTES = 192;
-/** Room for what is larger, once for a cluster: its kubeconfig, host keys, the state of RKE, which no other may have. */
+/**
+ * Room reserved once per cluster for large outputs: the kubeconfig, host keys, the state of RKE; in bytes.
+ */
 const ROOM_BYTES = 262_144;
 
 /** Names of the values in a Cluster's state. */
@@ -18,11 +20,11 @@ const APPLIED = 'applied';
 const PINNED_HOST_KEYS = 'host-keys';
 const TEXTS = 'texts';
 
-/** What is kept of a cluster between runs, in the state of its effects. */
+/** What is stored of a cluster between runs, as values of its effect state. */
 export class ClusterState {
   constructor(private readonly values: RunValues) {}
 
-  /** What was carried out so far. */
+  /** The tasks executed so far. */
   get records(): readonly TaskRecord[] {
     return (this.read(RECORDS) as readonly TaskRecord[] | undefined) ?? [];
   }
@@ -32,8 +34,9 @@ export class ClusterState {
   }
 
   /**
-   * What carrying a plan out will have to store, before it is begun: should it be too large only halfway, machines would be left of which nobody
-   * knows what to take away. What tasks will give is not known yet, so room is left for it.
+   * Checks, before a plan is executed, that everything it will store fits. If the state became too large
+   * halfway, the records needed to remove what was installed would be missing. Room is reserved for outputs
+   * not known yet.
    *
    * @throws PlanError `ErrStateTooLarge`
    */
@@ -59,7 +62,7 @@ export class ClusterState {
     });
   }
 
-  /** What was applied last, as a whole. */
+  /** The input that was last applied completely. */
   get applied(): ClusterInput | undefined {
     return this.read(APPLIED) as ClusterInput | undefined;
   }
@@ -68,7 +71,10 @@ export class ClusterState {
     return this.values.put({ [APPLIED]: input === undefined ? undefined : JSON.stringify(input) });
   }
 
-  /** What tasks read that stands in no Secret and no file of its own, by name: a cluster.yml as RKE is given it. It may hold secrets. */
+  /**
+   * Texts that tasks read as files, but that no file contains, such as the cluster.yml given to RKE; by name.
+   * May contain secrets.
+   */
   get texts(): Readonly<Record<string, string>> {
     return (this.read(TEXTS) as Readonly<Record<string, string>> | undefined) ?? {};
   }
@@ -78,7 +84,7 @@ export class ClusterState {
     if (text !== this.values.all()[TEXTS]) await this.values.put({ [TEXTS]: text });
   }
 
-  /** Host keys of machines whose key the spec does not give: the first one seen is held from then on. */
+  /** Host keys of machines whose key the spec does not give: the first one seen is pinned. */
   get hostKeys(): HostKeyStore {
     const idOf = ({ address, port }: Endpoint): string => `[${address}]:${port}`;
     return {
@@ -87,15 +93,15 @@ export class ClusterState {
     };
   }
 
-  /** The host keys that are held, by `[address]:port`, or by an address alone for each of its ports. */
+  /** The pinned host keys, by `[address]:port`, or by an address alone for all of its ports. */
   get pinnedHostKeys(): Readonly<Record<string, string>> {
     return (this.read(PINNED_HOST_KEYS) as Record<string, string> | undefined) ?? {};
   }
 
-  /** Holds these keys from now on, besides those of other machines. */
+  /** Pins these keys, in addition to those of other machines. */
   async pinHostKeys(keys: Readonly<Record<string, string>>): Promise<void> {
     const before = Object.entries(this.pinnedHostKeys);
-    // A key for every port takes the place of those that were held for one.
+    // A key for all ports replaces those pinned for a single port.
     const others = before.filter(([endpoint]) => keys[/^\[(.*)\]:/.exec(endpoint)?.[1] ?? ''] === undefined);
     const text = JSON.stringify({ ...Object.fromEntries(others), ...keys });
     if (text !== JSON.stringify(Object.fromEntries(before))) await this.values.put({ [PINNED_HOST_KEYS]: text });
@@ -107,7 +113,7 @@ export class ClusterState {
   }
 }
 
-/** Text that no compression makes smaller than so many bytes, and always the same for a name. */
+/** Text that does not compress below this number of bytes; the same for the same name. */
 function incompressibleText(name: string, bytes: number): string {
   const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, i) =>
     createHash('sha256').update(`${name} ${i}`).digest(),
@@ -115,37 +121,10 @@ function incompressibleText(name: string, bytes: number): string {
   return Buffer.concat(blocks).toString('base64');
 }
 
-/** What of a spec says which keys its machines have. */
-interface Spec {
-  readonly hostKeys?: readonly Pinned[];
-  readonly nodes?: readonly (Pinned & { readonly bastion?: Pinned })[];
-}
-
-interface Pinned {
-  readonly address: string;
-  readonly port?: number;
-  readonly hostKey?: string;
-}
-
 /**
- * The host keys that are known of a cluster's machines, as the scripts of RKE read them: those of the spec as it is now, then those that are held
- * since they were met or given.
+ * Reads the files that tasks name: the host keys known now, texts of the plan, and files of the configured
+ * directory.
  */
-function knownHostKeys(object: KubeObject, state: ClusterState): string {
-  const held = Object.entries(state.pinnedHostKeys);
-  return [...hostKeysOfSpec(object), ...held].map(([endpoint, key]) => `${endpoint} ${key}\n`).join('');
-}
-
-/** Holds the keys that a spec gives for the machines of RKE, so that they are known when the machines leave it. */
-export async function pinHostKeysOfSpec(
-  object: KubeObject,
-  plan: DesiredCluster['plan'],
-  state: ClusterState,
-): Promise<void> {
-  if (plan.some(({ id }) => id === RKE_UP)) await state.pinHostKeys(Object.fromEntries(hostKeysOfSpec(object)));
-}
-
-/** Reads the files that tasks name: the host keys as they are known now, texts that stand in the state, and those of the configured directory. */
 export function fileLookup(
   run: PlanRun,
   texts: DesiredCluster['texts'],
@@ -158,7 +137,10 @@ export function fileLookup(
   };
 }
 
-/** The records of a cluster. What of RKE has left the plan is removed as it is now, not as it would have been when it was recorded. */
+/**
+ * The records of a cluster. An RKE task that left the plan is removed by the current script, not the recorded
+ * one.
+ */
 export function recordsOf(
   { object }: PlanRun,
   plan: DesiredCluster['plan'],
@@ -171,6 +153,39 @@ export function recordsOf(
     const task = refreshRkeRemoval(record.task, name, rkeOptions(trustOnFirstUse), (file) => texts[file]);
     return task === record.task ? record : { ...record, task };
   });
+}
+
+/**
+ * Pins the host keys that the spec gives for machines of RKE, so that they are known once the machines leave
+ * the spec.
+ */
+export async function pinHostKeysOfSpec(
+  object: KubeObject,
+  plan: DesiredCluster['plan'],
+  state: ClusterState,
+): Promise<void> {
+  if (plan.some(({ id }) => id === RKE_UP)) await state.pinHostKeys(Object.fromEntries(hostKeysOfSpec(object)));
+}
+
+/**
+ * The known host keys of a cluster's machines, in the format that RKE's scripts read: those of the present
+ * spec, then the pinned ones.
+ */
+function knownHostKeys(object: KubeObject, state: ClusterState): string {
+  const held = Object.entries(state.pinnedHostKeys);
+  return [...hostKeysOfSpec(object), ...held].map(([endpoint, key]) => `${endpoint} ${key}\n`).join('');
+}
+
+/** The fields of a spec that give host keys. */
+interface Spec {
+  readonly hostKeys?: readonly Pinned[];
+  readonly nodes?: readonly (Pinned & { readonly bastion?: Pinned })[];
+}
+
+interface Pinned {
+  readonly address: string;
+  readonly port?: number;
+  readonly hostKey?: string;
 }
 
 function hostKeysOfSpec({ spec }: KubeObject): readonly (readonly [string, string])[] {

@@ -26,29 +26,32 @@ import {
 } from '../../provision/rke';
 import { PlanError, type PlanRun } from '../../operator/effects/plan-runner';
 
-/** What is to be carried out for a Cluster, wherever its spec has it from. */
+/** What to execute for a Cluster, whether its spec has nodes or a cluster.yml. */
 export interface DesiredCluster {
   readonly plan: readonly Task[];
   readonly kubeconfig: OutputRef;
   readonly nodes: readonly Pick<Node, 'address' | 'roles'>[];
-  /** @default RKE's own */
+  /** Version of Kubernetes. @default RKE's own */
   readonly version?: string;
-  /** For `status.appliedConfig`: no secret in the text. */
+  /** For `status.appliedConfig`. The text contains no secret. */
   readonly appliedConfig: { readonly text: string; readonly sha256: string };
-  /** Texts that the plan asks for as files of these names, besides files of the configured directory. They may be secret. */
+  /**
+   * Texts that the plan reads as files of these names, besides files of the configured directory. May be
+   * secret.
+   */
   readonly texts: Readonly<Record<string, string>>;
-  /** Only of typed clusters: what the next change is compared with. */
+  /** Only for clusters with nodes in the spec: the next change is compared with it. */
   readonly input?: ClusterInput;
 }
 
-/** Names under which a plan asks for texts that stand in no file. No path below a directory looks like that. */
+/** Names under which a plan reads texts that no file contains. No path below a directory looks like this. */
 const CLUSTER_YML = '//cluster.yml';
 const MASKS = '//masks';
 
-/** Under this name a plan asks for the host keys that are known when a task runs. */
+/** Name under which a plan reads the host keys that are known when a task runs. */
 export const HOST_KEYS = '//host-keys';
 
-/** How plans of RKE are made here: the provisioner has each task's outputs, those of failed runs too. */
+/** Options of RKE's plans: the provisioner stores each task's outputs, also those of failed runs. */
 export const rkeOptions = (trustOnFirstUse: boolean) =>
   ({
     stateFrom: 'stdin',
@@ -57,9 +60,9 @@ export const rkeOptions = (trustOnFirstUse: boolean) =>
   }) as const satisfies RkeTaskOptions;
 
 /**
- * Reads what a Cluster wants.
+ * Reads the desired cluster from the spec, and from its cluster.yml if it names one.
  *
- * @throws PlanError `ErrInvalidConfig` with all that is wrong with it; what `secret` and `file` throw
+ * @throws PlanError `ErrInvalidConfig` with all problems; whatever `run.secret` and `run.file` throw
  */
 export async function readDesiredCluster(
   run: PlanRun,
@@ -128,7 +131,7 @@ function desiredFromSpec(
 
 const NO_HOST_KEY = 'the provisioner runs with --require-host-keys, and no host key is given of';
 
-/** A preflight that has succeeded is not run again, and would not notice. */
+/** Checked here, since a preflight that has succeeded does not run again. */
 function typedHostKeyProblems({ distribution, nodes }: ClusterInput, unknownHosts: UnknownHosts): readonly Problem[] {
   if (distribution !== 'rke' || unknownHosts === 'accept') return [];
   return nodes.flatMap(({ address, hostKey, bastion }, i) => [
@@ -154,7 +157,7 @@ function fileHostKeyProblems(
     .map(({ path, address }) => ({ path, message: `${NO_HOST_KEY} ${address}: give it in spec.hostKeys` }));
 }
 
-/** Relative to the directory. */
+/** The directory of a file, relative to the configured directory. */
 function folderOf(path: string, configDir = '/'): string {
   return dirname(relative(resolve(configDir), resolve(configDir, path)));
 }
@@ -167,7 +170,7 @@ function parseYaml(text: string, source: string): unknown {
   try {
     return loadYaml(text);
   } catch {
-    // The parser's message quotes the text, and there may be keys in it.
+    // The parser's message quotes the text, which may contain keys.
     throw invalidConfigError(`the cluster.yml in ${source}`, [
       { path: '', message: 'it is no YAML, or a key stands twice in it' },
     ]);

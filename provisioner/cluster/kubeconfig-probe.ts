@@ -9,13 +9,13 @@ import { clusterAccessFromText } from '../../operator/client/kubeconfig';
 import { PlanError, type PlanResult, type PlanRun } from '../../operator/effects/plan-runner';
 import { printable } from '../../provision/task/script-io';
 
-/** Sooner than this, a certificate's expiry is worth a warning, in milliseconds: 30 days. */
+/** A certificate that expires sooner than this causes a warning, in milliseconds: 30 days. */
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 
-/** Longest version that the status holds, and longest quotation of a server's words, in characters. */
+/** Longest version in the status, and longest quotation of a server's message, in characters. */
 const MAX_VERSION = 64;
 const MAX_WORDS = 512;
-/** A version is a few hundred bytes. */
+/** Longest response, in bytes. A version takes a few hundred. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 interface ProbeInput {
@@ -30,9 +30,11 @@ interface ProbeOptions {
 }
 
 /**
- * The plan `kubeconfig.probe`: reads a kubeconfig against the allow-list and asks the API behind it for its version.
+ * The plan `kubeconfig.probe`: checks a kubeconfig against the allow-list and requests the version of its API
+ * server.
  *
- * Errors: PlanError `ErrKubeconfig` for one that is refused, `ErrUnreachable` when nothing answers, `ErrUnauthorized` when the answer is no.
+ * @throws PlanError `ErrKubeconfig` for a rejected kubeconfig, `ErrUnauthorized` for a response of 401 or
+ *   403, `ErrUnreachable` for any other error response, and for none
  */
 export async function probeKubeconfig(run: PlanRun, { nowMs }: ProbeOptions): Promise<PlanResult> {
   const input = run.run.input as unknown as ProbeInput;
@@ -75,7 +77,7 @@ async function askVersion(
     const version = (await client.getPath('/version', { signal: run.timeout, timeoutMs: 10_000 })) as {
       readonly gitVersion?: unknown;
     };
-    // Whoever answers there need not be Kubernetes.
+    // The server that responds need not be Kubernetes.
     return typeof version.gitVersion === 'string'
       ? printable(version.gitVersion, MAX_VERSION)
       : 'of an unknown version';
@@ -86,7 +88,7 @@ async function askVersion(
       throw new PlanError(reason, `The API answers ${cause.code}: ${said}`, { status, cause });
     }
     if (cause instanceof TransportError) {
-      // What TLS says quotes the names in the server's certificate.
+      // Messages of TLS quote the names in the server's certificate.
       throw new PlanError('ErrUnreachable', printable(cause.message, MAX_WORDS), { status, cause });
     }
     throw unusable(source, status, cause);
@@ -103,22 +105,66 @@ function clientFor(text: string, source: string, status: Readonly<Record<string,
   }
 }
 
-/** What the libraries say about keys and certificates may quote them. */
+/** An error without the library's message, which may quote keys and certificates. */
 function unusable(source: string, status: Readonly<Record<string, unknown>>, cause: unknown): PlanError {
   const message = `The kubeconfig in ${source} cannot be used: its certificates, its key or its token are none that fit together.`;
   return new PlanError('ErrKubeconfig', message, { status, cause });
 }
 
+/** What a kubeconfig says without a request to the server. */
+interface KubeconfigFacts {
+  readonly server: string;
+  /** When the earliest of its certificates expires. */
+  readonly certificateExpiry?: Date;
+}
+
 /**
- * The parts of a kubeconfig that lead to a server by what stands in it. All else is refused: `exec` and `auth-provider` run programs,
- * `tokenFile`, `certificate-authority` and the like read files of the provisioner, `proxy-url` leads elsewhere, and insecure TLS talks to
- * anybody. Source: `k8s.io/client-go/tools/clientcmd/api/v1`.
+ * Checks a kubeconfig against the allow-list.
+ *
+ * @param source - names it in errors
+ * @throws PlanError `ErrKubeconfig` naming every rejected field, and no value
  */
+export function readKubeconfig(text: string, source: string): KubeconfigFacts {
+  const parsed = kubeconfig.safeParse(parse(text, source));
+  if (!parsed.success) {
+    const problems = [...new Set(parsed.error.issues.flatMap(describeIssue))];
+    const rest = problems.length > MAX_PROBLEMS ? `; and ${problems.length - MAX_PROBLEMS} more` : '';
+    throw refused(source, `${problems.slice(0, MAX_PROBLEMS).join('; ')}${rest}`);
+  }
+  const { clusters, contexts, users, 'current-context': current } = parsed.data;
+  const context = contexts.find(({ name }) => name === current)?.context;
+  if (context === undefined) throw refused(source, 'there is no context of the name in current-context');
+  const cluster = clusters.find(({ name }) => name === context.cluster)?.cluster;
+  if (cluster === undefined) throw refused(source, 'its context names a cluster that it does not define');
+  const user = users.find(({ name }) => name === context.user)?.user;
+  const expiry = earliest(
+    [cluster['certificate-authority-data'], user?.['client-certificate-data']].flatMap((data) =>
+      data === undefined ? [] : certificates(data, source),
+    ),
+  );
+  return { server: cluster.server, ...(expiry === undefined ? {} : { certificateExpiry: expiry }) };
+}
+
+function parse(text: string, source: string): unknown {
+  try {
+    return loadYaml(text);
+  } catch {
+    // The parser's message quotes the text, including keys and tokens.
+    throw refused(source, 'it is no YAML');
+  }
+}
+
 const pem = z
   .string()
   .max(262_144)
   .regex(/^[A-Za-z0-9+/=\s]*$/);
 
+/**
+ * The allow-list: the fields with which a kubeconfig reaches a server by its own content. All others are
+ * rejected: `exec` and `auth-provider` run programs, `tokenFile`, `certificate-authority` and the like read
+ * files of the provisioner, `proxy-url` leads elsewhere, and insecure TLS trusts any server.
+ * Source: `k8s.io/client-go/tools/clientcmd/api/v1`.
+ */
 const kubeconfig = z.strictObject({
   apiVersion: z.literal('v1').optional(),
   kind: z.literal('Config').optional(),
@@ -129,7 +175,8 @@ const kubeconfig = z.strictObject({
       z.strictObject({
         name: z.string(),
         cluster: z.strictObject({
-          // RKE writes it; nobody reads it. Source: getKubeConfigX509WithData of RKE 1.x (pki/kubeconfig.go).
+          // Written by RKE and read by no client. Source: getKubeConfigX509WithData of RKE 1.x
+          // (pki/kubeconfig.go).
           'api-version': z.literal('v1').optional(),
           server: z.string().max(2048).refine(isServer, {
             error: 'must be an address that begins with https://, without user, query and fragment',
@@ -164,66 +211,23 @@ const kubeconfig = z.strictObject({
     .max(64),
 });
 
-/** Fields of kubeconfigs that are refused, and may be named. Anything else may be a secret in the wrong place. */
-const KNOWN_FIELDS: ReadonlySet<string> = new Set([
-  ...['exec', 'auth-provider', 'tokenFile', 'client-certificate', 'client-key', 'certificate-authority', 'proxy-url'],
-  ...['insecure-skip-tls-verify', 'disable-compression', 'extensions', 'username', 'password', 'colors'],
-  ...['as', 'as-uid', 'as-groups', 'as-user-extra', 'impersonate-user'],
-]);
-
-/** So many problems are told, since a message must end somewhere. */
-const MAX_PROBLEMS = 20;
-
 function isServer(text: string): boolean {
   if (!text.startsWith('https://') || !URL.canParse(text)) return false;
   const { username, password, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '');
 }
 
-/** What is known of a kubeconfig without asking the server. */
-interface KubeconfigFacts {
-  readonly server: string;
-  /** When the first of its certificates expires. */
-  readonly certificateExpiry?: Date;
-}
+/** Rejected fields that errors may name. Any other name may be a secret in the wrong place. */
+const KNOWN_FIELDS: ReadonlySet<string> = new Set([
+  ...['exec', 'auth-provider', 'tokenFile', 'client-certificate', 'client-key', 'certificate-authority', 'proxy-url'],
+  ...['insecure-skip-tls-verify', 'disable-compression', 'extensions', 'username', 'password', 'colors'],
+  ...['as', 'as-uid', 'as-groups', 'as-user-extra', 'impersonate-user'],
+]);
 
-/**
- * Reads a kubeconfig against the allow-list.
- *
- * @param source - names it in errors
- * @throws PlanError `ErrKubeconfig` naming every field that is refused, and no value
- */
-export function readKubeconfig(text: string, source: string): KubeconfigFacts {
-  const parsed = kubeconfig.safeParse(parse(text, source));
-  if (!parsed.success) {
-    const problems = [...new Set(parsed.error.issues.flatMap(describeIssue))];
-    const rest = problems.length > MAX_PROBLEMS ? `; and ${problems.length - MAX_PROBLEMS} more` : '';
-    throw refused(source, `${problems.slice(0, MAX_PROBLEMS).join('; ')}${rest}`);
-  }
-  const { clusters, contexts, users, 'current-context': current } = parsed.data;
-  const context = contexts.find(({ name }) => name === current)?.context;
-  if (context === undefined) throw refused(source, 'there is no context of the name in current-context');
-  const cluster = clusters.find(({ name }) => name === context.cluster)?.cluster;
-  if (cluster === undefined) throw refused(source, 'its context names a cluster that it does not define');
-  const user = users.find(({ name }) => name === context.user)?.user;
-  const expiry = earliest(
-    [cluster['certificate-authority-data'], user?.['client-certificate-data']].flatMap((data) =>
-      data === undefined ? [] : certificates(data, source),
-    ),
-  );
-  return { server: cluster.server, ...(expiry === undefined ? {} : { certificateExpiry: expiry }) };
-}
+/** Number of problems that one message lists. */
+const MAX_PROBLEMS = 20;
 
-function parse(text: string, source: string): unknown {
-  try {
-    return loadYaml(text);
-  } catch {
-    // The parser's message quotes the text, keys and tokens in it.
-    throw refused(source, 'it is no YAML');
-  }
-}
-
-/** zod's messages name fields and types; those that quote a value are replaced. */
+/** Messages for one issue of zod. They name fields and types; those that would quote a value are replaced. */
 function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
   const path = issue.path.map(String).join('.');
   const at = (key: string): string => (path === '' ? key : `${path}.${key}`);

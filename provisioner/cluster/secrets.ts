@@ -1,3 +1,5 @@
+/** The Secrets with clusters' kubeconfigs, and which Secrets a Cluster or Kubeconfig may not read. */
+
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import { Kubeconfig } from '../../constructs/kinds/kubeconfig';
 import {
@@ -23,10 +25,10 @@ export function kubeconfigName({ metadata }: KubeObject): string {
 }
 
 /**
- * Keeps a cluster's kubeconfig in the Secret `<name>-kubeconfig`, beside its state.
+ * Writes a cluster's kubeconfig to the Secret `<name>-kubeconfig`, in the namespace of its state.
  *
- * @returns where it stands
- * @throws PlanError for a Secret of that name that is somebody else's; ApiError, TransportError
+ * @returns a reference to it
+ * @throws PlanError for a Secret of that name with another owner; ApiError, TransportError
  */
 export async function putKubeconfig(
   client: ApiClient,
@@ -75,24 +77,26 @@ export async function putKubeconfig(
   return { ...ref, key: KEY };
 }
 
-/** Key of the records in a Secret with state: see `SecretStore`. */
+/** Key of the records in a Secret with state; see `SecretStore`. */
 const RECORDS = 'effects.json';
 
 /**
- * Why a Cluster or Kubeconfig may not have a Secret that it names: it is the state or the kubeconfig of another one, whose machines it would reach.
- * A Cluster could else have it copied to its own machines, as a registry's password say.
+ * Why a Cluster or Kubeconfig may not read a Secret that it names: the Secret is the state or the kubeconfig
+ * of another object, and gives access to that object's machines. A Cluster could otherwise have it copied to
+ * its own machines, for example as the password of a registry.
  *
- * Known by the label and the annotation that the provisioner gives it, not by its name; what other controllers make, Kindred's own for kinds that
- * render Secrets among them, is anybody's who may name it. A Kubeconfig only shows a kubeconfig to the server in it, so it may have that of the Cluster
- * that made it, and one whose Cluster is gone and has left it.
+ * Such a Secret is recognized by the label and the annotation that the provisioner sets, not by its name.
+ * Secrets of other controllers, including Kindred's own children, may be read by any object that names them.
+ * A Kubeconfig sends a kubeconfig only to the server in it, so it may read that of the Cluster that created
+ * it, and one that a deleted Cluster has left behind.
  *
- * @returns undefined when it may
+ * @returns undefined when it may read the Secret
  */
 export function secretRefusal(secret: KubeObject, by: KubeObject): string | undefined {
   const { labels, annotations, ownerReferences = [], finalizers = [] } = secret.metadata;
   const owner = annotations?.[OWNER_UID_ANNOTATION];
   const isOurs = labels?.[MANAGED_BY_LABEL] === MANAGED_BY && owner !== undefined;
-  // Children have a hash.
+  // Only children have a hash; state and kubeconfigs have none.
   if (!isOurs || annotations?.[HASH_ANNOTATION] !== undefined || owner === by.metadata.uid) return undefined;
   const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
   const isState = Object.hasOwn(data, RECORDS) || finalizers.includes(STATE_FINALIZER);
@@ -103,7 +107,7 @@ export function secretRefusal(secret: KubeObject, by: KubeObject): string | unde
   return `it is the ${isState ? 'state' : 'kubeconfig'} of ${whose}, and only that may use it`;
 }
 
-/** Whether an object is a child of the one with this UID; after that was orphaned, too. */
+/** Whether an object is a child of the one with this UID, also after it was orphaned. */
 function isMadeBy({ metadata: { ownerReferences = [], annotations } }: KubeObject, uid: string): boolean {
   return annotations?.[OWNER_UID_ANNOTATION] === uid || ownerReferences.some((reference) => reference.uid === uid);
 }

@@ -1,31 +1,29 @@
+/** OpenSSH's client: its configuration, and the meaning of its failures. */
+
 import { printable } from '../../provision/task/script-io';
 import type { Machine } from '../../provision/task/task';
 import { MachineError, type MachineFailure } from '../tasks/transport';
 
-/** A machine on the way, with the files that the client reads for it. */
+/** A machine to connect to or to jump through, with the files that OpenSSH's client reads for it. */
 export interface Hop {
   readonly machine: Omit<Machine, 'bastion'>;
   /** Path of the private key. */
   readonly keyFile: string;
-  /** Path of the host keys. */
+  /** Path of the known_hosts file. */
   readonly knownHostsFile: string;
-  /** Take a host key that is not known, and write it down. */
+  /** Accept a host key that is not known, and record it. */
   readonly acceptNew: boolean;
 }
 
-/** What the client calls the machines: in its configuration, its host keys and its messages. */
+/** Names of the machines in the configuration, the host keys and the messages of the client. */
 export const TARGET = 'kindred-machine';
 export const BASTION = 'kindred-bastion';
 
-/** Seconds until a machine that does not answer counts as gone. */
-const ALIVE = { intervalSeconds: 10, count: 3 } as const;
-const CONNECT_TIMEOUT_SECONDS = 15;
-
 /**
- * The configuration of one run of the ssh client. With it, neither the user's nor the system's is read; nothing is asked; no agent,
- * no forwarding, no shared connection.
+ * The configuration of one run of the ssh client. It replaces those of the user and the system: no prompt, no
+ * agent, no forwarding, no shared connection.
  *
- * @throws MachineError `InvalidMachine` for an address, a user or a port that is none
+ * @throws MachineError `InvalidMachine` for an invalid address, user or port
  */
 export function sshConfig(target: Hop, bastion?: Hop): string {
   const hops = bastion === undefined ? [] : [...block(BASTION, bastion), ''];
@@ -33,21 +31,9 @@ export function sshConfig(target: Hop, bastion?: Hop): string {
   return [...hops, ...block(TARGET, target), ...jump, '', 'Host *', ...common, ''].join('\n');
 }
 
-/** A line of a file of host keys. */
-export function knownHostLine(name: string, hostKey: string): string {
-  if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*$/.test(hostKey)) {
-    throw new MachineError(
-      'InvalidMachine',
-      'a host key must be its type, a space, and base64, as in ssh_host_ed25519_key.pub',
-    );
-  }
-  return `${name} ${hostKey}\n`;
-}
-
-/** `user@address:port` for messages. */
-export function endpointOf({ address, port = 22, user = 'root' }: Omit<Machine, 'bastion'>): string {
-  return `${user}@${address}${port === 22 ? '' : ` port ${port}`}`;
-}
+/** Keep-alive: after `count` unanswered probes the connection counts as lost. */
+const ALIVE = { intervalSeconds: 10, count: 3 } as const;
+const CONNECT_TIMEOUT_SECONDS = 15;
 
 const common = [
   'BatchMode yes',
@@ -77,7 +63,7 @@ const common = [
 
 function block(name: string, { machine, keyFile, knownHostsFile, acceptNew }: Hop): readonly string[] {
   const { address, port = 22, user = 'root' } = machine;
-  // All of it goes into a file whose lines are instructions to the client.
+  // Validated, because each line of the file is an instruction to the client.
   if (!/^[A-Za-z0-9][A-Za-z0-9.:_-]*$|^::[A-Fa-f0-9:.]*$/.test(address)) throw invalid('address', address);
   if (!/^[A-Za-z_][A-Za-z0-9_.-]*\$?$/.test(user)) throw invalid('user', user);
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw invalid('port', String(port));
@@ -94,7 +80,7 @@ function block(name: string, { machine, keyFile, knownHostsFile, acceptNew }: Ho
 }
 
 function quoted(path: string): string {
-  // The client expands % in paths, and knows no escape for a quote.
+  // The client expands % in paths, and has no escape for a quote.
   return `"${path.replaceAll('%', '%%')}"`;
 }
 
@@ -102,20 +88,72 @@ function invalid(what: string, value: string): MachineError {
   return new MachineError('InvalidMachine', `${JSON.stringify(value)} is not the ${what} of a machine`);
 }
 
+/** A line of a known_hosts file. @throws MachineError `InvalidMachine` for a malformed key */
+export function knownHostLine(name: string, hostKey: string): string {
+  if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*$/.test(hostKey)) {
+    throw new MachineError(
+      'InvalidMachine',
+      'a host key must be its type, a space, and base64, as in ssh_host_ed25519_key.pub',
+    );
+  }
+  return `${name} ${hostKey}\n`;
+}
+
+/** `user@address:port` for messages. */
+export function endpointOf({ address, port = 22, user = 'root' }: Omit<Machine, 'bastion'>): string {
+  return `${user}@${address}${port === 22 ? '' : ` port ${port}`}`;
+}
+
 /** The exit code of the ssh client for its own failures. Source: ssh(1), EXIT STATUS. */
 export const CLIENT_FAILED = 255;
 
-/** The longest quotation of the client, in characters. */
-const MAX_QUOTE = 200;
+/** What the client wrote before it failed. */
+interface ClientFailure {
+  /** Its own messages. */
+  readonly log: string;
+  /** Messages of the client that connects to the bastion, mixed with the stderr of the script. */
+  readonly stderr: string;
+  readonly machine: Machine;
+}
+
+/** The error for a failure of the ssh client. */
+export function classifySshFailure({ log, stderr, machine }: ClientFailure): MachineError {
+  const { bastion } = machine;
+  const ofBastion = bastion !== undefined && blames(`${stderr}\n${log}`, bastion.address);
+  const subject = ofBastion ? `the bastion ${endpointOf(bastion)}` : endpointOf(machine);
+  // Output of the script counts only where the client itself says nothing: a script may write anything.
+  const rule = (ofBastion ? findRule(stderr) : undefined) ?? findRule(log) ?? findRule(bastion ? stderr : '');
+  const said = lastLine(ofBastion ? stderr : log);
+  const quote = said === '' ? '' : ` (ssh: ${said})`;
+  if (rule !== undefined) return new MachineError(rule.reason, `${subject} ${rule.advice}${quote}`);
+  return new MachineError(
+    'ConnectionLost',
+    `${subject}: the connection or the script was ended before the script answered${quote}; running it again is safe`,
+  );
+}
+
+/** Whether messages are about the bastion, by the client's name for it or by its address. */
+function blames(messages: string, address: string): boolean {
+  const lines = messages.split('\n');
+  return lines.some(
+    (line) =>
+      findRule(line) !== undefined &&
+      (line.includes(BASTION) || line.includes(`@${address}:`) || line.includes(`host ${address} port`)),
+  );
+}
+
+function findRule(messages: string): Rule | undefined {
+  return rules.find(({ pattern }) => pattern.test(messages));
+}
 
 interface Rule {
   readonly pattern: RegExp;
   readonly reason: MachineFailure;
-  /** What happened and what to do, behind the machine's name. */
+  /** What happened and what to do; follows the machine's name. */
   readonly advice: string;
 }
 
-/** What the client says (in English, `LC_ALL=C`), and what it means. The first that fits counts. */
+/** The client's messages (in English, `LC_ALL=C`) and their meaning. The first match counts. */
 const rules: readonly Rule[] = [
   {
     pattern: /host key for \S+ has changed|No \S+ host key is known for|REMOTE HOST IDENTIFICATION HAS CHANGED/i,
@@ -165,44 +203,8 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** What the client left behind. */
-interface ClientFailure {
-  /** Its own messages. */
-  readonly log: string;
-  /** Messages of the client that goes to the bastion, mixed with what the script wrote. */
-  readonly stderr: string;
-  readonly machine: Machine;
-}
-
-/** The error that a failure of the ssh client is. */
-export function classifySshFailure({ log, stderr, machine }: ClientFailure): MachineError {
-  const { bastion } = machine;
-  const ofBastion = bastion !== undefined && blames(`${stderr}\n${log}`, bastion.address);
-  const subject = ofBastion ? `the bastion ${endpointOf(bastion)}` : endpointOf(machine);
-  // What the script wrote counts only where the client itself says nothing: a script may write anything.
-  const rule = (ofBastion ? findRule(stderr) : undefined) ?? findRule(log) ?? findRule(bastion ? stderr : '');
-  const said = lastLine(ofBastion ? stderr : log);
-  const quote = said === '' ? '' : ` (ssh: ${said})`;
-  if (rule !== undefined) return new MachineError(rule.reason, `${subject} ${rule.advice}${quote}`);
-  return new MachineError(
-    'ConnectionLost',
-    `${subject}: the connection or the script was ended before the script answered${quote}; running it again is safe`,
-  );
-}
-
-/** Whether messages are about the bastion, by the name that the client has for it or by its address. */
-function blames(messages: string, address: string): boolean {
-  const lines = messages.split('\n');
-  return lines.some(
-    (line) =>
-      findRule(line) !== undefined &&
-      (line.includes(BASTION) || line.includes(`@${address}:`) || line.includes(`host ${address} port`)),
-  );
-}
-
-function findRule(messages: string): Rule | undefined {
-  return rules.find(({ pattern }) => pattern.test(messages));
-}
+/** Longest quotation of a message of the client, in characters. */
+const MAX_QUOTE = 200;
 
 function lastLine(messages: string): string {
   return printable(messages.trim().split(/\r?\n/).at(-1) ?? '', MAX_QUOTE);

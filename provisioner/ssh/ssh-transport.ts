@@ -17,29 +17,54 @@ import {
   type Hop,
 } from './openssh';
 
-/** What a transport by SSH needs. */
+/** Options of {@link SshTransport}. */
 export interface SshTransportOptions {
   /** Looks up the private key of a machine or a bastion. */
   readonly privateKey: (machine: Omit<Machine, 'bastion'>) => Promise<string>;
-  /** Trusts the first host key that a machine without `hostKey` shows, and holds it to that. @default such a machine is refused */
+  /**
+   * Trusts and pins the first host key of a machine without `hostKey`.
+   * @default such a machine is rejected
+   */
   readonly trustOnFirstUse?: HostKeyStore;
-  /** Told about what is less safe than it could be. */
+  /** Receives warnings about what is less safe than it could be. */
   readonly onWarning?: (message: string) => void;
-  /** Where keys lie, in a folder of their own, while a script runs; best in memory. @default the system's temporary folder */
+  /**
+   * Parent of the directory with key files while a script runs; best in memory.
+   * @default the system's temporary directory
+   */
   readonly folder?: string;
   /** The ssh client of OpenSSH, 8.0 or newer. @default 'ssh' */
   readonly program?: string;
 }
 
+/**
+ * Stores the host keys that were trusted on first use. Whichever machine answers first at the address is
+ * trusted for good, so give host keys where you can.
+ */
+export interface HostKeyStore {
+  /** @returns the recorded key of the endpoint */
+  get(endpoint: Endpoint): Promise<string | undefined>;
+  /** Resolves once the key is durable: nothing is sent to the machine before. */
+  put(endpoint: Endpoint, hostKey: string): Promise<void>;
+}
+
+/** Where an SSH server listens. */
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
 type Host = Omit<Machine, 'bastion'>;
 
 /**
- * Runs scripts on other machines, as root, by the ssh client of OpenSSH.
+ * Runs scripts on other machines, as root unless the machine has `asUser`, with the ssh client of OpenSSH.
  *
- * Guarantees: the host key is known before anything is sent; private keys lie in files of mode 0600 in a folder of mode 0700 that is removed
- * when the run ends, and never appear in arguments or the environment; no configuration, agent or prompt of the user is touched.
+ * Guarantees: the host key is known before anything is sent; private keys are in files of mode 0600 in a
+ * directory of mode 0700 that is deleted when the run ends, and never appear in arguments or the environment;
+ * the user's configuration and agent are not used, and nothing prompts.
  *
- * Caveats: a process that is killed leaves that folder behind, so give it one in memory that goes with the process' container.
+ * Caveats: a process that is killed leaves that directory behind, so give it one in memory that ends with the
+ * container.
  */
 export class SshTransport implements Transport {
   constructor(private readonly options: SshTransportOptions) {}
@@ -57,7 +82,7 @@ export class SshTransport implements Transport {
     return { exitCode: end.exitCode, stdout: end.stdout, stderr: end.stderr };
   }
 
-  /** The machine with a host key; one that is not known yet is met, and recorded before anything else happens. */
+  /** The machine with its host key. An unknown key is fetched, and recorded before anything else is sent. */
   async #known(host: Host, bastion: Host | undefined, timeoutSeconds: number, signal?: AbortSignal): Promise<Host> {
     if (host.hostKey !== undefined) return host;
     const { trustOnFirstUse, onWarning } = this.options;
@@ -86,7 +111,8 @@ export class SshTransport implements Transport {
       const end = await runProgram({
         program: this.options.program ?? 'ssh',
         args: ['-F', config, '-E', log, '-T', '--', TARGET, command],
-        // SHELL is what starts the client that goes to the bastion; its messages are read, so they must be English.
+        // SHELL starts the client that connects to the bastion; its messages are parsed, so they must be
+        // English.
         env: { PATH: process.env['PATH'] ?? '', SHELL: '/bin/sh', LC_ALL: 'C' },
         stdin,
         timeoutSeconds,
@@ -127,7 +153,7 @@ interface Connection {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A script may itself end with the client's code; it has answered then. */
+/** A script may itself end with the exit code of a failed client; then there is a result. */
 function answered(stdout: string): boolean {
   return stdout.trimEnd().endsWith('}');
 }
@@ -141,31 +167,10 @@ function unknownHostKey(host: Host): MachineError {
 }
 
 /**
- * Where host keys are written down that were met and trusted, for machines whose key nobody gave. Whoever answers first at the address is
- * trusted for good: give host keys where you can.
- */
-export interface HostKeyStore {
-  /** @returns the key that was recorded for the endpoint */
-  get(endpoint: Endpoint): Promise<string | undefined>;
-  /** Resolves once it is durable: nothing is sent to the machine before. */
-  put(endpoint: Endpoint, hostKey: string): Promise<void>;
-}
-
-/** Where an SSH server listens. */
-export interface Endpoint {
-  readonly address: string;
-  readonly port: number;
-}
-
-const OPENSSH = /^-----BEGIN OPENSSH PRIVATE KEY-----\n([A-Za-z0-9+/=\n]+)-----END OPENSSH PRIVATE KEY-----\n?$/;
-/** Source: PROTOCOL.key of OpenSSH: the magic, then the cipher's name with its length. */
-const MAGIC = Buffer.from('openssh-key-v1\0');
-
-/**
- * A private key as the ssh client reads it: lines end with LF, the last one too.
+ * A private key as the ssh client reads it: every line ends with LF.
  *
  * @param whose - for the message: `the key of 10.0.0.1`
- * @throws MachineError `InvalidKey` when it is none, or asks for a passphrase; the message holds nothing of it
+ * @throws MachineError `InvalidKey` when it is no key or has a passphrase; the message contains nothing of it
  */
 export function usablePrivateKey(text: string, whose: string): string {
   const key = `${text.replaceAll('\r\n', '\n').trim()}\n`;
@@ -175,10 +180,15 @@ export function usablePrivateKey(text: string, whose: string): string {
   throw new MachineError('InvalidKey', `${whose} cannot be used: ${problem}`);
 }
 
+const OPENSSH = /^-----BEGIN OPENSSH PRIVATE KEY-----\n([A-Za-z0-9+/=\n]+)-----END OPENSSH PRIVATE KEY-----\n?$/;
+
 const passphrase =
   'it asks for a passphrase, and nobody is there to give it. Make a key without one for this purpose alone (ssh-keygen -t ed25519 -N "")';
 const malformed =
   'it is not a private key. Put the whole file in, with its BEGIN and END lines, not the .pub file and not base64 of it';
+
+/** The magic; the cipher's name with its length follows. Source: PROTOCOL.key of OpenSSH. */
+const MAGIC = Buffer.from('openssh-key-v1\0');
 
 function openSshProblem(body: Buffer): string | undefined {
   if (body.length < MAGIC.length + 8 || !body.subarray(0, MAGIC.length).equals(MAGIC)) return malformed;
@@ -190,20 +200,20 @@ function openSshProblem(body: Buffer): string | undefined {
 
 function pemProblem(key: string): string | undefined {
   if (!key.startsWith('-----BEGIN ')) return malformed;
-  // PKCS#8 says so in its first line, the older formats in the second. Sources: RFC 5958, RFC 1421.
+  // PKCS#8 names encryption in its first line, older formats in the second. Sources: RFC 5958, RFC 1421.
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED$/m.test(key)) return passphrase;
   try {
     createPrivateKey({ key, format: 'pem' });
     return undefined;
   } catch {
-    return malformed; // what the parser says may quote the key
+    return malformed; // the parser's message may quote the key
   }
 }
 
 /**
- * Does something with a folder that only this user may look into, and removes it.
+ * Creates a directory that only this user may read, calls `use`, and deletes the directory.
  *
- * @param parent - best a file system in memory: what is written there never reaches a disk
+ * @param parent - best a file system in memory, so that nothing reaches a disk
  */
 async function withPrivateFolder<T>(parent: string, use: (folder: PrivateFolder) => Promise<T>): Promise<T> {
   const path = await mkdtemp(join(parent, 'kindred-ssh-')); // mode 0700
@@ -214,7 +224,7 @@ async function withPrivateFolder<T>(parent: string, use: (folder: PrivateFolder)
   }
 }
 
-/** A folder for files that only this user may read. */
+/** A directory for files that only this user may read. */
 class PrivateFolder {
   constructor(private readonly path: string) {}
 

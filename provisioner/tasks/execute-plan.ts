@@ -11,58 +11,59 @@ import {
 } from './task-record';
 import { MachineError, type Transport } from './transport';
 
-/** What to carry out, and with what. */
+/** What to execute, and with what. */
 export interface ExecutePlanOptions {
-  /** Each task stands after those it comes after. Empty: everything is taken away. */
+  /** The tasks, each behind those in its `after`. Empty: everything is removed. */
   readonly plan: readonly Task[];
-  /** What `save` was last given. @default nothing was ever carried out */
+  /** What `save` last received. @default nothing was ever executed */
   readonly previous?: readonly TaskRecord[];
   readonly transport: Transport;
   readonly lookup: ValueLookup;
   /**
-   * Makes the records durable. Called before a task is started and after it ended, one call at a time; no further task starts before it has
-   * resolved. What it throws ends the carrying out: no further task starts, and it is called for each one under way when that ends.
+   * Makes the records durable. Called before a task starts and after it ends, one call at a time; no further
+   * task starts before it resolves. If it throws, no further task starts, and it is still called for each
+   * running task when that ends.
    */
   readonly save: (records: readonly TaskRecord[]) => Promise<void>;
   /** How many tasks run at once, at most. @default 4 */
   readonly concurrency?: number;
-  /** Ends the carrying out: what is under way comes to its end, nothing else starts. */
+  /** Stops the execution: running tasks end, no further task starts. */
   readonly signal?: AbortSignal;
-  /** What each removal reads besides what its record names. @default nothing */
+  /** Values that each removal reads besides those of its record. @default none */
   readonly removalValues?: readonly NamedValue[];
   /**
-   * Whether a machine is gone for good. What would have to be removed there is forgotten instead, with an event `skipped`.
-   * @default none is
+   * Whether a machine is lost for good. Its tasks are dropped without their removal, with an event `skipped`.
+   * @default no machine is
    */
   readonly isLost?: (machine: Machine) => boolean;
   readonly onEvent?: (event: TaskEvent) => void;
 }
 
-/** What happens to one task; holds no secret. */
+/** What happens to one task; contains no secret. */
 export interface TaskEvent {
   readonly task: Pick<Task, 'id' | 'description'>;
   readonly action: 'apply' | 'remove';
   readonly phase: 'started' | 'succeeded' | 'failed' | 'skipped';
-  /** Whether anything was done on the machine; once it succeeded. */
+  /** Whether the script changed anything on the machine; set once it has ended with a result. */
   readonly changed?: boolean;
-  /** Why it failed, or what its script says. */
+  /** Why it failed, or its script's message. */
   readonly message?: string;
 }
 
-/** How far it came. */
+/** The result of {@link executePlan}. */
 export interface ExecutePlanResult {
   /** True when the machines are as the plan says. */
   readonly complete: boolean;
-  /** Ids of the tasks whose script was run, in the order in which they ended. */
+  /** Ids of the tasks whose script ran, in the order in which they ended. */
   readonly ran: readonly string[];
-  /** Ids of those that did something on their machine. */
+  /** Ids of the tasks that changed something on their machine. */
   readonly changed: readonly string[];
-  /** More than one when tasks that ran at once failed. */
+  /** More than one when several tasks failed that ran at the same time. */
   readonly errors: readonly TaskError[];
   readonly records: readonly TaskRecord[];
 }
 
-/** What the steps of one carrying out share. */
+/** What the tasks of one execution share. */
 interface ExecutionContext extends ExecutePlanOptions {
   readonly known: TaskRecords;
   readonly ran: string[];
@@ -70,15 +71,16 @@ interface ExecutionContext extends ExecutePlanOptions {
 }
 
 /**
- * Carries out a plan as {@link Task} says: tasks that are new or whose script or stdin changed are applied, in the order of `after`; then those
- * that the plan no longer has are removed, each before what it came after. Nothing changed = nothing run.
+ * Executes a plan as {@link Task} describes: applies the tasks that are new or whose script or stdin changed,
+ * in the order of `after`; then removes those that the plan no longer has, in reverse order. Nothing changed
+ * = nothing run.
  *
  * Guarantees:
- * - A task starts only when those it comes after have succeeded; after a failure nothing new starts.
- * - A record is durable before its task starts, and its outputs are before the next one does, those of a run that failed too: whenever this is
- *   cut short, the same call with the records last saved goes on from there.
+ * - A task starts only when those in its `after` have succeeded; after a failure no further task starts.
+ * - A record is durable before its task starts, and its outputs, also those of a failed run, before the next
+ *   task starts. After an interruption, the same call with the records last saved continues from there.
  *
- * Assumptions: scripts can be repeated; only one process carries out the plans of a cluster at a time.
+ * Assumptions: scripts can be repeated; only one process executes the plans of a cluster at a time.
  *
  * @throws RangeError for a plan that is out of order; otherwise only what `save` throws
  */
@@ -89,7 +91,8 @@ export async function executePlan(options: ExecutePlanOptions): Promise<ExecuteP
   const context: ExecutionContext = { ...options, save, known, ran: [], changed: [] };
   requireOrder(plan);
   const wanted = new Set(plan.map(({ id }) => id));
-  // What leaves the plan may be undone by any of its tasks: should it come back, it is not known to stand.
+  // A task that left the plan loses its hash, since any removal may undo it: if it returns, it must run
+  // again.
   for (const { task, outputs } of known.list().filter(({ task: { id } }) => !wanted.has(id)))
     known.set({ task, outputs });
   const applying = await runInOrder({
@@ -110,7 +113,7 @@ export async function executePlan(options: ExecutePlanOptions): Promise<ExecuteP
   };
 }
 
-/** Each of them after those that came after it. */
+/** The removals as steps, each after those of the tasks that depended on it. */
 function removals(gone: readonly TaskRecord[], context: ExecutionContext): Parameters<typeof runInOrder>[0]['steps'] {
   return gone
     .map((record) => ({
@@ -133,8 +136,9 @@ function requireOrder(plan: readonly Task[]): void {
 }
 
 /**
- * Calls that come in the meantime wait for the one under way; each sees what stands when it starts. Each is attempted, but after a failure none
- * resolves any more: what a script gave while another's records could not be saved is kept, and whoever waits to start a script starts none.
+ * Serializes calls: each waits for the one before, and sees the records at its own start. After a failure
+ * each call is still attempted but rejects, so outputs of scripts that were running are saved, and no further
+ * script starts.
  */
 function oneAtATime(act: () => Promise<void>): () => Promise<void> {
   let last: Promise<void> = Promise.resolve();
@@ -148,14 +152,14 @@ function oneAtATime(act: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Applies a task unless it stands as it should. @throws TaskError */
+/** Applies a task unless its record is up to date. @throws TaskError */
 async function applyTask(task: Task, context: ExecutionContext): Promise<void> {
   const { known, save } = context;
   const before = known.get(task.id);
   const input = await inputOf(task, task.apply, context);
   const outputs = before?.outputs ?? {};
   if (before?.inputHash === input.hash && hasAll(task, outputs)) {
-    // Its way of being removed, its machine's host key and the like may be other than they were.
+    // Its removal, its machine's host key and the like may have changed.
     if (JSON.stringify(before.task) === JSON.stringify(toRecordedTask(task))) return;
     known.set({ ...before, task: toRecordedTask(task) });
     return save(known.list());
@@ -174,7 +178,7 @@ async function applyTask(task: Task, context: ExecutionContext): Promise<void> {
     throw new TaskError(task.id, 'NoAnswer', `its answer lacks one of its outputs: ${(task.outputs ?? []).join(', ')}`);
 }
 
-/** Looks up what a script reads. @throws TaskError when something cannot be had */
+/** Looks up what a script reads. @throws TaskError when a value is not available */
 async function inputOf(
   { id, stdin = [] }: Pick<Task, 'id' | 'stdin'>,
   script: string,
@@ -182,7 +186,7 @@ async function inputOf(
 ): Promise<TaskInput> {
   try {
     return await resolveTaskInput(script, stdin, lookup, (ref) => {
-      // Its own, from a run before: the first one has none.
+      // Its own output of the previous run: the first run has none.
       if (ref.task === id && known.get(id)?.outputs[ref.name] === undefined) return '';
       return outputOf(known, ref);
     });
@@ -191,7 +195,7 @@ async function inputOf(
   }
 }
 
-/** Runs a script and tells about it: that it starts, and how it ended. An answer that says no is returned as well. */
+/** Runs a script, with events at its start and its end. A result with `ok: false` is returned, not thrown. */
 async function runWithEvents(
   task: Omit<Task, 'apply'>,
   action: TaskEvent['action'],
@@ -215,7 +219,7 @@ async function runWithEvents(
   }
 }
 
-/** What a machine gives besides is nobody's, and would only fill the state. */
+/** The declared outputs of a task. Others that the machine sends would only fill the state. */
 function declared({ outputs = [] }: Task, answer: ScriptResult): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(answer.outputs ?? {}).filter(([name]) => outputs.includes(name)));
 }
@@ -231,7 +235,7 @@ function outputOf(known: TaskRecords, { task, name }: OutputRef): string {
   return text;
 }
 
-/** Takes away what a task brought about, and forgets it. @throws TaskError */
+/** Runs the removal of a task, and deletes its record. @throws TaskError */
 async function removeTask({ task }: TaskRecord, context: ExecutionContext): Promise<void> {
   const { known, save, transport, removalValues = [], isLost, onEvent } = context;
   const { remove } = task;
@@ -261,9 +265,9 @@ interface TaskRun {
 }
 
 /**
- * Runs a script and reads its answer. An answer that says no is an answer.
+ * Runs a script and parses its result, which may have `ok: false`.
  *
- * @throws TaskError when there is none; none of its text comes from what the script wrote
+ * @throws TaskError when there is no result; its message contains nothing that the script wrote
  */
 async function runTask({ task, script, stdin, transport }: TaskRun): Promise<ScriptResult> {
   const { id, machine, timeoutSeconds } = task;
@@ -276,7 +280,7 @@ async function runTask({ task, script, stdin, transport }: TaskRun): Promise<Scr
   }
 }
 
-/** The error that an answer is which says no. */
+/** The error for a result with `ok: false`. */
 function toTaskError(
   id: string,
   { reason = 'Failed', message = 'it failed and does not say why' }: ScriptResult,
@@ -284,34 +288,32 @@ function toTaskError(
   return new TaskError(id, reason, message);
 }
 
-/** Something to do, after others. */
+/** A unit of work, run after others. */
 interface Step {
   readonly id: string;
-  /** Ids of other steps; those that are none count as done. */
+  /** Ids of other steps; unknown ids count as done. */
   readonly after: readonly string[];
   /** Throws a {@link TaskError} when it fails. */
   readonly run: () => Promise<void>;
 }
 
-/** What to run, and how. */
 interface InOrderOptions {
   readonly steps: readonly Step[];
   readonly concurrency: number;
-  /** Nothing starts once it is aborted. */
+  /** No step starts once it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How far it came. */
 interface InOrder {
   readonly complete: boolean;
   readonly errors: readonly TaskError[];
 }
 
 /**
- * Runs steps, each once those before it are done, several at a time, the first ones first. After a failure or an abort nothing starts; what is
- * under way comes to its end.
+ * Runs each step once those in its `after` are done, several at a time, in the order given. After a failure
+ * or an abort no step starts; running ones end.
  *
- * @throws what a step throws that is no TaskError, after the others under way have ended
+ * @throws what a step throws that is not a TaskError, after the other running steps have ended
  */
 async function runInOrder({ steps, concurrency, signal }: InOrderOptions): Promise<InOrder> {
   const waiting = new Map(steps.map((step) => [step.id, step]));

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { MachineError, type Transport, type TransportRequest, type TransportResult } from './transport';
 
-/** Runs scripts on this machine, by `sh`, as the user that this process runs as. */
+/** Runs scripts on this machine with `sh`, as the user of this process. */
 export class LocalTransport implements Transport {
-  /** @param env - environment of the scripts. @default PATH and HOME of this process, and nothing else of it */
+  /** @param env - environment of the scripts. @default only PATH and HOME of this process */
   constructor(private readonly env?: Readonly<Record<string, string>>) {}
 
   async run({ machine, script, stdin, timeoutSeconds, signal }: TransportRequest): Promise<TransportResult> {
@@ -34,16 +34,16 @@ interface ProgramRun {
 
 /** How a program ended. */
 export interface ProgramEnd {
-  /** None when a signal ended it. */
+  /** Null when a signal ended it. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The last line of stdout is the answer, and an answer may hold a kubeconfig or RKE's state. */
+/** Bytes of stdout to keep: its last line is the result, which may contain a kubeconfig or RKE's state. */
 const STDOUT_BYTES = 4 * 1024 * 1024;
 const STDERR_BYTES = 64 * 1024;
-/** From SIGTERM to SIGKILL. */
+/** Time from SIGTERM to SIGKILL. */
 const GRACE_MS = 2000;
 
 /**
@@ -53,13 +53,13 @@ const GRACE_MS = 2000;
  */
 export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   if (run.signal?.aborted === true) throw aborted(run);
-  // A group of its own, so that whatever it starts can be ended with it.
+  // In a process group of its own, so that its child processes can be ended with it.
   const child = spawn(run.program, run.args, { env: run.env, stdio: 'pipe', detached: true });
   const stdout = new TailBuffer(STDOUT_BYTES);
   const stderr = new TailBuffer(STDERR_BYTES);
   child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk));
   child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk));
-  // A program that ends without reading everything is no failure of ours; how it ended tells.
+  // A program may end without reading all of its stdin; its exit code decides.
   child.stdin.on('error', () => undefined);
   child.stdin.end(run.stdin);
   const why: MachineError[] = [];
@@ -101,7 +101,7 @@ function signalGroup({ pid }: ChildProcessWithoutNullStreams, signal: NodeJS.Sig
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // gone already
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has ended already
   }
 }
 

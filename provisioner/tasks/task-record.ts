@@ -11,15 +11,18 @@ import type { OutputRef, StdinValue, Task } from '../../provision/task/task';
 import type { MachineFailure } from './transport';
 
 /**
- * What is known of a task that was started once: enough to tell whether it must run again, to give its outputs to others, and to take it
- * away when the plan no longer has it.
+ * What is stored of a task that was started: enough to decide whether it must run again, to pass its outputs
+ * to other tasks, and to remove it when the plan no longer has it.
  *
- * It is a secret: the outputs are.
+ * It is secret, because the outputs are.
  */
 export interface TaskRecord {
   /** Without `apply`, which is never run from a record. */
   readonly task: Omit<Task, 'apply'>;
-  /** What the script and its stdin were when it last succeeded. None: it was started and has not succeeded since. */
+  /**
+   * Hash of the script and its stdin when it last succeeded.
+   * @default it was started and has not succeeded since
+   */
   readonly inputHash?: string;
   /** Values in base64, by name. */
   readonly outputs: Readonly<Record<string, string>>;
@@ -51,7 +54,7 @@ export class TaskRecords {
   }
 }
 
-/** A task as a record keeps it. */
+/** A task as a record stores it. */
 export function toRecordedTask(task: Task): Omit<Task, 'apply'> {
   return Object.fromEntries(Object.entries(task).filter(([name]) => name !== 'apply')) as unknown as Omit<
     Task,
@@ -59,21 +62,28 @@ export function toRecordedTask(task: Task): Omit<Task, 'apply'> {
   >;
 }
 
-/** Looks up what stands elsewhere. What a lookup throws ends the run; its message must hold no secret. */
+/**
+ * Looks up values from Secrets and files. An error of a lookup fails the task; its message must contain no
+ * secret.
+ */
 export interface ValueLookup {
   secret(ref: ObjectKeyRef): Promise<string>;
   /** @param path - below the configured directory */
   file(path: string): Promise<string>;
 }
 
-/** All that a script reads, in plain text. */
+/** What a script reads, with its values looked up. */
 export interface TaskInput {
   readonly stdin: string;
-  /** Of the script and the values whose change is a reason to run again. */
+  /** Hash of the script and its values, except volatile ones. A changed hash is a reason to run again. */
   readonly hash: string;
 }
 
-/** Looks up and renders what a script reads. @param output - gives the output of an earlier task, in plain text */
+/**
+ * Looks up and renders what a script reads.
+ *
+ * @param output - gives the output of an earlier task, in plain text
+ */
 export async function resolveTaskInput(
   script: string,
   values: readonly StdinValue[],
@@ -104,10 +114,12 @@ async function leafValue(
   return output(leaf.output);
 }
 
-/** Why a task failed: for one of the transport's reasons, or its script's own (`PreflightFailed`, `DiskFull`, ...). */
+/**
+ * Why a task failed: a reason of the transport, or one of its script (`PreflightFailed`, `DiskFull`, ...).
+ */
 type TaskFailure = MachineFailure | (string & {});
 
-/** A task failed. The message says what, where and what to do, and holds no secret. */
+/** A task failed. The message says what, where and what to do, and contains no secret. */
 export class TaskError extends Error {
   override readonly name = 'TaskError';
   constructor(

@@ -4,46 +4,47 @@ import type { Machine } from '../../provision/task/task';
 export interface TransportRequest {
   /** @default this machine */
   readonly machine?: Machine | undefined;
-  /** POSIX shell. Holds no secret: it can be seen in the list of processes. */
+  /** POSIX shell. Contains no secret, since the list of processes shows it. */
   readonly script: string;
-  /** What the script reads from its stdin. May hold secrets. */
+  /** What the script reads from its stdin. May contain secrets. */
   readonly stdin: string;
-  /** Time for the connection and the script together. */
+  /** Time for the connection and the script together, in seconds. */
   readonly timeoutSeconds: number;
-  /** Cuts the run short. The script on another machine may go on. */
+  /** Aborts the run. A script on another machine may still run. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** How a script ended. */
 export interface TransportResult {
   readonly exitCode: number;
-  /** Its end, where it was long. May hold secrets. */
+  /** Only the end if it was long. May contain secrets. */
   readonly stdout: string;
-  /** Its end, where it was long. */
+  /** Only the end if it was long. */
   readonly stderr: string;
 }
 
 /**
- * Carries a script to a machine.
+ * Runs a script on a machine.
  *
- * Guarantees: the script runs at most once a call; stdin goes through pipes and encrypted connections only; no prompt, no terminal; memory is
- * bounded whatever the script prints. A script that fails is a result, not an error.
+ * Guarantees: the script runs at most once per call; stdin passes only through pipes and encrypted
+ * connections; no prompt, no terminal; memory is bounded whatever the script prints. A failed script is a
+ * result, not an error.
  *
- * @throws MachineError when it is not known how the script ended, or it never started
+ * @throws MachineError when the script never started, or it is not known how it ended
  */
 export interface Transport {
   run(request: TransportRequest): Promise<TransportResult>;
 }
 
-/** Why a run failed for other reasons than its script. */
+/** Why a run failed for a reason other than its script. */
 export type MachineFailure =
-  /** The machine showed another host key than the one it is known by. */
+  /** The machine showed a host key other than the known one. */
   | 'HostKeyMismatch'
   /** No host key is known, and trusting the first one is not allowed. */
   | 'HostKeyUnknown'
-  /** The machine does not take the key for this user. */
+  /** The machine does not accept the key for this user. */
   | 'AuthenticationFailed'
-  /** The private key cannot be used: malformed, or behind a passphrase. */
+  /** The private key cannot be used: malformed, or protected by a passphrase. */
   | 'InvalidKey'
   /** The machine's description cannot be used. */
   | 'InvalidMachine'
@@ -53,12 +54,12 @@ export type MachineFailure =
   | 'ConnectionLost'
   /** The script did not end in time; it may still run. */
   | 'TimedOut'
-  /** The caller's signal ended it. */
+  /** The caller's signal aborted the run. */
   | 'Aborted'
-  /** The program that carries the script (ssh, sh) cannot be started here. */
+  /** The program that runs the script (ssh, sh) cannot be started here. */
   | 'ProgramMissing';
 
-/** A run failed for other reasons than its script. The message says what to do and holds no secret. */
+/** A run failed for a reason other than its script. The message says what to do and contains no secret. */
 export class MachineError extends Error {
   override readonly name = 'MachineError';
   constructor(
@@ -70,7 +71,7 @@ export class MachineError extends Error {
   }
 }
 
-/** One transport for scripts that name a machine, another for those that do not. */
+/** Runs scripts with a machine through `remote`, and those without through `local`. */
 export class MachineTransport implements Transport {
   constructor(
     private readonly remote: Transport,

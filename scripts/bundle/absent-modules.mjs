@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Modules that the operator's bundle leaves out, because the code that imports them is never run in it.
+ * Modules that the operator's bundle leaves out, because the code that imports them never runs in it.
  *
- * `module` is matched against what stands in the import, `importer` against the path of the file that it stands in: a module is left
- * out for that importer only. `exports` are the names that the importer uses; what is missing there fails the build.
+ * `module` is the specifier of the import, `importer` matches the path of the importing file: a module is
+ * left out for that importer only. `exports` are the names that the importer uses; a name that is missing
+ * there fails the build.
  */
 export const absentModules = [
   {

@@ -3,10 +3,11 @@ import { absentModules } from './absent-modules.mjs';
 const namespace = 'absent';
 
 /**
- * Leaves modules out of a bundle: each is replaced by one whose exports throw when they are used, saying which module is missing and why.
+ * Leaves modules out of a bundle. Each is replaced by a stub whose exports throw when they are used; the
+ * error says which module is missing and why.
  *
- * Guarantees: nothing is left out silently. An export that the stub lacks fails the build, and so does an entry that no import meets
- * any more.
+ * Guarantees: nothing is left out silently. An export that the stub lacks fails the build, and so does an
+ * entry that no import matches any more.
  *
  * @returns {import('esbuild').Plugin}
  */
@@ -15,7 +16,7 @@ export function absent(modules = absentModules) {
     name: 'absent',
     setup(build) {
       const met = new Set();
-      // An import that finds no such export would be undefined at run time.
+      // An import of an export that the stub lacks would be undefined at run time.
       build.initialOptions.logOverride = { ...build.initialOptions.logOverride, 'import-is-undefined': 'error' };
       build.onResolve({ filter: anyOf(modules.map(({ module }) => module)) }, ({ path, importer }) => {
         const file = importer.replaceAll('\\', '/');
@@ -36,7 +37,10 @@ export function absent(modules = absentModules) {
   };
 }
 
-/** Whatever is done with an export ends in the error: a call, `new`, or a look at one of its properties. */
+/**
+ * A module whose exports throw the error when they are called, constructed, or one of their properties is
+ * read.
+ */
 function stub({ module, exports, why }) {
   return [
     'const absent = (name) => {',

@@ -6,16 +6,17 @@ const require = createRequire(import.meta.url);
 const namespace = 'barrel';
 
 /**
- * Packages whose one entry loads everything they have, taken apart: what is imported from them by name is bundled, and what is not,
- * is not. Their `require` calls among themselves are left as they are.
+ * Splits packages whose entry loads everything that they have: only what is imported from them by name is
+ * bundled. `require` calls within the packages are left as they are.
  *
- * Guarantees: a name that the package has and this does not know fails the build.
+ * Guarantees: an import of a name that this does not know fails the build.
  *
  * @returns {import('esbuild').Plugin}
  */
 export function barrels() {
   const sources = {
-    // Of undici, only what operator/ uses: its entry has fetch, WebSocket, caches, mocks and a global dispatcher too.
+    // Of undici only what operator/ uses: its entry also has fetch, WebSocket, caches, mocks and a global
+    // dispatcher.
     undici: () => `export { default as Pool } from ${quoted(require.resolve('undici/lib/dispatcher/pool.js'))};`,
     'cdk8s-plus-27': cdk8sPlus,
   };
@@ -31,7 +32,10 @@ export function barrels() {
   };
 }
 
-/** The entry of cdk8s-plus as a list of names and the files they come from, so that what nobody imports can be left out. */
+/**
+ * The entry of cdk8s-plus as a list of names and their files, so that names that are not imported can be left
+ * out.
+ */
 function cdk8sPlus() {
   const entry = require.resolve('cdk8s-plus-27');
   const text = readFileSync(entry, 'utf8');

@@ -1,4 +1,4 @@
-/** esbuild's options of every bundle that runs on Node by itself. */
+/** esbuild's options for every bundle that is a program for Node. */
 export const nodeBundle = {
   outExtension: { '.js': '.cjs' },
   bundle: true,

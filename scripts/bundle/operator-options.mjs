@@ -3,11 +3,11 @@ import { barrels } from './barrels.mjs';
 import { startFlags } from './start-flags.mjs';
 
 /**
- * How the operator is bundled besides what all bundles share: small, since the text of a bundle and all that it sets up at its start
- * stay in memory for as long as it runs.
+ * esbuild's options for the operator, besides `nodeBundle`. Its bundle is small, because a bundle's
+ * text and all that it sets up at its start stay in memory as long as it runs.
  *
- * Identifiers are not minified: the names of errors and the stacks in the logs stay as they are written. `keepNames` is not needed
- * then; it would cost 3 MB.
+ * Identifiers are not minified, so that the names of errors and the stacks in the logs are those of the
+ * sources. So `keepNames`, which would cost 3 MB, is not needed.
  *
  * @type {import('esbuild').BuildOptions}
  */

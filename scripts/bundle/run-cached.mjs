@@ -4,15 +4,16 @@ import { createRequire, Module } from 'node:module';
 import { dirname } from 'node:path';
 import { Script } from 'node:vm';
 
-/** Bytes of the SHA-256 before V8's own. */
+/** Length in bytes of the SHA-256 before V8's data in the cache. */
 const DIGEST = 32;
 
 /**
- * Runs a CommonJS bundle as Node would, but without compiling what a former run has compiled: that stands in the file `cache`, which is
- * written when a run has ended well.
+ * Runs a CommonJS bundle as Node would, with the code that a former run has compiled. That code is in the
+ * file `cache`, which is written when a run has succeeded.
  *
- * Guarantees: the cache serves the very text that it was made of, since V8 itself compares no more than its length; what another version
- * of Node has written is not used, but replaced. Where it cannot be written, all is as without it.
+ * Guarantees: the cache is used only for the very text that it was compiled from, of which V8 itself compares
+ * only the length. A cache of another version of Node is not used, but replaced. If the cache cannot be
+ * written, the run still succeeds.
  *
  * @throws what the bundle throws while it loads
  */
@@ -22,7 +23,7 @@ export function runCached(bundle, cache) {
   const cachedData = read(cache, digest);
   const script = new Script(Module.wrap(source), { filename: bundle, cachedData });
   if (cachedData === undefined || script.cachedDataRejected) {
-    // At the end, when all that a run needs has been compiled.
+    // At the end, when everything that a run needs has been compiled.
     process.once('exit', (code) => {
       if (code === 0) write(cache, Buffer.concat([digest, script.createCachedData()]));
     });
@@ -42,7 +43,7 @@ function read(cache, digest) {
   }
 }
 
-/** Whole or not at all: another run may read it at the same time. */
+/** Writes the file atomically, since another run may read it at the same time. */
 function write(cache, bytes) {
   const draft = `${cache}.${process.pid}`;
   try {

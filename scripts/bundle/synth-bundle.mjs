@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { barrels } from './barrels.mjs';
 import { nodeBundle } from './node-bundle.mjs';
 
-/** What decides what is in `node_modules`, and how the bundle is made: thousands of files need not be looked at. */
+/** The files that determine `node_modules` and the build, so that thousands of files need not be checked. */
 const alsoInputs = [
   'package-lock.json',
   'scripts/bundle/synth-bundle.mjs',
@@ -13,9 +13,9 @@ const alsoInputs = [
 ];
 
 /**
- * Bundles `npm run synth`, and writes beside it what it was made of, as paths below the root.
+ * Bundles `npm run synth`, and writes the list of its inputs beside it, as paths below the root.
  *
- * Guarantee: whoever runs at the same time finds the former bundle or this one, never half of one.
+ * Guarantee: a process that runs at the same time finds the former bundle or this one, never half of one.
  *
  * @throws esbuild's BuildFailure, which it has printed
  */
@@ -32,7 +32,7 @@ export async function bundleSynth({ root, bundle, inputs }) {
   });
   await mkdir(dirname(bundle), { recursive: true });
   const own = Object.keys(metafile.inputs).filter((path) => !/(^|[/:])node_modules\/|^barrel:/.test(path));
-  // The bundle last, as esbuild lists it after its map: it is what tells the age.
+  // The bundle comes last, as esbuild lists it after its map, because its age decides whether it is stale.
   await replace(inputs, JSON.stringify([...own, ...alsoInputs]));
   for (const { path, text } of outputFiles) await replace(path, text);
 }

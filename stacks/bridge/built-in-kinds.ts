@@ -4,8 +4,8 @@ import { groupKind, groupOf, type Manifest } from './manifest';
 
 /**
  * The cluster-scoped kinds of Kubernetes' own groups. All others of these groups live in namespaces.
- * Source: the discovery documents of Kubernetes 1.36 (`kubectl api-resources --namespaced=false`), and of the versions since 1.20 for what
- * is gone since.
+ * Source: the discovery documents of Kubernetes 1.36 (`kubectl api-resources --namespaced=false`), and of the
+ * versions since 1.20 for kinds that were removed.
  */
 export const clusterScopedKinds: Readonly<Record<string, readonly string[]>> = {
   '': ['ComponentStatus', 'Namespace', 'Node', 'PersistentVolume'],
@@ -42,6 +42,13 @@ export const clusterScopedKinds: Readonly<Record<string, readonly string[]>> = {
   'storagemigration.k8s.io': ['StorageVersionMigration'],
 };
 
+/** Scope of a kind of Kubernetes' own; undefined for all others. */
+export function builtInScope(manifest: Manifest): ResourceScope | undefined {
+  const cluster = clusterScopedKinds[groupOf(manifest)];
+  if (cluster === undefined) return undefined;
+  return cluster.includes(manifest.kind) ? 'Cluster' : 'Namespaced';
+}
+
 /** Scope of the kinds whose CRDs are among the manifests, by group and kind. */
 export function scopesOfCrds(manifests: readonly Manifest[]): ReadonlyMap<string, ResourceScope> {
   return new Map(
@@ -53,7 +60,7 @@ export function scopesOfCrds(manifests: readonly Manifest[]): ReadonlyMap<string
   );
 }
 
-/** Group and kind that a CRD defines; undefined where the object is no CRD. */
+/** Group and kind that a CRD defines; undefined if the object is no CRD. */
 export function definedKind(manifest: Manifest): string | undefined {
   if (groupKind(manifest) !== 'apiextensions.k8s.io/CustomResourceDefinition') return undefined;
   const { spec } = manifest;
@@ -62,17 +69,11 @@ export function definedKind(manifest: Manifest): string | undefined {
   return typeof group === 'string' && typeof names['kind'] === 'string' ? `${group}/${names['kind']}` : undefined;
 }
 
-/** Scope of a kind of Kubernetes' own; undefined for all others. */
-export function builtInScope(manifest: Manifest): ResourceScope | undefined {
-  const cluster = clusterScopedKinds[groupOf(manifest)];
-  if (cluster === undefined) return undefined;
-  return cluster.includes(manifest.kind) ? 'Cluster' : 'Namespaced';
-}
-
 /**
- * The kinds of Kubernetes' own that one group serves in several versions, by these versions.
+ * Kubernetes' own kinds that one group serves in several versions, by these versions.
  *
- * A table, since loading the classes of @pulumi/kubernetes that know it loads thousands of modules; a test compares it with all of them.
+ * A table, since loading the classes of @pulumi/kubernetes, which contain it, would load thousands of
+ * modules. A test compares it with all of them.
  * Source: the aliases of the classes of @pulumi/kubernetes 4.34.
  */
 const versionsWithinGroup: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -116,7 +117,10 @@ const versionsWithinGroup: Readonly<Record<string, Readonly<Record<string, strin
   'storagemigration.k8s.io': { 'v1 v1alpha1 v1beta1': 'StorageVersionMigration' },
 };
 
-/** Those that several groups serve, or once did, by their `apiVersion`s. An early provider called the group of an APIService otherwise. */
+/**
+ * Kinds that several groups serve or served, by `apiVersion`s. Early providers had another group for
+ * APIService.
+ */
 const versionsAcrossGroups: Readonly<Record<string, string>> = {
   'apiregistration.k8s.io/v1 apiregistration.k8s.io/v1beta1 apiregistration/v1 apiregistration/v1beta1': 'APIService',
   'apps/v1 apps/v1beta1 apps/v1beta2 extensions/v1beta1': 'Deployment',
@@ -130,8 +134,8 @@ const versionsAcrossGroups: Readonly<Record<string, string>> = {
 const families = familiesByObject();
 
 /**
- * The `apiVersion`s besides its own under which the server has the same object of a kind of Kubernetes' own: `autoscaling/v1` for an
- * HorizontalPodAutoscaler of `autoscaling/v2`. None for other kinds.
+ * The other `apiVersion`s under which the server has the same object, for Kubernetes' own kinds:
+ * `autoscaling/v1` for a HorizontalPodAutoscaler of `autoscaling/v2`. None for other kinds.
  */
 export function otherBuiltInVersions({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'kind'>): readonly string[] {
   return (families.get(`${apiVersion}/${kind}`) ?? []).filter((other) => other !== apiVersion);

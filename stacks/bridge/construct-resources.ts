@@ -10,13 +10,14 @@ import { withTokenScope, textToken, tokenFor } from './tokens';
 
 /** Arguments of {@link ConstructResources}: one of `build` and `constructs`. */
 export interface ConstructResourcesArgs {
-  /** Adds the constructs to a chart that is made for them; its id is the resource's name. */
+  /** Adds the constructs to a new chart, whose id is the resource's name. */
   readonly build?: (chart: Chart) => void;
-  /** An existing App, Chart or other construct, which stands in an App. */
+  /** An existing App, Chart or other construct within an App. */
   readonly constructs?: IConstruct;
   /**
-   * The namespace of namespaced objects that say none. It is not created: its Namespace may stand in the tree.
-   * @default each must say its own
+   * The namespace of namespaced objects that do not set one. It is not created, but the tree may contain its
+   * Namespace.
+   * @default each must set its own
    */
   readonly namespace?: pulumi.Input<string>;
 }
@@ -24,19 +25,20 @@ export interface ConstructResourcesArgs {
 const TREE_TYPE = 'kindred:constructs:ConstructResources';
 const CONSTRUCT_TYPE = 'kindred:constructs:Construct';
 
-/** Resources of constructs of all trees, so that one tree can depend on another. */
+/** The resources of the ApiObjects of all trees, so that one tree can depend on another. */
 const resourceByConstruct = new WeakMap<IConstruct, KubernetesObject>();
 
 /**
  * Turns constructs into Pulumi resources: constructs become components, ApiObjects become typed `kubernetes:` resources.
  *
- * Guarantees: resources are named `<name>/<path of the construct>`, whatever the order of the constructs. What is registered is what cdk8s
- * renders, with the namespace filled in where it is missing, and dropped from objects of the cluster. Each object waits for what
- * its construct depends on, for its Namespace and for its CRD, if these are in the tree. Nothing is registered unless all of it can be.
+ * Guarantees: resources are named `<name>/<path of the construct>`, whatever the order of the constructs.
+ * They are registered as cdk8s renders them, except that a missing namespace is filled in, and dropped from
+ * cluster-scoped objects. Each object waits for the dependencies of its construct, and for its Namespace and
+ * its CRD if these are in the tree. Nothing is registered unless everything can be.
  *
  * Assumptions: constructs are not changed afterwards.
  *
- * Errors: BridgeError with all that is wrong with the tree.
+ * Errors: BridgeError with everything that is wrong with the tree.
  */
 export class ConstructResources extends pulumi.ComponentResource {
   /** The resources by the path of their constructs below the root: the chart of `build`, or `constructs`. */
@@ -71,7 +73,7 @@ export class ConstructResources extends pulumi.ComponentResource {
     const after = object.after.flatMap((other) => this.parents.get(other) ?? []);
     const check = object.open ? resolvedCheck(construct, this.nameOf(path), inputs) : undefined;
     const resource = new KubernetesObject(this.nameOf(path), object, inputs, {
-      // Pulumi hands `protect` and providers on by itself.
+      // Pulumi passes `protect` and providers on by itself.
       ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
       ...customOptions(options),
       ...(object.kind === 'Secret' && object.apiVersion === 'v1'
@@ -87,7 +89,7 @@ export class ConstructResources extends pulumi.ComponentResource {
         ...object.outside,
         ...(options.dependsOn ?? []),
         ...(check === undefined ? [] : [check as unknown as pulumi.Input<pulumi.Resource>]),
-        // The others wait for it through these.
+        // An object with dependencies waits for it through them.
         ...(after.length === 0 && before !== undefined ? [before as pulumi.Input<pulumi.Resource>] : []),
       ],
     });
@@ -100,7 +102,10 @@ export class ConstructResources extends pulumi.ComponentResource {
     return path === '' ? this.treeName : `${this.treeName}/${path}`;
   }
 
-  /** The resource that contains a construct's: that of its scope, a component where that is no object. */
+  /**
+   * The parent of a construct's resource: the resource of its scope, or a component if the scope is no
+   * ApiObject.
+   */
   private parentOf(construct: IConstruct): pulumi.Resource {
     if (construct === this.root) return this;
     const scope = construct.node.scope ?? this.root;
@@ -123,7 +128,7 @@ export class ConstructResources extends pulumi.ComponentResource {
     });
   }
 
-  /** The URN that a construct at a path of this tree has. */
+  /** The URN of a construct at a path of this tree. */
   private urnAt(path: string, type: string): pulumi.Output<pulumi.URN> {
     const steps = path.split('/');
     const parent = steps
@@ -201,15 +206,16 @@ export interface ServerMetadata {
 }
 
 /**
- * A Kubernetes object as a resource of the `kubernetes` provider, of the type that the provider's own classes have too. Those classes are
- * not used: importing them loads thousands of modules, and CRs have none.
+ * A Kubernetes object as a resource of the `kubernetes` provider, with the same type as the provider's own
+ * classes. Those classes are not used: importing them loads thousands of modules, and custom resources have
+ * none.
  */
 export class KubernetesObject extends pulumi.CustomResource {
-  // Declared only: Pulumi sets them, and a field of the class would overwrite what it set.
+  // `declare` only: Pulumi sets them, and a class field would overwrite its value.
   declare readonly apiVersion: pulumi.Output<string>;
   declare readonly kind: pulumi.Output<string>;
   declare readonly metadata: pulumi.Output<ServerMetadata>;
-  /** Unknown in a preview of what is not created yet; undefined for kinds without one. */
+  /** Unknown in a preview before the object is created; undefined for kinds without one. */
   declare readonly status: pulumi.Output<unknown>;
 
   constructor(
@@ -228,8 +234,9 @@ export function typeToken({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'k
 }
 
 /**
- * Arguments for a `kubernetes.Provider` under which ConfigMaps and Secrets are changed in place, as the bridge means it. Without them the provider
- * deletes one whose content changes and creates it anew, under the same name, so that it is missing for a moment.
+ * Arguments for a `kubernetes.Provider` that updates ConfigMaps and Secrets in place, as the bridge expects.
+ * Without them the provider deletes one whose content changes and creates it again under the same name, so it
+ * is missing for a moment.
  * Source: pulumi-kubernetes, provider arguments of these names; what is `immutable` is replaced anyway.
  */
 export const mutableContent = { enableConfigMapMutable: true, enableSecretMutable: true } as const;

@@ -7,10 +7,10 @@ import { effectiveOptions } from './options';
 import { resolveTokens } from './resolve-tokens';
 import { currentTokens, textToken, tokenFor } from './tokens';
 
-/** Objects named by their content, and who refers to them. */
+/** Objects named by their content, and the references to them. */
 interface ContentHashResult {
   readonly objects: readonly RenderedObject[];
-  /** Pairs of indices: who refers to whom by a name that follows from content. */
+  /** References by a name with a content hash, as pairs of indices. */
   readonly references: readonly (readonly [from: number, to: number])[];
   readonly problems: readonly Problem[];
 }
@@ -19,8 +19,9 @@ const HASH_LENGTH = 10;
 const MAX_NAME = 253;
 
 /**
- * Names ConfigMaps and Secrets by their content where options ask for it, and lets the objects of the same namespace that refer to them
- * follow. A name that follows from a secret is a secret, and one that follows from something unknown is unknown.
+ * Adds a content hash to the names of ConfigMaps and Secrets with `contentHashedName`, and updates the
+ * references to them in the same namespace. A name with the hash of a secret is secret, and one with the hash
+ * of an unknown value is unknown.
  *
  * @param tree name of the tree
  */
@@ -54,6 +55,9 @@ export function applyContentHashNames(tree: string, objects: readonly RenderedOb
   return { objects: renamed.size === 0 ? named : following, references, problems };
 }
 
+/** The kinds that can have a content hash in their name. */
+type Referable = 'ConfigMap' | 'Secret';
+
 function referable(manifest: Manifest): Referable | undefined {
   const id = groupKind(manifest);
   return id === '/ConfigMap' ? 'ConfigMap' : id === '/Secret' ? 'Secret' : undefined;
@@ -63,10 +67,10 @@ function keyOf(kind: Referable, namespace: unknown, name: string): string {
   return JSON.stringify([kind, namespace, name]);
 }
 
-/** The name, or a token for it where the content holds Outputs. */
+/** The name, or a token for it if the content contains Outputs. */
 function hashedName(tree: string, path: string, { kind, metadata, ...fields }: Manifest): string {
   const content = ['binaryData', 'data', 'stringData', 'type'].map((field) => fields[field] ?? null);
-  // The name may hold Outputs too.
+  // The name may contain Outputs too.
   const { value, used } = resolveTokens(currentTokens(), `${tree}/${path}`, [metadata.name, [kind, content]]);
   if (used.size === 0) return nameOf(value);
   return textToken(tokenFor(pulumi.output<object>(value as object).apply(nameOf), `${tree}/${path}#metadata.name`).id);
@@ -94,10 +98,7 @@ function sortKeys(value: unknown): unknown {
   );
 }
 
-/** What can be referred to by a name that follows from its content. */
-type Referable = 'ConfigMap' | 'Secret';
-
-/** Gives a new value for a reference, or undefined to leave it. */
+/** Returns the new name for a reference, or undefined to leave it. */
 type Rename = (kind: Referable, name: string) => string | undefined;
 
 /** A path into a manifest; `*` stands for every item of a list. */
@@ -105,7 +106,10 @@ type Pattern = readonly string[];
 
 const pattern = (path: string): Pattern => path.split('.');
 
-/** Where a pod spec stands. Source: API reference of Kubernetes 1.36, kinds with a PodSpec or a PodTemplateSpec. */
+/**
+ * Where a kind has its pod spec. Source: API reference of Kubernetes 1.36, kinds with a PodSpec or a
+ * PodTemplateSpec.
+ */
 const podSpecs: Readonly<Record<string, Pattern>> = {
   '/Pod': pattern('spec'),
   '/PodTemplate': pattern('template.spec'),
@@ -149,8 +153,8 @@ const otherReferences: Readonly<Record<string, readonly (readonly [Referable, Pa
 };
 
 /**
- * A manifest with the names of ConfigMaps and Secrets replaced where it refers to them: in pod specs, ServiceAccounts and the TLS of
- * Ingresses. Roles' `resourceNames`, arguments and CRs are not looked at.
+ * A manifest with its references to ConfigMaps and Secrets renamed: in pod specs, in ServiceAccounts and in
+ * the TLS of Ingresses. References in Roles' `resourceNames`, in arguments and in custom resources are not.
  */
 function renameReferences(manifest: Manifest, rename: Rename): Manifest {
   const id = groupKind(manifest);

@@ -8,26 +8,29 @@ import { definedKind } from './built-in-kinds';
 
 /** What each object of a tree waits for. */
 export interface DependencyGraph {
-  /** Indices of the objects, each after those it waits for; otherwise in the order of the constructs. */
+  /** Indices of the objects, each after its dependencies; otherwise in the order of the constructs. */
   readonly order: readonly number[];
-  /** What an object waits for directly, by index. Nothing that it waits for through another is among it. */
+  /** The direct dependencies of each object, by index, without those that follow from others. */
   readonly dependencies: readonly (readonly number[])[];
-  /** Resources of other trees that an object waits for, by index. */
+  /** Resources of other trees that each object waits for, by index. */
   readonly outside: readonly ReadonlySet<pulumi.Resource>[];
   readonly problems: readonly Problem[];
 }
 
-/** What is known besides the constructs. */
+/** Inputs of {@link buildDependencyGraph}. */
 export interface DependencyGraphInputs {
   readonly root: IConstruct;
   readonly objects: readonly RenderedObject[];
-  /** Who refers to whom by a name that is only known here, as pairs of indices. */
+  /** References between objects by names with a content hash, as pairs of indices. */
   readonly references: readonly (readonly [from: number, to: number])[];
   /** The resource of an object of another tree. */
   readonly registered: (object: ApiObject) => pulumi.Resource | undefined;
 }
 
-/** Orders the objects of a tree: by the dependencies of constructs, namespace before what is in it, CRD before objects of its kind. */
+/**
+ * Orders the objects of a tree by the dependencies of constructs, with Namespaces and CRDs before the objects
+ * that need them.
+ */
 export function buildDependencyGraph(inputs: DependencyGraphInputs): DependencyGraph {
   const { objects } = inputs;
   const edges = objects.map(() => new Set<number>());
@@ -36,7 +39,7 @@ export function buildDependencyGraph(inputs: DependencyGraphInputs): DependencyG
   new ConstructEdges(inputs, edges, outside, problems).add();
   addImplicitEdges(objects, edges);
   for (const [from, to] of inputs.references) if (from !== to) edges[from]?.add(to);
-  // A resource is created after the one that contains it, as if it depended on it.
+  // A resource is created after its parent, as if it depended on it.
   const containers = containersOf(objects);
   const sorted = topologicalOrder(objects, edges, containers);
   if ('cycle' in sorted) {
@@ -83,7 +86,7 @@ class ConstructEdges {
     const targets = this.objectsBelow(target);
     const own = new Set(targets);
     for (const from of this.objectsBelow(source)) {
-      // A construct that depends on a part of its own: the rest of it does.
+      // If a construct depends on a part of itself, only its other parts do.
       if (own.has(from)) continue;
       for (const to of targets) this.edges[from]?.add(to);
     }
@@ -91,7 +94,7 @@ class ConstructEdges {
 
   private addOutside(source: IConstruct, target: IConstruct): void {
     for (const object of target.node.findAll().filter((part) => ApiObject.isApiObject(part))) {
-      // The dependencies of what contains the tree may well lead back into it.
+      // A construct that contains the tree may depend on one within the tree.
       const inside = this.index.get(object);
       const resource = this.inputs.registered(object);
       for (const from of this.objectsBelow(source)) {
@@ -155,7 +158,7 @@ function containersOf(objects: readonly RenderedObject[]): readonly (number | un
 
 type Sorted = { readonly order: readonly number[] } | { readonly cycle: readonly number[] };
 
-/** Depth first, without recursion: trees may be deep. */
+/** Depth first, without recursion, since trees may be deep. */
 function topologicalOrder(
   objects: readonly RenderedObject[],
   edges: readonly ReadonlySet<number>[],
@@ -190,7 +193,7 @@ function topologicalOrder(
   return { order };
 }
 
-/** Leaves out what is waited for anyway. */
+/** Removes the edges that follow from others. */
 function transitiveReduction(
   order: readonly number[],
   edges: readonly ReadonlySet<number>[],
@@ -200,7 +203,7 @@ function transitiveReduction(
   const result: number[][] = edges.map(() => []);
   for (const node of order) {
     const all = new Set<number>();
-    // The latest first: whatever an earlier one brings, it has been seen by then.
+    // Latest first: it reaches every earlier dependency that follows from it before that one is visited.
     const latestFirst = [...(edges[node] ?? [])].sort((a, b) => (position.get(b) ?? 0) - (position.get(a) ?? 0));
     for (const to of latestFirst) {
       if (all.has(to)) continue;

@@ -17,7 +17,7 @@ import { propertyPath, withMetadata, type Manifest } from './manifest';
 import { checkWhenResolved, resourceOptions } from './options';
 import { containsToken } from './tokens';
 
-/** A value in which Outputs may stand anywhere: whole, or for any part of it. */
+/** A value that may be an Output as a whole or in any of its parts. */
 export type WithOutputs<T> = T extends string | number | boolean | null | undefined
   ? pulumi.Input<T>
   : T extends readonly (infer Item)[]
@@ -34,14 +34,15 @@ export interface KindResourceProps<K extends AnyKind> {
 }
 
 /**
- * An object of a kind whose spec may hold Outputs, for {@link ConstructResources}. Without Outputs it renders the same bytes as
- * `CustomResource`.
+ * An object of a kind whose spec may contain Outputs, for `ConstructResources`. Without Outputs it renders
+ * the same bytes as `CustomResource`.
  *
- * Guarantees: what is known while the program runs is checked then; what depends on Outputs is checked as soon as they are known,
- * before the object is registered: in a preview, if they are known there. An object of a kind that acts by effects, such as a Cluster, is
- * protected unless `resourceOptions` says otherwise: Pulumi refuses to delete it, and to replace it because its provider was replaced.
+ * Guarantees: known values are checked while the program runs, Outputs as soon as they are known, before the
+ * object is registered; in a preview too, if they are known there. An object of a kind with effects, such as
+ * a Cluster, is protected unless `resourceOptions` says otherwise: Pulumi does not delete it, nor replace it
+ * when its provider is replaced.
  *
- * Errors: InvalidObjectError. Where an Output is secret, it names fields only.
+ * Errors: InvalidObjectError. If an Output is secret, the error names only the fields.
  */
 export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
   private readonly definition: AnyKind;
@@ -58,7 +59,10 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     checkWhenResolved(this, (resolved) => schemaProblems(props.kind, resolved as unknown as KubeObject));
   }
 
-  /** The manifest, with tokens in the place of Outputs. @throws InvalidObjectError when what is known does not fit the kind */
+  /**
+   * The manifest, with tokens in place of Outputs.
+   * @throws InvalidObjectError if the known values do not fit the kind
+   */
   // oxlint-disable-next-line typescript/no-explicit-any -- cdk8s declares it so
   override toJson(): any {
     const json = super.toJson() as Manifest;
@@ -90,7 +94,7 @@ function isToken(value: unknown): boolean {
   return (typeof value === 'string' || typeof value === 'number') && containsToken(value);
 }
 
-/** What is not known yet becomes what fits no schema of a leaf, so that no rule across fields is asked about a token. */
+/** Replaces tokens by a value that fits no schema of a leaf, so that no rule across fields runs on them. */
 function maskTokens(value: unknown): unknown {
   if (isToken(value)) return {};
   if (Array.isArray(value)) return value.map(maskTokens);
@@ -98,7 +102,7 @@ function maskTokens(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, maskTokens(field)]));
 }
 
-/** Paths of the values that are not known yet, written as problems write them. */
+/** Paths of the values that are not known yet, in the notation of problems. */
 function tokenPaths(value: unknown, at: string): readonly string[] {
   if (isToken(value)) return [at];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => tokenPaths(item, `${at}[${i}]`));
@@ -106,7 +110,10 @@ function tokenPaths(value: unknown, at: string): readonly string[] {
   return Object.entries(value).flatMap(([key, field]) => tokenPaths(field, at === '' ? key : `${at}.${key}`));
 }
 
-/** Whether a problem is one of an open value, of something within it, or of what contains it: a rule may span fields. */
+/**
+ * Whether a problem concerns a value that is not known yet, a part of it, or an object that contains it, by a
+ * rule across fields.
+ */
 function pathsOverlap(problem: string, open: string): boolean {
   return isWithin(problem, open) || isWithin(open, problem);
 }
@@ -118,22 +125,24 @@ function isWithin(path: string, outer: string): boolean {
 /** Which children {@link addKindChildren} adds. */
 export interface KindChildrenOptions {
   /**
-   * Whether to add what several objects of the kind share as well. Only one of the objects that name the same key may.
+   * Whether to add shared children too. Only one of the objects with the same key may.
    * @default true
    */
   readonly shared?: boolean;
 }
 
 /**
- * Adds the children of an object of a kind to a scope, as its operator would create them, for where no operator runs. Fields that the kind
- * only seeds are set at creation and left alone afterwards.
+ * Adds the children of an object of a kind to a scope, as its operator would create them, for clusters
+ * without the operator. Seeded fields are set at creation and left alone afterwards.
  *
- * Caveats: "left alone" is Pulumi's `ignoreChanges`, which keeps the value that the program gave last, whatever it was: an operator looks at what is live,
- * which a program cannot. So a Deployment of 0 pods stays there when its autoscaler is switched on, and `replicas` takes more than one `pulumi up` to come
- * back when it is switched off: stacks/README.md says which.
+ * Caveats: "left alone" is Pulumi's `ignoreChanges`, which keeps the value that the program gave last. An
+ * operator reads the live value, which a program cannot. So a Deployment of 0 pods stays at 0 when its
+ * autoscaler is switched on, and `replicas` takes more than one `pulumi up` to come back when it is switched
+ * off: see stacks/README.md.
  *
  * @returns the children: the shared ones first, which the others may refer to
- * @throws InvalidObjectError when the object does not fit its kind; RenderError when the kind cannot render it; TypeError when the kind acts by effects
+ * @throws InvalidObjectError if the object does not fit its kind; RenderError if the kind cannot render it;
+ *   TypeError if the kind has effects
  */
 export function addKindChildren(
   scope: Construct,
@@ -151,10 +160,10 @@ export function addKindChildren(
 }
 
 /**
- * Refuses what no children stand for.
+ * Rejects kinds with effects, which children cannot replace.
  *
  * @param subject what the error is about
- * @throws TypeError when the kind acts by effects: nothing would be made of them, and nothing would say so
+ * @throws TypeError if the kind has effects: without an operator they would silently not happen
  */
 export function assertNoEffects({ kind, effects }: AnyKind, subject: string): void {
   if (effects.length === 0) return;
@@ -173,7 +182,7 @@ export function addChild(scope: Construct, { type, manifest, seeds }: RenderedCh
     manifest as ConstructorParameters<typeof ApiObject>[2],
   );
   resourceOptions(child, {
-    // The kind says it of the types that it owns; of other than Kubernetes' own, nobody else would know.
+    // The kind declares the scope of the types that it owns; for custom resources it is known nowhere else.
     scope: type.scope,
     ...(isInternalService(manifest) ? { await: { skip: true } } : {}),
     ...(seeds.length === 0 ? {} : { ignoreChanges: seeds.map(({ path }) => propertyPath(path)) }),
@@ -182,8 +191,9 @@ export function addChild(scope: Construct, { type, manifest, seeds }: RenderedCh
 }
 
 /**
- * A Service that gets no address from outside the cluster. Pulumi waits until it has a ready pod and 10 seconds longer, and fails where there are to be
- * no pods; the workload behind it is awaited by itself.
+ * Whether a Service gets no address from outside the cluster. Pulumi would wait until such a Service has a
+ * ready pod, and 10 seconds longer, and would fail if there are to be no pods. It waits for the workload
+ * behind it anyway.
  * Source: pulumi-kubernetes, the awaiter of Services.
  */
 function isInternalService({ apiVersion, kind, ...fields }: KubeObject): boolean {

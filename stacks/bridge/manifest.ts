@@ -1,6 +1,6 @@
 import type { ApiObject } from 'cdk8s';
 
-/** What the bridge reads of `metadata`. */
+/** `metadata`, with the fields that the bridge reads. */
 interface ManifestMetadata {
   readonly name?: unknown;
   readonly namespace?: unknown;
@@ -8,7 +8,7 @@ interface ManifestMetadata {
   readonly [field: string]: unknown;
 }
 
-/** An object as cdk8s renders it: JSON, with tokens where Outputs are meant. */
+/** An object as cdk8s renders it: JSON, with tokens in place of Outputs. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -35,7 +35,9 @@ export function groupKind(manifest: Pick<Manifest, 'apiVersion' | 'kind'>): stri
   return `${groupOf(manifest)}/${manifest.kind}`;
 }
 
-/** A manifest with some of its metadata replaced, in the order of keys that cdk8s renders. `undefined` takes a field away. */
+/**
+ * A manifest with some of its metadata replaced, with the keys in cdk8s's order. `undefined` removes a field.
+ */
 export function withMetadata(manifest: Manifest, changes: Partial<ManifestMetadata>): Manifest {
   const entries = Object.entries({ ...manifest.metadata, ...changes }).filter(([, value]) => value !== undefined);
   return { ...manifest, metadata: Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))) };

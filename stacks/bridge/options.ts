@@ -6,19 +6,26 @@ import type { Manifest } from './manifest';
 
 /** How Pulumi waits for an object. */
 export interface AwaitOptions {
-  /** Not at all: the resource counts as ready once the server took it. @default false */
+  /** Do not wait: the resource is ready once the server has accepted it. @default false */
   readonly skip?: boolean;
-  /** How long to wait for the object to become ready, or to go, in seconds. @default what the provider waits for its kind */
+  /**
+   * How long to wait for the object to become ready, or to be deleted, in seconds.
+   * @default the provider's for its kind
+   */
   readonly timeoutSeconds?: number;
   /**
-   * What to wait for: `condition=Ready`, or `jsonpath={.status.phase}=Running`; of several, all.
+   * What to wait for: `condition=Ready`, or `jsonpath={.status.phase}=Running`. If there are several, all of
+   * them.
    * Source: pulumi-kubernetes, annotation `pulumi.com/waitFor`.
-   * @default what the provider knows of the kind
+   * @default the provider's for its kind
    */
   readonly waitFor?: string | readonly string[];
 }
 
-/** Pulumi options for the resources of a construct and those below it. What stands on an inner construct wins, unless said otherwise. */
+/**
+ * Pulumi options for the resources of a construct and those below it. An inner construct's options win unless
+ * noted below.
+ */
 export interface BridgeOptions {
   /** Refuse to delete it. It makes destroying the stack fail. @default false */
   readonly protect?: boolean;
@@ -26,26 +33,31 @@ export interface BridgeOptions {
   readonly retainOnDelete?: boolean;
   /** Delete the old object before its replacement is created. @default what the provider finds necessary */
   readonly deleteBeforeReplace?: boolean;
-  /** Fields to set at creation and to leave alone afterwards: `spec.replicas`. Adds to what stands on outer constructs. */
+  /**
+   * Fields to set at creation and to leave alone afterwards: `spec.replicas`. Adds to those of outer
+   * constructs.
+   */
   readonly ignoreChanges?: readonly string[];
-  /** Fields whose change replaces the object. Adds to what stands on outer constructs. */
+  /** Fields whose change replaces the object. Adds to those of outer constructs. */
   readonly replaceOnChanges?: readonly string[];
   /**
-   * Where the construct stood before: its path below the root of the tree then, or any alias of Pulumi's. Constructs below it follow.
-   * Only for the construct itself.
+   * Where the construct was before: its former path below the root of the tree, or any alias of Pulumi's.
+   * Constructs below it follow. Only for the construct itself.
    */
   readonly aliases?: readonly (string | pulumi.Alias)[];
   /** The provider to use. @default that of the tree */
   readonly provider?: pulumi.ProviderResource;
-  /** Resources of Pulumi's to wait for, besides what constructs depend on. Adds to what stands on outer constructs. */
+  /**
+   * Pulumi resources to wait for, besides the dependencies of constructs. Adds to those of outer constructs.
+   */
   readonly dependsOn?: readonly pulumi.Input<pulumi.Resource>[];
   /** Outer and inner settings are merged. */
   readonly await?: AwaitOptions;
   /** Whether objects live in a namespace. @default known for Kubernetes' own kinds and for those whose CRD is in the tree */
   readonly scope?: 'Namespaced' | 'Cluster';
   /**
-   * For ConfigMaps and Secrets: the name gets a hash of the content, and what refers to it in the tree follows, so that pods roll when the
-   * content changes, and the old content stays until they did.
+   * For ConfigMaps and Secrets: the name gets a hash of the content, and references to it in the tree follow.
+   * So pods roll when the content changes, and the old object stays until they have.
    * @default false: the name is as written, and the content changes in place
    */
   readonly contentHashedName?: boolean;
@@ -57,17 +69,20 @@ export interface BridgeOptions {
 
 const optionsOf = new WeakMap<IConstruct, BridgeOptions>();
 
-/** Sets Pulumi options for the resources of a construct and those below it. Said twice of one construct, the later wins field by field. */
+/**
+ * Sets Pulumi options for the resources of a construct and those below it. A later call for it wins, field by
+ * field.
+ */
 export function resourceOptions(construct: IConstruct, options: BridgeOptions): void {
   optionsOf.set(construct, { ...optionsOf.get(construct), ...options });
 }
 
-/** What was said of the construct itself. */
+/** The options of the construct itself. */
 export function ownOptions(construct: IConstruct): BridgeOptions {
   return optionsOf.get(construct) ?? {};
 }
 
-/** What holds for a construct, with what was said of those that contain it. */
+/** The options of a construct, merged with those of the constructs that contain it. */
 export function effectiveOptions(construct: IConstruct): BridgeOptions {
   return construct.node.scopes.reduce<BridgeOptions>((outer, scope) => {
     const inner = ownOptions(scope);
@@ -93,19 +108,19 @@ function both(
   return all.length === 0 ? {} : { [field]: all };
 }
 
-/** Finds what is wrong with an object whose Outputs are all known. */
+/** Finds the problems of an object whose Outputs are all known. */
 type ResolvedCheck = (manifest: Manifest) => readonly Problem[];
 
 const checks = new WeakMap<ApiObject, ResolvedCheck>();
 
-/** Has an object checked again when its Outputs are known, before it is registered. */
+/** Registers a check of an object that runs when its Outputs are known, before the object is registered. */
 export function checkWhenResolved(construct: ApiObject, check: ResolvedCheck): void {
   checks.set(construct, check);
 }
 
 /**
- * What the registration of an object is to wait for so that it was checked: fails with what is wrong, and is otherwise nothing to depend on.
- * Undefined where there is nothing to check.
+ * An Output for `dependsOn` that runs an object's check before the object is registered. It fails with the
+ * problems, or is an empty list. Undefined if the object has no check.
  *
  * @param resource name of the object's resource, for errors: the object's own name may be a secret
  */

@@ -13,7 +13,7 @@ import { resolveTokens } from './resolve-tokens';
 import { BridgeError, renderTree } from './render-tree';
 import { currentTokens, containsToken, type TokenEntry } from './tokens';
 
-/** An object as it is to be registered. */
+/** An object to register. */
 export interface PlannedObject {
   readonly construct: ApiObject;
   /** Path of the construct below the root. */
@@ -27,7 +27,7 @@ export interface PlannedObject {
   readonly after: readonly ApiObject[];
   /** Resources of other trees that it waits for. */
   readonly outside: readonly pulumi.Resource[];
-  /** Whether there are Outputs in it. */
+  /** Whether it contains Outputs. */
   readonly open: boolean;
   /** `apiVersion`s under which the same object may have been registered before. */
   readonly otherVersions: readonly string[];
@@ -37,16 +37,16 @@ export interface PlannedObject {
 interface PlanInputs {
   readonly tree: string;
   readonly root: IConstruct;
-  /** Tokens made while the tree was built: each must stand somewhere in it. */
+  /** Tokens created while the tree was built: each must be used somewhere in it. */
   readonly made: ReadonlySet<TokenEntry>;
   readonly namespace: string | undefined;
   readonly registered: (object: ApiObject) => pulumi.Resource | undefined;
 }
 
 /**
- * What to register for a tree, in that order.
+ * The objects to register for a tree, in the order of registration.
  *
- * @throws BridgeError with all that is wrong
+ * @throws BridgeError with everything that is wrong
  */
 export function planResources({ tree, root, made, namespace, registered }: PlanInputs): readonly PlannedObject[] {
   const rendered = renderTree(root);
@@ -93,82 +93,19 @@ function fail(tree: string, problems: readonly Problem[]): void {
   if (problems.length > 0) throw new BridgeError(tree, problems);
 }
 
-function within(object: RenderedObject | undefined, { path, message }: Problem): Problem {
-  return { path: `${object?.path ?? ''}#${path}`, message };
-}
-
-function unusedTokenProblems(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>): readonly Problem[] {
-  const missing = [...made].filter((entry) => !used.has(entry)).length;
-  if (missing === 0) return [];
-  const message =
-    `${missing} of the tokens made for this tree ${missing === 1 ? 'stands' : 'stand'} in none of its objects: used in a construct ` +
-    'outside of it, changed by code that looked at the value (a hash, a calculation), or not used; make tokens only where they are used';
-  return [{ path: '', message }];
-}
-
 /**
- * The annotations by which the provider knows what to wait for.
- * Source: pulumi-kubernetes documentation, "Kubernetes annotations": `pulumi.com/skipAwait`, `pulumi.com/waitFor`.
+ * The objects with their namespaces set, and the problems of those whose name, namespace or scope is unclear.
  */
-function withAwaitAnnotations(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
-  const { skip, waitFor } = options ?? {};
-  const added: Readonly<Record<string, string>> = {
-    ...(skip === true ? { 'pulumi.com/skipAwait': 'true' } : {}),
-    ...(waitFor === undefined
-      ? {}
-      : { 'pulumi.com/waitFor': typeof waitFor === 'string' ? waitFor : JSON.stringify(waitFor) }),
-  };
-  if (Object.keys(added).length === 0) return manifest;
-  const annotations = Object.entries({ ...manifest.metadata.annotations, ...added });
-  return withMetadata(manifest, {
-    annotations: Object.fromEntries(annotations.sort(([a], [b]) => (a < b ? -1 : 1))),
-  });
-}
-
-/** The values of a Secret are secret, its keys are not. */
-function withSecrets(manifest: Manifest, inputs: pulumi.Inputs): pulumi.Inputs {
-  if (groupKind(manifest) !== '/Secret') return inputs;
-  const fields = ['data', 'stringData'].filter((field) => inputs[field] !== undefined);
-  return { ...inputs, ...Object.fromEntries(fields.map((field) => [field, secretLeaves(inputs[field])])) };
-}
-
-function secretLeaves(value: unknown): unknown {
-  if (pulumi.Output.isInstance(value) || !isObject(value)) return pulumi.secret(value);
-  return Object.fromEntries(Object.entries(value).map(([key, leaf]) => [key, pulumi.secret(leaf)]));
-}
-
-/** An object that moves from one version to another stays the same object, be it of a CRD of the tree or of Kubernetes' own. */
-function otherVersions(manifest: Manifest, ofCrds: ReadonlyMap<string, readonly string[]>): readonly string[] {
-  const known = ofCrds.get(groupKind(manifest));
-  return known?.filter((version) => version !== manifest.apiVersion) ?? otherBuiltInVersions(manifest);
-}
-
-/** All `apiVersion`s of the kinds whose CRDs are in the tree. */
-function versionsOf(manifests: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    manifests.flatMap((manifest): [string, readonly string[]][] => {
-      const defined = definedKind(manifest);
-      const versions = isObject(manifest['spec']) ? manifest['spec']['versions'] : undefined;
-      if (defined === undefined || !Array.isArray(versions)) return [];
-      const group = defined.slice(0, defined.lastIndexOf('/'));
-      const names = versions.flatMap((version: unknown) =>
-        isObject(version) && typeof version['name'] === 'string' ? [version['name']] : [],
-      );
-      return [[defined, names.map((name) => `${group}/${name}`)]];
-    }),
-  );
-}
-
-/** Objects whose name, namespace and scope are settled, and what is wrong with those that could not be. */
 interface ScopeResolution {
   readonly objects: readonly RenderedObject[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * Settles where each object lives, so that no cluster need be asked: one in a namespace says which, one of the cluster says none.
+ * Sets the namespace of each namespaced object, and drops that of cluster-scoped ones, without a request to
+ * the cluster.
  *
- * @param namespace for namespaced objects that say none
+ * @param namespace for namespaced objects that do not set one
  */
 function resolveScopes(objects: readonly RenderedObject[], namespace: string | undefined): ScopeResolution {
   const crds = scopesOfCrds(objects.map(({ manifest }) => manifest));
@@ -221,7 +158,10 @@ function problemOf(
   return undefined;
 }
 
-/** Two resources for one object would overwrite each other with every run. */
+/**
+ * Problems with objects that occur twice: two resources for one object would overwrite each other in every
+ * run.
+ */
 function duplicates(objects: readonly RenderedObject[]): readonly Problem[] {
   const first = new Map<string, string>();
   return objects.flatMap(({ path, manifest }) => {
@@ -235,4 +175,73 @@ function duplicates(objects: readonly RenderedObject[]): readonly Problem[] {
     const message = `it is the same object as ${other}: ${manifest.kind} "${String(name)}"`;
     return [{ path, message }];
   });
+}
+
+function within(object: RenderedObject | undefined, { path, message }: Problem): Problem {
+  return { path: `${object?.path ?? ''}#${path}`, message };
+}
+
+function unusedTokenProblems(made: ReadonlySet<TokenEntry>, used: ReadonlySet<TokenEntry>): readonly Problem[] {
+  const missing = [...made].filter((entry) => !used.has(entry)).length;
+  if (missing === 0) return [];
+  const message =
+    `${missing} of the tokens made for this tree ${missing === 1 ? 'stands' : 'stand'} in none of its objects: used in a construct ` +
+    'outside of it, changed by code that looked at the value (a hash, a calculation), or not used; make tokens only where they are used';
+  return [{ path: '', message }];
+}
+
+/**
+ * The annotations by which the provider knows what to wait for.
+ * Source: pulumi-kubernetes documentation, "Kubernetes annotations": `pulumi.com/skipAwait`,
+ * `pulumi.com/waitFor`.
+ */
+function withAwaitAnnotations(manifest: Manifest, options: AwaitOptions | undefined): Manifest {
+  const { skip, waitFor } = options ?? {};
+  const added: Readonly<Record<string, string>> = {
+    ...(skip === true ? { 'pulumi.com/skipAwait': 'true' } : {}),
+    ...(waitFor === undefined
+      ? {}
+      : { 'pulumi.com/waitFor': typeof waitFor === 'string' ? waitFor : JSON.stringify(waitFor) }),
+  };
+  if (Object.keys(added).length === 0) return manifest;
+  const annotations = Object.entries({ ...manifest.metadata.annotations, ...added });
+  return withMetadata(manifest, {
+    annotations: Object.fromEntries(annotations.sort(([a], [b]) => (a < b ? -1 : 1))),
+  });
+}
+
+/** Makes the values of a Secret secret, but not its keys. */
+function withSecrets(manifest: Manifest, inputs: pulumi.Inputs): pulumi.Inputs {
+  if (groupKind(manifest) !== '/Secret') return inputs;
+  const fields = ['data', 'stringData'].filter((field) => inputs[field] !== undefined);
+  return { ...inputs, ...Object.fromEntries(fields.map((field) => [field, secretLeaves(inputs[field])])) };
+}
+
+function secretLeaves(value: unknown): unknown {
+  if (pulumi.Output.isInstance(value) || !isObject(value)) return pulumi.secret(value);
+  return Object.fromEntries(Object.entries(value).map(([key, leaf]) => [key, pulumi.secret(leaf)]));
+}
+
+/**
+ * The other `apiVersion`s of the same object, for a kind whose CRD is in the tree or that is Kubernetes' own.
+ */
+function otherVersions(manifest: Manifest, ofCrds: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const known = ofCrds.get(groupKind(manifest));
+  return known?.filter((version) => version !== manifest.apiVersion) ?? otherBuiltInVersions(manifest);
+}
+
+/** All `apiVersion`s of the kinds whose CRDs are in the tree. */
+function versionsOf(manifests: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    manifests.flatMap((manifest): [string, readonly string[]][] => {
+      const defined = definedKind(manifest);
+      const versions = isObject(manifest['spec']) ? manifest['spec']['versions'] : undefined;
+      if (defined === undefined || !Array.isArray(versions)) return [];
+      const group = defined.slice(0, defined.lastIndexOf('/'));
+      const names = versions.flatMap((version: unknown) =>
+        isObject(version) && typeof version['name'] === 'string' ? [version['name']] : [],
+      );
+      return [[defined, names.map((name) => `${group}/${name}`)]];
+    }),
+  );
 }

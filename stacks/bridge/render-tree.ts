@@ -5,23 +5,14 @@ import type { Problem } from '../../constructs/kube/errors';
 import type { Manifest, RenderedObject } from './manifest';
 import { splitAtTokens, textToken, tokenFor } from './tokens';
 
-/** The objects of a tree, and what keeps it from being rendered. */
+/** The objects of a tree, and the problems that keep it from being rendered. */
 interface RenderedTree {
   /** In the order of the constructs. */
   readonly objects: readonly RenderedObject[];
   readonly problems: readonly Problem[];
 }
 
-/** Path of a construct below the root of its tree; empty for the root. */
-export function pathBelow(root: IConstruct, construct: IConstruct): string {
-  const steps: string[] = [];
-  for (let at: IConstruct | undefined = construct; at !== undefined && at !== root; at = at.node.scope) {
-    steps.unshift(at.node.id);
-  }
-  return steps.join('/');
-}
-
-/** Renders the objects below a construct as cdk8s does, validations of constructs included, with tokens in the place of Outputs. */
+/** Validates the constructs and renders their objects as cdk8s does, with tokens in place of Outputs. */
 export function renderTree(root: IConstruct): RenderedTree {
   const app = root.node.root as Partial<App>;
   if (!Array.isArray(app.resolvers)) {
@@ -68,9 +59,9 @@ const LOST =
   'an Output stands where the construct reads the value itself (a list, an object, an IntOrString or a Quantity), so it would be ' +
   'lost; put Outputs at the leaves, use outputs.text() or outputs.number() within the wrapper, or use a plain ApiObject';
 
-/** Turns Outputs in props into tokens before cdk8s looks at them. */
+/** Turns Outputs in props into tokens before cdk8s reads them. */
 class OutputResolver implements IResolver {
-  /** The tokens met in the object under way, with where each stands. */
+  /** The tokens found in the current object, each with its path. */
   readonly found = new Map<string, string>();
 
   start(): void {
@@ -87,7 +78,7 @@ class OutputResolver implements IResolver {
     context.replaceValue(textToken(id));
   }
 
-  /** Where Outputs stood that are not in the manifest. */
+  /** The paths of Outputs that were found but are not in the manifest. */
   lostOutputs(manifest: Manifest): readonly string[] {
     if (this.found.size === 0) return [];
     const present = new Set(
@@ -102,7 +93,7 @@ class OutputResolver implements IResolver {
 function outputIn(value: unknown, { key }: ResolutionContext): pulumi.Output<unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (pulumi.Output.isInstance(value)) {
-    // `{...output}` copies the marker by which Outputs are known, but none of the methods.
+    // `{...output}` copies the marker that identifies Outputs, but none of the methods.
     if (typeof value.apply === 'function') return value;
     throw new TypeError(
       `an Output was spread into an object at ${key.join('.')}; use outputs.any(output) as a whole value`,
@@ -113,7 +104,7 @@ function outputIn(value: unknown, { key }: ResolutionContext): pulumi.Output<unk
 
 const promises = new WeakMap<object, pulumi.Output<unknown>>();
 
-/** One Output a promise, however often it is rendered. */
+/** The same Output for a promise, however often it is rendered. */
 function promised(promise: PromiseLike<unknown>): pulumi.Output<unknown> {
   const output = promises.get(promise) ?? pulumi.output(promise);
   promises.set(promise, output);
@@ -129,13 +120,24 @@ function textsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** A construct tree cannot be turned into Pulumi resources. Nothing of it was registered. */
+/** Path of a construct below the root of its tree; empty for the root. */
+export function pathBelow(root: IConstruct, construct: IConstruct): string {
+  const steps: string[] = [];
+  for (let at: IConstruct | undefined = construct; at !== undefined && at !== root; at = at.node.scope) {
+    steps.unshift(at.node.id);
+  }
+  return steps.join('/');
+}
+
+/** A construct tree cannot be turned into Pulumi resources. None of them was registered. */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError';
   constructor(
-    /** Name of the tree: of its ConstructResources. */
+    /** Name of the tree's ConstructResources. */
     readonly tree: string,
-    /** All that is wrong; a path is that of a construct, followed by `#` and a path within its object where one is meant. */
+    /**
+     * All problems. A path is that of a construct, followed by `#` and a path within its object if needed.
+     */
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
@@ -152,7 +154,7 @@ function lineOf({ path, message }: Problem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-/** What an error says, whatever realm it comes from. */
+/** The message of an error, from whatever realm. */
 function messageOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return String(error);

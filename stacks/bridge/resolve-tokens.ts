@@ -12,18 +12,18 @@ import {
   type Tokens,
 } from './tokens';
 
-/** What {@link resolveTokens} makes of a value. */
+/** Result of {@link resolveTokens}. */
 export interface TokenResolution {
-  /** The value with Outputs in the place of tokens, at the leaves. */
+  /** The value with Outputs in place of tokens, at the leaves. */
   readonly value: unknown;
   readonly used: ReadonlySet<TokenEntry>;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Puts Outputs in the place of their tokens. Without tokens the value stays as it is.
+ * Replaces tokens by their Outputs. A value without tokens stays as it is.
  *
- * @param object names the value's object in errors of Outputs
+ * @param object names the value's object in errors
  */
 export function resolveTokens(tokens: Tokens, object: string, value: unknown): TokenResolution {
   const placing = new TokenResolver(tokens, object);
@@ -31,7 +31,7 @@ export function resolveTokens(tokens: Tokens, object: string, value: unknown): T
   return { value: result, used: placing.used, problems: placing.problems };
 }
 
-/** Runs of base64 that may hold a token: cdk8s and people encode Secrets themselves. */
+/** Base64 that may contain a token: cdk8s encodes Secrets, and so do users. */
 const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{20,}={0,2}(?![A-Za-z0-9+/=])/g;
 
 class TokenResolver {
@@ -71,13 +71,13 @@ class TokenResolver {
       'text' in piece ? this.encoded(piece.text, at) : [this.entryOf(piece, at)?.output ?? numeral(piece)],
     );
     const [only] = parts;
-    // The digits of a number token within a text stay a text.
+    // A number token within a text becomes a text, even if the text is nothing but its digits.
     if (parts.length === 1 && !pieces.some((piece) => 'number' in piece)) return only;
     if (!parts.some((part) => pulumi.Output.isInstance(part))) return parts.map(String).join('');
     return pulumi.all(parts).apply((resolved) => joined(resolved, `${this.object}#${propertyPath(at)}`));
   }
 
-  /** Texts, and Outputs for what holds tokens in base64. */
+  /** The text in parts, with an Output for each run of base64 that contains tokens. */
   private encoded(text: string, at: readonly PathStep[]): readonly unknown[] {
     if (hasDamagedToken(text)) return [this.addProblem(at, DAMAGED, text)];
     const parts: unknown[] = [];
@@ -112,7 +112,7 @@ class TokenResolver {
   }
 }
 
-/** Digits that look like a number token and are none stay as they are. */
+/** Digits that look like a number token but are none stay as they are. */
 function numeral(piece: Piece): unknown {
   return 'number' in piece ? String(piece.number) : '';
 }

@@ -1,34 +1,36 @@
 import { createHash } from 'node:crypto';
 import * as pulumi from '@pulumi/pulumi';
 
-/** How a token is told apart from others. */
+/** Options of a token. */
 export interface TokenOptions {
   /**
-   * A name of the value, unique within the tree. What is derived of rendered text, such as a checksum of a configuration, then
-   * follows from it.
-   * @default the place of the token among those of its tree
+   * A name of the value, unique within the tree. Values that are derived from rendered text, such as a
+   * checksum of a configuration, then depend on this name.
+   * @default the number of the token within its tree
    */
   readonly id?: string;
 }
 
 /**
- * Places for Outputs in props that want plain values. The bridge puts the Outputs where these stand, alone or within a string.
+ * Tokens for Outputs in props that need plain values. The bridge replaces them by the Outputs, alone or
+ * within a string.
  *
- * Guarantees: a secret stays secret and what is unknown in a preview stays unknown, at its own place only.
+ * Guarantees: a secret stays secret, and a value that is unknown in a preview stays unknown, without
+ * affecting other fields.
  *
- * Caveats: code that looks at the value sees a stand-in: its length, its digits and its hash are not the value's. Within JSON or YAML text
- * the value is put in as it is, unquoted: make such texts of Outputs with `pulumi.jsonStringify`.
+ * Caveats: code that reads the value sees the token, whose length, digits and hash are not the value's. The
+ * value is inserted unquoted; for an Output within JSON or YAML text, use `pulumi.jsonStringify`.
  */
 export const outputs = {
-  /** A text that stands for an Output's. It is a valid DNS label. */
+  /** A token for an Output of text. It is a valid DNS label. */
   text(output: pulumi.Input<string>, options: TokenOptions = {}): string {
     if (typeof output === 'string') return output;
     return textToken(tokenFor(asOutput(output), options.id).id);
   },
 
   /**
-   * A number that stands for an Output's: an integer that an int32 holds. A schema with a lower maximum refuses it, unless the object is
-   * made with {@link KindResource}.
+   * A token for an Output of a number: an integer that fits into an int32. A schema with a lower maximum
+   * rejects it, unless the object is a `KindResource`.
    */
   number(output: pulumi.Input<number>, options: TokenOptions = {}): number {
     if (typeof output === 'number') return output;
@@ -36,8 +38,9 @@ export const outputs = {
   },
 
   /**
-   * An Output in a place of any type, or a value with Outputs in it. It only stands where the construct hands the value on without looking at
-   * it: at any place of a plain `ApiObject`, and at the leaves of cdk8s's generated constructs.
+   * An Output as a value of any type, or a value that contains Outputs. It only works where the construct
+   * passes the value on without reading it: anywhere in a plain `ApiObject`, and at the leaves of cdk8s's
+   * generated constructs.
    */
   any<T>(output: pulumi.Input<T>): T {
     return output as T;
@@ -53,11 +56,11 @@ export interface Tokens {
   readonly byId: Map<string, TokenEntry>;
   readonly byNumber: Map<number, TokenEntry>;
   readonly byOutput: WeakMap<object, TokenEntry>;
-  /** How many tokens a scope has made, for their ids. */
+  /** How many tokens there are for a scope and key, for their ids. */
   readonly counts: Map<string, number>;
 }
 
-/** One Output that a token stands for. */
+/** A token and its Output. */
 export interface TokenEntry {
   readonly id: string;
   readonly number: number;
@@ -67,7 +70,9 @@ export interface TokenEntry {
 const tokensByRun = new WeakMap<object, Tokens>();
 const noRun = {};
 
-/** The tokens of the run under way: several may share a process, as with the Automation API and in tests. */
+/**
+ * The tokens of the current run. Several runs may share a process, as with the Automation API and in tests.
+ */
 export function currentTokens(): Tokens {
   const run = pulumi.runtime.getMonitor() ?? noRun;
   let tokens = tokensByRun.get(run);
@@ -87,9 +92,9 @@ interface TokenScope {
 const scopes: TokenScope[] = [];
 
 /**
- * Runs `build`, during which tokens belong to a tree.
+ * Runs `build`. Tokens that it creates belong to the tree `name`.
  *
- * @returns what it returned, and the tokens it made
+ * @returns its result, and the tokens that it created
  */
 export function withTokenScope<T>(name: string, build: () => T): { result: T; made: ReadonlySet<TokenEntry> } {
   const scope: TokenScope = { name, made: new Set() };
@@ -102,9 +107,10 @@ export function withTokenScope<T>(name: string, build: () => T): { result: T; ma
 }
 
 /**
- * The entry of an Output, a new one where it has none. Its id follows from `key`, or else from the tree under construction and how many
- * tokens this tree made before: never from what else the process does, so that what is derived of a text with a token in it (a
- * hash, a name) is the same in every run of the same program.
+ * The entry of an Output, a new one if it has none. Its id depends on the current tree, on `key`, and on how
+ * many tokens with the same tree and key there are already; never on what else the process does. So a value
+ * that is derived from a text with a token, such as a hash or a name, is the same in every run of the same
+ * program.
  */
 export function tokenFor(output: pulumi.Output<unknown>, key?: string): TokenEntry {
   const tokens = currentTokens();
@@ -131,35 +137,39 @@ function newEntry(tokens: Tokens, base: string, output: pulumi.Output<unknown>):
 }
 
 /**
- * How a token looks. Text tokens are valid DNS labels, so that they pass for names, hosts, labels and images; number tokens are
- * integers near the end of int32, which is what Kubernetes' integers are, beyond the priorities of its system pods and below the maximum.
+ * The form of tokens. Text tokens are valid DNS labels, so that they pass as names, hosts, labels and images.
+ * Number tokens are near the end of int32, the type of Kubernetes' integers: above the priorities of its
+ * system pods and below the maximum.
  */
 const PREFIX = 'pulumi-output-';
 const ID_LENGTH = 20;
 const FIRST_NUMBER = 2_100_000_000;
 const NUMBERS = 47_000_000;
 
-/** A text that stands for the value of an Output. */
+/** Characters of a token's id. */
+const TOKEN_ID_LENGTH = ID_LENGTH;
+
+/** The text token with an id. */
 export function textToken(id: string): string {
   return `${PREFIX}${id}`;
 }
 
-/** A number that stands for the value of an Output, from the token's id. */
+/** The number token with an id. */
 function numberToken(id: string): number {
   return FIRST_NUMBER + (Number.parseInt(id.slice(0, 12), 16) % NUMBERS);
 }
 
-/** Whether a number lies where only number tokens do. */
+/** Whether a number is in the range of number tokens. */
 export function isNumberToken(value: number): boolean {
   return value >= FIRST_NUMBER && value < FIRST_NUMBER + NUMBERS;
 }
 
-/** A piece of a string: text as it stands, or a token. */
+/** A piece of a string: plain text, or a token. */
 export type Piece = { readonly text: string } | { readonly id: string } | { readonly number: number };
 
 const TOKENS = new RegExp(`${PREFIX}([0-9a-f]{${ID_LENGTH}})|(?<![0-9])(21[0-4][0-9]{7})(?![0-9])`, 'g');
 
-/** Divides a string at the tokens in it. */
+/** Splits a string at the tokens in it. */
 export function splitAtTokens(value: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
@@ -173,20 +183,20 @@ export function splitAtTokens(value: string): readonly Piece[] {
   return pieces;
 }
 
-/** Whether a text without whole tokens shows that one was cut, or put into upper case. */
+/** Whether a text without whole tokens contains part of one, or one in upper case. */
 export function hasDamagedToken(text: string): boolean {
   return text.toLowerCase().includes(PREFIX);
 }
 
-/** What Pulumi says where an Output was made a string or JSON. Source: `Output.toString` and `toJSON` of @pulumi/pulumi. */
+/**
+ * Whether a text is what Pulumi returns for an Output as string or JSON. Source: `Output.toString` and
+ * `toJSON` of @pulumi/pulumi.
+ */
 export function isStringifiedOutput(text: string): boolean {
   return /Calling \[(toString|toJSON)\] on an \[Output/.test(text);
 }
 
-/** Characters of a token's id. */
-const TOKEN_ID_LENGTH = ID_LENGTH;
-
-/** Whether a value is a number token, or a text with any token in it. */
+/** Whether a value is a number token, or a text that contains a token. */
 export function containsToken(value: string | number): boolean {
   if (typeof value === 'number') return isNumberToken(value);
   return splitAtTokens(value).some((piece) => !('text' in piece)) || hasDamagedToken(value);

@@ -10,14 +10,14 @@ import { configKeys, type ClusterFields, type ConfigKeyName, type ConfigValues }
 import { keyRemedy, removalRemedy, secretRemedy, valueRemedy, type ConfigProblem } from './problems';
 
 interface SpanningProblem extends ConfigProblem {
-  /** The keys that it follows from. */
+  /** The keys that cause it. */
   readonly about: readonly ConfigKeyName[];
 }
 
 /**
- * What is wrong with several keys together.
+ * Problems that span several keys of the configuration.
  *
- * @param wrong the keys that are wrong by themselves: nothing more is said of them
+ * @param wrong the keys that are wrong by themselves: no further problem with them is reported
  */
 export function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): readonly ConfigProblem[] {
   return [...targetProblems(values), ...namespaceProblems(values), ...filesProblems(values), ...secretProblems(values)]
@@ -29,7 +29,7 @@ const remove = (path: string): string =>
   `pulumi config rm ${path.includes('[') ? `--path 'kindred:${path}'` : `kindred:${path}`}`;
 const set = (name: ConfigKeyName): string => keyRemedy(name, configKeys[name]);
 
-/** Which cluster the platform goes to must be said once, and be said: the current context of a shell changes. */
+/** The configuration must name exactly one cluster, since the current context of a shell changes. */
 function targetProblems({ kubeconfig, context, cluster }: ConfigValues): readonly SpanningProblem[] {
   const about = ['kubeconfig', 'context', 'cluster'] as const;
   const given = Object.entries({ kubeconfig, context }).filter(([, value]) => value !== undefined);
@@ -41,13 +41,6 @@ function targetProblems({ kubeconfig, context, cluster }: ConfigValues): readonl
   const message = 'no cluster is named: set kubeconfig or context, or cluster to make one';
   const remedy = 'pulumi config set kindred:context "$(kubectl config current-context)"';
   return [{ key: 'context', about, message, remedy }];
-}
-
-function filesProblems({ provisionerConfigFiles, provisionerConfigSecret }: ConfigValues): readonly SpanningProblem[] {
-  if (provisionerConfigFiles === undefined || provisionerConfigSecret !== undefined) return [];
-  const about = ['provisionerConfigFiles', 'provisionerConfigSecret'] as const;
-  const message = 'no Secret is named that these files are in';
-  return [{ key: 'provisionerConfigFiles', about, message, remedy: set('provisionerConfigSecret') }];
 }
 
 function namespaceProblems(values: ConfigValues): readonly SpanningProblem[] {
@@ -78,6 +71,13 @@ function namespaceProblems(values: ConfigValues): readonly SpanningProblem[] {
   return problems;
 }
 
+function filesProblems({ provisionerConfigFiles, provisionerConfigSecret }: ConfigValues): readonly SpanningProblem[] {
+  if (provisionerConfigFiles === undefined || provisionerConfigSecret !== undefined) return [];
+  const about = ['provisionerConfigFiles', 'provisionerConfigSecret'] as const;
+  const message = 'no Secret is named that these files are in';
+  return [{ key: 'provisionerConfigFiles', about, message, remedy: set('provisionerConfigSecret') }];
+}
+
 function secretProblems({
   cluster,
   sshKey,
@@ -96,7 +96,10 @@ function secretProblems({
     .map(([key]) => ({ key, about: ['cluster', key as ConfigKeyName], message, remedy: remove(key) }));
 }
 
-/** A cluster to make before the platform is installed on it: what a RemoteCluster is told, without its secrets. */
+/**
+ * A cluster to create before the platform is installed on it: the arguments of a RemoteCluster, without its
+ * secrets.
+ */
 export interface ClusterConfig {
   /** Name of the cluster: a DNS subdomain of at most 63 characters. */
   readonly name: string;
@@ -106,7 +109,7 @@ export interface ClusterConfig {
 type SecretArgs = 'sshKey' | 'sshKeyPassphrase' | 'secrets' | 'hostKeyChecking' | 'protect' | 'clusterName';
 type Plain<T> = T extends unknown ? Omit<T, SecretArgs> : never;
 
-/** The arguments of a RemoteCluster that stand in the configuration under `cluster`. */
+/** The arguments of a RemoteCluster that the configuration has under `cluster`. */
 type PlainClusterArgs = Plain<RemoteClusterArgs>;
 
 interface Checked {
@@ -114,12 +117,14 @@ interface Checked {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** The cluster that the configuration speaks of, checked as the API server, the static preflight and the component itself would. */
+/**
+ * The configured cluster, checked as the API server, the static preflight and the component itself check it.
+ */
 export function clusterConfig(values: ConfigValues): Checked {
   const { cluster, hostKeyChecking, sshKeyPassphrase } = values;
   if (cluster === undefined) return { config: undefined, problems: [] };
   const { name, ...rest } = cluster;
-  // The checks below are of the schemas that the type is inferred from.
+  // The type is inferred from the schemas that the checks below use.
   const args = rest as unknown as PlainClusterArgs;
   const told: RemoteClusterArgs = {
     ...args,
@@ -136,21 +141,21 @@ export function clusterConfig(values: ConfigValues): Checked {
   return { config: problems.length === 0 ? { name, args } : undefined, problems };
 }
 
-/** A path below `cluster` as the configuration has it. */
+/** The path in the configuration of a path below `cluster`. */
 const under = (path: string): string => (path === '' ? 'cluster' : `cluster.${path}`);
 
 function problem({ path, message }: Problem, remedy: (key: string) => string = valueRemedy): ConfigProblem {
   return { key: under(path), message, remedy: remedy(under(path)) };
 }
 
-/** How a machine is reached, not checked yet. */
+/** How a machine is reached over SSH, not checked yet. */
 type Login = Readonly<Record<string, unknown>>;
 
 const portOf = ({ port }: Login): string => (typeof port !== 'number' || port === 22 ? '' : `-p ${port} `);
 const hostOf = ({ address }: Login): string => (typeof address === 'string' ? address : 'ADDRESS');
 const userOf = ({ user }: Login): string => (typeof user === 'string' ? user : 'USER');
 
-/** What would be found while connecting, said before, with the command that asks the machine where it listens. */
+/** Reports missing host keys before any connection, with the command that reads the key from the machine. */
 function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
   const message =
     'is required: without it, whoever sits in between can take the machine over. Compare it with what the machine itself says; ' +
@@ -167,7 +172,7 @@ function hostKeyProblems({ nodes }: ClusterFields): readonly ConfigProblem[] {
   });
 }
 
-/** A problem that the component sees in its own arguments, by the key that sets it. */
+/** A problem with an argument of the component, as a problem with the key that sets it. */
 function ownProblem(found: Problem): ConfigProblem {
   const { path, message } = found;
   if (path === 'sshKeyPassphrase') return { key: path, message, remedy: 'pulumi config rm kindred:sshKeyPassphrase' };
@@ -177,10 +182,10 @@ function ownProblem(found: Problem): ConfigProblem {
 function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
   const { name, distribution, version, nodes, options, installer } = fields;
   const spec = {
-    // A node's name is for Pulumi's state, not for the cluster.
+    // A node's name is only used in Pulumi's state.
     ...{ distribution, version, nodes: nodes.map((node) => ({ ...node, name: undefined })), sshKeySecretRef: SSH_KEY },
     ...(options === undefined ? {} : { [distribution]: options }),
-    // A misspelled field would be left out, and the public script run as root with nothing to check it by.
+    // Checked here so that a misspelled field, such as the checksum, is not dropped: the script runs as root.
     ...(installer === undefined ? {} : { installer }),
   };
   const plain = JSON.parse(JSON.stringify(spec)) as typeof spec;
@@ -195,7 +200,7 @@ function specProblems(fields: ClusterFields): readonly ConfigProblem[] {
   );
 }
 
-/** What the schema says, and, when it has nothing to say, what the plans do. */
+/** The problems that the schema finds or, if there are none, those that the plans find. */
 function problemsOfSpec(name: string, spec: object): readonly Problem[] {
   const { apiVersion, kind } = Cluster;
   try {
@@ -207,7 +212,9 @@ function problemsOfSpec(name: string, spec: object): readonly Problem[] {
   }
 }
 
-/** What the options refer to and `clusterSecrets` does not have. Only a plan tells which values are read. */
+/**
+ * Secrets that the options refer to and that `clusterSecrets` lacks. Only a plan tells which values are read.
+ */
 function missingSecretProblems(name: string, args: RemoteClusterArgs, values: ConfigValues): readonly ConfigProblem[] {
   const planned = planOutline(name, args);
   if ('problems' in planned) return planned.problems.map((found) => problem(found));
@@ -215,7 +222,7 @@ function missingSecretProblems(name: string, args: RemoteClusterArgs, values: Co
     (namespace === SSH_KEY.namespace && secret === SSH_KEY.name) ||
     values.clusterSecrets[`${namespace}/${secret}`]?.[key] !== undefined;
   return unresolvedSecretProblems(planned.outline, isGiven).map(({ path, message }) => {
-    // The component has under `secrets` what the configuration keeps apart from `cluster`, encrypted.
+    // What the component calls `secrets`, the configuration keeps encrypted, apart from `cluster`.
     const key = path.replace(/^secrets(?=\[)/, 'clusterSecrets');
     return { key, message, remedy: secretRemedy(key) };
   });

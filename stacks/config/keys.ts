@@ -7,19 +7,21 @@ import { configFilesProblems } from '../../constructs/operator';
 import type { GuardedNamespace } from '../../constructs/platform';
 import { version } from '../../package.json';
 
-/** One key of the configuration: all that Pulumi.yaml, the documentation and the program know of it. */
+/** One key of the configuration, for Pulumi.yaml, the documentation and the program. */
 export interface ConfigKey<S extends z.ZodType = z.ZodType> {
-  /** What a value is, with its article: `a whole number from 0 to 10`. */
+  /** The form of a value, with an article: `a whole number from 0 to 10`. */
   readonly shape: string;
   /** What it is for. */
   readonly meaning: string;
-  /** What it is when nobody sets it. An empty text, list or object stands for "not set". */
+  /** The value when the key is not set. An empty text, list or object means "not set". */
   readonly default: string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
-  /** What to write after `pulumi config set`, for people whose value is wrong. The first mention of the key is the key. */
+  /**
+   * Arguments of `pulumi config set`, for an error message. The first mention of the key is the key itself.
+   */
   readonly example: string;
-  /** Holds what nobody may read: refused in plain text. @default false */
+  /** The value is a secret: rejected in plain text. @default false */
   readonly secret?: boolean;
-  /** From a value as Pulumi hands it over to one that the program uses, with all checks of the value alone. */
+  /** Parses Pulumi's value into the program's, with all checks that concern this value alone. */
   readonly schema: S;
 }
 
@@ -44,7 +46,7 @@ const list = <T extends z.ZodType>(items: T) =>
     error: 'an entry stands in it twice',
   });
 
-/** An object of these fields and no others. */
+/** An object with these fields and no others. */
 const fields = <T extends z.ZodRawShape>(shape: T, error: string) =>
   z.strictObject(shape, {
     error: ({ code, input }) => {
@@ -53,7 +55,7 @@ const fields = <T extends z.ZodRawShape>(shape: T, error: string) =>
     },
   });
 
-/** A kind by the name of its CRD, or by its own: whichever a person finds at hand. */
+/** Finds a kind by its name or by the name of its CRD. */
 const findKind = (name: string) => kinds.find(({ kind, crdName }) => name === kind || name === crdName);
 const kindName = checked(text, (name) =>
   findKind(name) === undefined
@@ -61,7 +63,10 @@ const kindName = checked(text, (name) =>
     : undefined,
 );
 
-/** YAML reads 8 as a number, and so does `pulumi config set --path`. Whether it is a quantity is for the guardrails to see. */
+/**
+ * YAML and `pulumi config set --path` read 8 as a number. `guardrailProblems` checks whether it is a
+ * quantity.
+ */
 const quantity = z
   .preprocess(
     (value) => (typeof value === 'number' ? String(value) : value),
@@ -85,10 +90,10 @@ const guardedObject = fields(
   },
   'it must be a name, or an object with a name',
 ).transform((entry, context) => {
-  // What was left out is absent, not undefined.
+  // Makes fields that were left out absent instead of undefined.
   const guarded = JSON.parse(JSON.stringify(entry)) as GuardedNamespace;
   for (const { path, message } of guardrailProblems(guarded)) {
-    // A quota's resources have dots in their names.
+    // The names of a quota's resources contain dots.
     const steps = path.startsWith('quota.') ? ['quota', path.slice('quota.'.length)] : path.split('.');
     context.addIssue({ code: 'custom', message, path: steps });
   }
@@ -109,7 +114,7 @@ const object = (error: string) => ({
   error: ({ input }: { input?: unknown }) => (input === undefined ? 'is required' : error),
 });
 
-/** Of what a Cluster's spec has too, only what everything else here relies on: the rest is for its own schema to see. */
+/** Checks only what the code here relies on. The schema of the Cluster kind checks the rest of the spec. */
 const cluster = fields(
   {
     name: text,
@@ -136,10 +141,12 @@ const cluster = fields(
   'it must be an object with name, distribution, version and nodes',
 );
 
-/** Fields of a cluster of the right types, whose values are still to be checked. */
+/** Fields of a cluster with the right types; their values are not checked yet. */
 export type ClusterFields = z.output<typeof cluster>;
 
-/** A field that is null is a key with nothing behind it, which is as good as none: a `hostKey:` of that kind must not count as given. */
+/**
+ * Removes fields that are null, which are keys without a value: an empty `hostKey:` must not count as given.
+ */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;
@@ -162,7 +169,10 @@ const namespaces = (meaning: string, name: string, example: string) =>
 const whole = (from: number, to: number, rest: Pick<ConfigKey, 'meaning' | 'default' | 'example'>) =>
   key({ shape: `a whole number from ${from} to ${to}`, ...rest, schema: z.int().min(from).max(to) });
 
-/** Every key of the stack's configuration, without its namespace `kindred:`. `npm run config` writes Pulumi.yaml and the documentation from it. */
+/**
+ * Every key of the stack's configuration, without its namespace `kindred:`. `npm run config` writes
+ * Pulumi.yaml and the documentation from it.
+ */
 export const configKeys = {
   kubeconfig: key({
     shape: 'the text of a kubeconfig, set with --secret',
@@ -316,7 +326,7 @@ export const configKeys = {
       .refine((value) => value === '' || /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(value), {
         error: 'it is no private key in PEM: give the text of the file, not its path, and not that of the .pub',
       })
-      // `pulumi config set` takes the last line break away, without which OpenSSH reads no key.
+      // `pulumi config set` removes the final line break, without which OpenSSH cannot read the key.
       .transform((value) => (value.trim() === '' ? undefined : `${value.trimEnd()}\n`)),
   }),
   sshKeyPassphrase: key({
@@ -348,5 +358,5 @@ export const configKeys = {
 /** Name of a key. */
 export type ConfigKeyName = keyof typeof configKeys;
 
-/** The values of all keys, before the rules that span several. */
+/** The values of all keys, before the checks that span several of them. */
 export type ConfigValues = { readonly [K in ConfigKeyName]: z.output<(typeof configKeys)[K]['schema']> };

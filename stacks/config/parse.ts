@@ -9,13 +9,36 @@ export { configKeys } from './keys';
 export { ConfigError } from './problems';
 export type { ConfigProblem } from './problems';
 
-/** The namespace of all keys, whatever the project is called. */
-const NAMESPACE = 'kindred:';
+type Switched =
+  | 'cluster'
+  | 'monitoring'
+  | 'monitoringLabels'
+  | 'provisioner'
+  | 'provisionerImage'
+  | 'samples'
+  | 'samplesNamespace';
+
+/**
+ * The configuration of the stack, checked and with the defaults of {@link configKeys}; undefined for what is
+ * not set.
+ */
+export interface StackConfig extends Omit<ConfigValues, Switched> {
+  /** The cluster to create first. */
+  readonly cluster: ClusterConfig | undefined;
+  /** Undefined: do not install the provisioner. */
+  readonly provisionerImage: string | undefined;
+  /** The provisioner's kinds; empty without the provisioner. */
+  readonly provisionerKinds: readonly AnyKind[];
+  /** Namespace of the samples, which is among the guarded ones; undefined: no samples. */
+  readonly samplesNamespace: string | undefined;
+  /** Labels of the Prometheus operator's objects; undefined: none of them. */
+  readonly monitoringLabels: Readonly<Record<string, string>> | undefined;
+}
 
 /**
  * Reads the configuration of the stack that is running.
  *
- * @throws pulumi.RunError, which Pulumi shows without a stack trace, with everything that is wrong
+ * @throws pulumi.RunError with everything that is wrong; Pulumi shows it without a stack trace
  */
 export function readConfig(): StackConfig {
   try {
@@ -26,7 +49,21 @@ export function readConfig(): StackConfig {
   }
 }
 
-/** Not declared in Pulumi's types, and there is no other way to know. */
+/** The namespace of all keys, independent of the project's name. */
+const NAMESPACE = 'kindred:';
+
+/** The configuration as Pulumi passes it to a program. */
+interface RawConfig {
+  /** Texts by key, without the namespace. Values that are not strings are JSON. */
+  readonly values: Readonly<Record<string, string>>;
+  /** The keys that are kept encrypted. */
+  readonly secretKeys: ReadonlySet<string>;
+}
+
+/**
+ * Part of Pulumi's runtime that its types do not declare; there is no other way to know which keys are
+ * secret.
+ */
 interface SecretKeys {
   readonly isConfigSecret: (key: string) => boolean;
 }
@@ -41,41 +78,10 @@ function rawConfig(): RawConfig {
   };
 }
 
-/** The configuration as Pulumi hands it to a program. */
-interface RawConfig {
-  /** Texts by key, without the namespace. What is not a string is JSON. */
-  readonly values: Readonly<Record<string, string>>;
-  /** The keys that are kept encrypted. */
-  readonly secretKeys: ReadonlySet<string>;
-}
-
-type Switched =
-  | 'cluster'
-  | 'monitoring'
-  | 'monitoringLabels'
-  | 'provisioner'
-  | 'provisionerImage'
-  | 'samples'
-  | 'samplesNamespace';
-
-/** The configuration of the stack, checked and with defaults filled in: what {@link configKeys} says, and undefined for what is not set. */
-export interface StackConfig extends Omit<ConfigValues, Switched> {
-  /** The cluster to make first. */
-  readonly cluster: ClusterConfig | undefined;
-  /** Undefined: without the provisioner. */
-  readonly provisionerImage: string | undefined;
-  /** The provisioner's kinds; none without it. */
-  readonly provisionerKinds: readonly AnyKind[];
-  /** Namespace of the samples, which is among the guarded ones; undefined: no samples. */
-  readonly samplesNamespace: string | undefined;
-  /** Labels of the Prometheus operator's objects; undefined: none of them. */
-  readonly monitoringLabels: Readonly<Record<string, string>> | undefined;
-}
-
 /**
- * The configuration of the stack, checked. Pure: reads nothing but its argument.
+ * Checks the configuration of the stack. Pure: reads nothing but its argument.
  *
- * @throws ConfigError with everything that is wrong, and the command that mends it; it quotes no secret
+ * @throws ConfigError with everything that is wrong and the commands that correct it; it quotes no secret
  */
 export function parseConfig(raw: RawConfig): StackConfig {
   const problems: ConfigProblem[] = [...unknownKeys(raw)];
@@ -84,11 +90,11 @@ export function parseConfig(raw: RawConfig): StackConfig {
     problems.push(...read.problems);
     return [name, read.value] as const;
   });
-  // Each value is what the schema of its key gave.
+  // Each value is the output of the schema of its key.
   const values = Object.fromEntries(entries) as unknown as ConfigValues;
   const wrong = new Set(problems.map(({ key }) => rootOf(key)));
   const { config, problems: ofCluster } = clusterConfig(values);
-  // Nothing more is said of secrets that are wrong by themselves, and so not known here.
+  // Secrets that are wrong by themselves are not known here, so they cannot be called missing.
   problems.push(...ofCluster.filter(({ key }) => !(rootOf(key) === 'clusterSecrets' && wrong.has('clusterSecrets'))));
   problems.push(...spanningProblems(values, new Set([...wrong, ...ofCluster.map(({ key }) => rootOf(key))])));
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => shown(problem, raw)));
@@ -122,12 +128,12 @@ function decode(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // What is no JSON is a text, which the schema of the key refuses.
+    // What is no JSON is a text, which the schema of the key rejects.
     return text;
   }
 }
 
-/** What somebody keeps encrypted is a secret, be it under the wrong key. */
+/** The problem as it is shown. An encrypted value is a secret, even under the wrong key. */
 function shown(problem: ConfigProblem, { values, secretKeys }: RawConfig): ConfigProblem {
   const root = rootOf(problem.key);
   const key = Object.hasOwn(configKeys, root) ? configKeys[root as ConfigKeyName] : undefined;

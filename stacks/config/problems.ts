@@ -4,13 +4,13 @@ import type { ConfigKey } from './keys';
 
 /** One thing that is wrong with the configuration. */
 export interface ConfigProblem {
-  /** The key, or the path below it, without its namespace. */
+  /** The key or a path below it, without the namespace `kindred:`. */
   readonly key: string;
   /** What is wrong. Quotes no secret. */
   readonly message: string;
-  /** What a value of the key is; absent where no value would do. */
+  /** The form of a value of the key; absent if no value would help. */
   readonly shape?: string;
-  /** The command that mends it. */
+  /** The command that corrects it. */
   readonly remedy: string;
 }
 
@@ -30,13 +30,16 @@ function linesOf({ key, message, shape, remedy }: ConfigProblem): string {
 /** The key that a path belongs to. */
 export const rootOf = (path: string): string => /^\w+/.exec(path)?.[0] ?? path;
 
-/** The command that sets what stands at a path of the configuration. */
+/** The command that sets the value at a path of the configuration. */
 export const valueRemedy = (path: string): string => `pulumi config set --path 'kindred:${path}' VALUE`;
 
-/** The same for a secret. Without a value it asks for one, so that none stands in a shell's history. */
+/**
+ * The same for a secret. Without a value the command prompts for it, so that it does not get into a shell's
+ * history.
+ */
 export const secretRemedy = (path: string): string => `pulumi config set --secret --path 'kindred:${path}'`;
 
-/** The command that takes away what stands at a path of the configuration. */
+/** The command that removes the value at a path of the configuration. */
 export const removalRemedy = (path: string): string => `pulumi config rm --path 'kindred:${path}'`;
 
 /** The command that sets a key as a whole. */
@@ -44,7 +47,7 @@ export const keyRemedy = (name: string, { example }: ConfigKey): string =>
   `pulumi config set ${example.replace(new RegExp(`\\b${name}\\b`), `kindred:${name}`)}`;
 
 /**
- * What a schema found wrong with the value of a key; of a union, what the closest of its members says.
+ * The problems that a schema found with the value of a key; for a union, those of the closest member.
  *
  * @param text the value as it was written
  */
@@ -77,14 +80,14 @@ export function problemsOf(
   return [{ key: path, message, shape, remedy: keyRemedy(name, key) }];
 }
 
-/** Of a name that an object may not have, what its own schema says. */
+/** The message of an issue; for an invalid key of an object, that of the key's own schema. */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 }
 
 /** A problem with a value that is kept encrypted, without any text of that value. */
 export function withoutSecret(problem: ConfigProblem, text: string): ConfigProblem {
-  // Two or three letters stand in every sentence; of those that are quoted, the quotation marks tell.
+  // Two or three letters occur in every sentence, so a short text only counts within quotation marks.
   const isQuoted = (part: string): boolean => problem.message.includes(part.length < 4 ? `"${part}"` : part);
   if (!textsOf(text).some(isQuoted)) return problem;
   const { shape } = problem;
@@ -92,7 +95,7 @@ export function withoutSecret(problem: ConfigProblem, text: string): ConfigProbl
   return { ...problem, message: `${message}; more is not said, since it is kept encrypted` };
 }
 
-/** What of a value could be quoted: its texts, or the whole. */
+/** The parts of a value that a message could quote: its texts, and the whole. */
 function textsOf(text: string): readonly string[] {
   const found: string[] = [text];
   try {
@@ -101,7 +104,7 @@ function textsOf(text: string): readonly string[] {
       return value;
     });
   } catch {
-    // It is no JSON, so that nothing but the whole was quoted.
+    // It is no JSON, so only the whole can be quoted.
   }
   return found.filter((part) => part !== '');
 }

@@ -10,21 +10,24 @@ import { clusterInput, clusterProblems, type ClusterInput, type InstallerSource 
 type PlainNode = z.input<typeof nodes>[number];
 type PlainBastion = NonNullable<PlainNode['bastion']>;
 
-/** A machine to go through. */
+/** A bastion through which SSH reaches a machine. */
 export interface BastionArgs extends Omit<PlainBastion, 'address' | 'hostKey' | 'sshKeySecretRef'> {
   /** Host name or IP address. */
   readonly address: pulumi.Input<string>;
-  /** The bastion's public host key, `type base64`, as `ssh-keyscan` prints it behind the host. */
+  /** The bastion's public host key, `type base64`, as `ssh-keyscan` prints it after the host. */
   readonly hostKey?: pulumi.Input<string>;
   /** Private key for the bastion, in PEM. @default the cluster's */
   readonly sshKey?: pulumi.Input<string>;
 }
 
-/** A machine of the cluster. The fields are those of a Cluster's `spec.nodes`; what a program only learns while it runs may be an Output. */
+/**
+ * A machine of the cluster, with the fields of a Cluster's `spec.nodes`. Values that other resources give may
+ * be Outputs.
+ */
 export interface NodeArgs extends Omit<PlainNode, 'address' | 'bastion' | 'hostKey' | 'internalAddress'> {
   /**
-   * Names the machine in Pulumi's state, as a DNS label. Its resources are named by it, so it must stay the same as long as the machine does.
-   * Required when `address` is an Output.
+   * Names the machine in Pulumi's state, as a DNS label. Its resources have this name in theirs, so it must
+   * not change while the machine is in the cluster. Required when `address` is an Output.
    * @default the address
    */
   readonly name?: string;
@@ -32,13 +35,15 @@ export interface NodeArgs extends Omit<PlainNode, 'address' | 'bastion' | 'hostK
   readonly address: pulumi.Input<string>;
   /** IP address at which the nodes reach each other. @default the address */
   readonly internalAddress?: pulumi.Input<string>;
-  /** The machine's public host key, `type base64`, as `ssh-keyscan` prints it behind the host. */
+  /** The machine's public host key, `type base64`, as `ssh-keyscan` prints it after the host. */
   readonly hostKey?: pulumi.Input<string>;
   /** @default none: the machine is reached directly */
   readonly bastion?: BastionArgs;
 }
 
-/** Options of RKE2 or K3s: those of a Cluster's spec, where what a load balancer was given may be an Output. */
+/**
+ * Options of RKE2 or K3s, as in a Cluster's spec. The names and addresses of a load balancer may be Outputs.
+ */
 type ServerOptions<T> = Omit<T, 'registrationAddress' | 'tlsSans'> & {
   /** Name or address, in front of all servers, at which nodes join. @default the first server */
   readonly registrationAddress?: pulumi.Input<string>;
@@ -60,82 +65,92 @@ export type DistributionArgs =
 interface CommonArgs {
   /** Version to install, as the distribution names it: `v1.30.4+rke2r1`. A minor version at a time. */
   readonly version: string;
-  /** The machines. The first with the role controlplane makes the cluster, the others join it. */
+  /** The machines. The first with the role controlplane creates the cluster, the others join it. */
   readonly nodes: readonly NodeArgs[];
   /** Private SSH key for the machines, in PEM. Kept as a secret. A new key alone changes nothing on the machines. */
   readonly sshKey: pulumi.Input<string>;
   /** Passphrase of `sshKey`. Not for RKE, which reads the key itself. @default the key has none */
   readonly sshKeyPassphrase?: pulumi.Input<string>;
-  /** Name of the cluster, as it stands in files on the machines and in the kubeconfig. @default the component's name */
+  /** Name of the cluster in the files on the machines and in the kubeconfig. @default the component's name */
   readonly clusterName?: string;
   /**
-   * Values for the options' fields that end in `SecretRef`: by `namespace/name` of the reference, then by key. They are kept as secrets, whether
-   * they were given as such or not.
+   * Values for the options' fields that end in `SecretRef`: by `namespace/name` of the reference, then by
+   * key. They are stored as secrets even if they are given as plain values.
    * @default none
    */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, pulumi.Input<string>>>>>;
   /** Where the installation script comes from. Only for RKE2 and K3s. @default the distribution's own */
   readonly installer?: InstallerSource;
   /**
-   * `pinned`: every machine must prove to hold its `hostKey`. `skip-insecure`: a machine without `hostKey` is trusted unseen, so whoever sits on
-   * the network in between can take it over, and read every secret that goes there; a warning says so at each run.
+   * `pinned`: every machine must prove that it has its `hostKey`. `skip-insecure`: a machine without
+   * `hostKey` is trusted unchecked, so an attacker on the network in between can take it over and read every
+   * secret that is sent to it; each run warns of this.
    * @default 'pinned'
    */
   readonly hostKeyChecking?: 'pinned' | 'skip-insecure';
-  /** How often a machine is tried before an update gives up. A machine that just boots needs more. @default 10 */
+  /**
+   * Attempts to reach a machine before an update fails. A machine that is still booting needs more.
+   * @default 10
+   */
   readonly dialAttempts?: number;
   /**
-   * Refuse to take anything off a machine: neither the cluster nor a machine of it can be destroyed while this is set. To destroy the cluster,
-   * set it to false, run `pulumi up`, then `pulumi destroy`.
+   * Do not remove anything from a machine: while this is set, neither the cluster nor one of its machines can
+   * be destroyed. To destroy the cluster, set it to false, run `pulumi up`, then `pulumi destroy`.
    * @default true
    */
   readonly protect?: boolean;
   /**
-   * Machines, by name or address, that may leave though the rest is protected: name one here, run `pulumi up`, take it out of `nodes`, run
-   * `pulumi up` again.
+   * Machines, by name or address, that may be removed though the others are protected: name one here, run
+   * `pulumi up`, remove it from `nodes`, run `pulumi up` again.
    * @default none
    */
   readonly removable?: readonly string[];
   /**
-   * Machines, by name or address, that are gone for ever: nothing is run on them any more, neither to change them nor to clean them up. Name one
-   * here, run `pulumi up`, take it out of `nodes` and of here, run `pulumi up` again.
+   * Machines, by name or address, that are lost for good: nothing runs on them any more, neither changes nor
+   * clean-up. Name one here, run `pulumi up`, remove it from `nodes` and from here, run `pulumi up` again.
    * @default none
    */
   readonly lost?: readonly string[];
 }
 
-/** What a {@link RemoteCluster} is made of. */
+/** Arguments of a `RemoteCluster`. */
 export type RemoteClusterArgs = CommonArgs & DistributionArgs;
 
-/** Where the values are "looked up" that the component was given itself, rather than through `secrets`. */
+/**
+ * Namespace of the references to values that are arguments of their own and not in `secrets`. No such
+ * namespace exists.
+ */
 const OWN_NAMESPACE = 'kindred-remote-cluster';
 
-/** The key of all machines. */
+/** Reference to the SSH key of all machines. */
 export const SSH_KEY: ObjectKeyRef = { namespace: OWN_NAMESPACE, name: 'ssh', key: 'ssh-privatekey' };
 
 /**
- * Where a bastion's own key is "looked up": under the first of the nodes that were given it, since RKE goes to all nodes through one bastion,
- * with one key. Two Outputs are two keys, whatever they turn out to be.
+ * Reference to a bastion's own key. It is named by the first node with that key, since RKE reaches all nodes
+ * through one bastion with one key. Two Outputs count as two keys, even if their values are the same.
  */
 export function bastionKey(nodes: readonly NodeArgs[], sshKey: pulumi.Input<string>): ObjectKeyRef {
   const first = nodes.find(({ bastion }) => bastion?.sshKey === sshKey);
   const label = (first && nodeLabel(first)) ?? '';
-  // An IPv6 address is no name of a Secret.
+  // Hashed, because an IPv6 address is no valid name of a Secret.
   return { ...SSH_KEY, name: `bastion-${createHash('sha256').update(label).digest('hex').slice(0, 16)}` };
 }
 
-/** What a machine's resources are named by. Undefined when it has neither a name nor an address that is known now. */
+/**
+ * The name of a machine in its resources' names. Undefined if it has neither a name nor an address that is
+ * known now.
+ */
 export function nodeLabel({ name, address }: NodeArgs): string | undefined {
   return name ?? (typeof address === 'string' ? address : undefined);
 }
 
-/** The arguments that say what the cluster is, in the fields of a Cluster's spec, without secrets. */
+/** The arguments that describe the cluster, as fields of a Cluster's spec, without secrets. */
 export interface ClusterDescription {
   readonly nodes: readonly object[];
   readonly options: object;
 }
 
-/** Of the arguments, what a plan is made of. Outputs still stand in it. */
+/** The arguments from which a plan is computed, with the Outputs still in them. */
 export function describeCluster(args: RemoteClusterArgs): ClusterDescription {
   const nodes = args.nodes.map((node) => {
     const { bastion, ...rest } = withoutName(node);
@@ -147,17 +162,17 @@ export function describeCluster(args: RemoteClusterArgs): ClusterDescription {
   return { nodes, options: args.options ?? {} };
 }
 
-/** The name is the component's own: a Cluster's nodes have none. */
+/** Drops the name, which only the component has: a Cluster's nodes have none. */
 function withoutName(node: NodeArgs): Omit<NodeArgs, 'name'> {
   const rest: { name?: string } & Omit<NodeArgs, 'name'> = { ...node };
   delete rest.name;
   return rest;
 }
 
-/** The input of the plans, or why there is none. */
+/** The input of the plans, or the problems with it. */
 type Checked = { readonly input: ClusterInput } | { readonly problems: readonly Problem[] };
 
-/** Checks a description against the schema of a Cluster, and then whether such a cluster can be. */
+/** Checks a description against the schema of a Cluster, then whether such a cluster is possible. */
 export function validateInput(name: string, args: RemoteClusterArgs, { nodes, options }: ClusterDescription): Checked {
   const { distribution, version, installer, clusterName = name } = args;
   const { apiVersion, kind } = Cluster;
@@ -173,7 +188,7 @@ export function validateInput(name: string, args: RemoteClusterArgs, { nodes, op
   }
 }
 
-/** Problems with paths into a Cluster, as ones into the component's arguments. */
+/** Translates the paths of problems from a Cluster's to the component's arguments. */
 export function toArgumentPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
   const options = new RegExp(`^${distribution}(?=$|[.[])`);
   return problems.map(({ path, message }) => ({
@@ -182,17 +197,17 @@ export function toArgumentPaths(problems: readonly Problem[], distribution: stri
   }));
 }
 
-/** All that is wrong, as one error. */
+/** All problems as one error. */
 export function invalid(name: string, problems: readonly Problem[]): InvalidObjectError {
   return new InvalidObjectError(`RemoteCluster ${name}`, problems);
 }
 
-/** Whether a value is only known once something else stands. */
+/** Whether a value is an Output or a promise, which is known only after other resources exist. */
 export function isDeferred(value: unknown): boolean {
   return pulumi.Output.isInstance(value) || value instanceof Promise;
 }
 
-/** A value in which each Output is replaced by what `stand` gives for its path, such as `nodes[0].address`. */
+/** A copy of a value in which `stand` replaces each Output, given its path, such as `nodes[0].address`. */
 export function replaceOutputs(value: unknown, path: string, stand: (path: string) => unknown): unknown {
   if (isDeferred(value)) return stand(path);
   if (Array.isArray(value)) return value.map((item, i) => replaceOutputs(item, `${path}[${i}]`, stand));
@@ -204,7 +219,7 @@ export function replaceOutputs(value: unknown, path: string, stand: (path: strin
   );
 }
 
-/** Whether an Output stands anywhere in a value. */
+/** Whether a value contains an Output anywhere. */
 export function hasOutputs(value: unknown): boolean {
   let found = false;
   replaceOutputs(value, '', () => (found = true));

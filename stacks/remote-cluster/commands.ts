@@ -21,7 +21,7 @@ import {
 import { CHANGE_HASH, CHANGE_TOKEN, readsChangeToken } from '../../provision/rke2-k3s/change-token';
 import { removalStdin, groupRemovals, type PlannedTask } from './plan';
 
-/** How the tasks are carried out. */
+/** Options of {@link TaskCommands}. */
 export interface TaskCommandsOptions {
   /** Name of the cluster's component: resource names begin with it. */
   readonly name: string;
@@ -30,25 +30,25 @@ export interface TaskCommandsOptions {
   readonly secret: (ref: ObjectKeyRef) => pulumi.Input<string>;
   readonly passphrase?: pulumi.Input<string>;
   readonly dialAttempts: number;
-  /** The machine that a task is there for, if it is one. */
+  /** The machine that a task serves, if it serves a single one. */
   readonly serves: (task: Task) => string | undefined;
-  /** Whether what a task did may not be taken away. */
+  /** Whether the effects of a task may not be removed. */
   readonly isProtected: (task: Task) => boolean;
-  /** Whether a task is for a machine that is gone for ever, so that there is nothing to bring about. */
+  /** Whether a task serves a machine that is lost, so that it has nothing to do. */
   readonly isPointless: (task: Task) => boolean;
-  /** Whether a task would run on a machine that is gone for ever, so that it cannot even take something away. */
+  /** Whether a task would run on a machine that is lost, so that it cannot even remove anything. */
   readonly isOutOfReach: (task: Task) => boolean;
 }
 
-/** Attempts to reach a machine that is to be cleaned up: one that answers at all answers soon. */
+/** Attempts to reach a machine for its clean-up: a machine that responds at all responds soon. */
 const REMOVAL_DIAL_ATTEMPTS = 3;
-/** What one attempt may take, in seconds. */
+/** Limit of one attempt, in seconds. */
 const DIAL_TIMEOUT_SECONDS = 15;
 
-/** All that a Command is made from here. */
+/** All inputs that this file gives to a Command. */
 const INPUTS = ['addPreviousOutputInEnv', 'connection', 'create', 'logging', 'stdin', 'update'];
 
-/** What of a task a Command carries out. */
+/** The part of a task that a Command executes: its script and what the script reads. */
 interface TaskAction {
   readonly script: (task: Task) => string;
   readonly values: (task: Task) => readonly StdinValue[];
@@ -58,8 +58,9 @@ const APPLY: TaskAction = { script: ({ apply }) => apply, values: ({ stdin = [] 
 const REMOVE: TaskAction = { script: ({ remove = '' }) => remove, values: removalStdin };
 
 /**
- * The Commands of a plan. A task becomes one that applies it, and before it, if there is something to take away, one that does nothing until it
- * is deleted. They are two because a Command that fails is not kept in Pulumi's state: what it did until then would never be taken away.
+ * The Commands of a plan. A task becomes a Command that applies it. If the task has something to remove,
+ * another Command comes before it, which does nothing until it is deleted. There are two because Pulumi's
+ * state does not keep a Command that failed: what it had done until then would never be removed.
  */
 export class TaskCommands {
   private readonly applied = new Map<string, pulumi.CustomResource & { readonly stdout: pulumi.Output<string> }>();
@@ -79,7 +80,7 @@ export class TaskCommands {
     for (const each of planned) this.register(each);
   }
 
-  /** All of them: when they stand, the cluster does. */
+  /** All Commands: once they exist, the cluster does. */
   get resources(): readonly pulumi.Resource[] {
     return [...this.removals.values(), ...this.applied.values()];
   }
@@ -92,7 +93,7 @@ export class TaskCommands {
     });
   }
 
-  /** An output of a task, if it gave one. Secret either way. */
+  /** An output of a task, or undefined if its script gave none. Secret either way. */
   private findOutput({ task, name }: OutputRef): pulumi.Output<string | undefined> {
     const source = this.applied.get(task);
     if (source === undefined)
@@ -107,7 +108,8 @@ export class TaskCommands {
     for (const each of [task, ...(this.removalsBefore.get(task.id) ?? [])]) this.registerRemoval(each, needs);
     const own = [task, ...(this.removalsBefore.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
     const pointless = isPointless(task) || isOutOfReach(task);
-    // What a machine that is gone said of itself may still be needed: the join token. It is kept in the state, untouched.
+    // An output of a lost machine may still be needed, such as the join token. It stays in the state
+    // unchanged.
     if (pointless && !this.isNeeded(task)) return;
     const line = this.line(planned, task.id, APPLY);
     this.applied.set(
@@ -119,7 +121,7 @@ export class TaskCommands {
     );
   }
 
-  /** Whether the outputs of a task are read by one that is carried out, or by the component itself. */
+  /** Whether a task that is executed, or the component itself, reads the outputs of this task. */
   private isNeeded({ id, outputs = [] }: Task): boolean {
     const readers = [...this.planned.values()].filter(({ task: { stdin } }) =>
       leavesIn(stdin).some((leaf) => 'output' in leaf && leaf.output.task === id),
@@ -128,7 +130,7 @@ export class TaskCommands {
     return outputs.length > 0 && (readers.length === 0 || readers.some(isDone));
   }
 
-  /** Once, whether with an earlier task of its machine or with its own. */
+  /** Registers a task's removal once, either with an earlier task of its machine or with the task itself. */
   private registerRemoval(task: Task, needs: readonly pulumi.Resource[]): void {
     const planned = this.planned.get(task.id);
     if (task.remove === undefined || planned === undefined || this.removals.has(task.id)) return;
@@ -141,7 +143,10 @@ export class TaskCommands {
     this.removals.set(task.id, this.command(planned, label, inputs, REMOVE, options));
   }
 
-  /** What stands for a task when another comes after it: of a machine that is gone, what came before. */
+  /**
+   * The resources of a task for `dependsOn`. A task of a lost machine has none, so these are the ones that it
+   * comes after.
+   */
   private effectiveDependencies(id: string): pulumi.Resource[] {
     const own = this.applied.get(id) ?? this.removals.get(id);
     if (own !== undefined) return [own];
@@ -200,8 +205,9 @@ export class TaskCommands {
   }
 
   /**
-   * The steps that a task gives their turn. Pulumi keeps what a Command that failed was before, so what it reads counts as a change here besides
-   * its script: a secret that is taken back changes nothing else.
+   * The steps that read the change token of a task. The token changes with their secrets as well as with
+   * their scripts, because Pulumi keeps the former inputs of a Command that failed: when a secret is set back
+   * to its former value, nothing else changes.
    */
   private dependentSteps({ id, outputs = [] }: Task): readonly PlannedTask[] {
     if (!outputs.includes(CHANGE_TOKEN)) return [];
@@ -210,7 +216,7 @@ export class TaskCommands {
 
   private valueOf(leaf: ExternalSource): pulumi.Input<string> {
     if ('secret' in leaf) return this.options.secret(leaf.secret);
-    // A script says itself what it cannot do without; of a run of RKE that failed there is no kubeconfig.
+    // A script itself reports what it cannot do without. A failed run of RKE, for one, gives no kubeconfig.
     if ('output' in leaf) return this.findOutput(leaf.output).apply((text) => text ?? '');
     throw new TypeError(`a file, ${leaf.file}, cannot be read here`);
   }
@@ -248,10 +254,10 @@ function endpoint({ address, port = 22, user = 'root', hostKey }: Omit<Machine, 
 const leavesIn = (values: readonly StdinValue[] = []): readonly ExternalSource[] =>
   values.flatMap(({ from }) => externalSources(from));
 
-/** In place of secrets, for a script that needs to know no more than whether they are others. */
+/** A hash in place of secrets, for a script that only needs to know whether they have changed. */
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** What tells values apart while they are looked up. */
+/** A key that is unique to a value while values are looked up. */
 function keyOf(leaf: ExternalSource): string {
   if ('secret' in leaf) return `secret ${leaf.secret.namespace ?? ''}/${leaf.secret.name} ${leaf.secret.key}`;
   if ('output' in leaf) return `output ${leaf.output.task} ${leaf.output.name}`;
@@ -259,27 +265,32 @@ function keyOf(leaf: ExternalSource): string {
 }
 
 /**
- * How a task's script gets to a machine through a Command. When a Command fails, its provider puts the whole command line, all of stdout and all
- * of stderr into the error, in plain text. So the command line is short and the same for every task: it reads the script from the first line
- * of its stdin. And the script's stdout, which may hold outputs that are secret, is let through only when all went well; else the answer's
- * message alone goes to stderr.
+ * The command line of a Command, which reads a task's script from the first line of its stdin.
+ *
+ * When a Command fails, its provider puts the whole command line, stdout and stderr into the error, in plain
+ * text. So the command line is short, and shows only the task's name and 12 digits of the script's hash, in
+ * the error and in the machine's process list. The script's stdout, which may contain secret outputs, is
+ * printed only on success; on failure only the message of the script's result goes to stderr.
  */
-
-/** What the error of a failed Command and the machine's process list show: the task's name and 12 digits of what its script is. */
 export function launcher(label: string, script: string): string {
   const digest = createHash('sha256').update(script).digest('hex').slice(0, 12);
-  // Quotes, and what a login shell might read otherwise, never get into the line.
+  // Keeps quotes and other characters that a login shell might interpret out of the line.
   const name = label.replace(/[^A-Za-z0-9_.:/-]/g, '_');
   return `sh -c 'IFS= read -r script; eval "$(printf %s "$script" | base64 -d)"' ${name}@${digest}`;
 }
 
-/** Picks the member `message` out of an answer: neither a quote nor a backslash, or a backslash with what it escapes, up to the end quote. */
+/**
+ * Extracts the member `message` from a script's result: characters other than a quote or a backslash, or a
+ * backslash with the character that it escapes, up to the closing quote.
+ */
 const MESSAGE = String.raw`sed -n -E 's/.*"message":"(([^"\\]|\\.)*)".*/\1/p'`;
 
-/** Undoes JSON's escapes as far as `printf %b` does not. */
+/** Undoes the escapes of JSON that `printf %b` does not. */
 const UNQUOTED = String.raw`sed 's/\\"/"/g'`;
 
-/** Runs a command line, and shows of its stdout either all or, when it failed, the answer's message. */
+/**
+ * Runs a command line. Prints all of its stdout or, if it failed, only the message of its result to stderr.
+ */
 function hideStdoutOnFailure(line: string): string {
   return [
     `answer=$(${line})`,
@@ -291,7 +302,7 @@ function hideStdoutOnFailure(line: string): string {
   ].join('\n');
 }
 
-/** What goes to the launcher's stdin: the script, then the values that it reads. */
+/** The launcher's stdin: the script, then the values that it reads. */
 export function launcherStdin(script: string, login: LoginOptions, values: readonly NamedValue[]): string {
   return `${base64(hideStdoutOnFailure(sshCommand(script, login)))}\n${encodeStdin(values)}`;
 }
@@ -299,9 +310,10 @@ export function launcherStdin(script: string, login: LoginOptions, values: reado
 const NAME = '@pulumi/command';
 
 /**
- * The package that the steps on machines are resources of. It is loaded with the first cluster, since programs without one need not have it.
+ * The package with the Command resources. It is loaded with the first cluster: programs without one need not
+ * install it.
  *
- * @throws pulumi.RunError, which Pulumi shows without a stack trace, where it is not installed
+ * @throws pulumi.RunError if it is not installed; Pulumi shows it without a stack trace
  */
 export function commandPackage(): typeof command {
   try {

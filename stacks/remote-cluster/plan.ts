@@ -26,28 +26,23 @@ import {
   type RemoteClusterArgs,
 } from './args';
 
-/** A task, and what it will be once every Output is known. */
-export interface PlannedTask {
-  /** With stand-ins where Outputs were given. Says which tasks there are, and in which order. */
-  readonly task: Task;
-  /** The same task, as it is carried out. */
-  readonly actual: pulumi.Input<Task>;
-}
-
-/** What can be planned now, or why nothing can. */
-type OutlineResult = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
-
-/** The tasks, with stand-ins where Outputs were given. */
+/** The tasks of a cluster, with placeholders for Outputs. */
 export interface Outline {
   readonly tasks: readonly Task[];
   readonly kubeconfig: OutputRef;
   readonly labels: Labels;
 }
 
-/** Two sets of stand-ins, of which no two are the same. */
+/** The label of each machine, which names its resources, by the machine's address. */
+type Labels = ReadonlyMap<string, string>;
+
+/** An outline, or the problems with the arguments. */
+type OutlineResult = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
+
+/** Two sets of placeholders that have no value in common. */
 type PlaceholderSet = 'stand-in' | 'other';
 
-/** Plans with what is known: which tasks there are, and in which order. */
+/** Plans with the values that are known: which tasks there are, and in which order. */
 export function planOutline(
   name: string,
   args: RemoteClusterArgs,
@@ -59,27 +54,35 @@ export function planOutline(
   const { input } = checked;
   const labels = labelsOf(args, input);
   const tasks = clusterTasks(input, planOptions(args)).map((task) => withLabels(task, labels));
-  // No machine's label stands in its id: it is the same in every plan of the cluster.
+  // Its id contains no machine's label, so it is the same in every plan of the cluster.
   const kubeconfig = kubeconfigOutput(input, planOptions(args));
   return { outline: { tasks, kubeconfig, labels } };
 }
 
+/** A task as it is planned now, and as it is once every Output is known. */
+export interface PlannedTask {
+  /** With placeholders for Outputs. Says which tasks there are, and in which order. */
+  readonly task: Task;
+  /** The same task, as it is executed. */
+  readonly actual: pulumi.Input<Task>;
+}
+
 /**
- * Completes an outline. Where an Output was given, the plan is made once more inside an Output: that tells what each task does, while the outline
- * told a preview which there are.
+ * Completes an outline. If there are Outputs, the plan is computed again within an Output, to learn what each
+ * task does; the outline tells a preview which tasks there are.
  */
 export function resolveOutline(name: string, args: RemoteClusterArgs, { tasks }: Outline): readonly PlannedTask[] {
   const description = describeCluster(args);
   if (!hasOutputs(description)) return tasks.map((task) => ({ task, actual: task }));
   const actual = actualTasks(name, args, description);
-  // A preview shows a task in which no Output has a part as it is, though others cannot be known yet.
+  // A preview shows a task without Outputs as it is, even if other tasks are not known yet.
   const free = pulumi.runtime.isDryRun() ? tasksWithoutOutputs(name, args, tasks) : new Set<Task>();
   return tasks.map((task) => ({ task, actual: free.has(task) ? task : resolvedTask(task, actual) }));
 }
 
 /**
- * The tasks in which no Output has a part: those that are the same whatever stands in for them. To look for the stand-ins would not do: of some
- * a task has no more than a hash.
+ * The tasks that depend on no Output: those that are the same with either set of placeholders. Searching for
+ * the placeholders would not find all: a task may contain only a hash of one.
  */
 function tasksWithoutOutputs(name: string, args: RemoteClusterArgs, tasks: readonly Task[]): ReadonlySet<Task> {
   const planned = planOutline(name, args, 'other');
@@ -88,13 +91,16 @@ function tasksWithoutOutputs(name: string, args: RemoteClusterArgs, tasks: reado
   return new Set(tasks.filter((task) => others.get(task.id) === JSON.stringify(task)));
 }
 
-/** Pulumi keeps nothing of a Command that failed, and gives a program nothing of what one said in an earlier run. */
+/**
+ * Options of the plans, for Pulumi: it keeps nothing of a Command that failed, and a program cannot read a
+ * Command's output of an earlier run.
+ */
 const planOptions = (args: RemoteClusterArgs): PlanOptions => ({
   rke: { keepFailedRuns: true, unknownHosts: args.hostKeyChecking === 'skip-insecure' ? 'accept' : 'refuse' },
   server: { isProtected: ({ address }, i) => isProtected(args, [address, args.nodes[i]?.name]) },
 });
 
-/** Whether a machine, by its address and its name, may not leave. */
+/** Whether a machine, given by its address and its name, may not be removed. */
 function isProtected(
   { protect = true, removable = [], lost = [] }: RemoteClusterArgs,
   names: readonly unknown[],
@@ -125,7 +131,7 @@ function resolvedTask(task: Task, actual: pulumi.Output<readonly Task[]>): pulum
   });
 }
 
-/** A value of the right form that nobody has. Sources: RFC 2606 for names, RFC 5737 for addresses. */
+/** A reserved value of the right form. Sources: RFC 2606 for names, RFC 5737 for addresses. */
 function placeholder(path: string, { nodes }: RemoteClusterArgs, standIns: PlaceholderSet): string {
   const isOther = standIns === 'other';
   const index = Number(/\d+/.exec(path)?.[0] ?? 0);
@@ -137,7 +143,9 @@ function placeholder(path: string, { nodes }: RemoteClusterArgs, standIns: Place
   return `${owner}.${path.includes('bastion') ? 'bastion' : 'address'}.${standIns}.invalid`;
 }
 
-/** Values that tasks read, or machines are reached with, and nobody gave. */
+/**
+ * Problems with values that are missing: those that tasks read, and those with which SSH reaches machines.
+ */
 export function unresolvedSecretProblems(
   { tasks, labels }: Outline,
   isGiven: (ref: ObjectKeyRef) => boolean,
@@ -152,7 +160,7 @@ export function unresolvedSecretProblems(
   const missing = problems
     .filter(({ ref }) => !isGiven(ref))
     .map(({ ref, message }): Problem => ({ path: argumentOf(ref), message }));
-  // Of the machines that a key is for, the first is told of.
+  // If a key is for several machines, only the first is reported.
   return missing.filter(({ path }, i) => missing.findIndex((other) => other.path === path) === i);
 }
 
@@ -165,7 +173,7 @@ function secretsOf({ id, stdin = [] }: Task): readonly ObjectKeyRef[] {
     });
 }
 
-/** The keys that SSH needs for a task, each with the machine that it opens. */
+/** The keys that SSH needs for a task, each with the machine that it is for. */
 function keysOf({ machine }: Task, labels: Labels): readonly (readonly [ObjectKeyRef, string])[] {
   if (machine === undefined) return [];
   const label = labels.get(machine.address) ?? machine.address;
@@ -176,15 +184,12 @@ function keysOf({ machine }: Task, labels: Labels): readonly (readonly [ObjectKe
   ];
 }
 
-/** The argument that a value is looked up in. */
+/** The path of the argument that should contain a value. */
 function argumentOf(ref: ObjectKeyRef): string {
   const { namespace = '', name, key } = ref;
   if (namespace === SSH_KEY.namespace && name === SSH_KEY.name) return 'sshKey';
   return `secrets${propertyPath([`${namespace}/${name}`, key])}`;
 }
-
-/** What each machine's resources are named by, by the machine's address. */
-type Labels = ReadonlyMap<string, string>;
 
 /** A task's id with the machine's label in place of its address: `10.0.0.1/server` or `first/server`. */
 function replaceAddress(id: string, labels: Labels): string {
@@ -193,14 +198,20 @@ function replaceAddress(id: string, labels: Labels): string {
   return label === undefined ? id : `${label}${id.slice(end)}`;
 }
 
-/** The label of the machine that a task serves, be it the one that it runs on or not. Undefined for what serves all. */
+/**
+ * The label of the machine that a task serves, whether it runs there or not. Undefined if it serves all
+ * machines.
+ */
 export function servedLabel(task: Task, labels: Labels): string | undefined {
   const end = task.id.lastIndexOf('/');
   const label = end < 0 ? undefined : task.id.slice(0, end);
   return [...labels.values()].find((known) => known === label);
 }
 
-/** A task whose id and references bear labels. With it, tasks that were planned with and without knowing an address are the same. */
+/**
+ * A task with labels in its id and references, so that these are the same whether its address was known or
+ * not.
+ */
 function withLabels(task: Task, labels: Labels): Task {
   return {
     ...task,
@@ -220,19 +231,23 @@ function sourceWithLabels(source: ValueSource, labels: Labels): ValueSource {
   };
 }
 
-/** What a removal reads. Nothing of what is taken away depends on how often it was changed before. */
+/**
+ * The values that a removal reads. It needs no change token: a removal does not depend on earlier changes.
+ */
 export function removalStdin({ stdin = [], removeReadsStdin = true }: Task): readonly StdinValue[] {
   return removeReadsStdin ? stdin.filter(({ name }) => name !== CHANGE_TOKEN) : [];
 }
 
 /**
- * Which removals must be registered together: by the task before which that happens, the later tasks of the same machine, in the order of the plan.
+ * The removals that must be registered together: the later tasks of a machine, in the order of the plan, by
+ * the machine's first task, before which their removals are registered.
  *
- * What a later task takes away, an earlier one of the same machine may have begun: a server that was installed and never got ready has joined
- * etcd all the same, and must leave it before it is uninstalled. So all that can be taken off a machine is registered before anything is done
- * to it, as far as the plan's order allows: not if it needs what other machines only do afterwards.
+ * A later task may remove what an earlier task of the same machine began: a server that was installed but
+ * never became ready may have joined etcd, and must leave it before it is uninstalled. So all removals of a
+ * machine are registered before its first task runs, as far as the plan's order allows: a removal that needs
+ * later tasks of other machines is not.
  *
- * @param serves - the machine that a task is there for, if it is one
+ * @param serves - the machine that a task serves, if it serves a single one
  */
 export function groupRemovals(
   tasks: readonly Task[],
@@ -250,7 +265,10 @@ export function groupRemovals(
   }
   return together;
 
-  /** Whether what a task needs, beyond what its machine's first needs too, is the business of that machine alone. */
+  /**
+   * Whether everything that a task needs, beyond what its machine's first task needs, serves that machine
+   * alone.
+   */
   function needsOnly(task: Task, first: Task): boolean {
     const known = before.get(first.id) ?? new Set();
     const byId = new Map(tasks.map((each) => [each.id, each]));
@@ -263,7 +281,7 @@ export function groupRemovals(
   }
 }
 
-/** All tasks that stand before each, directly or not. */
+/** The ids of all tasks that come before each task, directly or indirectly. */
 function ancestors(tasks: readonly Task[]): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>();
   for (const { id, after } of tasks) {

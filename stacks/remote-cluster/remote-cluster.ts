@@ -8,9 +8,11 @@ import { TaskCommands, commandPackage } from './commands';
 import { resolveOutline, unresolvedSecretProblems, planOutline, servedLabel, type Outline } from './plan';
 import { argumentProblems, unpinnedHosts } from './validate';
 
-/** A machine of a cluster, as it ended up. */
+export type { BastionArgs, DistributionArgs, NodeArgs, RemoteClusterArgs } from './args';
+
+/** A machine of a cluster, with its address known. */
 export interface RemoteNode {
-  /** What its resources are named by. */
+  /** Its name in the names of its resources. */
   readonly name: string;
   readonly address: string;
   readonly roles: readonly ('controlplane' | 'etcd' | 'worker')[];
@@ -20,29 +22,34 @@ export interface RemoteNode {
  * A Kubernetes cluster on machines that are reached over SSH: RKE, RKE2 or K3s.
  *
  * Guarantees:
- * - Everything that can be wrong with the arguments is said at once, before anything is registered. What only the machines can tell is checked
- *   on them, before anything is changed.
- * - Each step is a resource of its own, named by the machine and what it does there. Another machine, or one less, changes no other
- *   machine's resources but for what they must know of it.
- * - Secrets reach machines over stdin only, and stand in the state as secrets only. No command line, environment or log holds one.
- * - A run that was interrupted or failed is taken up by the next `pulumi up`, and what it did can be destroyed: see {@link TaskCommands}.
+ * - All problems with the arguments are reported at once, before anything is registered. What only the
+ *   machines can tell is checked on them before anything is changed.
+ * - Each step is a resource of its own, named by the machine and what it does there. Adding or removing a
+ *   machine changes other machines' resources only in what they must know about it.
+ * - Secrets reach machines over stdin only, and are in the state as secrets only; never in a command line,
+ *   environment or log.
+ * - The next `pulumi up` continues a run that was interrupted or failed, and what that run did can be
+ *   destroyed: see {@link TaskCommands}.
  *
  * Assumptions: the machines run Linux with `sh`, `base64`, `sed` and `tail`; `pulumi` runs where SSH reaches them.
  *
  * Caveats:
- * - A changed SSH key runs each step again, which finds everything done. That also proves the key.
- * - A machine is told from others by its name, else its address. Another address under the same name is taken for the same machine.
- * - Pulumi tells a program nothing of what it applied before. So a version that skips a minor or goes back, and a change of what cannot change, are
- *   refused by the machines themselves (RKE2 and K3s), when they are looked at and before anything is touched: not in a preview.
+ * - A changed SSH key runs each step again, which finds nothing to do. That also proves that the key works.
+ * - A machine is identified by its name, or its address if it has no name. Another address under the same
+ *   name counts as the same machine.
+ * - A Pulumi program cannot read what it applied before. So the machines themselves (RKE2 and K3s) reject a
+ *   version that skips a minor or goes back, and a change of an immutable setting: in a check before anything
+ *   changes, but not in a preview.
  *
- * Errors: InvalidObjectError, with all problems, from the constructor. A step that failed says what, where, why and what to do in its own error.
+ * Errors: InvalidObjectError, with all problems, from the constructor. The error of a failed step says what
+ * failed, where, why, and what to do.
  */
 export class RemoteCluster extends pulumi.ComponentResource {
   /** The cluster's kubeconfig, for its fixed address. Secret. */
   readonly kubeconfig: pulumi.Output<string>;
   /** The machines. */
   readonly nodes: pulumi.Output<readonly RemoteNode[]>;
-  /** The version that was asked for. */
+  /** The requested version. */
   readonly version: pulumi.Output<string>;
 
   private readonly commands: TaskCommands;
@@ -54,7 +61,7 @@ export class RemoteCluster extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     const plan = planOrThrow(clusterName, args);
-    // Before anything is registered.
+    // Fails before anything is registered if the package is missing.
     commandPackage();
     const { distribution, version, options } = args;
     super('kindred:cluster:RemoteCluster', clusterName, { distribution, version, options, nodes: nodesOf(args) }, opts);
@@ -74,17 +81,17 @@ export class RemoteCluster extends pulumi.ComponentResource {
   }
 
   /**
-   * A provider for what is to be installed on the cluster. It comes after all of the cluster's steps, so that what is installed through it is
-   * taken away while the machines still work.
+   * A provider for objects on the cluster. It depends on all of the cluster's steps, so that these objects
+   * are deleted while the machines still work.
    */
   get provider(): Provider {
     this.made ??= new Provider(
       `${this.clusterName}/provider`,
       {
         kubeconfig: this.kubeconfig,
-        // Known from the start, and the same whatever the kubeconfig: else a new certificate would replace all that was installed. Pulumi
-        // compares it with nothing but what this provider had before; with the names of project and stack in it, so would
-        // `pulumi stack rename`.
+        // Known from the start and independent of the kubeconfig: otherwise a new certificate would replace
+        // everything that is installed. So would `pulumi stack rename`, if it contained the names of project
+        // and stack. It need only be unique among the values that this provider has had.
         clusterIdentifier: this.clusterName,
         ...mutableContent,
       },
@@ -104,7 +111,7 @@ function planOrThrow(name: string, args: RemoteClusterArgs): Outline {
   return outline;
 }
 
-/** The value of a secret, kept as one however it was given. */
+/** The value of a secret, as a secret even if it was given as a plain value. */
 function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<string> | undefined {
   const { namespace = '', name, key } = ref;
   const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
@@ -115,13 +122,15 @@ function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<str
   return given === undefined ? undefined : pulumi.secret(given);
 }
 
-/** Nothing may take the place of a value that is missing: SSH would go on with an empty key, and with those of an agent. */
+/**
+ * Fails if a value is missing: with an empty key in its place, SSH would go on and try the keys of an agent.
+ */
 function known<T>({ namespace = '', name, key }: ObjectKeyRef, value: T | undefined): T {
   if (value === undefined) throw new TypeError(`${namespace}/${name} ${key} is read, and was not checked to be there`);
   return value;
 }
 
-/** Which tasks are guarded, and which have lost their machine. */
+/** Which tasks are protected, and which have lost their machine. */
 function protectionRules(args: RemoteClusterArgs, { labels }: Outline) {
   const { lost = [], removable = [], protect = true } = args;
   const isAmong = (machines: readonly string[], label: string | undefined): boolean =>
@@ -143,7 +152,7 @@ function warnUnpinnedHosts(args: RemoteClusterArgs, cluster: RemoteCluster): voi
   const warning =
     `host keys are not checked for ${open.join(', ')}: whoever sits on the network in between can read every secret that goes there. ` +
     "Give each a hostKey, and leave hostKeyChecking at 'pinned'.";
-  // What could not be logged fails the run by itself.
+  // If the engine cannot log it, the run fails anyway.
   void pulumi.log.warn(warning, cluster);
 }
 
@@ -156,5 +165,3 @@ function nodesOf({ nodes }: RemoteClusterArgs): pulumi.Output<readonly RemoteNod
     ),
   );
 }
-
-export type { BastionArgs, DistributionArgs, NodeArgs, RemoteClusterArgs } from './args';

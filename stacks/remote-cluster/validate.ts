@@ -2,15 +2,7 @@ import type { Problem } from '../../constructs';
 import { nameProblem } from '../../constructs/kube/names';
 import { isDeferred, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
 
-/** The fields that may be Outputs. What else must be known to plan anything: how many tasks there are, and of what kind. */
-const DEFERRABLE_PATHS = [
-  /^nodes\[\d+\]\.(address|internalAddress|hostKey)$/,
-  /^nodes\[\d+\]\.bastion\.(address|hostKey|sshKey)$/,
-  /^options\.registrationAddress$/,
-  /^options\.tlsSans\[\d+\]$/,
-];
-
-/** What is wrong with the arguments themselves; what the schema and the plans say comes on top. */
+/** Problems with the arguments themselves, besides those that the schema and the plans find. */
 export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   return [
     ...deferredProblems(args),
@@ -19,13 +11,13 @@ export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   ];
 }
 
-/** The arguments that only the component knows: a Cluster has no such fields. */
+/** The arguments that {@link componentProblems} reads. */
 export type ComponentOnlyArgs = Pick<
   RemoteClusterArgs,
   'dialAttempts' | 'distribution' | 'lost' | 'nodes' | 'removable' | 'sshKeyPassphrase'
 >;
 
-/** What is wrong with the arguments that no schema of a Cluster sees. */
+/** Problems with the arguments that the schema of a Cluster does not check. */
 export function componentProblems(args: ComponentOnlyArgs): readonly Problem[] {
   return [
     ...labelProblems(args.nodes),
@@ -34,6 +26,16 @@ export function componentProblems(args: ComponentOnlyArgs): readonly Problem[] {
     ...keyProblems(args),
   ];
 }
+
+/**
+ * The fields that may be Outputs. All others decide which tasks there are, so they must be known for a plan.
+ */
+const DEFERRABLE_PATHS = [
+  /^nodes\[\d+\]\.(address|internalAddress|hostKey)$/,
+  /^nodes\[\d+\]\.bastion\.(address|hostKey|sshKey)$/,
+  /^options\.registrationAddress$/,
+  /^options\.tlsSans\[\d+\]$/,
+];
 
 function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Problem[] {
   const paths: string[] = [];
@@ -56,12 +58,12 @@ function labelProblems(nodes: readonly NodeArgs[]): readonly Problem[] {
   });
 }
 
-/** What a machine is named by must mean no other, neither in Pulumi's state nor where machines are given by name or address. */
+/** A machine's label must be unique, in Pulumi's state and wherever machines are given by name or address. */
 function ambiguousNameProblems(nodes: readonly NodeArgs[], { name, address }: NodeArgs, i: number): readonly string[] {
   const find = (means: (other: NodeArgs, j: number) => boolean): number =>
     nodes.findIndex((other, j) => j !== i && means(other, j));
   if (name === undefined) {
-    // Two without a name that have one address are for the schema to see.
+    // The schema reports two nodes without names that have the same address.
     const named = find((other, j) => j < i && other.name === address);
     return named < 0
       ? []
@@ -75,15 +77,15 @@ function ambiguousNameProblems(nodes: readonly NodeArgs[], { name, address }: No
     : [`"${name}" is also the address of nodes[${addressed}]; each node needs a name of its own`];
 }
 
-/** A machine without a host key. */
+/** A machine without a host key, whose identity cannot be checked. */
 export interface UnpinnedHost {
   readonly path: string;
-  /** What people know it by. */
+  /** Its name for the user. */
   readonly machine: string;
   readonly port: number;
 }
 
-/** The machines, bastions too, that could be anybody's. */
+/** The machines without a host key, bastions included. */
 export function unpinnedHosts({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly UnpinnedHost[] {
   return nodes.flatMap((node, i) => {
     const { hostKey, bastion, port = 22 } = node;

@@ -12,14 +12,55 @@ interface ManagedFieldsEntry {
   readonly subresource?: string;
 }
 
-/** Who writes, and how. */
+/** The writer of a change, and how it writes. */
 export interface FieldManager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly subresource?: string | undefined;
 }
 
-/** Another manager owns a field that is applied with another value. */
+/** Tracks an update, of which the server sees only the result: the writer now owns what differs. */
+export function trackUpdate(before: KubeObject | undefined, after: KubeObject, writer: FieldManager): KubeObject {
+  const entries = managedFieldsOf(after);
+  const part = writer.subresource === 'status' ? 'status' : undefined;
+  const now = pathsOf(after, part);
+  const changed = now.filter(
+    (steps) => before === undefined || !isDeepStrictEqual(valueOf(before, steps), valueOf(after, steps)),
+  );
+  const gone = before === undefined ? [] : pathsOf(before, part).filter((steps) => valueOf(after, steps) === undefined);
+  const mine = entries.filter((entry) => isOf(entry, writer)).flatMap((entry) => pathsIn(entry.fieldsV1));
+  const lost = new Set(gone.map(id));
+  const kept = new Map(
+    [...mine, ...changed].filter((steps) => !lost.has(id(steps))).map((steps) => [id(steps), steps]),
+  );
+  const rest = disownPaths(entries, writer, new Set([...changed, ...gone].map(id)));
+  return withManagedFields(after, replaceEntry(rest, after, writer, [...kept.values()]));
+}
+
+/**
+ * A server-side apply: fields that the manager applied before and no longer applies are removed, unless
+ * another manager owns them too.
+ */
+export function serverSideApply(live: KubeObject, body: KubeObject, writer: FieldManager, force: boolean): KubeObject {
+  const entries = managedFieldsOf(live);
+  const wanted = pathsOf(body, writer.subresource);
+  const wantedIds = new Set(wanted.map(id));
+  const differing = wanted.filter((steps) => !isDeepStrictEqual(valueOf(live, steps), valueOf(body, steps)));
+  const others = entries.filter((entry) => !isOf(entry, writer));
+  const ownedByOthers = new Set(others.flatMap((entry) => pathsIn(entry.fieldsV1)).map(id));
+  const conflicts = differing.filter((steps) => ownedByOthers.has(id(steps)));
+  if (conflicts.length > 0 && !force) throw new FieldConflictError(conflicts.map(id).join(', '));
+  const result = merged(live, { ...body, metadata: { ...body.metadata, name: live.metadata.name } }) as KubeObject;
+  const before = entries.filter((entry) => isOf(entry, writer)).flatMap((entry) => pathsIn(entry.fieldsV1));
+  const copy = jsonCopy(result);
+  const dropped = before.filter((steps) => !wantedIds.has(id(steps)) && !ownedByOthers.has(id(steps)));
+  // Items are removed only with their last owner.
+  for (const steps of dropped) removeAt(copy, steps);
+  const rest = disownPaths(entries, writer, new Set(differing.map(id)));
+  return withManagedFields(copy, replaceEntry(rest, live, writer, wanted));
+}
+
+/** Another manager owns a field that is applied with a different value. */
 export class FieldConflictError extends Error {}
 
 /** The managedFields of an object. */
@@ -59,7 +100,7 @@ function replaceEntry(
   return [...others, entry];
 }
 
-/** Takes paths away from everybody but the writer. */
+/** Removes paths from all entries but the writer's. */
 function disownPaths(
   entries: readonly ManagedFieldsEntry[],
   writer: FieldManager,
@@ -72,44 +113,6 @@ function disownPaths(
   });
 }
 
-/** An update, of which the server only sees the outcome: what differs belongs to the writer now. */
-export function trackUpdate(before: KubeObject | undefined, after: KubeObject, writer: FieldManager): KubeObject {
-  const entries = managedFieldsOf(after);
-  const part = writer.subresource === 'status' ? 'status' : undefined;
-  const now = pathsOf(after, part);
-  const changed = now.filter(
-    (steps) => before === undefined || !isDeepStrictEqual(valueOf(before, steps), valueOf(after, steps)),
-  );
-  const gone = before === undefined ? [] : pathsOf(before, part).filter((steps) => valueOf(after, steps) === undefined);
-  const mine = entries.filter((entry) => isOf(entry, writer)).flatMap((entry) => pathsIn(entry.fieldsV1));
-  const lost = new Set(gone.map(id));
-  const kept = new Map(
-    [...mine, ...changed].filter((steps) => !lost.has(id(steps))).map((steps) => [id(steps), steps]),
-  );
-  const rest = disownPaths(entries, writer, new Set([...changed, ...gone].map(id)));
-  return withManagedFields(after, replaceEntry(rest, after, writer, [...kept.values()]));
-}
-
-/** A server-side apply: what the manager applied before and applies no more goes, unless somebody else owns it too. */
-export function serverSideApply(live: KubeObject, body: KubeObject, writer: FieldManager, force: boolean): KubeObject {
-  const entries = managedFieldsOf(live);
-  const wanted = pathsOf(body, writer.subresource);
-  const wantedIds = new Set(wanted.map(id));
-  const differing = wanted.filter((steps) => !isDeepStrictEqual(valueOf(live, steps), valueOf(body, steps)));
-  const others = entries.filter((entry) => !isOf(entry, writer));
-  const ownedByOthers = new Set(others.flatMap((entry) => pathsIn(entry.fieldsV1)).map(id));
-  const conflicts = differing.filter((steps) => ownedByOthers.has(id(steps)));
-  if (conflicts.length > 0 && !force) throw new FieldConflictError(conflicts.map(id).join(', '));
-  const result = merged(live, { ...body, metadata: { ...body.metadata, name: live.metadata.name } }) as KubeObject;
-  const before = entries.filter((entry) => isOf(entry, writer)).flatMap((entry) => pathsIn(entry.fieldsV1));
-  const copy = jsonCopy(result);
-  const dropped = before.filter((steps) => !wantedIds.has(id(steps)) && !ownedByOthers.has(id(steps)));
-  // Items go only with their last owner.
-  for (const steps of dropped) removeAt(copy, steps);
-  const rest = disownPaths(entries, writer, new Set(differing.map(id)));
-  return withManagedFields(copy, replaceEntry(rest, live, writer, wanted));
-}
-
 /** One step of a field path as `FieldsV1` writes it: `f:` a field, `k:` an item by its keys, `v:` a member of a set, `.` an item itself. */
 type FieldPath = readonly string[];
 
@@ -118,48 +121,7 @@ interface FieldsV1 {
   [step: string]: FieldsV1;
 }
 
-type Fields = Record<string, unknown>;
-
-/** Written from the OpenAPI document of Kubernetes 1.36, on purpose without a look at the operator's own table. */
-const KEYS: Readonly<Record<string, readonly string[]>> = {
-  conditions: ['type'],
-  containers: ['name'],
-  env: ['name'],
-  initContainers: ['name'],
-  ownerReferences: ['uid'],
-  volumeMounts: ['mountPath'],
-  volumes: ['name'],
-};
-
-/** What the server sets itself and nobody owns. */
-const UNMANAGED = new Set([
-  'creationTimestamp',
-  'deletionTimestamp',
-  'generation',
-  'managedFields',
-  'name',
-  'namespace',
-  'resourceVersion',
-  'uid',
-]);
-
-function keysOf(field: string, item: unknown): readonly string[] | undefined {
-  if (field !== 'ports') return KEYS[field];
-  const { containerPort, port } = item as Fields;
-  if (containerPort !== undefined) return ['containerPort', 'protocol'];
-  return port === undefined ? undefined : ['port', 'protocol'];
-}
-
-function keyStep(keys: readonly string[], item: unknown): string {
-  const values = keys.map((key) => [key, (item as Fields)[key] ?? (key === 'protocol' ? 'TCP' : undefined)]);
-  return `k:${JSON.stringify(Object.fromEntries(values))}`;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The paths of everything that an object says, as the server tracks them. */
+/** The paths of all fields of an object, as the server tracks them. */
 function pathsOf(object: object, subresource?: string): FieldPath[] {
   const { metadata, status, ...main } = object as Fields;
   if (subresource === 'status') return below(status, 'status', ['f:status']);
@@ -188,6 +150,44 @@ function below(value: unknown, field: string, steps: FieldPath): FieldPath[] {
   return Object.entries(value).flatMap(([name, inner]) => below(inner, name, [...steps, `f:${name}`]));
 }
 
+/** The metadata that the server sets itself and no manager owns. */
+const UNMANAGED = new Set([
+  'creationTimestamp',
+  'deletionTimestamp',
+  'generation',
+  'managedFields',
+  'name',
+  'namespace',
+  'resourceVersion',
+  'uid',
+]);
+
+/**
+ * The keys of keyed lists. Written from the OpenAPI document of Kubernetes 1.36, on purpose independently of
+ * the operator's own table.
+ */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  conditions: ['type'],
+  containers: ['name'],
+  env: ['name'],
+  initContainers: ['name'],
+  ownerReferences: ['uid'],
+  volumeMounts: ['mountPath'],
+  volumes: ['name'],
+};
+
+function keysOf(field: string, item: unknown): readonly string[] | undefined {
+  if (field !== 'ports') return KEYS[field];
+  const { containerPort, port } = item as Fields;
+  if (containerPort !== undefined) return ['containerPort', 'protocol'];
+  return port === undefined ? undefined : ['port', 'protocol'];
+}
+
+function keyStep(keys: readonly string[], item: unknown): string {
+  const values = keys.map((key) => [key, (item as Fields)[key] ?? (key === 'protocol' ? 'TCP' : undefined)]);
+  return `k:${JSON.stringify(Object.fromEntries(values))}`;
+}
+
 /** The nested form of paths. */
 function fieldsV1(paths: readonly FieldPath[]): FieldsV1 {
   const root: FieldsV1 = {};
@@ -212,7 +212,7 @@ function itemIn(list: unknown, step: string): unknown {
   return (list as unknown[]).find((item) => keyStep(keys, item) === step);
 }
 
-/** What stands at a path. */
+/** The value at a path. */
 function valueOf(object: unknown, steps: FieldPath): unknown {
   return steps.reduce<unknown>((at, step) => {
     if (step === '.') return at === undefined ? undefined : true;
@@ -220,7 +220,7 @@ function valueOf(object: unknown, steps: FieldPath): unknown {
   }, object);
 }
 
-/** Takes what stands at a path out of an object, and the maps and lists that are empty then. */
+/** Removes the value at a path from an object, and the maps and lists that are empty then. */
 function removeAt(object: unknown, steps: FieldPath): void {
   const [step, ...rest] = steps;
   if (step === undefined || object === undefined) return;
@@ -240,7 +240,10 @@ function removeAt(object: unknown, steps: FieldPath): void {
   else removeAt(item, rest);
 }
 
-/** An applied configuration laid over what stands: maps and keyed lists merge, all else is replaced. */
+/**
+ * Merges an applied configuration into a live object: maps and keyed lists merge, everything else is
+ * replaced.
+ */
 function merged(live: unknown, applied: unknown, field = ''): unknown {
   if (Array.isArray(applied)) {
     if (field === 'finalizers') return [...new Set([...((live ?? []) as unknown[]), ...(applied as unknown[])])];
@@ -260,4 +263,10 @@ function merged(live: unknown, applied: unknown, field = ''): unknown {
     if (value !== undefined) result[name] = merged(result[name], value, name);
   }
   return result;
+}
+
+type Fields = Record<string, unknown>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,25 +6,25 @@ import { MemoryStore, type Body } from './memory-store';
 import { conflict, formatRequest, notFound, apiError, jsonCopy, type MemoryRequest } from './requests';
 
 /**
- * The API server as the operator sees it, in memory: field ownership per manager, preconditions, generations, resource versions,
- * finalizers and a garbage collector that runs when told. It validates nothing.
+ * An in-memory API server for the operator: field ownership per manager, preconditions, generations, resource
+ * versions, finalizers, and a garbage collector that runs when the test calls it. It validates nothing.
  */
 export class MemoryApiServer extends MemoryStore implements api.ApiClient {
   readonly server = 'memory';
   readonly requests: MemoryRequest[] = [];
-  /** Called before each request is answered; what it throws is the answer. */
+  /** Called before each request takes effect; what it throws is the response. */
   before: (request: MemoryRequest) => void | Promise<void> = () => undefined;
-  /** Called after each request has taken effect, before its answer. */
+  /** Called after each request has taken effect, before its response; what it throws is the response. */
   after: (request: MemoryRequest) => void | Promise<void> = () => undefined;
   /** Namespaces that are being deleted. */
   readonly terminating = new Set<string>();
 
-  /** What was written, a line each. */
+  /** The writes so far, one line each. */
   get writes(): readonly string[] {
     return this.requests.filter(({ verb }) => verb !== 'GET' && verb !== 'LIST').map(formatRequest);
   }
 
-  /** The requests so far, and forgets them. */
+  /** Returns the requests so far and clears them. */
   takeRequests(): readonly MemoryRequest[] {
     return this.requests.splice(0);
   }
@@ -159,7 +159,7 @@ function patched(live: KubeObject, body: unknown, type: 'merge' | 'json'): Body 
   try {
     return jsonPatch(live, body as JsonPatchOperation[]) as Body;
   } catch (error) {
-    // What a real server answers to a test that fails.
+    // A real server responds to a failed test like this.
     throw apiError(422, 'Invalid', error instanceof Error ? error.message : String(error));
   }
 }

@@ -6,23 +6,21 @@ import type { ObjectCache } from '../../operator/informer/object-cache';
 import { managedFieldsOf, trackUpdate, withManagedFields, type FieldManager } from './managed-fields';
 import { conflict, notFound, apiError, jsonCopy } from './requests';
 
-interface StoredObject {
-  readonly type: ResourceType;
-  readonly object: KubeObject;
-}
-
-/** An object with the parts that the store tells apart. */
+/** An object with the parts that the store treats differently. */
 export type Body = KubeObject & { readonly status?: unknown; readonly spec?: unknown };
 
-/** When the watches tell of a change: after the answer to the request, before it, or when the test says so. */
+/**
+ * When the watches report a change: after the response to the request, before it, or when the test calls
+ * `deliverEvents`.
+ */
 type EventDelivery = 'after' | 'before' | 'held';
 
 type Propagation = NonNullable<DeleteOptions['propagation']>;
 
-/** The objects of a cluster with what the server keeps of them, what its controllers and people do to them, and its garbage collector. */
+/** The objects of a cluster, with changes by controllers and users, and a garbage collector. */
 export class MemoryStore {
   eventDelivery: EventDelivery = 'after';
-  /** What admission makes of an object before it is stored. It may change the object. */
+  /** Admission: may change an object before it is stored. */
   admit: (object: KubeObject) => void = () => undefined;
   private readonly store = new Map<string, StoredObject>();
   private readonly caches = new Map<string, ObjectCache>();
@@ -30,31 +28,31 @@ export class MemoryStore {
   private revision = 100;
   private uids = 0;
 
-  /** From now on the cache follows what happens, as behind a watch. */
+  /** Fills a cache and keeps it up to date from now on, as a watch does. */
   attachCache(cache: ObjectCache): void {
     this.caches.set(typeKey(cache.type), cache);
     const entries = this.all(cache.type).map((object) => cache.project(jsonCopy(object)));
     cache.replace(entries, this.version);
   }
 
-  /** Tells the caches of all that happened. */
+  /** Delivers all pending events to the caches. */
   deliverEvents(): void {
     for (const tell of this.pendingEvents.splice(0)) tell();
   }
 
-  /** What stands, without asking. */
+  /** The current object, without a request. */
   peek(type: ResourceType, ref: ObjectRef): KubeObject | undefined {
     return this.find(type, ref);
   }
 
-  /** All that stands of a type, without asking. */
+  /** All objects of a type, without a request. */
   all(type: ResourceType): readonly KubeObject[] {
     return [...this.store.values()]
       .filter((stored) => typeKey(stored.type) === typeKey(type))
       .map(({ object }) => object);
   }
 
-  /** The version of the last change. */
+  /** The resourceVersion of the last change. */
   get version(): string {
     return String(this.revision);
   }
@@ -74,7 +72,7 @@ export class MemoryStore {
     this.commit(type, live, trackUpdate(live, { ...live, spec }, writer));
   }
 
-  /** Somebody's change to an object, by PUT, without a request. */
+  /** Changes an object as another client would by PUT, without a request. */
   edit(
     type: ResourceType,
     ref: ObjectRef,
@@ -84,12 +82,12 @@ export class MemoryStore {
     return this.replace(type, ref, change(jsonCopy(this.getOrThrow(type, ref))), { manager, operation: 'Update' });
   }
 
-  /** Somebody's deletion, without a request. */
+  /** Deletes an object as another client would, without a request. */
   remove(type: ResourceType, ref: ObjectRef, propagation: Propagation = 'Background'): void {
     this.beginDeletion(type, this.getOrThrow(type, ref), propagation);
   }
 
-  /** The garbage collector, until it finds nothing more to do. */
+  /** Runs the garbage collector until it finds nothing more to do. */
   collectGarbage(): void {
     for (let again = true; again;) {
       again = [...this.store.values()].some(
@@ -220,6 +218,11 @@ export class MemoryStore {
   }
 }
 
+interface StoredObject {
+  readonly type: ResourceType;
+  readonly object: KubeObject;
+}
+
 function addressOf(type: ResourceType, { namespace, name }: ObjectRef): string {
   return `${typeKey(type)}/${namespace ?? ''}/${name}`;
 }
@@ -251,7 +254,7 @@ interface ServiceLike {
   spec: { type?: string; clusterIP?: string; ports?: { protocol?: string }[] };
 }
 
-/** Fills in what the API server fills in, as far as it matters to who writes. Changes the object. */
+/** Sets the defaults of the API server, as far as they matter to writers. Changes the object. */
 function setDefaults(object: KubeObject): void {
   if (object.kind === 'Deployment') {
     const { spec } = object as unknown as WithPods;

@@ -2,7 +2,7 @@ import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ObjectRef } from '../../operator/client/api-client';
 import { ApiError, type ApiStatus } from '../../operator/client/errors';
 
-/** One request as the server saw it. */
+/** One request as the server received it. */
 export interface MemoryRequest {
   readonly verb: 'GET' | 'LIST' | 'POST' | 'PUT' | 'APPLY' | 'PATCH' | 'DELETE';
   readonly type: ResourceType;
@@ -19,7 +19,7 @@ export function formatRequest({ verb, type, ref, options = {} }: MemoryRequest):
   return `${verb} ${type.kind} ${ref.name}${part}${by === undefined ? '' : ` (${by})`}`;
 }
 
-/** An answer that refuses. */
+/** An error response. */
 export function apiError(code: number, reason: string, message: string, causes: ApiStatus['causes'] = []): ApiError {
   return new ApiError({ code, reason, message, causes }, 'a request to the memory');
 }
@@ -32,7 +32,7 @@ export function notFound(type: ResourceType, { name }: ObjectRef): ApiError {
   return apiError(404, 'NotFound', `${type.plural} "${name}" not found`);
 }
 
-/** A copy as a value makes the way over the wire: undefined fields are lost, and nothing is shared with the original. */
+/** A copy as after a transfer in JSON: undefined fields are lost, and nothing is shared with the original. */
 export function jsonCopy<T>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }

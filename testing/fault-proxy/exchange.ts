@@ -3,48 +3,55 @@ import { request as httpsRequest, type Agent } from 'node:https';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** Where requests go. */
+/** The server that requests are forwarded to. */
 export interface Upstream {
   readonly origin: string;
   readonly agent: Agent;
 }
 
-/** An answer that was read as a whole. */
+/** A response with its complete body. */
 export interface BufferedResponse {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
 }
 
-/** What the proxy does and notes for an exchange. */
+/** The proxy's own actions and records for an exchange. */
 interface ExchangeHooks {
   /** Cuts the client's connection by a TCP reset. */
   readonly reset: () => void;
-  /** The exchange was hurt; called once at most. */
+  /** A fault changed the exchange; called at most once. */
   readonly hurt: () => void;
-  /** The server could not be reached, or went away before it began to answer, while the client still waited. */
+  /**
+   * The server was unreachable, or closed the connection before it responded, while the client still waited.
+   */
   readonly unanswered: () => void;
-  /** The client is being sent an answer of this HTTP status. */
+  /** The client is being sent a response with this HTTP status. */
   readonly answered: (status: number) => void;
 }
 
-/** What a forwarded request may differ in. */
+/** Changes to a forwarded request. */
 interface ForwardOptions {
-  /** Path and query. @default as it came */
+  /** Path and query. @default unchanged */
   readonly target?: string;
-  /** The request goes on to the server even when the client has gone, as one does that was in flight. @default false */
+  /**
+   * The server gets the request even when the client has disconnected, like a request that was already on the
+   * network.
+   * @default false
+   */
   readonly outlivesClient?: boolean;
 }
 
 /**
- * One request and what is done with it. A fault composes these steps; `pass` is what a proxy does that does no harm.
+ * One request and the steps to handle it. A fault combines these steps; `pass` is what a proxy without a
+ * fault does.
  *
- * Guarantee: whatever becomes of the upstream, the client sees either an answer or the end of its connection, never silence that
- * nobody asked for. Whatever differs from a pass counts as hurt: steps that can do nothing else count by themselves, of the others a fault
- * says so, by `hurt`, when it has come to it.
+ * Guarantee: whatever happens to the upstream, the client gets either a response or the end of its
+ * connection, never silence that no fault wants. Everything but a plain pass counts as faulted: steps that
+ * are always a fault call `markFaulted` themselves; for the others, the fault calls it when it takes effect.
  */
 export class Exchange {
-  /** Aborts when the client has gone, or was sent away. */
+  /** Aborts when the client has disconnected, or was disconnected. */
   readonly clientGone: AbortSignal;
   private readonly going = new AbortController();
   private isFaulted = false;
@@ -62,22 +69,22 @@ export class Exchange {
     });
   }
 
-  /** Counts the exchange as hurt. */
+  /** Counts the exchange as faulted. */
   markFaulted(): void {
     if (this.isFaulted) return;
     this.isFaulted = true;
     this.hooks.hurt();
   }
 
-  /** Sends the request on and the answer back as it comes. */
+  /** Forwards the request, and streams the response back. */
   async pass(changes: ForwardOptions = {}): Promise<void> {
     await this.relay(await this.forward(changes));
   }
 
   /**
-   * Sends the request on; resolves with the server's answer, whose body is still to come.
+   * Forwards the request; resolves with the server's response, whose body is still to come.
    *
-   * @throws Error when the server could not be reached, or the client has gone meanwhile
+   * @throws Error when the server is unreachable, or the client has disconnected meanwhile
    */
   forward({
     target = this.incoming.url ?? '/',
@@ -100,7 +107,7 @@ export class Exchange {
     });
   }
 
-  /** Sends the request on and reads the whole answer, of which the client learns nothing yet. */
+  /** Forwards the request and reads the complete response, of which the client receives nothing yet. */
   async fetchResponse(changes: ForwardOptions = {}): Promise<BufferedResponse> {
     const answer = await this.forward(changes);
     const chunks: Buffer[] = [];
@@ -108,10 +115,10 @@ export class Exchange {
     return { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) };
   }
 
-  /** Brings an answer to the client as it comes, through `steps`. */
+  /** Streams a response to the client, through `steps`. */
   async relay(answer: IncomingMessage, ...steps: readonly Transform[]): Promise<void> {
     const headers = endToEnd(answer.headers);
-    // What passes through a step need not be as long as it was.
+    // A step may change the length.
     if (steps.length > 0) delete headers['content-length'];
     const { statusCode = 502 } = answer;
     this.hooks.answered(statusCode);
@@ -120,24 +127,24 @@ export class Exchange {
     await pipeline([answer, ...steps, this.outgoing]);
   }
 
-  /** Answers with a whole answer. */
+  /** Sends a complete response. */
   send({ status, headers, body }: BufferedResponse): void {
     this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
     this.outgoing.end(body);
   }
 
-  /** Sends the first bytes of a whole answer, whose headers promise all of them, and cuts the connection. */
+  /** Sends the first bytes of a response, whose headers promise all of them, and cuts the connection. */
   async sendTruncated({ status, headers, body }: BufferedResponse, bytes: number): Promise<void> {
     this.markFaulted();
     this.hooks.answered(status);
     this.outgoing.writeHead(status, { ...endToEnd(headers), 'content-length': body.length });
-    // Sent before the connection ends: a reset may overtake what was written.
+    // Written before the connection ends: a reset may overtake data that is still buffered.
     await new Promise<void>((resolve) => this.outgoing.write(body.subarray(0, bytes), () => resolve()));
     this.outgoing.destroy();
   }
 
-  /** Refuses as the API server does, with a Status, without asking it. */
+  /** Responds with a Status, as the API server does, without forwarding the request. */
   respondWithError(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): void {
     this.markFaulted();
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `fault: ${reason}`, reason, code };
@@ -155,7 +162,7 @@ export class Exchange {
     this.going.abort();
   }
 
-  /** Waits, without a word, for the client to give up. */
+  /** Sends nothing and waits for the client to give up. */
   async hang(): Promise<void> {
     this.markFaulted();
     if (this.clientGone.aborted) return;
@@ -165,28 +172,37 @@ export class Exchange {
   }
 }
 
-/** Headers of one hop are not passed on: RFC 9110, 7.6.1. Bodies are not compressed, so that faults can read them. */
+/**
+ * Removes hop-by-hop headers (RFC 9110, 7.6.1) and `accept-encoding`: faults can read only uncompressed
+ * bodies.
+ */
 function endToEnd(headers: IncomingMessage['headers']): Record<string, string | string[]> {
   const oneHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'host', 'accept-encoding']);
   const rest = Object.entries(headers).filter(([name, value]) => !oneHop.has(name) && value !== undefined);
   return Object.fromEntries(rest) as Record<string, string | string[]>;
 }
 
-/** What a request asks of the API server, in the words of its audit log and RBAC. */
+/** A request to the API server, in the terms of its audit log and RBAC. */
 export interface ProxiedRequest {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'other';
-  /** `deployments.apps`, `helloapps/status.apps.anupam.com`, `configmaps`; '' for what is no resource. */
+  /**
+   * `deployments.apps`, `helloapps/status.apps.anupam.com`, `configmaps`; '' for a path that is not a
+   * resource.
+   */
   readonly resource: string;
   readonly namespace?: string;
   /** Undefined for a collection. */
   readonly name?: string;
-  /** Of what is created, which the request's line does not tell; of no Lease and no event. */
+  /** The name of the created object, which is only in the body; undefined for Leases and events. */
   readonly creates?: string;
   readonly url: URL;
   readonly method: string;
   /** Whether it may change an object. */
   readonly writes: boolean;
-  /** Whether it is about a Lease or an event: these are renewed and told all the time, beside the work. */
+  /**
+   * Whether it concerns a Lease or an event: these are written all the time, besides the operator's real
+   * work.
+   */
   readonly beside: boolean;
   readonly body: Buffer;
 }
@@ -194,7 +210,7 @@ export interface ProxiedRequest {
 const backgroundResources = new Set(['leases.coordination.k8s.io', 'events', 'events.events.k8s.io']);
 
 /**
- * Reads a request.
+ * Parses a request.
  *
  * The paths are those of https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
  */
@@ -214,7 +230,7 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
   };
 }
 
-/** `patch deployments.apps shop/web`; a create bears the name of what is new. */
+/** `patch deployments.apps shop/web`; for a create, with the name of the new object. */
 export function describeRequest({ verb, resource, namespace, name, creates }: ProxiedRequest): string {
   const object = [namespace, name ?? creates].filter((part) => part !== undefined).join('/');
   return [verb, resource, object].join(' ').trimEnd();

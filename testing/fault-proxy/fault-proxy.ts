@@ -8,50 +8,48 @@ import { CertificateAuthority } from '../../local/certificates';
 import { Exchange, proxiedRequest, type ProxiedRequest, type Upstream } from './exchange';
 
 /**
- * What becomes of a request: all of it, so a fault that lets it pass says so. One that throws ends the client's connection, as a proxy
- * does whose server is gone.
+ * Handles a request completely, so a fault that lets it pass has to call `pass`. If it throws, the proxy cuts
+ * the client's connection, as a proxy does whose server is unreachable.
  */
 export type Fault = (exchange: Exchange) => Promise<void>;
 
-/** A fault for some requests; the others pass. */
-export function when(affected: (request: ProxiedRequest) => boolean, fault: Fault): Fault {
-  return (exchange) => (affected(exchange.request) ? fault(exchange) : exchange.pass());
-}
-
-/** A request that came, without its body. */
+/** A request that the proxy received, without its body. */
 export type SeenRequest = ProxiedRequest & {
-  /** When, in milliseconds since 1970. */
+  /** When it was received, in milliseconds since 1970. */
   readonly at: number;
-  /** Whether it asks for metadata only, as audits do, and whoever looks whether an object still lives. */
+  /**
+   * Whether it requests metadata only, as consistency checks do, and reads that check whether an object still
+   * exists.
+   */
   readonly metadataOnly: boolean;
-  /** Whether a fault has changed anything about it or its answer until now; a watch may stand for long before one does. */
+  /**
+   * Whether a fault has changed anything about it or its response so far; a watch may run for long before one
+   * does.
+   */
   readonly hurt: boolean;
-  /** When it was over, in milliseconds since 1970. @default it is under way */
+  /** When it ended, in milliseconds since 1970. @default it is running */
   readonly ended?: number;
-  /** HTTP's status of the answer that the client was sent, whole or not. @default none was sent yet */
+  /** The HTTP status that the client was sent, with a complete body or not. @default none was sent yet */
   readonly status?: number;
-  /** Whether the server could not be reached, or went away before it began to answer, while the client still waited. */
+  /**
+   * Whether the server was unreachable, or closed the connection before it responded, while the client still
+   * waited.
+   */
   readonly unanswered: boolean;
 };
 
-type Writable<T> = { -readonly [field in keyof T]: T[field] };
-
-interface KubeconfigFile {
-  clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
-}
-
 /**
- * Stands between an operator and the API server, and does what the network and a server in trouble do.
+ * A proxy between an operator and the API server that imitates faults of the network and of the server.
  *
- * Guarantees: without a fault it changes no byte of a body; what it was told to do applies to the next request, while those under way go
- * on as they began.
+ * Guarantees: without a fault it changes no byte of a body; a new fault applies from the next request on,
+ * while running ones continue as they began.
  */
 export class FaultProxy {
-  /** What is done with requests from now on. @default they pass */
+  /** The fault for requests from now on. @default they pass */
   fault: Fault = noFault;
-  /** Every request that came, oldest first. */
+  /** Every request so far, oldest first. */
   readonly requests: SeenRequest[] = [];
-  /** The TCP connections below TLS, by the client's port: a connection can be reset only there. */
+  /** The TCP connections below TLS, by the client's port: only these can be reset. */
   private readonly connections = new Map<number | undefined, Socket>();
 
   private constructor(
@@ -65,11 +63,11 @@ export class FaultProxy {
       this.connections.set(remotePort, socket);
       socket.once('close', () => this.connections.delete(remotePort));
     });
-    // A connection that is reset on purpose says so to both of its ends; its `close` follows.
+    // A deliberate reset raises an error on both ends; `close` follows.
     server.on('secureConnection', (socket: Socket) => socket.on('error', () => socket.destroy()));
   }
 
-  /** Starts one in front of the server that a kubeconfig names. */
+  /** Starts a proxy in front of the server of a kubeconfig. */
   static async start(kubeconfig: string): Promise<FaultProxy> {
     const { server: origin, 'certificate-authority-data': ca } = clusterOf(readKubeconfig(kubeconfig));
     const authority = new CertificateAuthority('fault-proxy-ca');
@@ -87,7 +85,10 @@ export class FaultProxy {
     return `https://127.0.0.1:${String((this.server.address() as AddressInfo).port)}`;
   }
 
-  /** Writes a copy of a kubeconfig that leads through here; @returns its path, beside the original's */
+  /**
+   * Writes a copy of a kubeconfig whose server is this proxy.
+   * @returns its path, beside the original's
+   */
   kubeconfig(of: string): string {
     const file = readKubeconfig(of);
     const cluster = clusterOf(file);
@@ -98,22 +99,22 @@ export class FaultProxy {
     return path;
   }
 
-  /** Writes that came, Leases and events left out, oldest first. */
+  /** The writes so far, without those of Leases and events, oldest first. */
   writes(): readonly ProxiedRequest[] {
     return this.requests.filter(({ writes, beside }) => writes && !beside);
   }
 
-  /** Requests that came since a moment (milliseconds since 1970) and were hurt, oldest first. */
+  /** The requests since a time (milliseconds since 1970) that a fault changed, oldest first. */
   faultedRequests(since = 0): readonly SeenRequest[] {
     return this.requests.filter(({ hurt, at }) => hurt && at >= since);
   }
 
-  /** Cuts every connection, watches too. */
+  /** Resets every connection, watches too. */
   dropConnections(): void {
     for (const socket of this.connections.values()) socket.resetAndDestroy();
   }
 
-  /** Cuts every connection and stops. */
+  /** Resets every connection and stops. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.dropConnections();
@@ -141,7 +142,8 @@ export class FaultProxy {
       const hooks = { reset, hurt, unanswered, answered };
       await this.fault(new Exchange(request, incoming, outgoing, this.upstream, hooks));
     } catch {
-      // The client has gone, or the server cannot be reached: what is left of the connection is cut, as the network would.
+      // The client has disconnected, or the server is unreachable: cut the rest of the connection, as the
+      // network would.
       incoming.socket.destroy();
     } finally {
       if (seen !== undefined) seen.ended = Date.now();
@@ -151,6 +153,17 @@ export class FaultProxy {
 
 /** No fault. */
 export const noFault: Fault = (exchange) => exchange.pass();
+
+/** Applies a fault to some requests; the others pass. */
+export function when(affected: (request: ProxiedRequest) => boolean, fault: Fault): Fault {
+  return (exchange) => (affected(exchange.request) ? fault(exchange) : exchange.pass());
+}
+
+type Writable<T> = { -readonly [field in keyof T]: T[field] };
+
+interface KubeconfigFile {
+  clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
+}
 
 async function wholeBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -9,40 +9,45 @@ import { cutEvents, silentWatch } from './watch-faults';
 export { limitPageSize, canBeStale, staleReads, withoutStreamingLists } from './watch-faults';
 export { cutEvents, delayedEvents, goneInStream, dropEvent, silentAfter, silentWatch } from './watch-faults';
 
-/** Whether a fault that is about the work may hurt a request: one about a Lease is left alone, else the operator gives up by itself. */
+/** Whether a fault may affect a request: not one about a Lease, since the operator would then end itself. */
 export function exceptLeases({ resource }: ProxiedRequest): boolean {
   return resource !== 'leases.coordination.k8s.io';
 }
 
-/** The connection is reset; the server never hears of the request. */
+/** The connection is reset; the server never receives the request. */
 export const resetBefore: Fault = (exchange) => {
   exchange.reset();
   return Promise.resolve();
 };
 
-/** The connection is reset while the request is under way: the server may have taken it, or not. */
+/** The connection is reset while the request is running: the server may have processed it, or not. */
 export const resetMidway: Fault = async (exchange) => {
   const underWay = exchange.forward();
-  // Its connection to the server ends with the client's: whoever waits for the answer hears of that.
+  // Its connection to the server ends with the client's; the rejection needs a handler.
   underWay.catch(() => undefined);
   await new Promise((resolve) => setImmediate(resolve));
   exchange.reset();
 };
 
-/** The request takes effect, but the client sees a reset instead of the answer. Of a watch, it sees no event. */
+/** The request takes effect, but the client gets a reset instead of the response, and no event of a watch. */
 export const dropResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') (await exchange.forward()).destroy();
   else await exchange.fetchResponse({ outlivesClient: true });
   exchange.reset();
 };
 
-/** Silence: no answer ever comes, and the server never hears of the request. A watch is opened, and nothing follows. */
+/**
+ * There is no response, and the server never receives the request. A watch is opened, and no event follows.
+ */
 export const stall: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') await silentWatch(exchange);
   else await exchange.hang();
 };
 
-/** 429, as API Priority and Fairness refuses. Source: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ */
+/**
+ * 429, as from API Priority and Fairness.
+ * Source: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+ */
 export function tooManyRequests(retryAfterSeconds: number): Fault {
   return respondWith(429, 'TooManyRequests', { 'retry-after': String(retryAfterSeconds) });
 }
@@ -51,9 +56,9 @@ export function tooManyRequests(retryAfterSeconds: number): Fault {
 export const internalError: Fault = respondWith(500, 'InternalError');
 
 /**
- * 503, as a load balancer refuses that has no server, or a server that starts.
+ * 503, as from a load balancer without a server, or from a server that starts.
  *
- * @param retryAfterSeconds @default the answer does not say
+ * @param retryAfterSeconds @default the response does not say
  */
 export function unavailable(retryAfterSeconds?: number): Fault {
   return respondWith(
@@ -63,11 +68,14 @@ export function unavailable(retryAfterSeconds?: number): Fault {
   );
 }
 
-/** 409 for every write, as if the object had been changed by another; reads pass. */
+/** 409 for every write, as if another client had changed the object; reads pass. */
 export const conflict: Fault = (exchange) =>
   exchange.request.writes ? respondWith(409, 'Conflict')(exchange) : exchange.pass();
 
-/** 410 for watches from a version, and for the further pages of lists: the server has forgotten it. The others pass. */
+/**
+ * 410 for watches from a version and for further pages of lists, as if the server no longer knew the version.
+ * All other requests pass.
+ */
 export const gone: Fault = (exchange) => {
   const { verb, url } = exchange.request;
   const fromThePast = verb === 'watch' && url.searchParams.has('resourceVersion');
@@ -75,7 +83,7 @@ export const gone: Fault = (exchange) => {
   return fromThePast || furtherPage ? respondWith(410, 'Expired')(exchange) : exchange.pass();
 };
 
-/** Refuses with a Status. */
+/** Responds with a Status. */
 function respondWith(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): Fault {
   return (exchange) => {
     exchange.respondWithError(code, reason, headers);
@@ -83,14 +91,17 @@ function respondWith(code: number, reason: string, headers: Readonly<Record<stri
   };
 }
 
-/** The connection ends in the middle of the answer; of a watch, in the middle of its next event. */
+/** The connection ends in the middle of the response; of a watch, in the middle of its next event. */
 export const cutResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') return cutEvents(0)(exchange);
   const answer = await exchange.fetchResponse();
   return exchange.sendTruncated(answer, Math.ceil(answer.body.length / 2));
 };
 
-/** Half of the answer comes as if it were all: HTTP is satisfied, JSON is not. Watches are cut between two chunks, without an error. */
+/**
+ * Half of the response arrives as if it were complete: valid HTTP, invalid JSON. Watches are cut between two
+ * chunks, without an error.
+ */
 export const truncatedResponse: Fault = async (exchange) => {
   if (exchange.request.verb === 'watch') return cutEvents(0, { cleanly: true })(exchange);
   const answer = await exchange.fetchResponse();
@@ -98,17 +109,17 @@ export const truncatedResponse: Fault = async (exchange) => {
   exchange.send({ ...answer, body: answer.body.subarray(0, Math.ceil(answer.body.length / 2)) });
 };
 
-/** How slow an answer is. */
+/** How slow a response is. */
 interface SlowOptions {
-  /** Before the request is sent on, in milliseconds. */
+  /** The delay before the request is forwarded, in milliseconds. */
   readonly delayMs: number;
-  /** So many bytes come at once ... @default all that there are */
+  /** How many bytes arrive at once. @default all */
   readonly bytes?: number;
-  /** ... and then nothing for this long, in milliseconds. @default 10 */
+  /** The pause after them, in milliseconds. @default 10 */
   readonly everyMs?: number;
 }
 
-/** The request is slow to go, and the answer trickles. */
+/** The request is delayed, and the response is throttled. */
 export function slow({ delayMs, bytes = Infinity, everyMs = 10 }: SlowOptions): Fault {
   return async (exchange) => {
     exchange.markFaulted();
@@ -117,7 +128,7 @@ export function slow({ delayMs, bytes = Infinity, everyMs = 10 }: SlowOptions): 
   };
 }
 
-/** Passes a few bytes at a time. */
+/** Passes on a few bytes at a time. */
 class ThrottleTransform extends Transform {
   constructor(
     private readonly bytes: number,
@@ -135,8 +146,9 @@ class ThrottleTransform extends Transform {
 }
 
 /**
- * Hurts a share of the requests, the others pass. Which, depends on the seed, on what is asked, and on how often it was asked before, but
- * not on the order in which different requests come: so a run with the same seed hurts the same ones.
+ * Applies a fault to a share of the requests; the others pass. The choice depends on the seed, on the
+ * request, and on how often it was sent before, but not on the order of different requests: a run with the
+ * same seed affects the same ones.
  *
  * @param rate from 0, none, to 1, all
  */
@@ -150,7 +162,7 @@ export function withProbability(seed: string, rate: number, fault: Fault): Fault
   };
 }
 
-/** A number from 0 to 1, without 1, that depends on a text alone. */
+/** A number in [0, 1) that depends only on the text. */
 export function seededFraction(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }

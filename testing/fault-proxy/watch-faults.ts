@@ -1,13 +1,15 @@
+/** Faults of watches and lists. */
 import { Transform, type TransformCallback } from 'node:stream';
 import type { WatchEvent } from '../../operator/client/api-client';
 import type { Exchange, BufferedResponse } from './exchange';
 import type { Fault } from './fault-proxy';
 
 /**
- * A watch ends in the middle of an event, after some whole ones; what is no watch passes.
+ * A watch ends in the middle of an event, after some complete ones; other requests pass.
  *
- * @param after how many events come whole
- * @param options.cleanly HTTP's end of the body follows, as from a proxy that lost its server. @default the connection ends
+ * @param after how many events arrive complete
+ * @param options.cleanly the HTTP body ends regularly, as from a proxy that lost its server. @default the
+ * connection ends
  */
 export function cutEvents(after: number, { cleanly = false }: { readonly cleanly?: boolean } = {}): Fault {
   return endsAfter(after, (line, out) => {
@@ -16,7 +18,10 @@ export function cutEvents(after: number, { cleanly = false }: { readonly cleanly
   });
 }
 
-/** A watch says after some events that its version is too old, with HTTP status 200, and ends; what is no watch passes. */
+/**
+ * A watch reports after some events that its version is too old, with HTTP status 200, and ends; other
+ * requests pass.
+ */
 export function goneInStream(after: number): Fault {
   return endsAfter(after, (_line, out) => {
     out.push(Buffer.from(`${JSON.stringify(EXPIRED)}\n`));
@@ -24,7 +29,10 @@ export function goneInStream(after: number): Fault {
   });
 }
 
-/** A watch's first events come whole; the next is given to `end`, which ends the stream. What is no watch passes. */
+/**
+ * The first events of a watch arrive complete; the next is passed to `end`, which ends the stream. Other
+ * requests pass.
+ */
 function endsAfter(count: number, end: (line: Buffer, out: LineSink) => void): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
@@ -43,7 +51,9 @@ function endsAfter(count: number, end: (line: Buffer, out: LineSink) => void): F
   };
 }
 
-/** As the API server says it: https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses */
+/**
+ * The API server's own event: https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses
+ */
 const EXPIRED = {
   type: 'ERROR',
   object: {
@@ -52,7 +62,7 @@ const EXPIRED = {
   },
 };
 
-/** One event of a watch never comes, the first that fits; the next do, as if nothing had been. What is no watch passes. */
+/** The first event of a watch that matches is lost; the next ones arrive. Other requests pass. */
 export function dropEvent(fits: (event: WatchEvent) => boolean): Fault {
   let isLost = false;
   return async (exchange) => {
@@ -69,7 +79,7 @@ export function dropEvent(fits: (event: WatchEvent) => boolean): Fault {
   };
 }
 
-/** A watch is opened, and no event ever comes; what is no watch passes. */
+/** A watch is opened, and no event ever arrives; other requests pass. */
 export const silentWatch: Fault = async (exchange) => {
   if (exchange.request.verb !== 'watch') return exchange.pass();
   return exchange.relay(
@@ -78,7 +88,10 @@ export const silentWatch: Fault = async (exchange) => {
   );
 };
 
-/** Watches that are open when the signal aborts are silent from then on, without an end; what is opened later passes. */
+/**
+ * Watches that are open when the signal aborts deliver nothing from then on, and do not end; later requests
+ * pass.
+ */
 export function silentAfter(signal: AbortSignal): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch' || signal.aborted) return exchange.pass();
@@ -102,7 +115,10 @@ function dropChunksWhile(exchange: Exchange, isSilent: () => boolean): Transform
   });
 }
 
-/** Every event of a watch comes this much later, in milliseconds, while reads and writes go on; what is no watch passes. */
+/**
+ * Every event of a watch is delayed by this many milliseconds, while reads and writes continue; other
+ * requests pass.
+ */
 export function delayedEvents(ms: number): Fault {
   return async (exchange) => {
     if (exchange.request.verb !== 'watch') return exchange.pass();
@@ -110,14 +126,17 @@ export function delayedEvents(ms: number): Fault {
   };
 }
 
-/** Where the lines of a stream go. */
+/** The output for the lines of a stream. */
 interface LineSink {
   push(bytes: Buffer): void;
-  /** Nothing follows. @param error with it, the stream fails. @default it ends as it should */
+  /**
+   * Ends the output.
+   * @param error fails the stream. @default it ends regularly
+   */
   end(error?: Error): void;
 }
 
-/** Takes a stream apart into its lines, line ends included. */
+/** Splits a stream into its lines, line ends included. */
 class LineTransform extends Transform {
   private rest: Buffer = Buffer.alloc(0);
   private over = false;
@@ -142,13 +161,13 @@ class LineTransform extends Transform {
 
   private finish(error?: Error): void {
     this.over = true;
-    // What was pushed last is still to be written when the stream fails.
+    // The last bytes must be written before the stream fails.
     if (error === undefined) this.push(null);
     else setTimeout(() => this.destroy(error), 5);
   }
 }
 
-/** Brings everything later, and in its order. */
+/** Delays every chunk, and keeps their order. */
 class DelayTransform extends Transform {
   private readonly timers = new Set<NodeJS.Timeout>();
 
@@ -183,17 +202,20 @@ class DelayTransform extends Transform {
   }
 }
 
-/** Whether a read can be answered from an older revision: a get or a first page that asks for no version of its own. */
+/**
+ * Whether a read can be served from an older revision: a get or a first page that requests no version of its
+ * own.
+ */
 export function canBeStale({ verb, url }: Exchange['request']): boolean {
   const { searchParams: query } = url;
   return (verb === 'get' || verb === 'list') && !query.has('continue') && !query.has('resourceVersion');
 }
 
 /**
- * Gets and lists are answered as the cluster stood at an older revision; what is neither passes, and so does everything once the server has
- * forgotten that revision.
+ * Gets and lists are served from an older revision of the cluster; all other requests pass, and so does
+ * everything once the server no longer has that revision.
  *
- * @param revision a resourceVersion, asked for with each read
+ * @param revision returns the resourceVersion; called for each read
  */
 export function staleReads(revision: () => string): Fault {
   return async (exchange) => {
@@ -220,7 +242,10 @@ interface List {
   readonly items: readonly object[];
 }
 
-/** The one object of a list, as a get answers it: lists of built-in types leave kind and version out of their items. */
+/**
+ * The only object of a list, as a get returns it: lists of built-in types leave kind and version out of their
+ * items.
+ */
 function onlyItem(answer: BufferedResponse): BufferedResponse | undefined {
   const { kind, apiVersion, items } = JSON.parse(answer.body.toString('utf8')) as List;
   const [item] = items;
@@ -230,9 +255,9 @@ function onlyItem(answer: BufferedResponse): BufferedResponse | undefined {
 }
 
 /**
- * Lists come in pages of this many objects at most, however many were asked for at once; what is no list passes.
+ * Lists are served in pages of at most this many objects, whatever limit was requested; other requests pass.
  *
- * @param further what becomes of requests for further pages. @default they are answered, as small
+ * @param further the fault for requests for further pages. @default they are served, with the same limit
  */
 export function limitPageSize(limit: number, further?: Fault): Fault {
   return (exchange) => {
@@ -241,13 +266,13 @@ export function limitPageSize(limit: number, further?: Fault): Fault {
     const query = new URLSearchParams(url.searchParams);
     if (query.has('continue') && further !== undefined) return further(exchange);
     query.set('limit', String(limit));
-    // That there is another page shows that the list did not come in one piece.
+    // A further page proves that the list was not complete.
     if (query.has('continue')) exchange.markFaulted();
     return exchange.pass({ target: `${url.pathname}?${query.toString()}` });
   };
 }
 
-/** A server that knows no streaming lists: it refuses their parameters as invalid. Others go on to `then`. */
+/** A server without streaming lists: it rejects their parameters as invalid. Other requests go to `then`. */
 export function withoutStreamingLists(then: Fault): Fault {
   return (exchange) => {
     if (!exchange.request.url.searchParams.has('sendInitialEvents')) return then(exchange);

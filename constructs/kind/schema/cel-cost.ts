@@ -3,15 +3,19 @@ import type { Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
 import { childNodes, walkSchema, type SchemaNode, type VisitedNode } from './schema-nodes';
 
-/** What one rule may cost, over all places where it is evaluated. Source: KEP-2876, `StaticEstimatedCostLimit`. */
+/**
+ * The most that one rule may cost, over all values that it is evaluated on. Source: KEP-2876,
+ * `StaticEstimatedCostLimit`.
+ */
 const COST_LIMIT = 10_000_000;
 
 /**
- * What the API server would refuse of the CEL rules in a schema.
+ * Why the API server would reject the CEL rules in a schema.
  *
- * The server assumes the worst of all that has no upper bound, and then finds the rule too expensive. So whatever a rule reaches needs
- * `maxLength`, `maxItems` or `maxProperties`, and so do the lists and maps around a rule, which multiply its cost. The server's estimate
- * knows more; this check finds what is sure to fail and names the field.
+ * The server assumes the worst of a value without an upper bound, and finds the rule too expensive. So
+ * whatever a rule reads needs `maxLength`, `maxItems` or `maxProperties`, and so do the lists and maps around
+ * a rule, which multiply its cost. The server's estimate is more precise; this check finds what is certain to
+ * fail and names the field.
  */
 export function celProblems(root: SchemaNode, path: string): Problem[] {
   const problems = new Map<string, Problem>();
@@ -21,7 +25,7 @@ export function celProblems(root: SchemaNode, path: string): Problem[] {
   return [...problems.values()];
 }
 
-/** The same for the rules of one node alone. */
+/** {@link celProblems} of the rules of one node alone. */
 export function nodeRuleProblems(visited: VisitedNode): Problem[] {
   const rules = (visited.node['x-kubernetes-validations'] ?? []) as readonly CelRule[];
   return rules.flatMap((rule) => {
@@ -58,7 +62,10 @@ function fieldExists(node: SchemaNode, fieldPath: string): boolean {
   return isObject(at);
 }
 
-/** What stands around a rule multiplies its cost, and decides whether the value before can be told. */
+/**
+ * Problems with the lists and maps around a rule. They multiply its cost, and `oldSelf` needs lists with
+ * keys.
+ */
 function enclosingListProblems({ above, path, node }: VisitedNode, { rule }: CelRule): Problem[] {
   const problems: Problem[] = [];
   let times = 1;
@@ -104,7 +111,7 @@ interface UnboundedNode {
   readonly advice: string;
 }
 
-/** What a rule reaches from a node that has no bound. `whole`: the rule uses the node itself, with all that is in it. */
+/** The nodes without a bound that a rule reads, from `node` down. `whole`: the rule reads all of `node`. */
 function findUnboundedNodes(
   node: SchemaNode,
   path: string,
@@ -128,7 +135,7 @@ interface CollectionSize {
   readonly advice: string;
 }
 
-/** How large a value of a node can be, where that has a limit at all. */
+/** How large a value of a node can be; undefined for a type that needs no bound. */
 function collectionSize(node: SchemaNode): CollectionSize | undefined {
   const bound = (keyword: string): number | undefined => {
     const value = node[keyword];
@@ -144,7 +151,7 @@ function collectionSize(node: SchemaNode): CollectionSize | undefined {
   return undefined;
 }
 
-/** Formats to which the server's estimate gives a length of its own. */
+/** Whether the server's estimate has its own maximum length for a format. */
 function hasBoundedLength(format: unknown): boolean {
   return format === 'date' || format === 'date-time' || format === 'duration';
 }

@@ -5,7 +5,9 @@ import type { z } from 'zod';
  * Source: KEP-2876, `x-kubernetes-validations`.
  */
 export interface CelRule {
-  /** The expression; `self` is the value the rule stands on, `oldSelf` its value before (transition rules). */
+  /**
+   * The expression. `self` is the value that the rule is on, `oldSelf` the value before (transition rules).
+   */
   readonly rule: string;
   /** What the user reads when the rule is false. */
   readonly message: string;
@@ -24,18 +26,20 @@ export function cel(rule: string, message: string, options: Omit<CelRule, 'rule'
   return Object.freeze({ rule, message, ...options });
 }
 
-/** The keyword under which CEL rules stand in a CRD's schema. Source: KEP-2876. */
+/** The keyword of CEL rules in a CRD's schema. Source: KEP-2876. */
 const VALIDATIONS = 'x-kubernetes-validations';
 
 /**
- * Adds a CEL rule to a field. Rules accumulate: those already on the schema, or on what it wraps (`optional`, `default`,
- * `nullable`), stay in front.
+ * Adds a CEL rule to a field. Rules accumulate: those already on the schema, or on what it wraps (`optional`,
+ * `default`, `nullable`), come first.
  *
- * The API server evaluates the rule on every write; with `check` zod refuses the same values at synth, with the same message and,
- * if the rule has a `fieldPath`, on the same field. As on the server, an absent or null value is not checked.
+ * The API server evaluates the rule on every write; with `check` zod rejects the same values at synth, with
+ * the same message and, if the rule has a `fieldPath`, on the same field. As on the server, an absent or null
+ * value is not checked.
  *
- * @param check whether a value keeps the rule; transition rules (`oldSelf`) have none. Of a rule on a whole spec that has none, nobody knows
- * whether an empty spec keeps it, so the CRD requires the spec
+ * @param check whether a value satisfies the rule; transition rules (`oldSelf`) have none. Any other rule on
+ * a whole spec needs one if the spec is to be optional: without it the CRD requires the spec, since an empty
+ * one may break the rule
  */
 export function withRule<S extends z.ZodType>(schema: S, rule: CelRule, check?: (value: z.output<S>) => boolean): S {
   const checked = check === undefined ? schema : addRefinement(schema, rule, check);
@@ -45,19 +49,21 @@ export function withRule<S extends z.ZodType>(schema: S, rule: CelRule, check?: 
 /**
  * A field that cannot be changed once it is set.
  *
- * Caveat: the server compares only when the field stands both before and after; an optional field can still be added or removed.
- * Make it required, or put a rule on its parent: `has(self.x) == has(oldSelf.x)`.
+ * Caveat: the server compares only when the field is set both before and after; an optional field can still
+ * be added or removed. Make it required, or put a rule on its parent: `has(self.x) == has(oldSelf.x)`.
  */
 export function immutable<S extends z.ZodType>(schema: S, message = 'cannot be changed once it is set'): S {
   return withRule(schema, cel('self == oldSelf', message));
 }
 
-/** Adds metadata that lands in the CRD's schema, besides what the schema carries already. */
+/** Adds metadata that becomes part of the CRD's schema. */
 export function withMeta<S extends z.ZodType>(schema: S, meta: Readonly<Record<string, unknown>>): S {
   return schema.meta({ ...meta });
 }
 
-/** Refinements that a keyword or a rule of the schema repeats for the server; that rule, or undefined for a keyword. */
+/**
+ * Refinements that the server enforces too, each with its CEL rule, or undefined if a keyword enforces it.
+ */
 const serverEnforcedChecks = new WeakMap<object, CelRule | undefined>();
 
 /** Whether the API server enforces a refinement too. */
@@ -65,13 +71,13 @@ export function isServerEnforced(check: object): boolean {
   return serverEnforcedChecks.has(check);
 }
 
-/** A refinement that the server enforces by other means, which the caller sees to. */
+/** Adds a refinement that the server enforces too, by a rule or keyword that the caller adds. */
 export function serverEnforcedRefinement<S extends z.ZodType>(
   schema: S,
   check: (value: z.output<S>) => boolean,
   { rule, ...params }: { readonly message: string; readonly path?: string[]; readonly rule?: CelRule },
 ): S {
-  // A rule may rely on what the schema demands, and the server evaluates none where that is not met.
+  // A rule may rely on the rest of the schema: the server evaluates none on a value that does not fit it.
   const when = ({ issues }: z.core.ParsePayload): boolean => issues.length === 0;
   const refinedSchema = schema.refine<(value: z.output<S>) => boolean>(check, { ...params, when });
   const added = refinedSchema.def.checks?.at(-1);
@@ -88,7 +94,7 @@ function addRefinement<S extends z.ZodType>(schema: S, rule: CelRule, check: (va
   });
 }
 
-/** The rules that a schema carries, on itself or on what it wraps. */
+/** The rules on a schema itself, or else on what it wraps. */
 function celRulesOf(schema: z.ZodType): readonly CelRule[] {
   const own = schema.meta()?.[VALIDATIONS];
   if (Array.isArray(own)) return own as readonly CelRule[];
@@ -97,8 +103,8 @@ function celRulesOf(schema: z.ZodType): readonly CelRule[] {
 }
 
 /**
- * The rules on a schema itself that only the server can evaluate: no check repeats them in TypeScript. Transition rules, which say nothing of
- * a new object, are not among them.
+ * The rules on a schema itself that only the server can evaluate, since they have no check in TypeScript.
+ * Transition rules, which do not apply to a new object, are not among them.
  */
 export function serverOnlyRules(schema: z.ZodType): readonly CelRule[] {
   const repeated = new Set(checksOf(schema).map((check) => serverEnforcedChecks.get(check)));
@@ -115,11 +121,13 @@ function checksOf(schema: z.ZodType): readonly object[] {
   return innerType === undefined ? checks : [...checks, ...checksOf(innerType)];
 }
 
-/** What of the value under `self` a CEL rule reads. */
+/** The parts of `self` that a CEL rule reads. */
 export interface RuleReferences {
   /** The rule uses `self` or `oldSelf` as a whole, for example `self == oldSelf`. */
   readonly whole: boolean;
-  /** Every name in the rule; a field that is not among them is not read, unless with its parent as a whole. */
+  /**
+   * Every name in the rule; a field that is not among them is not read, unless its parent is read as a whole.
+   */
   readonly names: ReadonlySet<string>;
   /** The names that are used as a whole somewhere, for example `a` in `self.a == oldSelf.a`. */
   readonly wholeNames: ReadonlySet<string>;
@@ -131,9 +139,10 @@ const MACROS =
   /[.](?:all|exists|exists_one|map|filter|existsOne|transformList|transformMap|transformMapEntry)\(\s*([A-Za-z_]\w*)\s*,\s*(?:([A-Za-z_]\w*)\s*,)?/g;
 
 /**
- * What a rule reads, seen from its text alone: rather too much than too little.
+ * What a rule reads, judged from its text alone; it errs on the side of too much.
  *
- * Assumptions: a field is read by its name (a typed object has no other access), and `has(...)` of a plain path reads nothing.
+ * Assumptions: a field is read by its name (a typed object has no other access), and `has(...)` of a plain
+ * path reads nothing.
  */
 export function ruleReferences(rule: string): RuleReferences {
   const text = stripStringLiterals(rule).replaceAll(/\bhas\([^()]*\)/g, 'true');
@@ -155,12 +164,14 @@ export function ruleReferences(rule: string): RuleReferences {
   };
 }
 
-/** A rule with its texts emptied: what stands in them names nothing. */
+/** A rule with its string literals emptied: words in them name no field. */
 export function stripStringLiterals(rule: string): string {
   return rule.replaceAll(/'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/g, "''");
 }
 
-/** A name as the schema has it. CEL escapes what it cannot spell. Source: KEP-2876, "Field path escaping". */
+/**
+ * The name of a field in the schema, from its escaped form in CEL. Source: KEP-2876, "Field path escaping".
+ */
 function unescapeCelName(name: string): string {
   return name
     .replaceAll('__dot__', '.')

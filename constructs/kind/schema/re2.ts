@@ -1,14 +1,6 @@
-/** Escapes that mean the same in JavaScript and in RE2, outside and inside a character class. */
-const SHARED_ESCAPES = new Set('dDwWtnrfv');
-
-/** Escapes that stand for a class of characters: no end of a range. */
-const CLASS_ESCAPE = /^\\[dDwW]/;
-
-/** The largest repetition that RE2 compiles, counted through nested groups. */
-const MAX_REPEAT = 1000;
-
 /**
- * Why the API server would refuse a pattern or read it otherwise than JavaScript does, or undefined when both agree.
+ * Why the API server would reject a pattern or read it differently from JavaScript, or undefined when both
+ * agree.
  * Source: the syntax of Go's `regexp` package (RE2).
  */
 export function patternProblem(pattern: string): string | undefined {
@@ -20,18 +12,15 @@ export function unescapeSlashes(source: string): string {
   return source.replaceAll(/\\(.)/gs, (escape, character: string) => (character === '/' ? '/' : escape));
 }
 
-function lookaroundProblem(rest: string): string | undefined {
-  if (/^\(\?[=!]/.test(rest)) return 'look-ahead is not in RE2; say it with a CEL rule (withRule)';
-  if (/^\(\?<[=!]/.test(rest)) return 'look-behind is not in RE2; say it with a CEL rule (withRule)';
-  return undefined;
-}
+/** The largest repetition that RE2 compiles, counted through nested groups. */
+const MAX_REPEAT = 1000;
 
 const TOO_MANY = `RE2 repeats at most ${MAX_REPEAT} times, nested repetitions multiplied; bound the length with min and max`;
 const REPEAT = /^\{([0-9]+)(?:,([0-9]*))?\}/;
 
 /**
- * Repetitions of repetitions count as their product, as Go's parser has it. What is repeated is the atom before, whose own count is that
- * of the largest within it.
+ * Reports repetitions that are too large. Nested ones count as their product, as in Go's parser: the count of
+ * an atom is the largest count within it, times its own.
  */
 function repeatProblem(pattern: string): string | undefined {
   /** The largest count within each open group, the pattern itself first. */
@@ -90,12 +79,8 @@ function syntaxProblem(pattern: string): string | undefined {
   return undefined;
 }
 
-/** `[a-\d]`: JavaScript takes the dash for itself, RE2 does not compile it. */
-function rangeProblem(pattern: string, at: number): string | undefined {
-  if (!CLASS_ESCAPE.test(pattern.slice(at)) || pattern.charAt(at - 1) !== '-') return undefined;
-  if ('[^'.includes(pattern.charAt(at - 2)) || CLASS_ESCAPE.test(pattern.slice(at - 3))) return undefined;
-  return `${pattern.slice(at, at + 2)} is no end of a range in RE2; put "-" first or last in its class`;
-}
+/** Escapes that mean the same in JavaScript and in RE2, outside and inside a character class. */
+const SHARED_ESCAPES = new Set('dDwWtnrfv');
 
 function escapeProblem(rest: string, inClass: boolean): string | undefined {
   const character = rest.charAt(0);
@@ -108,4 +93,20 @@ function escapeProblem(rest: string, inClass: boolean): string | undefined {
   if (/[1-9k]/.test(character))
     return `the back-reference \\${character} is not in RE2; say it with a CEL rule (withRule)`;
   return `the escape \\${character} does not mean the same in RE2; write the character itself`;
+}
+
+/** Escapes for a class of characters, which cannot end a range. */
+const CLASS_ESCAPE = /^\\[dDwW]/;
+
+/** `[a-\d]`: JavaScript reads the dash literally, RE2 does not compile it. */
+function rangeProblem(pattern: string, at: number): string | undefined {
+  if (!CLASS_ESCAPE.test(pattern.slice(at)) || pattern.charAt(at - 1) !== '-') return undefined;
+  if ('[^'.includes(pattern.charAt(at - 2)) || CLASS_ESCAPE.test(pattern.slice(at - 3))) return undefined;
+  return `${pattern.slice(at, at + 2)} is no end of a range in RE2; put "-" first or last in its class`;
+}
+
+function lookaroundProblem(rest: string): string | undefined {
+  if (/^\(\?[=!]/.test(rest)) return 'look-ahead is not in RE2; say it with a CEL rule (withRule)';
+  if (/^\(\?<[=!]/.test(rest)) return 'look-behind is not in RE2; say it with a CEL rule (withRule)';
+  return undefined;
 }

@@ -5,7 +5,7 @@ import { patternProblem, unescapeSlashes } from './re2';
 /** A node of a structural schema, or of one under construction. */
 export type SchemaNode = Readonly<Record<string, unknown>>;
 
-/** One step of the way from the root of a schema to a node, the root first. */
+/** A node of a schema, with its path and the nodes around it. */
 export interface VisitedNode {
   readonly node: SchemaNode;
   readonly path: string;
@@ -39,6 +39,24 @@ export function childNodes(node: SchemaNode): readonly (readonly [string, Schema
 
 /** A node of a schema under construction. */
 export type MutableSchemaNode = Record<string, unknown>;
+
+/** Converts a node of zod's JSON Schema, and all below it, to a structural one. */
+export function toStructuralNode(json: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
+  const report = (message: string): void => void problems.push({ path, message });
+  for (const keyword of Object.keys(json)) {
+    if (ANNOTATION_KEYWORDS.has(keyword) || (KEYWORDS as readonly string[]).includes(keyword)) continue;
+    report(`"${keyword}" is no keyword of a structural schema; say it with a CEL rule or leave it out`);
+  }
+  const typedJson = isIntegerEnum(json) ? { ...json, type: 'integer' } : json;
+  const node = json['x-kubernetes-int-or-string'] === true ? toIntOrString(json) : hoistJunctorType(typedJson, report);
+  checkType(node, report);
+  if (node.nullable === true && node.enum !== undefined) {
+    report('the server admits no null where values are listed; make the field optional, or add a value such as "none"');
+  }
+  const typed = node.type === 'integer' ? normalizeIntegerBounds(node) : dropUnlimitedBounds(node);
+  checkStrings(typed, report);
+  return sortKeywords({ ...typed, ...structuralChildren(typed, path, problems) });
+}
 
 /** Keywords of a structural schema, in the order in which they are written. Source: `apiextensions.k8s.io/v1` JSONSchemaProps. */
 const KEYWORDS = [
@@ -78,7 +96,7 @@ const KEYWORDS = [
   'x-kubernetes-validations',
 ] as const;
 
-/** Notes for other readers of JSON Schema; they constrain nothing. */
+/** Annotations in JSON Schema: they constrain nothing, and are left out. */
 const ANNOTATION_KEYWORDS = new Set([
   '$schema',
   '$comment',
@@ -107,53 +125,16 @@ const FORMATS = new Set([
 
 const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
 
-/** What may stand inside `allOf` and `anyOf`: constraints on values, no types and no notes. */
+/**
+ * Keywords that are allowed inside `allOf` and `anyOf`: constraints on values, no types and no annotations.
+ */
 const BRANCH_KEYWORDS = new Set<string>(KEYWORDS.slice(KEYWORDS.indexOf('pattern'), KEYWORDS.indexOf('minItems'))).add(
   'enum',
 );
 
-/** Turns a node of zod's JSON Schema, and all below it, into a structural one. */
-export function toStructuralNode(json: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
-  const report = (message: string): void => void problems.push({ path, message });
-  for (const keyword of Object.keys(json)) {
-    if (ANNOTATION_KEYWORDS.has(keyword) || (KEYWORDS as readonly string[]).includes(keyword)) continue;
-    report(`"${keyword}" is no keyword of a structural schema; say it with a CEL rule or leave it out`);
-  }
-  const typedJson = isIntegerEnum(json) ? { ...json, type: 'integer' } : json;
-  const node = json['x-kubernetes-int-or-string'] === true ? toIntOrString(json) : hoistJunctorType(typedJson, report);
-  checkType(node, report);
-  if (node.nullable === true && node.enum !== undefined) {
-    report('the server admits no null where values are listed; make the field optional, or add a value such as "none"');
-  }
-  const typed = node.type === 'integer' ? normalizeIntegerBounds(node) : dropUnlimitedBounds(node);
-  checkStrings(typed, report);
-  return sortKeywords({ ...typed, ...structuralChildren(typed, path, problems) });
-}
-
-/** zod calls a literal number a number. */
+/** Whether all literals are integers: zod gives them the type `number`. */
 function isIntegerEnum({ type, enum: values }: MutableSchemaNode): boolean {
   return type === 'number' && Array.isArray(values) && values.every((value) => Number.isSafeInteger(value));
-}
-
-function structuralChildren(node: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
-  const result: MutableSchemaNode = {};
-  if (isObject(node.items)) result.items = toStructuralNode(node.items, `${path}[]`, problems);
-  if (isObject(node.properties)) {
-    const fields = Object.entries(node.properties as Record<string, MutableSchemaNode>);
-    for (const [key, field] of fields) {
-      if (typeof field.description === 'string' && field.description.trim() !== '') continue;
-      problems.push({ path: `${path}.${key}`, message: 'it has no description; add .describe("...")' });
-    }
-    result.properties =
-      fields.length === 0
-        ? undefined
-        : Object.fromEntries(fields.map(([key, field]) => [key, toStructuralNode(field, `${path}.${key}`, problems)]));
-  }
-  // zod marks a loose object by an empty schema; whether it may be loose is checked on the zod side.
-  const extra = node.additionalProperties;
-  const isMap = isObject(extra) && Object.keys(extra).length > 0;
-  result.additionalProperties = isMap ? toStructuralNode(extra, `${path}.*`, problems) : undefined;
-  return result;
 }
 
 /** `anyOf` of an integer and a string, with the constraints of both outside, as Kubernetes' own CRDs have it. */
@@ -163,7 +144,7 @@ function toIntOrString(json: MutableSchemaNode): MutableSchemaNode {
   const outside: MutableSchemaNode = {};
   for (const branch of branches) {
     const bounded = branch.type === 'integer' ? normalizeIntegerBounds(branch) : branch;
-    // A format would hold for integers only; their bounds stay.
+    // A format would apply to integers only; their bounds are kept.
     Object.assign(outside, without(bounded, ['type', 'format']));
   }
   return { ...outside, ...rest, anyOf: [{ type: 'integer' }, { type: 'string' }] };
@@ -209,41 +190,9 @@ function branchConstraints(branch: MutableSchemaNode, report: (message: string) 
 function checkType(node: MutableSchemaNode, report: (message: string) => void): void {
   if (typeof node.type === 'string' || node['x-kubernetes-int-or-string'] === true) return;
   if (node['x-kubernetes-preserve-unknown-fields'] === true) return;
-  // A union that has no one type is reported as such.
+  // hoistJunctorType() reports a union of several types.
   if (node.anyOf !== undefined || node.oneOf !== undefined || node.allOf !== undefined) return;
   report('it has no type; every field of a structural schema has exactly one');
-}
-
-function checkStrings(node: MutableSchemaNode, report: (message: string) => void): void {
-  if (typeof node.pattern === 'string') {
-    node.pattern = unescapeSlashes(node.pattern);
-    const problem = patternProblem(node.pattern as string);
-    if (problem !== undefined) report(`the pattern ${String(node.pattern)}: ${problem}`);
-  }
-  if (typeof node.format === 'string' && !FORMATS.has(node.format)) {
-    // zod's pattern says the same as its format.
-    if (node.pattern === undefined && node.allOf === undefined) {
-      report(`the format "${node.format}" is not checked by Kubernetes; use a pattern`);
-    }
-    delete node.format;
-  }
-}
-
-function dropUnlimitedBounds(node: MutableSchemaNode): MutableSchemaNode {
-  const result = { ...node };
-  if (result.minimum === -Number.MAX_VALUE) delete result.minimum;
-  if (result.maximum === Number.MAX_VALUE) delete result.maximum;
-  return result;
-}
-
-function without(node: MutableSchemaNode, keywords: readonly string[]): MutableSchemaNode {
-  return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
-}
-
-function sortKeywords(node: MutableSchemaNode): MutableSchemaNode {
-  return Object.fromEntries(
-    KEYWORDS.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]),
-  );
 }
 
 const INT32_MIN = -2147483648;
@@ -252,8 +201,9 @@ const INT32_MAX = 2147483647;
 type Keywords = Readonly<Record<string, unknown>>;
 
 /**
- * An integer's bounds as a CRD has them: inclusive, and with the format that they fit in. Those that every integer of JavaScript
- * has are kept: the API server alone would admit what zod then refuses, since a double cannot hold it exactly (RFC 8259, section 6).
+ * An integer's bounds as a CRD has them: inclusive, and with the format that they fit in. The bounds of a
+ * safe integer in JavaScript are kept: without them the API server would accept what zod rejects, since a
+ * double cannot represent it exactly (RFC 8259, section 6).
  */
 function normalizeIntegerBounds(node: Keywords): Record<string, unknown> {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, ...rest } = node;
@@ -278,4 +228,57 @@ function toInclusiveBound(
   if (typeof bound !== 'number') return undefined;
   if (exclusive) return towards(bound) + step;
   return Number.isInteger(bound) ? bound : towards(bound) + step;
+}
+
+function dropUnlimitedBounds(node: MutableSchemaNode): MutableSchemaNode {
+  const result = { ...node };
+  if (result.minimum === -Number.MAX_VALUE) delete result.minimum;
+  if (result.maximum === Number.MAX_VALUE) delete result.maximum;
+  return result;
+}
+
+function checkStrings(node: MutableSchemaNode, report: (message: string) => void): void {
+  if (typeof node.pattern === 'string') {
+    node.pattern = unescapeSlashes(node.pattern);
+    const problem = patternProblem(node.pattern as string);
+    if (problem !== undefined) report(`the pattern ${String(node.pattern)}: ${problem}`);
+  }
+  if (typeof node.format === 'string' && !FORMATS.has(node.format)) {
+    // Where zod also writes a pattern, it checks the same as the format.
+    if (node.pattern === undefined && node.allOf === undefined) {
+      report(`the format "${node.format}" is not checked by Kubernetes; use a pattern`);
+    }
+    delete node.format;
+  }
+}
+
+function without(node: MutableSchemaNode, keywords: readonly string[]): MutableSchemaNode {
+  return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
+}
+
+function sortKeywords(node: MutableSchemaNode): MutableSchemaNode {
+  return Object.fromEntries(
+    KEYWORDS.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]),
+  );
+}
+
+function structuralChildren(node: MutableSchemaNode, path: string, problems: Problem[]): MutableSchemaNode {
+  const result: MutableSchemaNode = {};
+  if (isObject(node.items)) result.items = toStructuralNode(node.items, `${path}[]`, problems);
+  if (isObject(node.properties)) {
+    const fields = Object.entries(node.properties as Record<string, MutableSchemaNode>);
+    for (const [key, field] of fields) {
+      if (typeof field.description === 'string' && field.description.trim() !== '') continue;
+      problems.push({ path: `${path}.${key}`, message: 'it has no description; add .describe("...")' });
+    }
+    result.properties =
+      fields.length === 0
+        ? undefined
+        : Object.fromEntries(fields.map(([key, field]) => [key, toStructuralNode(field, `${path}.${key}`, problems)]));
+  }
+  // zod marks a loose object by an empty schema; whether it may be loose is checked on the zod side.
+  const extra = node.additionalProperties;
+  const isMap = isObject(extra) && Object.keys(extra).length > 0;
+  result.additionalProperties = isMap ? toStructuralNode(extra, `${path}.*`, problems) : undefined;
+  return result;
 }

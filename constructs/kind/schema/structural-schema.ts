@@ -11,10 +11,12 @@ export interface StructuralSchema {
 }
 
 /**
- * Turns a zod schema (its input side) into a structural schema; adds what Kubernetes cannot express to `problems`.
+ * Converts a zod schema (its input side) to a structural schema; adds what Kubernetes cannot express to
+ * `problems`.
  *
- * Guarantees: every node has one type, or is an int-or-string, or preserves unknown fields; no `$ref`, no `additionalProperties: false`;
- * patterns are RE2; what CEL rules reach is bounded. The result is deeply frozen, and its order is that of the fields in zod.
+ * Guarantees: every node has one type, or is an int-or-string, or preserves unknown fields; no `$ref`, no
+ * `additionalProperties: false`; patterns are RE2; what CEL rules read is bounded. The result is deeply
+ * frozen, and its order is that of the fields in zod.
  * Source: KEP-95 (structural schemas) and the validation of `apiextensions.k8s.io/v1`.
  */
 export function toStructuralSchema(schema: z.ZodType, path: string, problems: Problem[]): StructuralSchema {
@@ -25,22 +27,45 @@ export function toStructuralSchema(schema: z.ZodType, path: string, problems: Pr
   if (node !== undefined) {
     found.push(...listProblems(node, path), ...celProblems(node, path), ...defaultProblems(node, path));
   }
-  // What follows from a problem that is named already is not worth a line.
+  // Leave out what follows from a problem that is reported already.
   const covered = (at: string): boolean =>
     fromZod.some((known) => at === known.path || isBelow(at, known.path) || (node === undefined && at === path));
   problems.push(...found.filter(({ path: at }) => !covered(at)));
   return deepFreeze(node ?? { type: 'object' });
 }
 
-/** The metadata of zod's schemas without their ids, which would become `$ref`. */
-class MetadataWithoutIds extends z.core.$ZodRegistry<z.core.GlobalMeta> {
-  override get<S extends z.core.$ZodType>(schema: S): z.core.$replace<z.core.GlobalMeta, S> | undefined {
-    const meta = z.globalRegistry.get(schema);
-    return meta === undefined ? undefined : { ...meta, id: undefined };
+/**
+ * The fields of a value that a schema does not name: those that the server prunes, or rejects under strict
+ * validation.
+ */
+export function unknownFields(schema: StructuralSchema, value: unknown, path: string): Problem[] {
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    if (!isObject(items)) return [];
+    return value.flatMap((item, i) => unknownFields(items, item, `${path}[${i}]`));
   }
+  if (!isObject(value)) return [];
+  const { properties, additionalProperties } = schema;
+  if (isObject(additionalProperties)) {
+    return Object.entries(value).flatMap(([key, item]) => unknownFields(additionalProperties, item, `${path}.${key}`));
+  }
+  const known: Record<string, unknown> = isObject(properties) ? properties : {};
+  return Object.entries(value).flatMap(([key, item]) => {
+    // The server knows the metadata of an embedded resource; the schema does not.
+    if (schema['x-kubernetes-embedded-resource'] === true && EMBEDDED.has(key)) return [];
+    const field = Object.hasOwn(known, key) ? known[key] : undefined;
+    if (isObject(field)) return unknownFields(field, item, `${path}.${key}`);
+    if (schema['x-kubernetes-preserve-unknown-fields'] === true) return [];
+    return [{ path: `${path}.${key}`, message: `is no field of the schema${hint(Object.keys(known))}` }];
+  });
 }
 
-const withoutIds = new MetadataWithoutIds();
+/** Fields that every embedded resource has, whatever its schema names. */
+const EMBEDDED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+
+function hint(known: readonly string[]): string {
+  return known.length === 0 ? '; it has none' : `; it has ${known.join(', ')}`;
+}
 
 function convertSchema(schema: z.ZodType, path: string, problems: Problem[]): MutableSchemaNode | undefined {
   try {
@@ -62,64 +87,21 @@ function convertSchema(schema: z.ZodType, path: string, problems: Problem[]): Mu
   }
 }
 
-/** JSON only: zod attaches a hidden property to what it returns, and shares metadata with the registry. */
+/** The metadata of zod's schemas without their ids, which would become `$ref`. */
+class MetadataWithoutIds extends z.core.$ZodRegistry<z.core.GlobalMeta> {
+  override get<S extends z.core.$ZodType>(schema: S): z.core.$replace<z.core.GlobalMeta, S> | undefined {
+    const meta = z.globalRegistry.get(schema);
+    return meta === undefined ? undefined : { ...meta, id: undefined };
+  }
+}
+
+const withoutIds = new MetadataWithoutIds();
+
+/**
+ * A copy as plain JSON: zod attaches a hidden property to its result, and shares metadata with the registry.
+ */
 function toPlainJson(json: object): MutableSchemaNode {
   return JSON.parse(JSON.stringify(json)) as MutableSchemaNode;
-}
-
-function isBelow(path: string, parent: string): boolean {
-  return path.startsWith(parent) && /^[.[]/.test(path.slice(parent.length));
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
-  return Object.freeze(value);
-}
-
-/** The fields of a value that a schema does not name: those that the server prunes, or refuses under strict validation. */
-export function unknownFields(schema: StructuralSchema, value: unknown, path: string): Problem[] {
-  if (Array.isArray(value)) {
-    const { items } = schema;
-    if (!isObject(items)) return [];
-    return value.flatMap((item, i) => unknownFields(items, item, `${path}[${i}]`));
-  }
-  if (!isObject(value)) return [];
-  const { properties, additionalProperties } = schema;
-  if (isObject(additionalProperties)) {
-    return Object.entries(value).flatMap(([key, item]) => unknownFields(additionalProperties, item, `${path}.${key}`));
-  }
-  const known: Record<string, unknown> = isObject(properties) ? properties : {};
-  return Object.entries(value).flatMap(([key, item]) => {
-    // The fields of an embedded resource's metadata are known to the server, not to the schema.
-    if (schema['x-kubernetes-embedded-resource'] === true && EMBEDDED.has(key)) return [];
-    const field = Object.hasOwn(known, key) ? known[key] : undefined;
-    if (isObject(field)) return unknownFields(field, item, `${path}.${key}`);
-    if (schema['x-kubernetes-preserve-unknown-fields'] === true) return [];
-    return [{ path: `${path}.${key}`, message: `is no field of the schema${hint(Object.keys(known))}` }];
-  });
-}
-
-/** What every embedded resource has, whatever its schema says. */
-const EMBEDDED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
-
-function hint(known: readonly string[]): string {
-  return known.length === 0 ? '; it has none' : `; it has ${known.join(', ')}`;
-}
-
-/** Defaults that the server would refuse because they hold fields that it prunes. Whether a default fits is zod's to say. */
-function defaultProblems(root: SchemaNode, path: string): Problem[] {
-  const problems: Problem[] = [];
-  walkSchema(root, path, ({ node, path: at }) => {
-    if (node.default === undefined) return;
-    for (const unknown of unknownFields(node, node.default, '')) {
-      problems.push({
-        path: at,
-        message: `the default has the field "${unknown.path.slice(1)}", which ${unknown.message}`,
-      });
-    }
-  });
-  return problems;
 }
 
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
@@ -166,4 +148,32 @@ function listSetProblems(node: SchemaNode, report: (message: string) => void): v
   if (!SCALARS.has(items.type) && !atomic) report('the items of a list set must be scalars; use listMap()');
   if (items.nullable === true) report('the items of a list set must not be nullable');
   if (items.default !== undefined) report('the items of a list set must not have a default');
+}
+
+/**
+ * Defaults that the server would reject for fields that it prunes. zod checks whether a default fits its
+ * schema.
+ */
+function defaultProblems(root: SchemaNode, path: string): Problem[] {
+  const problems: Problem[] = [];
+  walkSchema(root, path, ({ node, path: at }) => {
+    if (node.default === undefined) return;
+    for (const unknown of unknownFields(node, node.default, '')) {
+      problems.push({
+        path: at,
+        message: `the default has the field "${unknown.path.slice(1)}", which ${unknown.message}`,
+      });
+    }
+  });
+  return problems;
+}
+
+function isBelow(path: string, parent: string): boolean {
+  return path.startsWith(parent) && /^[.[]/.test(path.slice(parent.length));
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const part of Object.values(value)) deepFreeze(part);
+  return Object.freeze(value);
 }

@@ -2,7 +2,10 @@ import type { z } from 'zod';
 import type { Problem } from '../../kube/errors';
 import { isServerEnforced } from './cel';
 
-/** What Kubernetes cannot express of a zod schema and JSON Schema would hide: problems with the path of the field. */
+/**
+ * Parts of a zod schema that Kubernetes cannot express and JSON Schema would hide, with the paths of the
+ * fields.
+ */
 export function zodProblems(schema: z.ZodType, path: string): Problem[] {
   const context: Context = { problems: [], above: [], flags: noFlags };
   visitSchema(schema, path, context);
@@ -16,7 +19,7 @@ interface Context {
   readonly flags: Flags;
 }
 
-/** What the metadata of a schema, or of the wrappers around it, says of it. */
+/** Properties of a schema from its own metadata or that of the wrappers around it. */
 interface Flags {
   readonly preserves: boolean;
   readonly embeddedMetadata: boolean;
@@ -24,7 +27,7 @@ interface Flags {
 
 const noFlags: Flags = { preserves: false, embeddedMetadata: false };
 
-/** The parts of zod's definitions that are read here. The boundary to zod's internals. */
+/** The parts of zod's internal definitions that are read here. */
 interface Definition {
   readonly type: string;
   readonly innerType?: z.ZodType;
@@ -44,7 +47,70 @@ interface Check {
   readonly _zod: { readonly def: { readonly check: string; readonly pattern?: RegExp; readonly format?: string } };
 }
 
-/** Types of zod that no JSON on the wire has, and what to write instead. */
+const PRESERVE_UNKNOWN_FIELDS = 'x-kubernetes-preserve-unknown-fields';
+
+function visitSchema(schema: z.ZodType, path: string, context: Context): void {
+  if (context.above.includes(schema)) {
+    report(context, path, 'the schema contains itself, which is not structural; unfold it or use anyValue()');
+    return;
+  }
+  const definition = schema.def as unknown as Definition;
+  const meta = schema.meta() ?? {};
+  const flags = { ...context.flags, preserves: context.flags.preserves || meta[PRESERVE_UNKNOWN_FIELDS] === true };
+  if (definition.coerce === true) report(context, path, 'z.coerce accepts what the server refuses; use the plain type');
+  visitChecks(definition, path, context);
+  const below = { ...context, above: [...context.above, schema], flags };
+  if (flags.preserves && (definition.type === 'unknown' || definition.type === 'any')) return;
+  const visitor = visitors[definition.type];
+  if (visitor === undefined)
+    report(context, path, unsupportedTypes[definition.type] ?? `z.${definition.type} is not supported`);
+  else visitor(definition, path, below);
+}
+
+function visitChecks(definition: Definition, path: string, context: Context): void {
+  for (const check of definition.checks ?? []) {
+    const { check: kind, pattern } = check._zod.def;
+    if (kind === 'overwrite') {
+      report(
+        context,
+        path,
+        'it changes its value (trim, toLowerCase and the like); the server stores what the user wrote',
+      );
+    } else if (kind === 'custom' && !isServerEnforced(check)) {
+      report(context, path, 'the server does not know this refinement; use withRule(schema, cel(...), check)');
+    } else if (pattern !== undefined && /[imsuvy]/.test(pattern.flags)) {
+      report(context, path, `the flags of ${String(pattern)} are lost in a CRD; write the pattern without them`);
+    }
+  }
+}
+
+type Visitor = (definition: Definition, path: string, context: Context) => void;
+
+/** How to visit the types that can be expressed. */
+const visitors: Readonly<Record<string, Visitor>> = {
+  string: visitLeaf,
+  template_literal: visitLeaf,
+  number: visitLeaf,
+  boolean: visitLeaf,
+  enum: visitLeaf,
+  literal: visitLiteral,
+  object: visitObject,
+  array: ({ element }, path, context) => {
+    if (element !== undefined) visitSchema(element, `${path}[]`, { ...context, flags: noFlags });
+  },
+  record: visitRecord,
+  union: ({ options = [] }, path, context) => {
+    for (const option of options) visitSchema(option, path, { ...context, flags: noFlags });
+  },
+  optional: visitInner,
+  nullable: visitInner,
+  nonoptional: visitInner,
+  readonly: visitInner,
+  default: visitDefault,
+  prefault: visitDefault,
+};
+
+/** Types of zod that a CRD cannot express, and what to write instead. */
 const unsupportedTypes: Readonly<Record<string, string>> = {
   any: 'says nothing of its value, and the server would prune it; use anyValue() or preserveUnknownFields(z.object({...}))',
   unknown:
@@ -72,73 +138,8 @@ const unsupportedTypes: Readonly<Record<string, string>> = {
   void: 'undefined is no JSON; use .optional()',
 };
 
-type Visitor = (definition: Definition, path: string, context: Context) => void;
-
-/** How to go on below the types that can be expressed. */
-const visitors: Readonly<Record<string, Visitor>> = {
-  string: visitLeaf,
-  template_literal: visitLeaf,
-  number: visitLeaf,
-  boolean: visitLeaf,
-  enum: visitLeaf,
-  literal: visitLiteral,
-  object: visitObject,
-  array: ({ element }, path, context) => {
-    if (element !== undefined) visitSchema(element, `${path}[]`, { ...context, flags: noFlags });
-  },
-  record: visitRecord,
-  union: ({ options = [] }, path, context) => {
-    for (const option of options) visitSchema(option, path, { ...context, flags: noFlags });
-  },
-  optional: visitInner,
-  nullable: visitInner,
-  nonoptional: visitInner,
-  readonly: visitInner,
-  default: visitDefault,
-  prefault: visitDefault,
-};
-
-function visitSchema(schema: z.ZodType, path: string, context: Context): void {
-  if (context.above.includes(schema)) {
-    report(context, path, 'the schema contains itself, which is not structural; unfold it or use anyValue()');
-    return;
-  }
-  const definition = schema.def as unknown as Definition;
-  const meta = schema.meta() ?? {};
-  const flags = { ...context.flags, preserves: context.flags.preserves || meta[PRESERVE_UNKNOWN_FIELDS] === true };
-  if (definition.coerce === true) report(context, path, 'z.coerce accepts what the server refuses; use the plain type');
-  visitChecks(definition, path, context);
-  const below = { ...context, above: [...context.above, schema], flags };
-  if (flags.preserves && (definition.type === 'unknown' || definition.type === 'any')) return;
-  const visitor = visitors[definition.type];
-  if (visitor === undefined)
-    report(context, path, unsupportedTypes[definition.type] ?? `z.${definition.type} is not supported`);
-  else visitor(definition, path, below);
-}
-
-const PRESERVE_UNKNOWN_FIELDS = 'x-kubernetes-preserve-unknown-fields';
-
 function visitLeaf(): void {
   // Has no schemas below it.
-}
-
-function visitInner({ innerType }: Definition, path: string, context: Context): void {
-  if (innerType !== undefined) visitSchema(innerType, path, context);
-}
-
-function visitDefault(definition: Definition, path: string, context: Context): void {
-  visitInner(definition, path, context);
-  if (context.problems.some((problem) => problem.path.startsWith(path))) return;
-  if (definition.defaultValue === null) {
-    report(context, path, 'the server ignores a default of null; remove it and make the field .nullable().optional()');
-    return;
-  }
-  const parsed = definition.innerType?.safeParse(definition.defaultValue);
-  if (parsed === undefined || parsed.success) return;
-  for (const issue of parsed.error.issues) {
-    const at = issue.path.map((key) => `.${String(key)}`).join('');
-    report(context, path, `the default does not fit the schema: ${at === '' ? '' : `${at}: `}${issue.message}`);
-  }
 }
 
 function visitLiteral({ values = [] }: Definition, path: string, context: Context): void {
@@ -188,20 +189,22 @@ function visitRecord({ keyType, valueType }: Definition, path: string, context: 
   if (valueType !== undefined) visitSchema(valueType, `${path}.*`, { ...context, flags: noFlags });
 }
 
-function visitChecks(definition: Definition, path: string, context: Context): void {
-  for (const check of definition.checks ?? []) {
-    const { check: kind, pattern } = check._zod.def;
-    if (kind === 'overwrite') {
-      report(
-        context,
-        path,
-        'it changes its value (trim, toLowerCase and the like); the server stores what the user wrote',
-      );
-    } else if (kind === 'custom' && !isServerEnforced(check)) {
-      report(context, path, 'the server does not know this refinement; use withRule(schema, cel(...), check)');
-    } else if (pattern !== undefined && /[imsuvy]/.test(pattern.flags)) {
-      report(context, path, `the flags of ${String(pattern)} are lost in a CRD; write the pattern without them`);
-    }
+function visitInner({ innerType }: Definition, path: string, context: Context): void {
+  if (innerType !== undefined) visitSchema(innerType, path, context);
+}
+
+function visitDefault(definition: Definition, path: string, context: Context): void {
+  visitInner(definition, path, context);
+  if (context.problems.some((problem) => problem.path.startsWith(path))) return;
+  if (definition.defaultValue === null) {
+    report(context, path, 'the server ignores a default of null; remove it and make the field .nullable().optional()');
+    return;
+  }
+  const parsed = definition.innerType?.safeParse(definition.defaultValue);
+  if (parsed === undefined || parsed.success) return;
+  for (const issue of parsed.error.issues) {
+    const at = issue.path.map((key) => `.${String(key)}`).join('');
+    report(context, path, `the default does not fit the schema: ${at === '' ? '' : `${at}: `}${issue.message}`);
   }
 }
 

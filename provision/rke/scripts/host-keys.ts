@@ -1,13 +1,14 @@
 /**
- * Checks the host key of every machine that RKE is about to go to, since RKE checks none itself. `check_hosts` takes those of ssh_config, bastion
- * first; `check_leaving`, once the state is there, those that RKE will take out of the cluster; of these, `leaving-machines` has the control planes. A machine that shows another key, or none that is known,
- * ends the run before anything is sent to any machine.
+ * Checks the host key of every machine that RKE will connect to, since RKE checks none itself. `check_hosts`
+ * checks those in ssh_config, bastion first. `check_leaving`, once the state is available, checks those that
+ * RKE will remove from the cluster, and writes the control planes among them to `leaving-machines`. A machine
+ * with a changed or unknown key ends the run before anything is sent to any machine.
  *
- * Each machine has one key, so that a key of another type is no way round it: what the carrier knows (stdin `host_keys`, then `met_keys`; lines of
- * `[address]:port type base64`, or `address type base64` for every port; the first that fits counts), else what the plan was made with (stdin
- * `known_hosts`).
+ * Each machine has one key, so a key of another type does not bypass the check. It is the one that the runner
+ * knows (stdin `host_keys`, then `met_keys`; lines of `[address]:port type base64`, or `address type base64`
+ * for all ports; the first match counts), else the one in the plan (stdin `known_hosts`).
  *
- * Caveat: machines that do not answer are passed over, since RKE does so too, and says so.
+ * Caveat: machines that do not respond are skipped, because RKE skips them too, and reports it.
  */
 export const HOST_KEY_CHECKS = String.raw`known_hosts() {
   {

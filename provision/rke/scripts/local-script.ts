@@ -4,12 +4,11 @@ import { HOST_KEY_CHECKS } from './host-keys';
 import { CLUSTER_LOCK } from './lock';
 import { STATE_COPIES } from './state-copies';
 
-/** A script that works on a whole cluster from where the plan is carried out, with `rke` and `ssh`. */
+/** A script for a whole cluster that runs where the plan is executed, with `rke` and `ssh`. */
 export function buildRkeScript(cluster: string, id: string, body: string): string {
   return [
     `# ${id} of the cluster ${cluster}`,
     SETUP,
-    // What programs say goes to the log of the run, and nowhere else.
     'TEMPORARY=${TMPDIR:-/tmp}',
     `cluster=${shellQuote(cluster)}`,
     `doing='making a folder for the run'`,
@@ -30,8 +29,9 @@ export function buildRkeScript(cluster: string, id: string, body: string): strin
 }
 
 /**
- * The private folder of one run: in memory where that can be had, of mode 0700, one a cluster and user, so that it is the lock as well. What a
- * killed run left in it is cleared by the next, but for the state that RKE wrote last, and which copy of it the run went on from.
+ * The private directory of a run: in memory if possible, of mode 0700, one per cluster and user, so it is
+ * also a lock. The next run clears what a killed run left in it, except the state that RKE wrote last, and
+ * which copy that run started from.
  */
 const RUN_DIR = String.raw`base=$TEMPORARY
 if [ -d /dev/shm ] && [ -w /dev/shm ]; then base=/dev/shm; fi
@@ -99,7 +99,7 @@ give_file() {
   outputs_end=,
 }`;
 
-/** Stdin, each value in a file of its own; then the files that cluster.yml names, where it names them. */
+/** Writes each value of stdin to a file of its own; then the files that cluster.yml names, at their paths. */
 const READ_INPUT = String.raw`doing='reading its input'
 mkdir "$dir/in" "$dir/work"
 while read -r name value; do
@@ -128,7 +128,7 @@ cp "$dir/in/cluster_yml" "$dir/cluster.yml"
 cp "$dir/in/ssh_config" "$dir/ssh_config"
 flags=$(cat "$dir/in/flags" 2>/dev/null || :)`;
 
-/** Running `rke`, with nothing of this process' environment, and what it said when it failed. */
+/** Running `rke` without this process' environment, and its messages when it failed. */
 const RUN_RKE = String.raw`if ! have rke; then
   die RkeMissing "the program rke is not on the PATH of this machine: install RKE 1.x (https://github.com/rancher/rke/releases), the last is v1.8"
 fi

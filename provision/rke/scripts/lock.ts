@@ -2,12 +2,15 @@ import { sshCommand } from '../../task/script-io';
 import { shellQuote } from '../../shell/script';
 
 /**
- * Keeps the lock of a cluster on one machine, as the SSH user, for as long as whoever holds it says every second that it lives. Its first line of stdin is
- * the new token, the token of a holder that is known to be dead (or `-`), and who holds it; it answers `locked`, `held` and who does, or `error`.
+ * Keeps the lock of a cluster on one machine, as the SSH user, while the holder sends a heartbeat every
+ * second. The first line of stdin is the new token, the token of a holder that is known to be dead (or `-`),
+ * and a record of the holder; the next is the cluster. The script prints `locked`, `held` with the record of
+ * the present holder, or `error`.
  *
- * The lock is a file, so that nothing that ends a connection takes it away. It goes when the holder says so, and when its end of the connection is
- * closed, as the kernel does when its processes are killed, and it does not come back within 20 s. It stays when nothing is heard of the holder: that
- * may be a network that is cut, behind which RKE is at work.
+ * The lock is a file, so it survives a lost connection. It is deleted when the holder releases it, and when
+ * the holder's end of the connection is closed, as the kernel does for killed processes, and no holder
+ * reconnects within 20 s. It is kept when heartbeats stop without that: the network may be cut while RKE
+ * still runs behind it.
  */
 const LOCK_HOLDER = String.raw`trap "" HUP PIPE TERM INT
 umask 077
@@ -49,9 +52,11 @@ fi
 exit 5`;
 
 /**
- * `lock_cluster`: takes the lock of the cluster on every control plane machine that answers, in the order of their addresses, and keeps it until this
- * script and `rke` have ended, whichever lives longer. Any two runs whose control planes have a machine in common exclude each other. A lock that another
- * holds is waited for 45 s, as long as one stays of which the holder was just killed; one that a run of this folder left behind is taken over.
+ * `lock_cluster`: takes the lock of the cluster on every control plane machine that responds, in the order of
+ * their addresses, and keeps it until both this script and `rke` have ended. Any two runs whose control
+ * planes share a machine exclude each other. The lock of another holder is waited for up to 45 s, as long as
+ * that of a holder that was just killed may remain; a lock that an earlier run in this directory left behind
+ * is taken over.
  */
 export const CLUSTER_LOCK = String.raw`keeper=${shellQuote(sshCommand(LOCK_HOLDER, { user: 'root', asUser: true }))}
 locked=0

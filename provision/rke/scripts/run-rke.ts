@@ -1,24 +1,26 @@
 import { buildRkeScript } from './local-script';
 
-/** What to do when `rke up` fails. */
+/** Options of {@link upScript}. */
 interface UpScriptProps {
   readonly cluster: string;
   readonly id: string;
   /**
-   * End well even so, as long as there is a state, with the output `outcome` = `failed`: for a carrier that forgets the outputs of what failed.
+   * When `rke up` fails and there is a state, succeed with the output `outcome` = `failed`: for a runner that
+   * drops the outputs of a failed task.
    * @default false
    */
   readonly keepFailedRuns?: boolean;
   /**
-   * Pass on what a run before gave (stdin `outcome` = `ok`), and run only if that failed.
+   * Pass on the outputs of the task before if it succeeded (stdin `outcome` = `ok`), and run `rke up` only if
+   * it failed.
    * @default false
    */
   readonly afterRun?: boolean;
 }
 
 /**
- * `rke up`: first the state with all keys and certificates is made (`--init` touches no machine) and kept, then the machines are touched, then
- * the state is kept again, whatever came of it.
+ * `rke up`: first creates the state with all keys and certificates (`--init` changes no machine) and stores
+ * it, then changes the machines, then stores the state again, whether that succeeded or not.
  */
 export function upScript({ cluster, id, keepFailedRuns = false, afterRun = false }: UpScriptProps): string {
   return buildRkeScript(
@@ -84,7 +86,10 @@ if [ ! -s "$dir/kube_config_cluster.yml" ]; then failed RkeFailed 'rke up ended 
 outcome ok
 finish`;
 
-/** `rke remove`, and the copies of the state after it. Machines that are gone do not stand in its way, as long as one etcd machine answers. */
+/**
+ * `rke remove`, then deletes the copies of the state. Machines may be lost, as long as one etcd machine
+ * responds.
+ */
 export function removeScript(cluster: string, id: string): string {
   return buildRkeScript(cluster, id, REMOVE);
 }
@@ -111,7 +116,10 @@ doing='removing the copies of the state'
 forget_state
 finish`;
 
-/** Meets each machine whose host key nobody knows, and answers with the keys of all: nothing else is sent to them before these are stored. */
+/**
+ * Fetches unknown host keys, and outputs those of all machines, to be stored before anything else is sent to
+ * them.
+ */
 export function hostKeyScanScript(cluster: string, id: string): string {
   return buildRkeScript(cluster, id, SCAN_HOST_KEYS);
 }

@@ -1,7 +1,7 @@
 /**
- * Copies of RKE's state on the control plane machines, which have its certificate authority's key anyway. A copy is a line of
- * `kindred-rke-state 1 SERIAL SHA256` and the state itself, in the home of the SSH user, of mode 0600; what is torn or changed has another hash and
- * counts for nothing.
+ * Copies of RKE's state on the control plane machines, which have the key of its certificate authority
+ * anyway. A copy is a line of `kindred-rke-state 1 SERIAL SHA256` and the state, in the home of the SSH user,
+ * of mode 0600. A torn or changed copy does not match its hash and is ignored.
  */
 export const STATE_COPIES = String.raw`copy=".kindred/rke/$cluster.state"
 on() { (cd "$dir" && exec ssh -F ssh_config "$@" 2>>"$log" 3>&-); }
