@@ -2,7 +2,7 @@ import { busyEditsOf, costRatiosTo, editsOf, quantile, ratiosTo, runsOf } from '
 import type { Edits, OperatorRun, Results, Suite } from './results';
 
 /** `undecided`: met in some rounds and not in others. */
-export type Verdict = 'held' | 'MISSED' | 'undecided' | 'not measured';
+type Verdict = 'held' | 'MISSED' | 'undecided' | 'not measured';
 
 /** One performance target, and whether it is met. */
 export interface Target {

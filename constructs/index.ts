@@ -1,8 +1,7 @@
 /** The public API for stack authors and kind authors. Everything else in constructs/ is internal. */
 
 // Defining kinds.
-export { cel } from './kind/schema/cel';
-export type { CelRule } from './kind/schema/cel';
+export { cel, type CelRule } from './kind/schema/cel';
 export type { Effect, EffectPhase, InputReader } from './kind/effects';
 export {
   anyValue,
@@ -20,44 +19,47 @@ export {
   quantity,
   stringMap,
   withRule,
+  type ListLimits,
+  type StringMapLimits,
 } from './kind/fields';
-export type { ListLimits, StringMapLimits } from './kind/fields';
-export { defineKind } from './kind/kind';
-export type {
-  AnyKind,
-  CommonStatus,
-  ConditionType,
-  Kind,
-  KindObject,
-  KindProps,
-  KindSpec,
-  Observation,
-  ObservedChildren,
-  PrinterColumn,
-  Reason,
-  ReportedCondition,
-  Sample,
-  ScaleSubresource,
-  TypedObject,
+export {
+  defineKind,
+  type AnyKind,
+  type CommonStatus,
+  type ConditionType,
+  type Kind,
+  type KindObject,
+  type KindProps,
+  type KindSpec,
+  type Observation,
+  type ObservedChildren,
+  type PrinterColumn,
+  type Reason,
+  type ReportedCondition,
+  type Sample,
+  type ScaleSubresource,
+  type TypedObject,
 } from './kind/kind';
 export type { Condition, Json, JsonObject, KubeObject, ObjectMeta, OwnerReference } from './kube/kube-object';
 export type { NameFormat, NameRule } from './kube/names';
-export { owned } from './kube/resource-type';
-export type { CronJobObject, WorkloadObject } from './kube/resource-type';
+export {
+  owned,
+  type CronJobObject,
+  type ResourceScope,
+  type ResourceType,
+  type WorkloadObject,
+} from './kube/resource-type';
 export type { Finalizer, Seed, SharedChildren } from './kind/kind-props';
 export { compareQuantities, isQuantity } from './kind/quantity';
 export type { ObjectKeyRef, ObjectRef, Read } from './kind/reads';
-export type { ResourceScope, ResourceType } from './kube/resource-type';
 export type { StructuralSchema } from './kind/schema/structural-schema';
 
 // Annotations that users set on objects.
 export { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from './kube/envelope';
 
 // Rendering and checking objects.
-export { ConversionError, InvalidObjectError, KindDefinitionError, RenderError } from './kube/errors';
-export type { Problem } from './kube/errors';
-export { renderChildren, renderShared } from './kind/render';
-export type { ActiveSeed, RenderedChild } from './kind/render';
+export { ConversionError, InvalidObjectError, KindDefinitionError, RenderError, type Problem } from './kube/errors';
+export { renderChildren, renderShared, type ActiveSeed, type RenderedChild } from './kind/render';
 export { validateObject } from './kind/validate';
 
 // Versions.
@@ -67,100 +69,98 @@ export type { KindVersion, OtherVersion, OtherVersions } from './kind/versions';
 // CRDs and objects.
 export {
   ARGO_CD_HEALTH_LUA,
-  CustomResource,
-  CustomResourceDefinition,
-  MissingConversionWebhookError,
   argoCdHealth,
   breakingChanges,
   crdManifest,
-} from './crd';
-export type {
-  BreakingChange,
-  ConversionWebhook,
-  CrdOptions,
-  CustomResourceDefinitionProps,
-  CustomResourceProps,
+  CustomResource,
+  CustomResourceDefinition,
+  MissingConversionWebhookError,
+  type BreakingChange,
+  type ConversionWebhook,
+  type CrdOptions,
+  type CustomResourceDefinitionProps,
+  type CustomResourceProps,
 } from './crd';
 
 // Permissions.
 export {
   AccessRoles,
-  LeaderElectionRole,
-  OperatorRole,
   editorRules,
+  LeaderElectionRole,
   leaderElectionRules,
+  OperatorRole,
   operatorRules,
   viewerRules,
-} from './rbac';
-export type {
-  AccessRolesProps,
-  LeaderElectionRoleProps,
-  NamespacedRules,
-  OperatorRoleProps,
-  OperatorRulesOptions,
-  PolicyRule,
-  ServiceAccountRef,
-  Verb,
+  type AccessRolesProps,
+  type LeaderElectionRoleProps,
+  type NamespacedRules,
+  type OperatorRoleProps,
+  type OperatorRulesOptions,
+  type PolicyRule,
+  type ServiceAccountRef,
+  type Verb,
 } from './rbac';
 
 // The operator.
 export {
+  alertRules,
   InvalidPropsError,
+  operatorArgs,
   OperatorDeployment,
   OperatorMonitoring,
   WebhookCertificate,
-  alertRules,
-  operatorArgs,
-} from './operator';
-export type {
-  AlertRule,
-  AlertRulesProps,
-  ConversionServing,
-  IssuerRef,
-  LogLevel,
-  MonitoringProps,
-  OperatorArgsProps,
-  OperatorDeploymentProps,
-  OperatorMonitoringProps,
-  OperatorSettings,
-  ConfigDirectoryProps,
-  ScratchProps,
-  WebhookCertificateProps,
+  type AlertRule,
+  type AlertRulesProps,
+  type ConfigDirectoryProps,
+  type ConversionServing,
+  type IssuerRef,
+  type LogLevel,
+  type MonitoringProps,
+  type OperatorArgsProps,
+  type OperatorDeploymentProps,
+  type OperatorMonitoringProps,
+  type OperatorSettings,
+  type ScratchProps,
+  type WebhookCertificateProps,
 } from './operator';
 
 // Guardrails.
-export { NamespaceGuardrails, defaultContainerLimits, defaultQuota } from './guardrails/namespace-guardrails';
-export type {
-  ContainerLimits,
-  GuardrailNumbers,
-  NamespaceGuardrailsProps,
-  Quantities,
-  Quota,
+export {
+  defaultContainerLimits,
+  defaultQuota,
+  NamespaceGuardrails,
+  type ContainerLimits,
+  type GuardrailNumbers,
+  type NamespaceGuardrailsProps,
+  type Quantities,
+  type Quota,
 } from './guardrails/namespace-guardrails';
 
 // The whole platform in one chart.
-export { DEFAULT_NAMESPACE, Platform, provisioner } from './platform';
-export type {
-  CertManagerCertificates,
-  GuardedNamespace,
-  PlatformConversion,
-  PlatformOperator,
-  PlatformProps,
-  ProvidedCertificate,
-  ProvisionerProps,
+export {
+  DEFAULT_NAMESPACE,
+  Platform,
+  provisioner,
+  type CertManagerCertificates,
+  type GuardedNamespace,
+  type PlatformConversion,
+  type PlatformOperator,
+  type PlatformProps,
+  type ProvidedCertificate,
+  type ProvisionerProps,
 } from './platform';
 
 // The kinds that Kindred comes with.
 export {
+  allKinds,
   Cluster,
   CronTab,
   DemoMicroService,
   Foo,
   HelloApp,
+  kinds,
   Kubeconfig,
   MicroServiceDeploy,
-  SampleResource,
-  allKinds,
-  kinds,
   provisionerKinds,
+  SampleResource,
 } from './kinds';

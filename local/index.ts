@@ -4,12 +4,9 @@
  */
 export { LocalControlPlaneError } from './assets/errors';
 export type { Progress } from './assets/progress';
-export { prepare, type Components, type PartPaths, type PrepareOptions } from './assets/obtain';
-export type { ObtainOptions } from './assets/obtain';
+export { prepare, type Components, type ObtainOptions, type PartPaths, type PrepareOptions } from './assets/obtain';
 export { versions, type DownloadHosts, type PartName } from './assets/parts';
 export { cacheFolder } from './assets/cache';
 export { startControlPlane } from './start';
-export type { ControlPlane, ControlPlaneOptions, Faults } from './control-plane';
-export type { AuditEvent } from './control-plane';
+export type { AuditEvent, ControlPlane, ControlPlaneOptions, Faults, ServiceAccountRef } from './control-plane';
 export type { PartExit } from './guarded-process';
-export type { ServiceAccountRef } from './control-plane';

@@ -68,7 +68,7 @@ export class RunFolder {
 }
 
 /** The default place of run directories; one for each user, since the temporary directory is shared. */
-export function runsFolder(): string {
+function runsFolder(): string {
   return path.join(tmpdir(), `kindred-local-${userInfo().username}`);
 }
 

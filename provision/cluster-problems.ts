@@ -1,10 +1,10 @@
 import type { Problem } from '../constructs/kube/errors';
-import { immutableOptions, type ClusterInput, type Node } from './cluster/cluster-input';
+import { datastoreType, immutableOptions, type ClusterInput, type Node } from './cluster/cluster-input';
 import { networkProblems } from './cluster/network-problems';
 import { nodeProblems } from './cluster/node-problems';
 import { optionProblems, schemaProblems, versionProblems } from './cluster/option-problems';
 import { rkeProblems } from './rke';
-import { datastoreType, layoutOf } from './rke2-k3s/layout';
+import { layoutOf } from './rke2-k3s/layout';
 
 /**
  * All problems of a cluster that are found without contacting a machine, with paths into the spec of a

@@ -1,25 +1,31 @@
-export { KUBECONFIG_OUTPUT, clusterTasks, kubeconfigOutput } from './plan';
-export type { PlanOptions } from './plan';
+export { clusterTasks, KUBECONFIG_OUTPUT, kubeconfigOutput, type PlanOptions } from './plan';
 export { clusterProblems } from './cluster-problems';
-export { clusterInput } from './cluster/cluster-input';
-export type {
-  ClusterInput,
-  InstallerSource,
-  K3sInput,
-  K3sOptions,
-  Node,
-  NodeRole,
-  Rke2Input,
-  Rke2Options,
-  RkeInput,
-  RkeOptions,
-  TypedClusterSpec,
+export {
+  clusterInput,
+  type ClusterInput,
+  type InstallerSource,
+  type K3sInput,
+  type K3sOptions,
+  type Node,
+  type NodeRole,
+  type Rke2Input,
+  type Rke2Options,
+  type RkeInput,
+  type RkeOptions,
+  type TypedClusterSpec,
 } from './cluster/cluster-input';
-export { apiServers, remainingMembers } from './rke2-k3s/membership';
-export type { RemovalFacts } from './rke2-k3s/membership';
-export type { ScriptResult, Machine, OutputRef, ValueSource, StdinValue, Task } from './task/task';
-export { NoAnswerError, decodeOutput, parseScriptResult } from './task/script-io';
-export { sshCommand } from './task/script-io';
-export type { LoginOptions } from './task/script-io';
-export { base64, externalSources, renderSource, encodeStdin } from './task/script-io';
-export type { ExternalSource, NamedValue } from './task/script-io';
+export { apiServers, remainingMembers, type RemovalFacts } from './rke2-k3s/membership';
+export type { Machine, OutputRef, ScriptResult, StdinValue, Task, ValueSource } from './task/task';
+export {
+  base64,
+  decodeOutput,
+  encodeStdin,
+  externalSources,
+  NoAnswerError,
+  parseScriptResult,
+  renderSource,
+  sshCommand,
+  type ExternalSource,
+  type LoginOptions,
+  type NamedValue,
+} from './task/script-io';

@@ -2,38 +2,41 @@
 
 // cdk8s constructs as Pulumi resources.
 export {
+  addKindChildren,
   BridgeError,
   ConstructResources,
   KubernetesObject,
-  addKindChildren,
   mutableContent,
   outputs,
   propertyPath,
   resourceOptions,
   typeToken,
-} from './bridge';
-export type {
-  AwaitOptions,
-  BridgeOptions,
-  ConstructResourcesArgs,
-  KindChildrenOptions,
-  PathStep,
-  ServerMetadata,
-  TokenOptions,
+  type AwaitOptions,
+  type BridgeOptions,
+  type ConstructResourcesArgs,
+  type KindChildrenOptions,
+  type PathStep,
+  type ServerMetadata,
+  type TokenOptions,
 } from './bridge';
 
 // The platform, and objects of its kinds.
 export { PlatformComponent } from './platform';
 export type { GuardedNamespaceArgs, PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
-export { KindComponent, READY_CONDITION } from './kind-component';
-export type { KindComponentArgs, KindMetadata, WithOutputs } from './kind-component';
+export {
+  KindComponent,
+  READY_CONDITION,
+  type KindComponentArgs,
+  type KindMetadata,
+  type WithOutputs,
+} from './kind-component';
 
 // Clusters on machines.
-export { RemoteCluster } from './remote-cluster/remote-cluster';
-export type {
-  BastionArgs,
-  DistributionArgs,
-  NodeArgs,
-  RemoteClusterArgs,
-  RemoteNode,
+export {
+  RemoteCluster,
+  type BastionArgs,
+  type DistributionArgs,
+  type NodeArgs,
+  type RemoteClusterArgs,
+  type RemoteNode,
 } from './remote-cluster/remote-cluster';

@@ -4,6 +4,7 @@ import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:pa
 import * as pulumi from '@pulumi/pulumi';
 import { load as loadYaml } from 'js-yaml';
 import { isObject } from '../constructs/kube/kube-object';
+import { sortKeys } from './bridge/content-hash';
 
 /**
  * A kubeconfig leads to no cluster. Pulumi shows the message without a stack trace; it contains no
@@ -80,17 +81,6 @@ function kubeconfigOf(cluster: Fields, user: Fields): string {
       contexts: [{ name: 'context', context: { cluster: 'cluster', user: 'user' } }],
       users: [{ name: 'user', user }],
     }),
-  );
-}
-
-/** Sorts the keys, so that the same settings give the same text. */
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sortKeys(value[key])]),
   );
 }
 

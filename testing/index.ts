@@ -1,11 +1,15 @@
 /** Building blocks for end-to-end tests of the operator, on any control plane. */
 export { adminClient } from './admin-client';
-export { operatorBundle, type Program } from './operator-process';
-export { expectedChildren, expectedShared } from './expected-children';
-export type { ExpectedChild } from './expected-children';
-export type { LogLine, LogLines } from './operator-process';
+export {
+  operatorBundle,
+  OperatorProcess,
+  type HealthResponse,
+  type LogLine,
+  type LogLines,
+  type OperatorExit,
+  type OperatorProcessOptions,
+  type Program,
+} from './operator-process';
+export { expectedChildren, expectedShared, type ExpectedChild } from './expected-children';
 export { Metrics } from './metrics';
-export { OperatorAuditLog } from './operator-audit';
-export type { AuditedRequest, GrantedRule } from './operator-audit';
-export { OperatorProcess } from './operator-process';
-export type { HealthResponse, OperatorExit, OperatorProcessOptions } from './operator-process';
+export { OperatorAuditLog, type AuditedRequest, type GrantedRule } from './operator-audit';

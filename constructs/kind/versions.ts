@@ -115,7 +115,7 @@ function versionNameProblems(own: string, versions: readonly { readonly version:
  * The order in which the server offers versions: stable before beta before alpha, higher numbers first.
  * Source: "Version priority" of the documentation of CRD versions.
  */
-export function compareVersionPriority(a: string, b: string): number {
+function compareVersionPriority(a: string, b: string): number {
   const [x, y] = [parseVersionPriority(a), parseVersionPriority(b)];
   return y.stage - x.stage || y.major - x.major || y.minor - x.minor;
 }

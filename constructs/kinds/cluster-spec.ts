@@ -74,7 +74,7 @@ const optionsRule = (distribution: 'rke' | 'rke2' | 'k3s'): Rule => ({
   check: (spec) => spec[distribution] === undefined || spec.distribution === distribution,
 });
 
-const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
+export const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
 
 const versionRule = (distribution: keyof typeof VERSION_MARKERS): Rule => ({
   rule: `!has(self.version) || !has(self.distribution) || self.distribution != "${distribution}" || self.version.contains("${VERSION_MARKERS[distribution]}")`,

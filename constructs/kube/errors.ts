@@ -67,8 +67,7 @@ export class InvalidPropsError extends Error {
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
-    const lines = problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`);
-    super([`${construct} has invalid props:`, ...lines].join('\n'), options);
+    super(formatProblems(`${construct} has invalid props:`, problems), options);
   }
 }
 

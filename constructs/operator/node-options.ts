@@ -11,7 +11,7 @@ export function nodeOptions(memoryMiB: number): string {
  * The size of the old generation, in MiB, for `memoryMiB` of memory: V8 collects garbage hard before the
  * kernel kills the process. V8's own default ignores what else is in the container's memory.
  */
-export function oldSpaceMiB(memoryMiB: number): number {
+function oldSpaceMiB(memoryMiB: number): number {
   return memoryMiB - NON_OLD_SPACE_MIB;
 }
 
@@ -27,13 +27,13 @@ const NON_OLD_SPACE_MIB = 112;
  * mostly waits never gives that memory back (measured with 1,000 objects: 92 MiB resident instead of 112, for
  * the same processor time).
  */
-export const SEMI_SPACE_MIB = 4;
+const SEMI_SPACE_MIB = 4;
 
 /**
  * Threads beside the main one on which V8 compiles and collects garbage. Node starts four; with one, a process is 5 MiB smaller and
  * takes no more processor time (measured with 1,000 and 2,000 objects).
  */
-export const V8_THREADS = 1;
+const V8_THREADS = 1;
 
 /** The least memory limit that leaves a useful heap, in MiB. */
 export const MIN_MEMORY_MIB = 192;

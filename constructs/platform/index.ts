@@ -1,6 +1,11 @@
 export { Platform } from './platform';
-export type { CertManagerCertificates, PlatformConversion, ProvidedCertificate } from './platform-props';
-export { DEFAULT_NAMESPACE } from './platform-props';
-export type { GuardedNamespace, PlatformOperator, PlatformProps } from './platform-props';
-export { provisioner } from './provisioner';
-export type { ProvisionerProps } from './provisioner';
+export {
+  DEFAULT_NAMESPACE,
+  type CertManagerCertificates,
+  type GuardedNamespace,
+  type PlatformConversion,
+  type PlatformOperator,
+  type PlatformProps,
+  type ProvidedCertificate,
+} from './platform-props';
+export { provisioner, type ProvisionerProps } from './provisioner';

@@ -1,12 +1,12 @@
-export { AccessRoles, editorRules, viewerRules } from './access-roles';
-export type { AccessRolesProps } from './access-roles';
-export { extraRulesProblems } from './policy-rule';
-export type { NamespacedRules } from './policy-rule';
-export { LeaderElectionRole, leaderElectionRules } from './operator-role';
-export type { LeaderElectionRoleProps } from './operator-role';
-export { OperatorRole } from './operator-role';
-export type { OperatorRoleProps } from './operator-role';
-export { eventRules, operatorRules } from './operator-role';
-export type { OperatorRulesOptions } from './operator-role';
-export type { PolicyRule, Verb } from './policy-rule';
+export { AccessRoles, editorRules, viewerRules, type AccessRolesProps } from './access-roles';
+export { extraRulesProblems, type NamespacedRules, type PolicyRule, type Verb } from './policy-rule';
+export {
+  LeaderElectionRole,
+  leaderElectionRules,
+  OperatorRole,
+  operatorRules,
+  type LeaderElectionRoleProps,
+  type OperatorRoleProps,
+  type OperatorRulesOptions,
+} from './operator-role';
 export type { ServiceAccountRef } from './bound-role';

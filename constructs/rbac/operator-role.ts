@@ -136,7 +136,7 @@ const eventGrant: Grant = Object.freeze({
 });
 
 /** The rules for events alone. The events of cluster-scoped objects are in the namespace `default`. */
-export const eventRules: readonly PolicyRule[] = mergeGrants([eventGrant]);
+const eventRules: readonly PolicyRule[] = mergeGrants([eventGrant]);
 
 interface ScopedGrant extends Grant {
   readonly scope: ResourceScope;

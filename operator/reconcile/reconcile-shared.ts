@@ -1,9 +1,17 @@
-import { ownerReference, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
+import { ownerReference, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
 import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../constructs/kind/render';
 import { errorMessage } from '../client/errors';
-import { ownerReferencesOf, getAllLiveMetadata, verifyOwner, sharedClaim, staleCacheError } from '../apply/ownership';
+import {
+  ownerReferencesOf,
+  getAllLiveMetadata,
+  hasOrphanFinalizer,
+  isPaused,
+  verifyOwner,
+  sharedClaim,
+  staleCacheError,
+} from '../apply/ownership';
 import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from '../client/api-client';
 import { serviceAccountProblem, missingAccounts, splitAccounts } from './apply-children';
@@ -61,7 +69,7 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   const living = [...named, ...ownersWithUnknownKeys(context, children, named)].sort(byName);
   if (living.length === 0) {
     context.driftBackoff.setDesiredChildren(sharedOwnerKey(target), () => []);
-    const orphaned = target.objects.some(({ metadata }) => metadata.finalizers?.includes('orphan'));
+    const orphaned = target.objects.some(hasOrphanFinalizer);
     if (!orphaned) await deleteSharedChildren(context, target, children);
     return { state: undefined, retry: false, awaited: [] };
   }
@@ -127,10 +135,6 @@ function hasKnownKeys(kind: AnyKind, object: KubeObject): boolean {
 /** The order of owner references is part of what is applied. */
 function byName({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
   return a.name < b.name ? -1 : 1;
-}
-
-function isPaused({ metadata }: KubeObject): boolean {
-  return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
 /** The key owns the children, no matter which objects share it at the moment. */

@@ -1,12 +1,12 @@
 import { ConversionError } from '../../constructs/kube/errors';
 import type { AnyKind } from '../../constructs/kind/kind';
-import type { KubeObject } from '../../constructs/kube/kube-object';
+import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 import { describeObject } from '../../constructs/kind/validate';
 import { convertObject } from '../../constructs/kind/conversion';
 
 /** The API version and kind of a review, in both directions. Source: "Webhook conversion" of the documentation of CRD versions. */
-export const REVIEW = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' } as const;
+const REVIEW = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' } as const;
 
 /** The request of the API server. */
 export interface ReviewRequest {
@@ -16,7 +16,7 @@ export interface ReviewRequest {
 }
 
 /** The response: every object in the order of the request, or why there is none. */
-export interface ReviewResponse {
+interface ReviewResponse {
   readonly apiVersion: typeof REVIEW.apiVersion;
   readonly kind: typeof REVIEW.kind;
   readonly response: {
@@ -110,8 +110,4 @@ function isKubeObject(value: unknown): value is KubeObject {
     typeof value.kind === 'string' &&
     isObject(value.metadata)
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -139,3 +139,8 @@ function valueAt(options: ClusterInput['options'], path: string): string {
   if (Array.isArray(value)) return value.join(',');
   return typeof value === 'string' ? value : (DEFAULTS[path] ?? '');
 }
+
+/** Where a cluster's objects are kept. */
+export function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
+  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
+}

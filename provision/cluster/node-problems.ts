@@ -1,5 +1,5 @@
 import type { Problem } from '../../constructs/kube/errors';
-import type { ClusterInput, Node } from './cluster-input';
+import { datastoreType, type ClusterInput, type Node } from './cluster-input';
 import { parseIp } from './ip';
 
 /** Problems of each node, and between nodes. */
@@ -84,10 +84,6 @@ function roleProblems(input: ClusterInput): Problem[] {
   const unused = nodes.flatMap(({ roles }, i) => (roles.includes('etcd') ? [i] : []));
   const message = `the role etcd means nothing with the datastore ${datastore}; take it away`;
   return [...problems, ...unused.map((i) => problem(`nodes[${i}].roles`, message))];
-}
-
-function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
-  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
 }
 
 function etcdMemberProblems(members: number): Problem[] {

@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { nodes } from '../../constructs/kinds/cluster-node';
+import { VERSION_MARKERS } from '../../constructs/kinds/cluster-spec';
 import { k3sOptions, rke2Options, rkeOptions } from '../../constructs/kinds/cluster-options';
 import type { Problem } from '../../constructs/kube/errors';
 import { nameProblem } from '../../constructs/kube/names';
@@ -99,9 +100,6 @@ export function versionProblems(input: ClusterInput, previous?: ClusterInput): r
   const message = versionSkewProblem(installed, wanted, previous.version);
   return message === undefined ? [] : [{ path: 'version', message }];
 }
-
-/** What the version names of each distribution contain. */
-const VERSION_MARKERS = { rke: '-rancher', rke2: '+rke2r', k3s: '+k3s' } as const;
 
 /**
  * Control planes are upgraded one minor version at a time, and never back. Source: the version skew policy of

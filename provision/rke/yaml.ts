@@ -1,3 +1,4 @@
+import { quoteYaml } from '../task/script-io';
 import type { ValueSource } from '../task/task';
 
 /** A value of a document that must be looked up, such as a password in a Secret. */
@@ -28,13 +29,6 @@ export function yamlSource(document: YamlValue): ValueSource {
   write('\n');
   const [only] = parts;
   return parts.length === 1 && typeof only === 'string' ? { text: only } : { template: parts };
-}
-
-/** A document without lookups as YAML. */
-export function yamlText(document: YamlValue): string {
-  const source = yamlSource(document);
-  if (!('text' in source)) throw new TypeError('the document has values that stand elsewhere: use yamlSource');
-  return source.text;
 }
 
 /** A document with each lookup replaced by {@link REDACTED}, for people to read. */
@@ -88,17 +82,4 @@ function writeAll<T>(
     one(item);
   });
   write(close);
-}
-
-/**
- * Characters that JSON leaves unescaped, but YAML does not allow or reads as a line break. Source: YAML 1.1,
- * 5.1 and 5.4.
- */
-const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
-
-function quoteYaml(text: string): string {
-  return JSON.stringify(text).replace(
-    UNSAFE_IN_YAML,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

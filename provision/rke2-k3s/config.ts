@@ -1,10 +1,10 @@
 /** The configuration of a node: `config.yaml`, the files with secrets, and its labels and taints. */
 
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import type { ValueSource, StdinValue } from '../task/task';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
-import { datastoreType, internalAddress, isServer, layoutOf, urlHost } from './layout';
+import { internalAddress, isServer, layoutOf, urlHost } from './layout';
 import { sha256 } from './sha256';
 
 /** `config.yaml`, which contains no secret: one line per key, each value as JSON, which YAML reads. */

@@ -124,7 +124,7 @@ export const nodeExistsValue = ({ address }: Node): StdinValue => ({
 /** Annotation with the hash of the configuration that a node last became ready with. */
 export const APPLIED_ANNOTATION = 'kindred.dev/applied';
 /** Annotation of a node that we cordoned, and may uncordon. */
-export const CORDONED_ANNOTATION = 'kindred.dev/cordoned';
+const CORDONED_ANNOTATION = 'kindred.dev/cordoned';
 
 /** Uncordons the node, only if we cordoned it. */
 export const UNCORDON_NODE = `ours=$(annotation cordoned)

@@ -1,4 +1,4 @@
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import type { Machine } from '../task/task';
 import type { Rke2K3sInput } from './distribution';
 
@@ -40,11 +40,6 @@ export const isServer = ({ roles }: Node): boolean => roles.includes('controlpla
 
 /** The address at which other nodes reach a node. */
 export const internalAddress = (node: Node): string => node.internalAddress ?? node.address;
-
-/** Where a cluster's objects are kept. */
-export function datastoreType(input: Rke2K3sInput): 'etcd' | 'sqlite' | 'external' {
-  return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
-}
 
 /** A host in a URL: IPv6 addresses in brackets. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -5,13 +5,13 @@
 
 import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import type { StdinValue, Task } from '../task/task';
 import { NODE_LABEL, nodeLabelValue } from './config';
 import { drainOptions, drainSeconds } from './drain';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { kubectlFunctions } from './kubectl';
-import { datastoreType, internalAddress, layoutOf, machineOf, urlHost } from './layout';
+import { internalAddress, layoutOf, machineOf, urlHost } from './layout';
 
 /** Options of {@link removeNodesTask}. */
 export interface RemoveNodesOptions {

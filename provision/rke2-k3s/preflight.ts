@@ -1,4 +1,4 @@
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import {
   CHECK_BRIDGE_MODULE,
   CHECK_CLOCK,
@@ -12,14 +12,14 @@ import {
   checkFreePorts,
   checkHostName,
   requirePrograms,
-  checkSwap,
+  CHECK_SWAP,
   preflightFunctions,
   unlessInstalled,
 } from '../shell/preflight';
 import { STATE_DIR, buildScript } from '../shell/script';
 import type { StdinValue, Task } from '../task/task';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
-import { datastoreType, isServer, layoutOf, machineOf } from './layout';
+import { isServer, layoutOf, machineOf } from './layout';
 import { ISSUE_CHANGE_TOKEN, CHANGE_TOKEN, preflightId } from './change-token';
 import { checkImmutableSettings, checkVersionSkew } from './immutable';
 
@@ -50,7 +50,7 @@ export function preflightTask(input: Rke2K3sInput, node: Node, change: StdinValu
     checkImmutableSettings(input, node),
     checkVersionSkew(input),
     unlessInstalled([checkFreeDisk(dataFolder, MIN_DISK_MIB), checkFreePorts(requiredPorts(input, node))]),
-    checkSwap('warning'),
+    CHECK_SWAP,
     CHECK_BRIDGE_MODULE,
     CHECK_CLOCK,
     CHECK_NETWORK_SERVICES,

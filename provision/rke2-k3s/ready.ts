@@ -1,4 +1,4 @@
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import { shellCommand, buildScript, shellQuote } from '../shell/script';
 import type { Task } from '../task/task';
@@ -7,7 +7,7 @@ import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { APPLIED_ANNOTATION, UNCORDON_NODE, drainOptions, drainSeconds } from './drain';
 import { findNodeFunctions, kubectlFunctions } from './kubectl';
-import { datastoreType, isServer, layoutOf, machineOf } from './layout';
+import { isServer, layoutOf, machineOf } from './layout';
 
 /**
  * `<address>/ready`: waits for the node, sets its labels and taints, and uncordons it. Its removal deletes

@@ -1,10 +1,10 @@
-import type { Node } from '../cluster/cluster-input';
+import { datastoreType, type Node } from '../cluster/cluster-input';
 import type { Task } from '../task/task';
 import { drainTask } from './drain';
 import type { Rke2K3sInput } from './distribution';
 import { installTask } from './install';
 import { kubeconfigTask, tokenTask } from './credentials';
-import { datastoreType, layoutOf, type ClusterLayout } from './layout';
+import { layoutOf, type ClusterLayout } from './layout';
 import { hostnamesTask, preflightTask } from './preflight';
 import { removeNodesTask, type RemoveNodesOptions } from './membership';
 import { verifyMembershipTask, readyTask } from './ready';

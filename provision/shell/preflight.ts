@@ -97,14 +97,8 @@ export function checkFreePorts(ports: readonly number[]): string {
 done`;
 }
 
-/** Swap is a problem or, where the distribution tolerates it, a warning. */
-export function checkSwap(severity: 'problem' | 'warning'): string {
-  const act =
-    severity === 'problem'
-      ? `problem 'swap' 'is on; turn it off (swapoff -a) and take it out of /etc/fstab'`
-      : `warn 'swap is on: pods may be slow, and their memory limits are not kept exactly'`;
-  return `if [ "$(awk 'END { print NR }' /proc/swaps 2>/dev/null || echo 0)" -gt 1 ]; then ${act}; fi`;
-}
+/** Warns of swap, which the distributions tolerate. */
+export const CHECK_SWAP = `if [ "$(awk 'END { print NR }' /proc/swaps 2>/dev/null || echo 0)" -gt 1 ]; then warn 'swap is on: pods may be slow, and their memory limits are not kept exactly'; fi`;
 
 /** The kernel must be able to filter traffic on bridges. */
 export const CHECK_BRIDGE_MODULE = `if [ ! -d /proc/sys/net/bridge ] && ! run modprobe -n br_netfilter; then
@@ -174,53 +168,4 @@ fi`;
 /** Checks that apply only before the installation. */
 export function unlessInstalled(pieces: readonly string[]): string {
   return ['if [ -z "$ours" ]; then', ...pieces, 'fi'].join('\n');
-}
-
-/** sshd must allow tunnels, for distributions that are installed through them. Needs root. */
-export const SSH_TUNNELS = `sshd_says=$( { have sshd && sshd -T 2>/dev/null </dev/null; } || cat /etc/ssh/sshd_config 2>/dev/null || :)
-for key in AllowTcpForwarding AllowStreamLocalForwarding PermitTunnel; do
-  value=$(printf '%s\\n' "$sshd_says" | awk -v key="$key" 'tolower($1) == tolower(key) { print tolower($2); exit }')
-  case $key:$value in
-    PermitTunnel:no | PermitTunnel: | *: | *:yes | *:all | *:local) ;;
-    *) problem "$key in /etc/ssh/sshd_config" "is $value; set it to yes and restart sshd" ;;
-  esac
-done`;
-
-// For machines on which Docker runs the cluster, as with RKE.
-
-/** The user who is logged in must be allowed to use Docker. */
-export const DOCKER_GROUP = `if ! have docker; then
-  problem 'the program docker' 'is missing; install a version that RKE supports'
-elif [ "$(id -u)" -ne 0 ] && ! id -nG | tr ' ' '\\n' | grep -qx docker; then
-  problem user "$(id -un) is not in the group docker; usermod -aG docker $(id -un), then log in again"
-elif ! run docker version; then
-  problem 'docker' "does not answer the user $(id -un); see systemctl status docker"
-fi`;
-
-/** OpenSSH must be 6.7 or later, which can forward sockets. Source: RKE's requirements of SSH. */
-export const SSH_VERSION = `ssh_version=$(ssh -V 2>&1 </dev/null | sed -n 's/^OpenSSH_\\([0-9]*\\)[.]\\([0-9]*\\).*/\\1 \\2/p')
-if [ -n "$ssh_version" ] && [ "\${ssh_version% *}" -lt 7 ] && { [ "\${ssh_version% *}" -lt 6 ] || [ "\${ssh_version#* }" -lt 7 ]; }; then
-  problem 'OpenSSH' "is \${ssh_version% *}.\${ssh_version#* }; tunnels to a socket need 6.7 or later"
-fi`;
-
-/** Mounts of the kubelet's container must be visible to others. */
-export const MOUNT_FLAGS = `if have systemctl; then
-  flags=$(systemctl show docker.service -p MountFlags --value 2>/dev/null </dev/null || :)
-  case $flags in
-    '' | shared | 1048576) ;;
-    *) problem 'MountFlags of docker.service' "is $flags; set MountFlags=shared in /etc/systemd/system/docker.service.d and restart docker" ;;
-  esac
-fi`;
-
-/**
- * The kubelet must use the same cgroup driver as Docker.
- *
- * @param kubelet - the driver configured for the kubelet, if any
- */
-export function cgroupDriver(kubelet: string | undefined): string {
-  if (kubelet === undefined) return ':';
-  return `driver=$(docker info --format '{{.CgroupDriver}}' 2>>"$log" </dev/null || :)
-if [ -n "$driver" ] && [ "$driver" != ${kubelet} ]; then
-  problem 'services.kubelet.extraArgs.cgroup-driver' "is ${kubelet}, but Docker uses $driver; let both be the same"
-fi`;
 }

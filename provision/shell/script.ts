@@ -1,3 +1,4 @@
+import { singleQuote } from '../task/script-io';
 import type { StdinValue } from '../task/task';
 import { RESULT_FUNCTIONS, MASK_FUNCTION, RUN_FUNCTIONS, SETUP, EXIT_TRAP } from './functions';
 
@@ -70,7 +71,7 @@ done`;
 
 /** A text as one word of a POSIX shell, whatever it contains. */
 export function shellQuote(text: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : singleQuote(text);
 }
 
 /** Words of a command, each quoted. */

@@ -62,7 +62,7 @@ export function renderSource(source: ValueSource, lookup: (leaf: ExternalSource)
 const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** A text as a JSON string that YAML reads as the same text. */
-function quoteYaml(text: string): string {
+export function quoteYaml(text: string): string {
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(text).replace(UNSAFE_IN_YAML, escape);
 }
@@ -122,7 +122,7 @@ function withSudo(script: string, user: string): string {
 }
 
 /** A text in POSIX single quotes. */
-function singleQuote(text: string): string {
+export function singleQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

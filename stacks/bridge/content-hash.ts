@@ -88,7 +88,8 @@ function hashOf(value: unknown): string {
     .slice(0, HASH_LENGTH);
 }
 
-function sortKeys(value: unknown): unknown {
+/** A JSON value with its keys sorted, so that equal values have equal texts. */
+export function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
   return Object.fromEntries(

@@ -1,17 +1,20 @@
-export { ConstructResources } from './construct-resources';
-export type { ConstructResourcesArgs } from './construct-resources';
-export { KubernetesObject, typeToken } from './construct-resources';
-export type { ServerMetadata } from './construct-resources';
-export { mutableContent } from './construct-resources';
-export { resourceOptions } from './options';
-export type { AwaitOptions, BridgeOptions } from './options';
-export { outputs } from './tokens';
-export type { TokenOptions } from './tokens';
-export { containsToken } from './tokens';
-export { KindResource } from './kind-resource';
-export type { KindResourceProps, WithOutputs } from './kind-resource';
-export { addChild, addKindChildren, assertNoEffects } from './kind-resource';
-export type { KindChildrenOptions } from './kind-resource';
-export { propertyPath } from './manifest';
-export type { PathStep } from './manifest';
+export {
+  ConstructResources,
+  KubernetesObject,
+  mutableContent,
+  typeToken,
+  type ConstructResourcesArgs,
+  type ServerMetadata,
+} from './construct-resources';
+export { resourceOptions, type AwaitOptions, type BridgeOptions } from './options';
+export { containsToken, outputs, type TokenOptions } from './tokens';
+export {
+  addChild,
+  addKindChildren,
+  assertNoEffects,
+  KindResource,
+  type KindChildrenOptions,
+  type KindResourceProps,
+} from './kind-resource';
+export { propertyPath, type PathStep } from './manifest';
 export { BridgeError } from './render-tree';

@@ -18,7 +18,7 @@ import { checkWhenResolved, resourceOptions } from './options';
 import { containsToken } from './tokens';
 
 /** A value that may be an Output as a whole or in any of its parts. */
-export type WithOutputs<T> = T extends string | number | boolean | null | undefined
+type WithOutputs<T> = T extends string | number | boolean | null | undefined
   ? pulumi.Input<T>
   : T extends readonly (infer Item)[]
     ? pulumi.Input<readonly WithOutputs<Item>[]>

@@ -5,10 +5,6 @@ import { clusterConfig, spanningProblems, type ClusterConfig } from './checks';
 import { configKeys, type ConfigKey, type ConfigKeyName, type ConfigValues } from './keys';
 import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret, type ConfigProblem } from './problems';
 
-export { configKeys } from './keys';
-export { ConfigError } from './problems';
-export type { ConfigProblem } from './problems';
-
 type Switched =
   | 'cluster'
   | 'monitoring'

@@ -6,7 +6,7 @@ import { describeRequest, type ProxiedRequest } from './exchange';
 import type { Fault } from './fault-proxy';
 import { cutEvents, silentWatch } from './watch-faults';
 
-export { limitPageSize, canBeStale, staleReads, withoutStreamingLists } from './watch-faults';
+export { limitPageSize, staleReads, withoutStreamingLists } from './watch-faults';
 export { cutEvents, delayedEvents, goneInStream, dropEvent, silentAfter, silentWatch } from './watch-faults';
 
 /** Whether a fault may affect a request: not one about a Lease, since the operator would then end itself. */

@@ -206,7 +206,7 @@ class DelayTransform extends Transform {
  * Whether a read can be served from an older revision: a get or a first page that requests no version of its
  * own.
  */
-export function canBeStale({ verb, url }: Exchange['request']): boolean {
+function canBeStale({ verb, url }: Exchange['request']): boolean {
   const { searchParams: query } = url;
   return (verb === 'get' || verb === 'list') && !query.has('continue') && !query.has('resourceVersion');
 }

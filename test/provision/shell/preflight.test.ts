@@ -6,20 +6,15 @@ import { decodeOutput } from '../../../provision/task/script-io';
 import {
   CHECK_BRIDGE_MODULE,
   CHECK_CLOCK,
-  DOCKER_GROUP,
-  MOUNT_FLAGS,
   REQUIRE_DOWNLOADER,
   CHECK_NETWORK_SERVICES,
-  SSH_TUNNELS,
-  SSH_VERSION,
   checkArchitecture,
-  cgroupDriver,
   checkForeignInstallation,
   checkFreeDisk,
   checkFreePorts,
   checkHostName,
   requirePrograms,
-  checkSwap,
+  CHECK_SWAP,
   preflightFunctions,
   unlessInstalled,
 } from '../../../provision/shell/preflight';
@@ -62,7 +57,7 @@ describe.each(shells)('%s', (_, shell) => {
       requirePrograms(['awk', 'no-such-program']),
       checkArchitecture(['riscv64', 'sparc']),
       checkFreeDisk('/no/such/folder', 2 ** 40),
-      checkSwap('warning'),
+      CHECK_SWAP,
     ];
     const { answer, code } = look(pieces);
     expect([answer.ok, answer.changed, answer.reason, code]).toEqual([false, false, 'PreflightFailed', 1]);
@@ -179,41 +174,5 @@ describe.each(shells)('%s', (_, shell) => {
     writeFileSync(`${stateFolder}/one/installation`, 'rke2 server\n');
     expect(run('one')).toEqual({ ok: true, changed: false });
     expect(run('two').message).toMatch(/1 thing\(s\).*\n {2}- the machine: belongs to the cluster one; take it out/);
-  });
-
-  test('what sshd lets tunnels do', () => {
-    const sshd = 'printf "allowtcpforwarding no\\nallowstreamlocalforwarding yes\\npermittunnel no\\n"';
-    expect(found([SSH_TUNNELS], { sshd })).toEqual([
-      '  - AllowTcpForwarding in /etc/ssh/sshd_config: is no; set it to yes and restart sshd',
-    ]);
-    expect(found([SSH_TUNNELS], { sshd: 'echo allowtcpforwarding yes' })).toEqual([]);
-  });
-
-  test('Docker', () => {
-    const id = 'case $1 in -u) echo 1000 ;; -un) echo core ;; *) echo core wheel ;; esac';
-    expect(found([DOCKER_GROUP], { docker: 'exit 0', id })).toEqual([
-      '  - user: core is not in the group docker; usermod -aG docker core, then log in again',
-    ]);
-    expect(found([DOCKER_GROUP], { docker: 'exit 1', id: id.replace('wheel', 'docker') })).toEqual([
-      '  - docker: does not answer the user core; see systemctl status docker',
-    ]);
-    expect(found([MOUNT_FLAGS], { systemctl: 'echo slave' })).toEqual([
-      expect.stringContaining('MountFlags of docker.service: is slave'),
-    ]);
-    expect(found([MOUNT_FLAGS], { systemctl: 'echo' })).toEqual([]);
-    expect(found([cgroupDriver('cgroupfs')], { docker: 'echo systemd' })).toEqual([
-      expect.stringContaining('is cgroupfs, but Docker uses systemd'),
-    ]);
-    expect(found([cgroupDriver('systemd')], { docker: 'echo systemd' })).toEqual([]);
-  });
-
-  test.each([
-    ['OpenSSH_6.6.1p1 Ubuntu', 1],
-    ['OpenSSH_5.3p1', 1],
-    ['OpenSSH_6.7p1', 0],
-    ['OpenSSH_9.2p1 Debian', 0],
-    ['OpenSSH_10.0p2', 0],
-  ])('%s', (version, count) => {
-    expect(found([SSH_VERSION], { ssh: `echo '${version}, OpenSSL' >&2` })).toHaveLength(count);
   });
 });

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { parse } from 'yaml';
 import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
-import { configKeys, readConfig, type ConfigError } from '../../../stacks/config/parse';
+import { configKeys } from '../../../stacks/config/keys';
+import { readConfig } from '../../../stacks/config/parse';
+import type { ConfigError } from '../../../stacks/config/problems';
 import { configDocuments } from '../../../scripts/config-documents';
 import { SSH_KEY, cluster, config, problems } from './parsed';
 

@@ -1,4 +1,5 @@
-import { ConfigError, parseConfig, type StackConfig } from '../../../stacks/config/parse';
+import { parseConfig, type StackConfig } from '../../../stacks/config/parse';
+import { ConfigError } from '../../../stacks/config/problems';
 
 /** Values as Pulumi hands them over: texts, or JSON. */
 export function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): StackConfig {

@@ -1,5 +1,5 @@
 import type * as StructuralSchema from '../../../constructs/kind/schema/structural-schema';
-import { ConfigError } from '../../../stacks/config/parse';
+import { ConfigError } from '../../../stacks/config/problems';
 import { SSH_KEY, cluster, config } from './parsed';
 
 // In other words than its own: what it says must not decide what there is to do.
