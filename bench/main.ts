@@ -45,7 +45,7 @@ async function main(): Promise<void> {
 
 /** A signal ended the benchmark. */
 class StoppedError extends Error {
-  override readonly name = 'Stopped';
+  override readonly name = 'StoppedError';
 }
 
 function log(line: string): void {

@@ -10,7 +10,7 @@ export class UsageError extends CliError {
 
 /** The user ended the command, by a signal or by closing its stdout. */
 export class InterruptedError extends Error {
-  override readonly name = 'Interrupted';
+  override readonly name = 'InterruptedError';
   constructor(readonly signal: NodeJS.Signals | 'EPIPE') {
     super(`stopped by ${signal}`);
   }

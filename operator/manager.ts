@@ -206,7 +206,7 @@ function makeControllers(
     metrics.observeObjects(kind.crdName, () => context.objects.size);
     return new Controller({
       ...{ context, queue, metrics: metrics.controller(kind.crdName), logger: log, concurrency },
-      isCrossed: (type) => crossed.has(typeKey(type)),
+      hasOtherWriter: (type) => crossed.has(typeKey(type)),
     });
   });
 }

@@ -52,7 +52,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectEngineOpt
     limit: options.runs ?? 4,
     reads: {
       namespaces: [...new Set([namespace, ...secretNamespaces])],
-      refusal: secretRefusal,
+      denyReason: secretRefusal,
       ...(configDir === undefined ? {} : { directory: configDir }),
     },
     storeOf: (kind) => (kind.crdName === Cluster.crdName ? stateStore(options) : noopStore),
@@ -65,6 +65,6 @@ function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretSt
     ...{ client, namespace, retain: isRetained, kind: Cluster },
     onWarning: (message) => logger.warn(message),
     nameOf: ({ metadata }) => `${metadata.name}-state`,
-    besides: (owner) => [kubeconfigName(owner)],
+    additionalSecrets: (owner) => [kubeconfigName(owner)],
   });
 }

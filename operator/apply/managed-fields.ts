@@ -48,9 +48,9 @@ async function tryUpgradeManagedFields(
   ahead: ApplyContext,
   { object, facts }: CacheEntry,
 ): Promise<KubeObject | undefined> {
-  if (facts.updateAt === undefined) return undefined;
+  if (facts.updateEntryIndex === undefined) return undefined;
   try {
-    return await patchManagedFields(ahead, object, `/${String(facts.updateAt)}/operation`, 'Apply');
+    return await patchManagedFields(ahead, object, `/${String(facts.updateEntryIndex)}/operation`, 'Apply');
   } catch (error) {
     if (error instanceof ApiError && (error.reason === 'Conflict' || error.code === 404)) return undefined;
     throw error;

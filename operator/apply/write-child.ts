@@ -37,7 +37,7 @@ export type ChildOutcome =
 interface WriteChildOptions extends ApplyContext {
   readonly envelope: Omit<Envelope, 'hash'>;
   /** Whether the live object has owner references that it must not have; an apply drops them. */
-  readonly strayOwners?: (live: KubeObject) => boolean;
+  readonly hasStrayOwners?: (live: KubeObject) => boolean;
   /** Called before an owner reference is added to an existing object. If it throws, nothing is written. */
   readonly beforeAddingOwner: (live: KubeObject) => Promise<void>;
   /** Delays corrections that are reverted repeatedly. */
@@ -134,7 +134,7 @@ async function updateExisting(
   }
   if (live.metadata.deletionTimestamp !== undefined) return { result: 'waiting', message: 'it is being deleted' };
   const difference =
-    findDrift(write, applied, live) ?? (write.strayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
+    findDrift(write, applied, live) ?? (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live };
   const backoffKey = isDriftCorrection(write, live, applied) ? backoffKeyOf(uidOf(live), applied) : undefined;
   const waitMs = backoffKey === undefined ? 0 : write.driftBackoff.remainingDelayMs(backoffKey);

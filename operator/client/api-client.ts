@@ -105,7 +105,7 @@ export interface WatchOptions {
    * neither parsed nor yielded. Must not throw.
    * @default every event is yielded
    */
-  readonly takeEcho?: (resourceVersion: string) => boolean;
+  readonly skipOwnEcho?: (resourceVersion: string) => boolean;
 }
 
 /** One event of a watch stream. An in-stream error is thrown as an `ApiError` instead. */

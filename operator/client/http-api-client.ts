@@ -165,7 +165,7 @@ class HttpApiClient implements ApiClient {
         options.onOpen?.();
         return stream;
       },
-      takeEcho: options.takeEcho,
+      skipOwnEcho: options.skipOwnEcho,
       failure: (error) => this.requester.failure(request, error, signal),
     });
   }

@@ -10,7 +10,7 @@ interface WatchStreamOptions {
   readonly request: string;
   readonly open: () => Promise<ByteStream>;
   /** See `WatchOptions`. */
-  readonly takeEcho?: ((resourceVersion: string) => boolean) | undefined;
+  readonly skipOwnEcho?: ((resourceVersion: string) => boolean) | undefined;
   /** Converts an error to the one that the caller receives. */
   readonly failure: (error: unknown) => unknown;
 }
@@ -31,7 +31,7 @@ export async function* watchEvents(reading: WatchStreamOptions): AsyncGenerator<
     for (let chunks = await stream.read(); chunks !== undefined; chunks = await stream.read()) {
       for (const chunk of chunks) {
         for (const line of decoder.push(chunk)) {
-          if (!isOwnEcho(line, reading.takeEcho)) yield toEvent(line, reading.request);
+          if (!isOwnEcho(line, reading.skipOwnEcho)) yield toEvent(line, reading.request);
         }
       }
     }
@@ -60,7 +60,7 @@ const VERSION = '"resourceVersion":"';
  * in the line, it is that of the object itself, which always has one: quotes inside a string would be
  * escaped.
  */
-function isOwnEcho(line: string, take: WatchStreamOptions['takeEcho']): boolean {
+function isOwnEcho(line: string, take: WatchStreamOptions['skipOwnEcho']): boolean {
   if (take === undefined || !CHANGE.test(line)) return false;
   const start = line.indexOf(VERSION) + VERSION.length;
   if (start < VERSION.length || line.includes(VERSION, start)) return false;

@@ -53,7 +53,7 @@ interface ControllerOptions {
    * Whether another controller of this process also writes objects of a type: then a write of this process is
    * not always a write of this controller. @default none
    */
-  readonly isCrossed?: (type: ResourceType) => boolean;
+  readonly hasOtherWriter?: (type: ResourceType) => boolean;
 }
 
 /**
@@ -184,7 +184,7 @@ export class Controller {
   }
 
   private follow(cache: CacheView, handler: CacheHandler): void {
-    if (this.options.isCrossed?.(cache.type) === true) cache.addObserver(handler);
+    if (this.options.hasOtherWriter?.(cache.type) === true) cache.addObserver(handler);
     else cache.addEventHandler(handler);
   }
 
@@ -204,7 +204,7 @@ export class Controller {
       if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
       if (next.action === 'retry') queue.addRateLimited(key);
       else queue.forget(key);
-      if (next.afterMs !== undefined) queue.addAfter(key, next.afterMs);
+      if (next.requeueAfterMs !== undefined) queue.addAfter(key, next.requeueAfterMs);
       finished(resultOf(next));
       if (isTerminal(next)) metrics.terminalError();
     } catch (error) {
@@ -257,7 +257,10 @@ export class Controller {
     const id = sharedId(target.group, target.namespace, target.key);
     for (const ref of this.index.objects(id)) await this.staleOwners.verify(ref);
     const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
-    const { state, retry, afterMs, awaited, failed } = await reconcileShared(this.context, { ...target, objects });
+    const { state, retry, requeueAfterMs, awaited, failed } = await reconcileShared(this.context, {
+      ...target,
+      objects,
+    });
     const before = this.sharedStates.get(id);
     if (state === undefined) this.sharedStates.delete(id);
     else this.sharedStates.set(id, state);
@@ -265,23 +268,23 @@ export class Controller {
       // Read again: an object that was added meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
-    return { action: retry ? 'retry' : 'wait', afterMs, awaited, failed };
+    return { action: retry ? 'retry' : 'wait', requeueAfterMs, awaited, failed };
   }
 }
 
 /** The result label, as controller-runtime names it. */
-function resultOf({ action: next, failed, afterMs }: ReconcileResult): ReconcileOutcome {
+function resultOf({ action: next, failed, requeueAfterMs }: ReconcileResult): ReconcileOutcome {
   if (failed !== undefined) return 'error';
   if (next === 'retry') return 'requeue';
-  return afterMs === undefined ? 'success' : 'requeue_after';
+  return requeueAfterMs === undefined ? 'success' : 'requeue_after';
 }
 
 /**
  * Whether only a change helps: a failure that is tried again by itself, even after a drift backoff, is not
  * terminal.
  */
-function isTerminal({ action: next, failed, afterMs }: ReconcileResult): boolean {
-  return failed !== undefined && next === 'wait' && afterMs === undefined;
+function isTerminal({ action: next, failed, requeueAfterMs }: ReconcileResult): boolean {
+  return failed !== undefined && next === 'wait' && requeueAfterMs === undefined;
 }
 
 /** Created for each refusal, and compared by identity. */

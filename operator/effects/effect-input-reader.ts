@@ -23,7 +23,7 @@ export interface ReadPolicy {
    * Why an object may not read a Secret of these namespaces that it names; undefined when it may.
    * @default it may
    */
-  readonly refusal?: (secret: KubeObject, by: KubeObject) => string | undefined;
+  readonly denyReason?: (secret: KubeObject, by: KubeObject) => string | undefined;
 }
 
 /** Reads what an effect's input is made of. */
@@ -93,7 +93,7 @@ export class EffectInputReader {
 
   private async objectAt(type: ResourceType, ref: ObjectRef, by: KubeObject): Promise<KubeObject> {
     const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
-    const { namespaces, refusal } = this.limits;
+    const { namespaces, denyReason } = this.limits;
     if (ref.namespace === undefined || !namespaces.includes(ref.namespace)) {
       const allowed = namespaces.length === 0 ? 'none' : namespaces.join(', ');
       throw new PlanError(
@@ -103,7 +103,7 @@ export class EffectInputReader {
       );
     }
     const object = await this.client.get(type, ref);
-    const why = object === undefined ? undefined : refusal?.(object, by);
+    const why = object === undefined ? undefined : denyReason?.(object, by);
     if (why !== undefined) {
       const message = `${what} is not read: ${why}. Name another Secret.`;
       throw new PlanError('ErrSecretNotAllowed', message, { hopeless: true });

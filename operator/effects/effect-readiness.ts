@@ -12,7 +12,7 @@ import type { PlanRunner } from './plan-runner';
 /** The result of checking one effect: it has a readiness unless the effect is satisfied. */
 export interface EffectEvaluation {
   readonly readiness?: Readiness;
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
   /** A run was started. */
   readonly begun?: boolean;
   /** The run repeats a probe whose input has not changed. */
@@ -33,17 +33,17 @@ export function evaluationOf(
   } = record ?? {};
   switch (next.what) {
     case 'satisfied':
-      return next.inMs === undefined ? {} : { afterMs: next.inMs };
+      return next.inMs === undefined ? {} : { requeueAfterMs: next.inMs };
     case 'later': {
       // Without the remaining time, which would change the text at every reconcile.
       const text = `${message} (${name}, attempt ${attempts} of ${maxAttempts} failed; the next follows by itself.)`;
-      return { readiness: { state: 'failing', reason, message: text }, afterMs: next.inMs };
+      return { readiness: { state: 'failing', reason, message: text }, requeueAfterMs: next.inMs };
     }
     case 'exhausted': {
       if (everySeconds !== undefined) {
         return {
           readiness: { state: 'failing', reason, message },
-          ...(next.inMs === undefined ? {} : { afterMs: next.inMs }),
+          ...(next.inMs === undefined ? {} : { requeueAfterMs: next.inMs }),
         };
       }
       const why = hopeless ? 'another attempt would end the same' : `${attempts} of ${maxAttempts} attempts failed`;

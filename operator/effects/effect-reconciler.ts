@@ -126,24 +126,24 @@ export class EffectReconciler implements Effects {
     const effects = selectEffects(this.options.kind.effects, self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
-    const settled = memory.settled?.generation === generation ? memory.settled : undefined;
+    const lastIdleResult = memory.lastIdleResult?.generation === generation ? memory.lastIdleResult : undefined;
     if (under !== undefined) {
       const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
-      if (repeats && settled !== undefined) return settled;
+      if (repeats && lastIdleResult !== undefined) return lastIdleResult;
       return this.inProgress(memory, effects, under);
     }
     if (memory.isDirty) await this.states.save(object, memory);
     await this.options.store.syncOwnerReference(object);
     const settle = (found: EffectsResult): EffectsResult => {
-      memory.settled = { ...found, generation };
+      memory.lastIdleResult = { ...found, generation };
       return found;
     };
-    let afterMs: number | undefined = effects.length === 0 ? undefined : RESYNC_PERIOD_MS;
+    let requeueAfterMs: number | undefined = effects.length === 0 ? undefined : RESYNC_PERIOD_MS;
     for (const effect of effects) {
       const step = await this.evaluate(object, self, memory, effect);
-      if (step.repeated === true && settled !== undefined) return settled;
+      if (step.repeated === true && lastIdleResult !== undefined) return lastIdleResult;
       const stood = step.begun === true && effect.everySeconds !== undefined ? previousReadiness(object) : undefined;
-      if (stood !== undefined && memory.settled === undefined) {
+      if (stood !== undefined && memory.lastIdleResult === undefined) {
         const { readiness } = stood;
         const rest = readiness === undefined ? {} : { readiness };
         return settle({
@@ -154,16 +154,16 @@ export class EffectReconciler implements Effects {
         });
       }
       if (step.readiness !== undefined) {
-        const found = this.incomplete(memory, effects, effect, step.readiness, step.afterMs);
+        const found = this.incomplete(memory, effects, effect, step.readiness, step.requeueAfterMs);
         return step.begun === true ? found : settle(found);
       }
-      if (step.afterMs !== undefined) afterMs = Math.min(afterMs ?? Infinity, step.afterMs);
+      if (step.requeueAfterMs !== undefined) requeueAfterMs = Math.min(requeueAfterMs ?? Infinity, step.requeueAfterMs);
     }
     return settle({
       done: true,
       status: this.statusOf(memory, effects),
       conditions: ownConditions(effects, memory.state.records),
-      ...(afterMs === undefined ? {} : { afterMs }),
+      ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
     });
   }
 
@@ -202,9 +202,11 @@ export class EffectReconciler implements Effects {
       const { reason, message } = error;
       const state = error.details.hopeless === true ? 'stalled' : 'failing';
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
-      if (memory.told !== message) this.options.record(object, { type: 'Warning', action, reason, message });
-      memory.told = message;
-      return { readiness: { state, reason, message }, afterMs: RETRY_AFTER_MS };
+      if (memory.lastEventMessage !== message) {
+        this.options.record(object, { type: 'Warning', action, reason, message });
+      }
+      memory.lastEventMessage = message;
+      return { readiness: { state, reason, message }, requeueAfterMs: RETRY_AFTER_MS };
     }
     const input = inputHash(run);
     const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;
@@ -299,14 +301,14 @@ export class EffectReconciler implements Effects {
     effects: readonly AnyEffect[],
     effect: AnyEffect | undefined,
     readiness: Readiness,
-    afterMs: number | undefined,
+    requeueAfterMs: number | undefined,
   ): EffectsResult {
     return {
       done: false,
       readiness,
       status: this.statusOf(memory, effects),
       conditions: ownConditions(effects, memory.state.records, { name: effect?.name, readiness }),
-      ...(afterMs === undefined ? {} : { afterMs }),
+      ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
     };
   }
 }

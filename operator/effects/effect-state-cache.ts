@@ -13,14 +13,14 @@ export interface CachedEffectState {
   /** Whether the state has changes that could not be stored yet. */
   isDirty: boolean;
   /** The message of the last problem that an event reported. */
-  told?: string;
+  lastEventMessage?: string;
   /** Why the state must not be stored any more. */
-  outdated?: Error;
+  invalidatedBy?: Error;
   /**
    * The result between runs, and its generation. A repeated probe does not change it before the probe has
    * ended.
    */
-  settled?: EffectsResult & { readonly generation: number | undefined };
+  lastIdleResult?: EffectsResult & { readonly generation: number | undefined };
 }
 
 /** The effect states of all objects: each is loaded once, and stored when it changes. */
@@ -46,13 +46,13 @@ export class EffectStateCache {
    * again, and the next call of `of` loads the state
    */
   async save(object: KubeObject, memory: CachedEffectState): Promise<void> {
-    if (memory.outdated !== undefined) throw memory.outdated;
+    if (memory.invalidatedBy !== undefined) throw memory.invalidatedBy;
     try {
       await this.store.save(object, memory.state);
     } catch (error) {
       // Another process has written the state since: the next reconcile loads what it wrote.
       if (error instanceof ApiError && error.code === 409) {
-        memory.outdated = error;
+        memory.invalidatedBy = error;
         this.known.delete(uidOf(object));
       }
       throw error;
@@ -73,14 +73,16 @@ export class EffectStateCache {
    */
   forget(object: KubeObject): void {
     const memory = this.known.get(uidOf(object));
-    if (memory !== undefined) memory.outdated = new RunInterruptedError('The object is gone, and its state with it.');
+    if (memory !== undefined) {
+      memory.invalidatedBy = new RunInterruptedError('The object is gone, and its state with it.');
+    }
     this.known.delete(uidOf(object));
     void this.store.forget(object);
   }
 }
 
-function isForgotten({ outdated }: CachedEffectState): boolean {
-  return outdated instanceof RunInterruptedError;
+function isForgotten({ invalidatedBy }: CachedEffectState): boolean {
+  return invalidatedBy instanceof RunInterruptedError;
 }
 
 /** How often in a row a clean-up may be refused before a person has to help. */

@@ -99,7 +99,7 @@ export class PlanError extends ReconcileError {
     } = {},
   ) {
     const { hopeless: isTerminal = false, cause } = details;
-    super(reason, message, { isTerminal, afterMs: RETRY_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
+    super(reason, message, { isTerminal, requeueAfterMs: RETRY_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
   }
 }
 

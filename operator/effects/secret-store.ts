@@ -53,7 +53,7 @@ export interface SecretStoreOptions {
   /** Whether the Secret stays when its owner is deleted. */
   readonly retain: (owner: KubeObject) => boolean;
   /** Names of Secrets that others write, and that stay or are deleted with it. @default none */
-  readonly besides?: (owner: KubeObject) => readonly string[];
+  readonly additionalSecrets?: (owner: KubeObject) => readonly string[];
   /**
    * Called about a Secret that could not be released though its owner was deleted: nothing else will release
    * it. @default no warning
@@ -176,9 +176,9 @@ export class SecretStore implements EffectStore {
 
   /** The existing Secrets of an owner: that of its state first, undefined when there is none. */
   private async secretsOf(owner: KubeObject): Promise<readonly (Secret | undefined)[]> {
-    const { client, namespace, nameOf, besides } = this.options;
+    const { client, namespace, nameOf, additionalSecrets } = this.options;
     const found: (Secret | undefined)[] = [];
-    for (const name of [nameOf(owner), ...(besides?.(owner) ?? [])]) {
+    for (const name of [nameOf(owner), ...(additionalSecrets?.(owner) ?? [])]) {
       const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
       found.push(secret !== undefined && belongsTo(owner, secret) ? secret : undefined);
     }

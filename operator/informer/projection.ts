@@ -19,7 +19,7 @@ interface ObjectFacts {
    */
   readonly createdByUpdate: boolean;
   /** The index of that entry in managedFields; absent when the manager has further entries there. */
-  readonly updateAt?: number;
+  readonly updateEntryIndex?: number;
 }
 
 /** Reduces an object to what is stored. It must not change the object that it is given. */
@@ -55,16 +55,16 @@ export function metadataOnly(object: KubeObject): CacheEntry {
 
 /** The facts of an object as the server sent it, with its managedFields. */
 export function factsOf(object: KubeObject): ObjectFacts {
-  let updateAt = -1;
+  let updateEntryIndex = -1;
   let own = 0;
   for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
     if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
     own++;
-    if (entry.operation === 'Update') updateAt = i;
+    if (entry.operation === 'Update') updateEntryIndex = i;
   }
-  if (updateAt < 0) return NOT_CREATED_BY_UPDATE;
+  if (updateEntryIndex < 0) return NOT_CREATED_BY_UPDATE;
   if (own > 1) return CREATED_BY_UPDATE;
-  return (createdByUpdateAt[updateAt] ??= Object.freeze({ createdByUpdate: true, updateAt }));
+  return (createdByUpdateAt[updateEntryIndex] ??= Object.freeze({ createdByUpdate: true, updateEntryIndex }));
 }
 
 /** The field manager whose updates `createdByUpdate` looks for. */

@@ -206,7 +206,7 @@ export class Reflector {
       signal,
       idleTimeoutMs,
       // During the initial list every object is needed.
-      takeEcho: (version) => initial?.done !== false && this.skipOwnEcho(version),
+      skipOwnEcho: (version) => initial?.done !== false && this.skipOwnEcho(version),
       onOpen: () => {
         this.openedAt = this.now();
         this.answered = true;

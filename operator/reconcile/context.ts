@@ -55,7 +55,7 @@ export interface ReconcileResult {
   /** `wait`: nothing until an event comes. `retry`: run again after the backoff. */
   readonly action: 'wait' | 'retry';
   /** Run again after this long at the latest, in milliseconds. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
   /** What is wrong, for metrics and logs. */
   readonly failed?: Reason;
   /** Run again when anything happens to one of these names. */
@@ -138,7 +138,7 @@ export interface EffectsResult {
   readonly status: Readonly<Record<string, unknown>>;
   readonly conditions: readonly OwnCondition[];
   /** Reconcile again after this long, in milliseconds. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
 }
 
 /**

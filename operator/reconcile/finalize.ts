@@ -106,8 +106,8 @@ async function cleanUp(context: ReconcileContext, object: KubeObject, finalizer:
   if (!isOrphaned) {
     const children = controlledChildren(context, object);
     const { problems } = await deleteChildren(context, object, children, finalizer.propagation);
-    const { readiness, afterMs } = combineProblems(problems);
-    if (readiness !== undefined) return reportPending(context, { object, readiness, observed: {} }, afterMs);
+    const { readiness, requeueAfterMs } = combineProblems(problems);
+    if (readiness !== undefined) return reportPending(context, { object, readiness, observed: {} }, requeueAfterMs);
     // The children that were deleted just now may no longer exist in a moment.
     const going = children.filter(({ live }) => live.metadata.deletionTimestamp !== undefined);
     if (going.length > 0) return reportTerminating(context, object, going);
@@ -147,9 +147,13 @@ async function orphanEffects(context: ReconcileContext, object: KubeObject): Pro
 async function removeEffects(context: ReconcileContext, object: KubeObject): Promise<ReconcileResult | undefined> {
   const { effects, kind } = context;
   if (effects === undefined || isForceRemoved(object)) return undefined;
-  const { readiness, status = {}, conditions, afterMs } = await reconcileRemoval(effects, kind, object);
+  const { readiness, status = {}, conditions, requeueAfterMs } = await reconcileRemoval(effects, kind, object);
   if (readiness === undefined) return undefined;
-  return reportPending(context, { object, readiness, observed: status, ...(conditions && { conditions }) }, afterMs);
+  return reportPending(
+    context,
+    { object, readiness, observed: status, ...(conditions && { conditions }) },
+    requeueAfterMs,
+  );
 }
 
 async function reconcileRemoval(effects: Effects, kind: AnyKind, object: KubeObject): Promise<Partial<EffectsResult>> {
@@ -163,8 +167,8 @@ async function reconcileRemoval(effects: Effects, kind: AnyKind, object: KubeObj
     const help = `The annotation ${FORCE_REMOVE_ANNOTATION}: "true" lets the object go as it is.`;
     const readiness: Readiness = { state: 'stalled', reason, message: `${error.message} ${help}` };
     // A change of the spec enqueues the object; a restored state does not.
-    return error instanceof ReconcileError && error.afterMs !== undefined
-      ? { readiness, afterMs: error.afterMs }
+    return error instanceof ReconcileError && error.requeueAfterMs !== undefined
+      ? { readiness, requeueAfterMs: error.requeueAfterMs }
       : { readiness };
   }
 }
@@ -229,7 +233,7 @@ function explained(finalizer: string): string {
 async function reportPending(
   context: ReconcileContext,
   write: StatusWrite,
-  afterMs: number | undefined,
+  requeueAfterMs: number | undefined,
 ): Promise<ReconcileResult> {
   const { object, readiness } = write;
   const observed = { ...ownStatus(context.kind, object), ...write.observed };
@@ -239,7 +243,7 @@ async function reportPending(
   const next: ReconcileResult = {
     action: 'wait',
     ...(bad ? { failed: { reason, message } } : {}),
-    ...(afterMs === undefined ? {} : { afterMs }),
+    ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
   return withStatusBackoff(next, held);
 }
@@ -252,8 +256,8 @@ async function handleCleanupError(
   const failure = classify(error);
   if (failure.kind === 'stale') throw error;
   const { effects } = context;
-  const afterMs = effects?.recordCleanupFailure(object, isServerError(error) ? 'unavailable' : 'refused');
-  const isLast = effects !== undefined && afterMs === undefined;
+  const requeueAfterMs = effects?.recordCleanupFailure(object, isServerError(error) ? 'unavailable' : 'refused');
+  const isLast = effects !== undefined && requeueAfterMs === undefined;
   const message = isLast
     ? `The clean-up failed too often: ${failure.message}. ${TRY_AGAIN}`
     : `The clean-up failed and is tried again: ${failure.message}`;
@@ -266,10 +270,13 @@ async function handleCleanupError(
   } catch (unsaid) {
     // A failing server accepts no status either. The log has the reason, and the next attempt keeps its
     // delay.
-    if (afterMs === undefined || !isServerError(unsaid)) throw unsaid;
+    if (requeueAfterMs === undefined || !isServerError(unsaid)) throw unsaid;
   }
   if (effects === undefined) return { action: 'retry', failed: reason };
-  return withStatusBackoff({ action: 'wait', failed: reason, ...(afterMs === undefined ? {} : { afterMs }) }, held);
+  return withStatusBackoff(
+    { action: 'wait', failed: reason, ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }) },
+    held,
+  );
 }
 
 /**

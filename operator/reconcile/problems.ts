@@ -18,7 +18,7 @@ export interface ChildProblem {
   readonly readiness: Readiness;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
   readonly awaited?: AwaitedName;
 }
 
@@ -28,18 +28,18 @@ export interface ChildProblems {
   readonly readiness: Readiness | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
   /** Children that cannot be written before something happens to their names. */
   readonly awaited: readonly AwaitedName[];
 }
 
 /** Combines the problems of several children. */
 export function combineProblems(problems: readonly ChildProblem[]): ChildProblems {
-  const times = problems.flatMap(({ afterMs }) => afterMs ?? []);
+  const times = problems.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return {
     readiness: mostSevere(problems.map(({ readiness }) => readiness)),
     retry: problems.some(({ retry }) => retry),
-    afterMs: times.length === 0 ? undefined : Math.min(...times),
+    requeueAfterMs: times.length === 0 ? undefined : Math.min(...times),
     awaited: problems.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited])),
   };
 }
@@ -101,7 +101,7 @@ export function problemOfOutcome(
       const message = `${type.kind} "${ref.name}": ${describeContest(outcome)}; have one of the two leave it alone`;
       const reason = { reason: 'ErrContested', message };
       warn(reason);
-      return { readiness: { state: 'failing', ...reason }, retry: false, afterMs: outcome.waitMs };
+      return { readiness: { state: 'failing', ...reason }, retry: false, requeueAfterMs: outcome.waitMs };
     }
     case 'waiting': {
       const message = `${type.kind} "${ref.name}": ${outcome.message}`;
@@ -119,8 +119,8 @@ const UNCACHED_RETRY_MS = 10_000;
 /** Only another read can show the deletion of an object that the cache does not have. */
 function retryIfUncached({
   isUncached,
-}: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<ChildProblem, 'afterMs'> {
-  return isUncached === true ? { afterMs: UNCACHED_RETRY_MS } : {};
+}: Extract<ChildOutcome, { result: 'refused' | 'waiting' }>): Pick<ChildProblem, 'requeueAfterMs'> {
+  return isUncached === true ? { requeueAfterMs: UNCACHED_RETRY_MS } : {};
 }
 
 /**
@@ -169,17 +169,17 @@ export class ReconcileError extends Error {
   /** True: another attempt fails too, until the spec, an object it refers to, or the annotation `kindred.dev/reconcile-at` changes. */
   readonly isTerminal: boolean;
   /** Reconcile again after this long, in milliseconds, for causes whose end no watch reports. */
-  readonly afterMs: number | undefined;
+  readonly requeueAfterMs: number | undefined;
 
   constructor(
     /** CamelCase, for the condition. */
     readonly reason: string,
     message: string,
-    details: { readonly isTerminal?: boolean; readonly afterMs?: number; readonly cause?: unknown } = {},
+    details: { readonly isTerminal?: boolean; readonly requeueAfterMs?: number; readonly cause?: unknown } = {},
   ) {
     super(message, 'cause' in details ? { cause: details.cause } : {});
     this.isTerminal = details.isTerminal ?? false;
-    this.afterMs = details.afterMs;
+    this.requeueAfterMs = details.requeueAfterMs;
   }
 }
 
@@ -221,7 +221,7 @@ function classifyApi(error: ApiError): ClassifiedError {
 export interface BackedOff {
   readonly reason: Reason;
   /** Try again after this long, in milliseconds. */
-  readonly afterMs: number;
+  readonly requeueAfterMs: number;
 }
 
 /** A correction that somebody else may revert. */
@@ -245,14 +245,14 @@ export function checkBackoff(
   object: KubeObject,
   { backoffKey, action, describe: says }: DriftCorrection,
 ): BackedOff | undefined {
-  const afterMs = driftBackoff.remainingDelayMs(backoffKey);
-  if (afterMs === 0) return undefined;
+  const requeueAfterMs = driftBackoff.remainingDelayMs(backoffKey);
+  if (requeueAfterMs === 0) return undefined;
   // Not the remaining delay, which would change the message each time.
   const seconds = String(Math.round(driftBackoff.totalDelayMs(backoffKey) / 1000));
   const message = `${says(`${seconds} s after the last time`)}; have one of the two leave it alone`;
   const reason = { reason: 'ErrContested', message };
   record(object, { type: 'Warning', action, ...reason });
-  return { reason, afterMs };
+  return { reason, requeueAfterMs };
 }
 
 /**
@@ -263,5 +263,5 @@ export function withStatusBackoff(next: ReconcileResult, held: BackedOff | undef
   if (held === undefined) return next;
   const { reason, message } = next.failed ?? held.reason;
   const failed = next.failed === undefined ? held.reason : { reason, message: `${message}; ${held.reason.message}` };
-  return { ...next, failed, afterMs: Math.min(next.afterMs ?? Infinity, held.afterMs) };
+  return { ...next, failed, requeueAfterMs: Math.min(next.requeueAfterMs ?? Infinity, held.requeueAfterMs) };
 }

@@ -114,7 +114,7 @@ async function deleteChild(
       `${type.kind} "${live.metadata.name}": something else creates it as often as it is deleted; it is deleted again ${after}`;
     const held = checkBackoff(context, owner, { backoffKey, action: 'Delete', describe: says });
     if (held !== undefined)
-      return { readiness: { state: 'failing', ...held.reason }, retry: false, afterMs: held.afterMs };
+      return { readiness: { state: 'failing', ...held.reason }, retry: false, requeueAfterMs: held.requeueAfterMs };
   }
   const ref = refOf(live);
   const { uid, resourceVersion } = live.metadata;

@@ -93,16 +93,18 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if (applied.readiness === undefined && problems.length === 0)
     problems.push(...(await prune(context, object, rendered.children)).problems);
   const open = combineProblems(problems);
-  const { worst, observed, afterMs: seenAfterMs } = observeChildren(context, rendered);
+  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
   const wrong = mostSevere([applied.readiness ?? [], open.readiness ?? [], effects?.readiness ?? [], failures].flat());
   const readiness = wrong ?? worst ?? defaultReadiness(context, rendered);
   if (open.readiness === undefined) recordSyncedEvent(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const times = [applied.afterMs, open.afterMs, effects?.afterMs, seenAfterMs].filter((ms) => ms !== undefined);
-  const afterMs = times.length === 0 ? undefined : Math.min(...times);
-  const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, afterMs });
+  const times = [applied.requeueAfterMs, open.requeueAfterMs, effects?.requeueAfterMs, seenAfterMs].filter(
+    (ms) => ms !== undefined,
+  );
+  const requeueAfterMs = times.length === 0 ? undefined : Math.min(...times);
+  const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, requeueAfterMs });
   return { ...next, awaited: applied.awaited };
 }
 
@@ -126,7 +128,7 @@ function missingFinalizerFindings(
 ): StatusFindings {
   const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered).observed };
   const readiness: Readiness = { state: 'failing', ...held.reason };
-  return { readiness, observed, retry: false, afterMs: held.afterMs };
+  return { readiness, observed, retry: false, requeueAfterMs: held.requeueAfterMs };
 }
 
 function recordSyncedEvent({ kind, record }: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
@@ -150,7 +152,7 @@ interface ChildrenObservation {
   /** The kind's own status fields. */
   readonly observed: Readonly<Record<string, unknown>>;
   /** When to observe again, in milliseconds, if a child's state changes by time alone. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
 }
 
 /**
@@ -179,7 +181,7 @@ function observeChildren(context: ReconcileContext, rendered: Rendered): Childre
   return {
     worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),
     observed,
-    ...(times.length > 0 && { afterMs: Math.min(...times) }),
+    ...(times.length > 0 && { requeueAfterMs: Math.min(...times) }),
   };
 }
 
@@ -221,7 +223,7 @@ interface StatusFindings {
   /** Run again after the backoff, without an event. */
   readonly retry: boolean;
   /** Run again after this long, in milliseconds. */
-  readonly afterMs?: number | undefined;
+  readonly requeueAfterMs?: number | undefined;
 }
 
 function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusFindings {
@@ -247,12 +249,12 @@ function reportError(
   if (kind === 'stale') throw error;
   const state = kind === 'terminal' ? 'stalled' : 'failing';
   const observed = ownStatus(context.kind, object);
-  const afterMs = error instanceof ReconcileError ? error.afterMs : undefined;
+  const requeueAfterMs = error instanceof ReconcileError ? error.requeueAfterMs : undefined;
   return reportStatus(context, object, {
     readiness: { state, reason, message },
     observed,
     retry: kind === 'retry',
-    afterMs,
+    requeueAfterMs,
   });
 }
 
@@ -261,14 +263,14 @@ async function reportStatus(
   object: KubeObject,
   found: StatusFindings,
 ): Promise<ReconcileResult> {
-  const { retry, afterMs, ...write } = found;
+  const { retry, requeueAfterMs, ...write } = found;
   const { readiness } = found;
   const held = await writeStatus(context, { object, ...write });
   const bad = readiness.state === 'failing' || readiness.state === 'stalled';
   const next: ReconcileResult = {
     action: retry ? 'retry' : 'wait',
     ...(bad ? { failed: { reason: readiness.reason, message: readiness.message } } : {}),
-    ...(afterMs === undefined ? {} : { afterMs }),
+    ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
   return withStatusBackoff(next, held);
 }

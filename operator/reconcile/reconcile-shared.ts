@@ -36,7 +36,7 @@ export interface SharedResult {
   readonly state: SharedState | undefined;
   readonly retry: boolean;
   /** Try again after this long, in milliseconds. */
-  readonly afterMs?: number;
+  readonly requeueAfterMs?: number;
   /** Children whose names are taken. */
   readonly awaited: readonly AwaitedName[];
   /** Why its children cannot be rendered. */
@@ -202,7 +202,7 @@ async function applySharedChild(
       projection: context.projection,
       claim: (live) => sharedClaim(kind, live),
       beforeAddingOwner: (live) => joining.verifyMissingOwners(live),
-      strayOwners: (live) => ownerReferencesOf(kind, live).some(({ uid }) => !wanted.has(uid)),
+      hasStrayOwners: (live) => ownerReferencesOf(kind, live).some(({ uid }) => !wanted.has(uid)),
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind, owners: living }, child, outcome, warn);

@@ -21,7 +21,7 @@ export interface LifeResult {
 
 /** A life did not come to its end. */
 export class LifeError extends Error {
-  override readonly name = 'LifeCutShort';
+  override readonly name = 'LifeError';
 }
 
 /**

@@ -9,34 +9,38 @@ const type = { resource: 'deployments.apps', writes: false, beside: false, metad
 const what = { ...type, namespace: 'ns', writes: true };
 const url = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments');
 
-function write(name: string, afterMs: number): ObservedRequest {
-  return { ...what, verb: 'patch', name, url, at: BEGAN + afterMs };
+function write(name: string, requeueAfterMs: number): ObservedRequest {
+  return { ...what, verb: 'patch', name, url, at: BEGAN + requeueAfterMs };
 }
 
 /** A create, which tells its name in its body only. */
-function create(name: string, afterMs: number): ObservedRequest {
-  return { ...what, verb: 'create', creates: name, url, at: BEGAN + afterMs };
+function create(name: string, requeueAfterMs: number): ObservedRequest {
+  return { ...what, verb: 'create', creates: name, url, at: BEGAN + requeueAfterMs };
 }
 
 /** A list as audits take them. */
-function audit(afterMs: number): ObservedRequest {
+function audit(requeueAfterMs: number): ObservedRequest {
   const all = new URL('https://api-server/apis/apps/v1/deployments?limit=500');
-  return { ...type, verb: 'list', url: all, metadataOnly: true, at: BEGAN + afterMs };
+  return { ...type, verb: 'list', url: all, metadataOnly: true, at: BEGAN + requeueAfterMs };
 }
 
 /** A watch of one of these types is opened. */
-function watch(resource: string, afterMs: number): ObservedRequest {
+function watch(resource: string, requeueAfterMs: number): ObservedRequest {
   const from = new URL('https://api-server/apis/apps/v1/deployments?watch=true&resourceVersion=7');
-  return { ...type, resource, verb: 'watch', url: from, at: BEGAN + afterMs };
+  return { ...type, resource, verb: 'watch', url: from, at: BEGAN + requeueAfterMs };
 }
 
 /** The list of one of these types that fills a cache. */
-function cacheList(resource: string, afterMs: number, query = 'limit=500'): ObservedRequest {
+function cacheList(resource: string, requeueAfterMs: number, query = 'limit=500'): ObservedRequest {
   const all = new URL(`https://api-server/apis/apps/v1/deployments?${query}`);
-  return { ...type, resource, verb: 'list', url: all, at: BEGAN + afterMs };
+  return { ...type, resource, verb: 'list', url: all, at: BEGAN + requeueAfterMs };
 }
 
-function every(ms: number, untilMs: number, ask: (afterMs: number) => ObservedRequest): readonly ObservedRequest[] {
+function every(
+  ms: number,
+  untilMs: number,
+  ask: (requeueAfterMs: number) => ObservedRequest,
+): readonly ObservedRequest[] {
   return Array.from({ length: Math.floor(untilMs / ms) }, (_, i) => ask(i * ms));
 }
 

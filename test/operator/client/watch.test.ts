@@ -175,8 +175,8 @@ describe('watches', () => {
         ),
     );
     const offered: string[] = [];
-    const takeEcho = (version: string): boolean => offered.push(version) > 0 && version < '4';
-    const options = { timeoutSeconds: 5, signal: new AbortController().signal, idleTimeoutMs, takeEcho };
+    const skipOwnEcho = (version: string): boolean => offered.push(version) > 0 && version < '4';
+    const options = { timeoutSeconds: 5, signal: new AbortController().signal, idleTimeoutMs, skipOwnEcho };
     const seen: unknown[] = [];
     for await (const { type, object } of client.watch(CONFIG_MAPS, options))
       seen.push([type, object.metadata.resourceVersion]);

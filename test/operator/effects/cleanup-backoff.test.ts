@@ -12,9 +12,9 @@ beforeEach(() => {
 /** So many attempts, each made when the one before has said. */
 function failures(times: number, why: 'refused' | 'unavailable', askedBy = ''): readonly (number | undefined)[] {
   return Array.from({ length: times }, () => {
-    const afterMs = attempts.recordFailure('uid', askedBy, why);
-    clock.pass(afterMs ?? 0);
-    return afterMs;
+    const requeueAfterMs = attempts.recordFailure('uid', askedBy, why);
+    clock.pass(requeueAfterMs ?? 0);
+    return requeueAfterMs;
   });
 }
 

@@ -73,8 +73,8 @@ describe('an effect', () => {
       expect(world.open[0]!.run.attempt).toBe(attempt);
       await world.end(failure());
       const { next } = await world.reconcile();
-      delays.push(next.afterMs);
-      world.clock.pass(next.afterMs ?? 0);
+      delays.push(next.requeueAfterMs);
+      world.clock.pass(next.requeueAfterMs ?? 0);
     }
     expect(delays).toEqual([1000, 2000, undefined]);
     expect(world.harness.conditions('a')).toEqual([
@@ -182,7 +182,7 @@ describe('an effect', () => {
     expect(world.open).toEqual([]);
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
     expect(world.harness.message('a')).toContain('Secret default/a-state is not ours');
-    expect(next).toMatchObject({ action: 'wait', afterMs: 30_000 });
+    expect(next).toMatchObject({ action: 'wait', requeueAfterMs: 30_000 });
     world.lose('a-state');
     await world.reconcile();
     expect(world.open).toHaveLength(1);
@@ -243,7 +243,7 @@ describe('an object that is deleted', () => {
     remove();
     for (let i = 0; i < 2; i += 1) {
       const { next } = await world.reconcile();
-      world.clock.pass(next.afterMs ?? 0);
+      world.clock.pass(next.requeueAfterMs ?? 0);
       await world.reconcile();
       await world.end(failure());
     }
@@ -275,7 +275,7 @@ describe('an object that is deleted', () => {
     const { next } = await world.reconcile();
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrStateMissing');
     expect(world.open).toEqual([]);
-    expect(next.afterMs).toBe(30_000);
+    expect(next.requeueAfterMs).toBe(30_000);
     const restored = { ...state, metadata: { ...ref('a-state'), annotations: { ...metadata.annotations } } };
     await world.harness.server.create(owned.Secret, restored, { fieldManager: 'kubectl' });
     await world.reconcile();
@@ -300,7 +300,7 @@ describe('an object that is deleted', () => {
     remove();
     const { next } = await world.reconcile();
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrResourceExists');
-    expect(next.afterMs).toBe(30_000);
+    expect(next.requeueAfterMs).toBe(30_000);
   });
 
   test('ends its run first', async () => {

@@ -35,8 +35,8 @@ async function delays(times: number): Promise<readonly (number | undefined)[]> {
   for (let i = 0; i < times; i += 1) {
     const { next } = await world.reconcile();
     expect(next).toMatchObject({ action: 'wait', failed: { reason: 'ErrCleanup' } });
-    found.push(next.afterMs);
-    world.clock.pass(next.afterMs ?? 0);
+    found.push(next.requeueAfterMs);
+    world.clock.pass(next.requeueAfterMs ?? 0);
   }
   return found;
 }
@@ -65,7 +65,7 @@ describe('a finalizer that the server does not let go', () => {
     await delays(1);
     await world.reconcile();
     world.clock.pass(1500);
-    expect((await world.reconcile()).next.afterMs).toBe(500);
+    expect((await world.reconcile()).next.requeueAfterMs).toBe(500);
     for (let i = 0; i < 10; i += 1) await world.reconcile();
     expect(world.harness.conditions('a')).toContain('Reconciling=True ErrCleanup');
   });

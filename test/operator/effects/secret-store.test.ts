@@ -25,7 +25,7 @@ const store = (): SecretStore =>
     namespace,
     nameOf: ({ metadata }) => `${metadata.name}-state`,
     retain: () => retained,
-    besides: ({ metadata }) => [`${metadata.name}-more`],
+    additionalSecrets: ({ metadata }) => [`${metadata.name}-more`],
     onWarning: (message) => warnings.push(message),
   });
 const state = (value: string) => ({ records: {}, values: { value } });

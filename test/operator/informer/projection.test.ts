@@ -21,7 +21,7 @@ test('drops what only field managers and kubectl need, and leaves the object giv
       metadata: { name: 'a', namespace: 'b', annotations: { kept: 'yes' } },
       data: { a: '1' },
     },
-    facts: { createdByUpdate: true, updateAt: 0 },
+    facts: { createdByUpdate: true, updateEntryIndex: 0 },
   });
   expect(OBJECT).toEqual(before);
 });
@@ -50,9 +50,12 @@ test.each([
   ['beside our status', [ours('Update'), { ...ours('Update'), subresource: 'status' }], 0],
   ['beside what we have applied already', [ours('Apply'), ours('Update')], undefined],
   ['of two versions', [ours('Update'), { ...ours('Update'), apiVersion: 'v2' }], undefined],
-])('the place of the entry %s', (_where, managedFields, updateAt) => {
+])('the place of the entry %s', (_where, managedFields, updateEntryIndex) => {
   const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
-  expect(factsOf(object)).toEqual({ createdByUpdate: true, ...(updateAt === undefined ? {} : { updateAt }) });
+  expect(factsOf(object)).toEqual({
+    createdByUpdate: true,
+    ...(updateEntryIndex === undefined ? {} : { updateEntryIndex }),
+  });
 });
 
 function ours(operation: string): object {

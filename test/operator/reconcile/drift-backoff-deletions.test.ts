@@ -96,7 +96,7 @@ describe('a child that somebody else deletes again and again', () => {
     await fight.untilContested();
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
-    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is named in Ready and in an event', async () => {
@@ -116,7 +116,7 @@ describe('a child that somebody else deletes again and again', () => {
     fight.pass(400);
     const { next } = await fight.reconcile();
     expect(fight.harness.server.requests).toEqual([]);
-    expect(next.afterMs).toBe(600);
+    expect(next.requeueAfterMs).toBe(600);
   });
 
   it('is created once when the delay is over; the next delay is twice as long', async () => {
@@ -124,7 +124,7 @@ describe('a child that somebody else deletes again and again', () => {
     await fight.reconcile();
     fight.pass(1_000);
     expect(await fight.creationsOf(() => fight.remove())).toBe(1);
-    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
     expect(fight.harness.message('web')).toBe(contestedAfter(2));
   });
 
@@ -214,7 +214,7 @@ describe('a child that somebody else deletes again and again', () => {
     await fight.reconcile('calm');
     fight.remove(Deployment, 'calm');
     expect((await fight.reconcile('calm')).writes).toContain('POST Deployment calm (kindred)');
-    expect((await fight.reconcile()).next.afterMs).toBe(1_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(1_000);
   });
 });
 

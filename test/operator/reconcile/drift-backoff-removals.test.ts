@@ -64,7 +64,7 @@ describe('a finalizer that somebody else takes off again and again', () => {
     expect(await fight.writesOf(PUT_ON, takeOff)).toBe(AT_ONCE);
     fight.pass(1_000);
     expect(await fight.writesOf(PUT_ON, takeOff)).toBe(1);
-    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
   });
 
   it('is named in Ready and in an event, and nothing is made without it', async () => {
@@ -72,7 +72,7 @@ describe('a finalizer that somebody else takes off again and again', () => {
     fight.harness.respec('web', { image: 'j' });
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY DemoMicroService web/status (kindred)']);
-    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
     expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
     expect(fight.harness.message('web')).toContain('is put on again 1 s after the last time');
     expect(fight.harness.events.at(-1)).toMatchObject({ type: 'Warning', action: 'Apply', reason: 'ErrContested' });
@@ -112,7 +112,7 @@ describe('a child that is not wanted, and that somebody else makes again and aga
 
   it('is deleted at once five times, then ever more slowly', async () => {
     expect(await fight.writesOf(DELETION, remake)).toBe(AT_ONCE);
-    expect((await fight.reconcile()).next).toMatchObject({ afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect((await fight.reconcile()).next).toMatchObject({ requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
     fight.pass(1_000);
     expect(await fight.writesOf(DELETION, remake)).toBe(1);
   });

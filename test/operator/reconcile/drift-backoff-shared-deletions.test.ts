@@ -38,7 +38,7 @@ describe('a shared child that somebody else deletes again and again', () => {
     expect(result).toEqual({
       state: { state: 'failed', readiness: { state: 'failing', reason: 'ErrContested', message: reason } },
       retry: false,
-      afterMs: 1_000,
+      requeueAfterMs: 1_000,
       awaited: [],
     });
     expect(new Set(harness.events.map(({ regarding, message }) => `${regarding}: ${message}`))).toEqual(

@@ -33,7 +33,7 @@ describe('a shared child that another manager changes back again and again', () 
     expect(result).toEqual({
       state: { state: 'failed', readiness: { state: 'failing', reason: 'ErrContested', message: reason } },
       retry: false,
-      afterMs: 1_000,
+      requeueAfterMs: 1_000,
       awaited: [],
     });
   });
@@ -63,7 +63,7 @@ describe('a shared child that another manager changes back again and again', () 
     const { result, writes } = await shop.reconcile();
     expect(writes).toEqual(['APPLY Service shop (kindred)']);
     expect(result).toMatchObject({ state: { state: 'applied' }, retry: false });
-    expect(result.afterMs).toBeUndefined();
+    expect(result.requeueAfterMs).toBeUndefined();
     expect((await shop.reconcile()).writes).toEqual([]);
   });
 

@@ -81,18 +81,18 @@ describe('a status that somebody else changes back again and again', () => {
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual([]);
     const failed = { reason: 'ErrContested', message: MESSAGE };
-    expect(next).toEqual({ action: 'wait', afterMs: 1_000, awaited: [], failed });
+    expect(next).toEqual({ action: 'wait', requeueAfterMs: 1_000, awaited: [], failed });
     expect(fight.harness.events).toEqual([{ regarding: 'web', type: 'Warning', action: 'Report', ...failed }]);
   });
 
   it('costs no request while the delay lasts; then it is written once, and the next delay is twice as long', async () => {
     await fight.writesOf(() => fight.meddle());
     fight.pass(400);
-    expect((await fight.reconcile()).next.afterMs).toBe(600);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(600);
     expect(fight.harness.server.requests).toEqual([]);
     fight.pass(600);
     expect(await fight.writesOf(() => fight.meddle())).toBe(1);
-    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
   });
 
   it('is written at once when it says something new', async () => {
@@ -101,7 +101,7 @@ describe('a status that somebody else changes back again and again', () => {
     expect((await fight.reconcile()).writes).toEqual([WRITE]);
     expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
     fight.meddle();
-    expect((await fight.reconcile()).next).toMatchObject({ afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect((await fight.reconcile()).next).toMatchObject({ requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is forgotten after a minute of quiet', async () => {
@@ -157,7 +157,7 @@ describe('what somebody else has put into a status under our names', () => {
 
   it('is taken away ever more slowly where it comes back again and again', async () => {
     expect(await fight.writesOf(() => restore('Reconciling'))).toBe(AT_ONCE);
-    expect((await fight.reconcile()).next).toMatchObject({ afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect((await fight.reconcile()).next).toMatchObject({ requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is left to whoever writes at the same time; the next reconcile takes it away', async () => {

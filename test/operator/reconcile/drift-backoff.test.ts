@@ -105,7 +105,7 @@ describe('a child that another manager changes back again and again', () => {
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
     expect(fight.replicas).toBe(9);
-    expect(next).toMatchObject({ action: 'wait', afterMs: 1_000, failed: { reason: 'ErrContested' } });
+    expect(next).toMatchObject({ action: 'wait', requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
 
   it('is named in Ready and in an event, with the path and the other manager', async () => {
@@ -140,7 +140,7 @@ describe('a child that another manager changes back again and again', () => {
     await fight.meddle(8);
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual([]);
-    expect(next.afterMs).toBe(600);
+    expect(next.requeueAfterMs).toBe(600);
   });
 
   it('is corrected once when the delay is over; the next delay is twice as long', async () => {
@@ -149,7 +149,7 @@ describe('a child that another manager changes back again and again', () => {
     fight.pass(1_000);
     expect((await fight.reconcile()).writes).toContain(CORRECTION);
     await fight.meddle();
-    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
   });
 
   it('is Ready again when the other has stopped', async () => {
@@ -161,7 +161,7 @@ describe('a child that another manager changes back again and again', () => {
     await fight.reconcile();
     expect(fight.replicas).toBe(2);
     expect(next.failed).toBeUndefined();
-    expect(next.afterMs).toBeUndefined();
+    expect(next.requeueAfterMs).toBeUndefined();
     expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
     expect((await fight.reconcile()).writes).toEqual([]);
   });
@@ -202,7 +202,7 @@ describe('a child that another manager changes back again and again', () => {
     expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
     fight.pass(1_000);
     expect(await fight.correctionsOf(() => fight.replace(annotations))).toBe(1);
-    expect((await fight.reconcile()).next.afterMs).toBe(2_000);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
   });
 
   it('is no contest when the user changes the spec to and fro, even while the other takes our annotations away', async () => {

@@ -35,11 +35,15 @@ describe('a child that stands and that no event has told of', () => {
     loseAnswer(harness, 'POST', 'Deployment');
     await expect(harness.reconcile('web')).rejects.toBeInstanceOf(TransportError);
     const { next } = await harness.reconcile('web');
-    expect(next).toMatchObject({ action: 'wait', afterMs: 10_000, awaited: [{ type: Deployment, ref: ref('web') }] });
+    expect(next).toMatchObject({
+      action: 'wait',
+      requeueAfterMs: 10_000,
+      awaited: [{ type: Deployment, ref: ref('web') }],
+    });
     expect(harness.conditions('web')).toEqual(['Ready=False Waiting', 'Reconciling=True Waiting']);
     expect(harness.message('web')).toBe('Deployment "web": it has been written, and no event has told of it yet');
     harness.server.deliverEvents();
-    expect((await harness.reconcile('web')).next).not.toHaveProperty('afterMs');
+    expect((await harness.reconcile('web')).next).not.toHaveProperty('requeueAfterMs');
   });
 
   it('is waited for under a shared key too', async () => {
@@ -51,7 +55,7 @@ describe('a child that stands and that no event has told of', () => {
     const { result } = await harness.reconcileShared('shop');
     expect(result).toMatchObject({
       state: { state: 'failed', readiness: { state: 'progressing', reason: 'Waiting' } },
-      afterMs: 10_000,
+      requeueAfterMs: 10_000,
       awaited: [{ type: Service }],
     });
     harness.server.deliverEvents();
@@ -91,7 +95,7 @@ describe("what is in a child's way and not in the cache", () => {
     harness.server.eventDelivery = 'held';
     await harness.server.create(Deployment, stranger, { fieldManager: 'kubectl' });
     prepare(harness);
-    expect((await harness.reconcile('web')).next).toMatchObject({ action: 'wait', afterMs: 10_000 });
+    expect((await harness.reconcile('web')).next).toMatchObject({ action: 'wait', requeueAfterMs: 10_000 });
   });
 
   it('does not block for ever if it comes and goes while its watch is down', async () => {
