@@ -60,7 +60,11 @@ const SAMPLES_NAMESPACE = 'kindred-samples';
 
 const installers = ['auto', 'pulumi', 'apply'] as const;
 
-/** The commands, as `kindred help` lists them. */
+/**
+ * The commands, as `kindred help` lists them.
+ *
+ * @testonly
+ */
 export const commands = ['start', 'synth', 'run', 'prepare', 'help'] as const;
 
 /**

@@ -122,7 +122,11 @@ async function pruneOne(
   return undefined;
 }
 
-/** Name of the ConfigMap, in the operator's namespace, that lists the objects of an install. */
+/**
+ * Name of the ConfigMap, in the operator's namespace, that lists the objects of an install.
+ *
+ * @testonly
+ */
 export const INVENTORY_NAME = 'kindred-platform-inventory';
 
 const CONFIG_MAPS: ResourceType = {

@@ -103,7 +103,11 @@ interface WithStatus extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly readyReplicas?: number };
 }
 
-/** The line of an object and its children. */
+/**
+ * The line of an object and its children.
+ *
+ * @testonly
+ */
 export function rowOf(object: KubeObject, children: readonly KubeObject[]): Row {
   const { metadata, kind } = object;
   const condition = (object as WithStatus).status?.conditions?.find(({ type }) => type === 'Ready');
@@ -150,7 +154,11 @@ function summaryOf(children: readonly KubeObject[]): string {
   return parts.length === 0 ? 'none' : parts.join(', ');
 }
 
-/** Why an object is not Ready, in one line. */
+/**
+ * Why an object is not Ready, in one line.
+ *
+ * @testonly
+ */
 export function reasonLine({ kind, object, ready, reason, message }: Row): string {
   return `${kind} ${object}: Ready=${ready} (${reason})${message === '' ? '' : `: ${message.replace(/\s+/g, ' ')}`}`;
 }
@@ -161,7 +169,11 @@ export interface RowSource {
   onChange(listener: (rows: readonly Row[]) => void): () => void;
 }
 
-/** The rows of the awaited objects; the row of one that does not exist says so. */
+/**
+ * The rows of the awaited objects; the row of one that does not exist says so.
+ *
+ * @testonly
+ */
 export function awaitedRows(awaited: readonly KubeObject[], rows: readonly Row[]): readonly Row[] {
   return awaited.map(({ kind, metadata: { name, namespace } }) => {
     const object = namespace === undefined ? name : `${namespace}/${name}`;

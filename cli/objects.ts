@@ -43,6 +43,7 @@ async function readOne(file: string): Promise<readonly SourcedObject[]> {
  *
  * @param file - names the text in messages
  * @throws CliError as `readObjects`
+ * @testonly
  */
 export function parseObjects(text: string, file: string): readonly SourcedObject[] {
   const documents = parseAllDocuments(text);

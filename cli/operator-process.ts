@@ -141,6 +141,7 @@ const toleranceMs = 1_000;
  *
  * @throws PartEndedError when the process ends first; LocalControlPlaneError at the timeout; both with the
  *   last lines of its log
+ * @testonly
  */
 export async function waitUntilServing(
   operator: GuardedProcess,

@@ -122,6 +122,7 @@ const gracePeriodMs = 10_000;
  * returns once the CLI has ended.
  *
  * @throws the abort reason when the signal fires
+ * @testonly
  */
 export async function runPulumi(
   command: readonly [string, ...string[]],

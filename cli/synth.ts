@@ -77,6 +77,8 @@ interface SynthOptions {
 /**
  * The whole platform as YAML files, in the order for `kubectl apply -f`. The same options give the same
  * bytes.
+ *
+ * @testonly
  */
 export function manifests(options: SynthOptions): ReadonlyMap<string, string> {
   const platform = synthPlatform(new App(), options);

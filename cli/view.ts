@@ -117,7 +117,11 @@ const HEADINGS = ['KIND', 'OBJECT', 'READY', 'REASON', 'CHILDREN'] as const;
 /** Select Graphic Rendition, ECMA-48. */
 const STYLES = { bold: 1, dim: 2, green: 32, yellow: 33 } as const;
 
-/** The table as lines: one for each object, and below them why objects are not Ready. */
+/**
+ * The table as lines: one for each object, and below them why objects are not Ready.
+ *
+ * @testonly
+ */
 export function tableLines(rows: readonly Row[], options: TableOptions = {}): readonly string[] {
   const { width = Infinity, height = Infinity, color = false } = options;
   const cells = [

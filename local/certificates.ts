@@ -136,7 +136,11 @@ export function createPki(run: RunFolder): Pki {
 /** The cluster IPs of Services. Nothing routes them; the first is that of the `kubernetes` Service. */
 export const serviceNetwork = { range: '10.96.0.0/16', firstAddress: '10.96.0.1' } as const;
 
-/** A key pair for signing service account tokens, both PEM. */
+/**
+ * A key pair for signing service account tokens, both PEM.
+ *
+ * @testonly
+ */
 export function signingKeyPair(): { readonly privateKey: string; readonly publicKey: string } {
   const { privateKey, publicKey } = newKeyPair();
   return { privateKey: pem(privateKey), publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString() };

@@ -266,7 +266,11 @@ rules:
   - level: Metadata
 `;
 
-/** Reads an audit log; an incomplete last line is left out. */
+/**
+ * Reads an audit log; an incomplete last line is left out.
+ *
+ * @testonly
+ */
 export async function readAuditLog(file: string): Promise<AuditEvent[]> {
   let text: string;
   try {

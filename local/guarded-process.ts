@@ -247,7 +247,11 @@ interface ReadyOptions {
 /** Checks whether it is true yet: `true`, or what is missing, in words. */
 export type Probe = () => Promise<true | string>;
 
-/** A process that has to run has ended. */
+/**
+ * A process that has to run has ended.
+ *
+ * @testonly
+ */
 export class PartEndedError extends LocalControlPlaneError {
   override readonly name = 'PartEndedError';
 }

@@ -278,6 +278,7 @@ const POLL_MS = 25;
  *
  * @returns whether all objects were listed
  * @throws ReflectorStopped; the signal's reason
+ * @testonly
  */
 export async function catchUp(options: CatchUpOptions): Promise<boolean> {
   if (await reachesServer(options)) return false;

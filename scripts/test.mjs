@@ -32,6 +32,7 @@ const checks = {
         check('lint', 'node_modules/oxlint/bin/oxlint'),
         check('format', 'node_modules/oxfmt/bin/oxfmt', '--check'),
         check('lockfile', 'scripts/complete-lockfile.mjs', '--check'),
+        check('unused', 'node_modules/knip/bin/knip.js', '--production'),
       ]),
     ),
   crds: () => check('crds', 'node_modules/tsx/dist/cli.mjs', 'scripts/check-crds.ts'),

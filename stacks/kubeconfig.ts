@@ -9,6 +9,8 @@ import { sortKeys } from './bridge/content-hash';
 /**
  * A kubeconfig leads to no cluster. Pulumi shows the message without a stack trace; it contains no
  * credential.
+ *
+ * @testonly
  */
 export class KubeconfigError extends pulumi.RunError {
   override readonly name = 'KubeconfigError';

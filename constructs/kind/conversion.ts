@@ -190,6 +190,8 @@ function omitKeys<T>(record: Readonly<Record<string, T>>, keys: readonly string[
 /**
  * Applies the changes from `base` to `now` to `kept`: the result has `kept` where `now` equals `base`, and
  * `now` elsewhere. Objects are merged field by field, lists as a whole.
+ *
+ * @testonly
  */
 export function threeWayMerge(kept: unknown, base: unknown, now: unknown): unknown {
   if (jsonEquals(base, now)) return kept;
@@ -199,7 +201,11 @@ export function threeWayMerge(kept: unknown, base: unknown, now: unknown): unkno
   return Object.fromEntries(merged.filter(([, value]) => value !== undefined));
 }
 
-/** Whether two values are the same JSON, whatever the order of their keys; an undefined field counts as an absent one. */
+/**
+ * Whether two values are the same JSON, whatever the order of their keys; an undefined field counts as an absent one.
+ *
+ * @testonly
+ */
 export function jsonEquals(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {

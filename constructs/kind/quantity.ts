@@ -45,6 +45,7 @@ export function quantityToNumber(value: string | number): number {
  * A quantity in billionths, exactly. Finer fractions are rounded away from zero, as Kubernetes does.
  *
  * @throws TypeError when the value is not a quantity
+ * @testonly
  */
 export function quantityToNano(value: string | number): bigint {
   const text = String(value);

@@ -152,7 +152,11 @@ export interface ManagedFieldsEntry {
   readonly [field: string]: unknown;
 }
 
-/** A set of fields in its `FieldsV1` form: `f:`, `k:` and `v:` keys, nested. */
+/**
+ * A set of fields in its `FieldsV1` form: `f:`, `k:` and `v:` keys, nested.
+ *
+ * @testonly
+ */
 export interface FieldSet {
   readonly [key: string]: FieldSet;
 }
@@ -168,6 +172,7 @@ export function managedFieldsOf(object: KubeObject): readonly ManagedFieldsEntry
  * manager's next apply omits would stay, still owned by its former `Update`.
  *
  * @returns undefined when the manager has no `Update` entry
+ * @testonly
  */
 export function mergeUpdateIntoApply(
   entries: readonly ManagedFieldsEntry[],
@@ -213,7 +218,11 @@ export function lastFieldManager(entries: readonly ManagedFieldsEntry[], except:
   return last?.manager;
 }
 
-/** Whether a manager owns a field, by apply or by update. */
+/**
+ * Whether a manager owns a field, by apply or by update.
+ *
+ * @testonly
+ */
 export function ownsField(entries: readonly ManagedFieldsEntry[], manager: string, path: readonly string[]): boolean {
   return entries.some((entry) => {
     if (entry.manager !== manager || (entry.subresource ?? '') !== '') return false;
@@ -225,7 +234,11 @@ export function ownsField(entries: readonly ManagedFieldsEntry[], manager: strin
 
 type Path = readonly string[];
 
-/** The value at a path, or undefined where the path ends early. */
+/**
+ * The value at a path, or undefined where the path ends early.
+ *
+ * @testonly
+ */
 export function valueAt(object: KubeObject, path: Path): unknown {
   let value: unknown = object;
   for (const step of path) {
@@ -246,7 +259,11 @@ function drop(value: unknown, path: Path, depth: number): unknown {
   return depth === path.length - 1 ? rest : { ...rest, [step]: drop(field, path, depth + 1) };
 }
 
-/** An object with nothing but a value at a path. */
+/**
+ * An object with nothing but a value at a path.
+ *
+ * @testonly
+ */
 export function objectAtPath(path: Path, value: unknown): Record<string, unknown> {
   return path.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Record<string, unknown>;
 }

@@ -15,7 +15,11 @@ import {
 import { ExchangeError, ExchangeTimeoutError, exchange, type ExchangeResponse, type ResponseHeaders } from './exchange';
 import { ByteStream } from './watch-stream';
 
-/** One HTTP response, or the lack of one, for metrics. */
+/**
+ * One HTTP response, or the lack of one, for metrics.
+ *
+ * @testonly
+ */
 export interface ResponseObservation {
   readonly method: string;
   /** The HTTP status; `<error>` when there was no response, as client-go counts it. */

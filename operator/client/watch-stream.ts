@@ -257,6 +257,8 @@ const NEWLINE = 0x0a;
  *
  * Guarantees: each byte is scanned once and copied at most once; a line that came in one chunk is not copied
  * at all.
+ *
+ * @testonly
  */
 export class LineDecoder {
   private parts: Buffer[] = [];

@@ -20,7 +20,6 @@ import {
 } from './event-writer';
 
 export type { EventInput, EventSubject } from './event-writer';
-export type { EventClient } from './event-writer';
 
 /** Options of an `EventRecorder`. */
 export interface EventRecorderOptions {

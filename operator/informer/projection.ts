@@ -47,7 +47,11 @@ export function stripManagedFields(object: KubeObject): CacheEntry {
   return { object: { ...object, metadata: withoutLastApplied(metadata) }, facts };
 }
 
-/** Only apiVersion, kind and the metadata that `stripManagedFields` keeps: for types that are watched but not rendered. */
+/**
+ * Only apiVersion, kind and the metadata that `stripManagedFields` keeps: for types that are watched but not rendered.
+ *
+ * @testonly
+ */
 export function metadataOnly(object: KubeObject): CacheEntry {
   const { object: kept, facts } = stripManagedFields(object);
   return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };

@@ -346,7 +346,11 @@ export class NotLeaderError extends Error {
   override readonly name = 'NotLeaderError';
 }
 
-/** This process held the Lease and lost it. It must stop its work; it never becomes leader again. */
+/**
+ * This process held the Lease and lost it. It must stop its work; it never becomes leader again.
+ *
+ * @testonly
+ */
 export class LeadershipLostError extends Error {
   override readonly name = 'LeadershipLostError';
 }

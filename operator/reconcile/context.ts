@@ -40,7 +40,11 @@ export interface ObjectEvent extends Reason {
   readonly action: string;
 }
 
-/** A write to a child. */
+/**
+ * A write to a child.
+ *
+ * @testonly
+ */
 export interface ChildWriteEvent {
   readonly owner: string;
   readonly type: ResourceType;
@@ -167,7 +171,7 @@ export interface RunningEffects {
 }
 
 /** What the engine receives to execute a kind's effects. */
-export interface EffectHost {
+interface EffectHost {
   readonly client: ApiClient;
   readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
   readonly enqueue: (object: KubeObject) => void;

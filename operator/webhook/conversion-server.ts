@@ -56,7 +56,11 @@ export async function serveConversion(options: ServeConversionOptions): Promise<
   return server;
 }
 
-/** Options of `startConversionServer`. */
+/**
+ * Options of `startConversionServer`.
+ *
+ * @testonly
+ */
 export interface ConversionServerOptions extends ConversionHandlerOptions {
   /** 0 takes any free port; see `ConversionServer.port`. */
   readonly port: number;
@@ -88,6 +92,7 @@ export interface ConversionServer {
  *
  * @throws CertificateError when there is no usable certificate
  * @throws StartupError when it cannot listen on the port
+ * @testonly
  */
 export async function startConversionServer(options: ConversionServerOptions): Promise<ConversionServer> {
   const { certDir: directory, logger } = options;

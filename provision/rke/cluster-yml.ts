@@ -1,8 +1,7 @@
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import { isObject } from '../../constructs/kube/kube-object';
 import type { Node, RkeInput, RkeOptions } from '../cluster/cluster-input';
-import type { ValueSource } from '../task/task';
-import { Lookup, redactLookups, yamlSource, type YamlValue, type YamlObject } from './yaml';
+import { Lookup, type YamlValue, type YamlObject } from './yaml';
 
 /**
  * The `cluster.yml` of RKE 1.x for a typed input, with the secrets in it as lookups. The input must have no
@@ -34,16 +33,6 @@ export function clusterYml({ name, version, nodes, options }: RkeInput): YamlObj
     upgrade_strategy: options.upgradeStrategy && upgradeStrategyYml(options.upgradeStrategy),
     addon_job_timeout: ADDON_JOB_TIMEOUT_SECONDS,
   };
-}
-
-/** {@link clusterYml} as the text that RKE reads, with its secrets still to be looked up. */
-export function clusterYmlSource(input: RkeInput): ValueSource {
-  return yamlSource(clusterYml(input));
-}
-
-/** {@link clusterYml} for people to read, with its secrets redacted. */
-export function redactedClusterYml(input: RkeInput): string {
-  return `${JSON.stringify(redactLookups(clusterYml(input)), null, 2)}\n`;
 }
 
 /** A configuration in which, if `sshKey` is set, the cluster's key replaces all keys that it names. */

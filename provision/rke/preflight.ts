@@ -20,7 +20,11 @@ export function preflightTask(machine: Machine, config: YamlObject, index: numbe
   };
 }
 
-/** The parts of the configuration that determine the requirements of a machine. */
+/**
+ * The parts of the configuration that determine the requirements of a machine.
+ *
+ * @testonly
+ */
 export interface PreflightProps {
   /** The machine's path in the configuration: `nodes[0]`. */
   readonly where: string;
@@ -36,7 +40,11 @@ export interface PreflightProps {
   readonly root?: string;
 }
 
-/** The script of {@link preflightTask}. */
+/**
+ * The script of {@link preflightTask}.
+ *
+ * @testonly
+ */
 export function preflightScript(props: PreflightProps): string {
   const values = {
     where: props.where,

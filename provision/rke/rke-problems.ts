@@ -31,6 +31,8 @@ export function rkeVersionProblem(version: string): string | undefined {
 /**
  * The last version of Kubernetes that RKE installs for everyone. Source: release notes of RKE v1.8.14, the
  * last release of RKE.
+ *
+ * @testonly
  */
 export const LAST_FREE_VERSION = 'v1.30.14-rancher1-1';
 

@@ -16,11 +16,19 @@ import {
 } from './ssh-config';
 import { lookupSources, yamlSource, type YamlObject } from './yaml';
 
-/** Id of the task that fetches host keys that were not given, where trust on first use is allowed. */
+/**
+ * Id of the task that fetches host keys that were not given, where trust on first use is allowed.
+ *
+ * @testonly
+ */
 export const RKE_HOST_KEYS = 'rke/host-keys';
 /** Id of the task that creates and changes the cluster. */
 export const RKE_UP = 'rke/up';
-/** Id of the task that retries, if there is one. */
+/**
+ * Id of the task that retries, if there is one.
+ *
+ * @testonly
+ */
 export const RKE_RETRY = 'rke/converged';
 
 /** Options of RKE's tasks. They depend on the runner of the plan: the provisioner, or Pulumi. */

@@ -31,16 +31,6 @@ export function yamlSource(document: YamlValue): ValueSource {
   return parts.length === 1 && typeof only === 'string' ? { text: only } : { template: parts };
 }
 
-/** A document with each lookup replaced by {@link REDACTED}, for people to read. */
-export function redactLookups(document: YamlValue): YamlValue {
-  if (document instanceof Lookup) return REDACTED;
-  if (Array.isArray(document)) return (document as readonly YamlValue[]).map(redactLookups);
-  if (typeof document !== 'object' || document === null) return document;
-  return Object.fromEntries(
-    Object.entries(document).map(([key, value]) => [key, value === undefined ? undefined : redactLookups(value)]),
-  );
-}
-
 /** Shown in place of a secret. */
 export const REDACTED = '<redacted>';
 

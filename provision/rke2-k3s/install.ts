@@ -151,6 +151,7 @@ function runInstaller(input: Rke2K3sInput, kind: 'server' | 'agent'): string {
  *
  * @param url - http or https
  * @param isPinned - the installer's SHA-256 is known, and is checked afterwards
+ * @testonly
  */
 export function downloadInstaller(url: string, isPinned: boolean): string {
   const isSecure = url.startsWith('https://');

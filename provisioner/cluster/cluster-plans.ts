@@ -219,6 +219,8 @@ interface NodeStatus {
 /**
  * Tracks `status.nodes` as tasks start and end. A task belongs to the machine whose address its id starts
  * with.
+ *
+ * @testonly
  */
 export class ClusterNodes {
   private readonly nodes: Map<string, NodeStatus>;

@@ -123,6 +123,7 @@ interface KubeconfigFacts {
  *
  * @param source - names it in errors
  * @throws PlanError `ErrKubeconfig` naming every rejected field, and no value
+ * @testonly
  */
 export function readKubeconfig(text: string, source: string): KubeconfigFacts {
   const parsed = kubeconfig.safeParse(parse(text, source));

@@ -171,6 +171,7 @@ function unknownHostKey(host: Host): MachineError {
  *
  * @param whose - for the message: `the key of 10.0.0.1`
  * @throws MachineError `InvalidKey` when it is no key or has a passphrase; the message contains nothing of it
+ * @testonly
  */
 export function usablePrivateKey(text: string, whose: string): string {
   const key = `${text.replaceAll('\r\n', '\n').trim()}\n`;

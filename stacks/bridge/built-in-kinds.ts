@@ -6,6 +6,8 @@ import { groupKind, groupOf, type Manifest } from './manifest';
  * The cluster-scoped kinds of Kubernetes' own groups. All others of these groups live in namespaces.
  * Source: the discovery documents of Kubernetes 1.36 (`kubectl api-resources --namespaced=false`), and of the
  * versions since 1.20 for kinds that were removed.
+ *
+ * @testonly
  */
 export const clusterScopedKinds: Readonly<Record<string, readonly string[]>> = {
   '': ['ComponentStatus', 'Namespace', 'Node', 'PersistentVolume'],

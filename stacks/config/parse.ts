@@ -78,6 +78,7 @@ function rawConfig(): RawConfig {
  * Checks the configuration of the stack. Pure: reads nothing but its argument.
  *
  * @throws ConfigError with everything that is wrong and the commands that correct it; it quotes no secret
+ * @testonly
  */
 export function parseConfig(raw: RawConfig): StackConfig {
   const problems: ConfigProblem[] = [...unknownKeys(raw)];

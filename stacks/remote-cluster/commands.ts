@@ -271,6 +271,8 @@ function keyOf(leaf: ExternalSource): string {
  * text. So the command line is short, and shows only the task's name and 12 digits of the script's hash, in
  * the error and in the machine's process list. The script's stdout, which may contain secret outputs, is
  * printed only on success; on failure only the message of the script's result goes to stderr.
+ *
+ * @testonly
  */
 export function launcher(label: string, script: string): string {
   const digest = createHash('sha256').update(script).digest('hex').slice(0, 12);
@@ -302,7 +304,11 @@ function hideStdoutOnFailure(line: string): string {
   ].join('\n');
 }
 
-/** The launcher's stdin: the script, then the values that it reads. */
+/**
+ * The launcher's stdin: the script, then the values that it reads.
+ *
+ * @testonly
+ */
 export function launcherStdin(script: string, login: LoginOptions, values: readonly NamedValue[]): string {
   return `${base64(hideStdoutOnFailure(sshCommand(script, login)))}\n${encodeStdin(values)}`;
 }

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { renderSource } from '../../../provision';
-import { clusterYml, clusterYmlSource, redactedClusterYml } from '../../../provision/rke/cluster-yml';
+import { clusterYml } from '../../../provision/rke/cluster-yml';
+import { yamlSource } from '../../../provision/rke/yaml';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
 import { LAST_FREE_VERSION, rkeProblems, rkeVersionProblem } from '../../../provision/rke/rke-problems';
 import { node, rkeInput } from './fixtures';
@@ -62,7 +63,7 @@ const full = rkeInput({
 
 describe('cluster.yml of typed options', () => {
   test('says little where little is said', () => {
-    const source = clusterYmlSource(rkeInput());
+    const source = yamlSource(clusterYml(rkeInput()));
     expect(parse(renderSource(source, () => 'unused'))).toEqual({
       cluster_name: 'prod',
       kubernetes_version: 'v1.30.5-rancher1-1',
@@ -83,20 +84,19 @@ describe('cluster.yml of typed options', () => {
 
   test('says everything that can be said', () => {
     expect(
-      parse(renderSource(clusterYmlSource(full), ({ ...leaf }) => `value of ${JSON.stringify(leaf)}`)),
+      parse(renderSource(yamlSource(clusterYml(full)), ({ ...leaf }) => `value of ${JSON.stringify(leaf)}`)),
     ).toMatchSnapshot();
   });
 
   test('a password keeps every character, and is nowhere in the plan', () => {
-    const source = clusterYmlSource(full);
+    const source = yamlSource(clusterYml(full));
     const text = renderSource(source, (leaf) => ('secret' in leaf && leaf.secret.key === 'password' ? PASSWORD : 'x'));
     expect(parse(text)).toHaveProperty('private_registries.0.password', PASSWORD);
     expect(JSON.stringify(source)).not.toContain('p"ss');
-    expect(redactedClusterYml(full)).toContain('"password": "<redacted>"');
   });
 
   test('what it makes passes its own allow-list', () => {
-    const config: unknown = parse(renderSource(clusterYmlSource(full), () => 'x'));
+    const config: unknown = parse(renderSource(yamlSource(clusterYml(full)), () => 'x'));
     const visible = JSON.parse(JSON.stringify(config).replaceAll('.kindred/', 'kindred/')) as unknown;
     expect(readClusterYml(visible).problems).toEqual([]);
   });

@@ -2,7 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderSource } from '../../../provision';
-import { clusterYmlSource } from '../../../provision/rke/cluster-yml';
+import { clusterYml } from '../../../provision/rke/cluster-yml';
+import { yamlSource } from '../../../provision/rke/yaml';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
 import { RKE_UP, rkeClusterYmlText } from '../../../provision/rke/tasks';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -88,7 +89,7 @@ describe(`the real rke (${where})`, () => {
         upgradeStrategy: { workerConcurrency: 2, drain: { enabled: true, deleteEmptyDirData: true } },
       },
     });
-    const { config, said } = initialised(renderSource(clusterYmlSource(input), (leaf) => JSON.stringify(leaf)));
+    const { config, said } = initialised(renderSource(yamlSource(clusterYml(input)), (leaf) => JSON.stringify(leaf)));
     expect(said).not.toContain('level=fatal');
     expect(config).toMatchObject({
       clusterName: 'prod',
