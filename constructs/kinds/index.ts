@@ -1,15 +1,10 @@
 import type { AnyKind } from '../kind/kind';
 import { Cluster } from './cluster';
-import { CronTab } from './cron-tab';
-import { DemoMicroService } from './demo-micro-service';
-import { Foo } from './foo';
-import { HelloApp } from './hello-app';
 import { Kubeconfig } from './kubeconfig';
 import { kinds } from './kinds';
-import { MicroServiceDeploy } from './micro-service-deploy';
-import { SampleResource } from './sample-resource';
 
-export { Cluster, CronTab, DemoMicroService, Foo, HelloApp, Kubeconfig, MicroServiceDeploy, SampleResource, kinds };
+export { Cluster, Kubeconfig };
+export * from './kinds';
 
 /**
  * The kinds that the provisioner runs, the only operator with keys to machines. See `provisioner` of the

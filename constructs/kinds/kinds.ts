@@ -6,9 +6,11 @@ import { HelloApp } from './hello-app';
 import { MicroServiceDeploy } from './micro-service-deploy';
 import { SampleResource } from './sample-resource';
 
+export { CronTab, DemoMicroService, Foo, HelloApp, MicroServiceDeploy, SampleResource };
+
 /**
- * The kinds that the operator runs, in the order in which they are documented. They stand apart from the provisioner's, so that the operator's
- * bundle does not hold those.
+ * The kinds that the operator runs, in the order in which they are documented. The provisioner's are not in this
+ * file, so that the operator's bundle does not contain them.
  */
 export const kinds: readonly AnyKind[] = Object.freeze([
   HelloApp,

@@ -36,7 +36,7 @@ function kindOfReadme(): string {
 
 test("the steps to a kind of one's own lead to its CRD, its permissions and its sample", () => {
   writeFileSync(join(copy, 'constructs/kinds/website.ts'), kindOfReadme());
-  const index = join(copy, 'constructs/kinds/index.ts');
+  const index = join(copy, 'constructs/kinds/kinds.ts');
   const listed = readFileSync(index, 'utf8').replace(
     /(kinds: readonly AnyKind\[\] = Object\.freeze\(\[\n)/,
     '$1  Website,\n',
