@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { provisionerKinds } from '../constructs/kinds';
 import { CliError } from './errors';
 
-/** What is bundled besides the command: the provisioner is an operator of its own. */
+/** The programs that are bundled with the command. */
 export type Program = 'operator' | 'provisioner';
 
 /**
@@ -20,8 +20,8 @@ export function operatorBundle(program: Program = 'operator'): string {
 }
 
 /**
- * Which program takes a command line: the provisioner where `--kinds` names one of its kinds, else the operator. What is wrong with the command line is
- * the program's to say.
+ * The program for a command line: the provisioner if `--kinds` names one of its kinds, else the operator. The
+ * program itself reports what is wrong with the command line.
  */
 export function programFor(args: readonly string[]): Program {
   const { values } = parseArgs({ args: [...args], options: { kinds: { type: 'string' } }, strict: false });

@@ -128,7 +128,7 @@ function webhookOf(certDir: string | undefined, port: number): OperatorArguments
   return certDir === undefined ? undefined : { certDir, port };
 }
 
-/** The values that a command line gives to some options. @throws UsageError for an option that is unknown or lacks its value */
+/** The values of options on a command line. @throws UsageError if an option is unknown or has no value */
 export function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
   argv: readonly string[],
   options: O,
@@ -151,7 +151,7 @@ function chosenKinds(value: string, known: readonly AnyKind[]): readonly AnyKind
   });
 }
 
-/** The namespaces that an option names, separated by commas, each once. @throws UsageError */
+/** The namespaces in an option's value, separated by commas, without duplicates. @throws UsageError */
 export function namespaceList(option: string, value: string): readonly string[] {
   const namespaces = [...new Set(value.split(',').map((name) => name.trim()))];
   for (const namespace of namespaces) {
@@ -161,7 +161,7 @@ export function namespaceList(option: string, value: string): readonly string[] 
   return namespaces;
 }
 
-/** The value of an option as a whole number. @throws UsageError when it is none from `min` to `max` */
+/** An option's value as a whole number. @throws UsageError if it is not one from `min` to `max` */
 export function parseInteger(name: string, value: string, min: number, max: number): number {
   const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : NaN;
   if (number >= min && number <= max) return number;

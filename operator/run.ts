@@ -11,18 +11,19 @@ import type { EffectEngine } from './reconcile/context';
 /** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
 const ORDERLY_STOP_MS = 25_000;
 
-/** What an operator does outside the Kubernetes API. */
+/** The effects that a program can execute. */
 export interface ProgramEffects {
-  /** How long the steps under way may take to end after a stop, in milliseconds, besides what every operator may take. */
+  /** How long running steps may take to end after a stop, in milliseconds. Added to what every operator has. */
   readonly drainMs: number;
-  /** @param namespace - of the pod, or of the kubeconfig's context */
+  /** @param namespace - the pod's, or that of the kubeconfig's context */
   engine(client: ApiClient, logger: Logger, namespace: string): EffectEngine;
 }
 
 /**
- * An operator's program, from its command line until it has stopped: logs, signals, access to the cluster, metrics, controllers.
+ * Runs an operator with the settings of its command line until it is stopped: logging, signals, access to the
+ * cluster, metrics, controllers.
  *
- * @throws KubeconfigError, StartupError for what a person can mend
+ * @throws KubeconfigError, StartupError for problems that the user can fix
  */
 export async function runProgram(args: OperatorArguments, effects?: ProgramEffects): Promise<void> {
   const logger = createLogger({ level: args.logLevel });
@@ -63,8 +64,8 @@ export async function runProgram(args: OperatorArguments, effects?: ProgramEffec
 }
 
 /**
- * Runs a program as this process: sets V8's flags first, and turns an error into a line on stderr and an exit code, 2 for a command line that cannot be
- * understood.
+ * Runs a program as this process. An error becomes a message on stderr and an exit code: 2 for a command line
+ * that is not valid, 1 for everything else.
  */
 export function runMain(name: string, program: () => Promise<void>): void {
   setV8Flags();

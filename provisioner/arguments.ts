@@ -10,9 +10,9 @@ import {
 } from '../operator/arguments';
 import type { AnyKind } from '../constructs/kind/kind';
 
-/** The provisioner's command line: every operator's options, and those of kinds that act on machines. */
+/** The provisioner's parsed command line: every operator's options, and those for kinds that act on machines. */
 export interface ProvisionerArguments extends OperatorArguments {
-  /** Where Secrets with state and kubeconfigs are kept. Undefined: the namespace of the pod, or of the kubeconfig's context. */
+  /** Of Secrets with state and kubeconfigs. Undefined: the pod's namespace, or that of the kubeconfig's context. */
   readonly stateNamespace: string | undefined;
   readonly secretNamespaces: readonly string[];
   readonly configDir: string | undefined;
@@ -48,11 +48,11 @@ const OPTIONS = {
 } as const;
 
 /**
- * Reads the provisioner's command line.
+ * Parses the provisioner's command line.
  *
  * @param known - the kinds that may be named
  * @param defaults - those that run when none is named
- * @returns `help` when that is all that was asked for
+ * @returns the arguments, or `help` for `--help`
  * @throws UsageError saying which argument is wrong and what it may be
  */
 export function parseProvisionerArguments(

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { unrefGuarded, spawnGuarded } from '../local/guarded-process';
 import { Metrics } from './metrics';
 
-/** What is bundled: the provisioner is an operator of its own. */
+/** A program that is bundled into one file. */
 export type Program = 'operator' | 'provisioner';
 
 /** How to run an operator. */
