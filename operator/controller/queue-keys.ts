@@ -4,6 +4,7 @@ import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-obje
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import type { ObjectRef } from '../client/api-client';
 import type { CacheView } from '../informer/cache-view';
+import { UID_INDEX } from '../informer/indexer';
 import type { AwaitedName } from '../reconcile/context';
 import { sharedId } from '../reconcile/shared-keys';
 
@@ -44,9 +45,6 @@ export function parseQueueKey(queueKey: QueueKey): Target {
     key: tail.slice(second + 1),
   };
 }
-
-/** The name of the index by UID in the cache of a kind's objects. */
-export const UID_INDEX = 'uid';
 
 /**
  * The keys that a child belongs to: the object that controls it, the object whose UID its annotation names

@@ -1,13 +1,8 @@
 import type { Effect, EffectPhase, EffectRun } from '../../constructs/kind/effects';
-import type { AnyKind, CommonStatus } from '../../constructs/kind/kind';
+import type { CommonStatus } from '../../constructs/kind/kind';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
-import type { Clock } from '../process/clock';
-import type { ObjectEvent } from '../reconcile/context';
 import type { OwnCondition, Readiness } from '../status/conditions';
-import type { EffectInputReader } from './effect-input-reader';
-import type { EffectRunQueue } from './effect-runs';
-import type { AttemptBackoff, EffectDecision, EffectRecord, EffectStore } from './effect-state';
-import type { PlanRunner } from './plan-runner';
+import type { EffectDecision, EffectRecord } from './effect-state';
 
 /** The result of checking one effect: it has a readiness unless the effect is satisfied. */
 export interface EffectEvaluation {
@@ -90,26 +85,4 @@ export function ownConditions(
     const { reason, message } = open.readiness;
     return [{ type, status: 'False', reason, message }];
   });
-}
-
-/** Options of `EffectReconciler`. */
-export interface EffectReconcilerOptions {
-  readonly kind: AnyKind;
-  /** By the plan's name. */
-  readonly plans: Readonly<Record<string, PlanRunner>>;
-  readonly store: EffectStore;
-  readonly reads: EffectInputReader;
-  readonly runs: EffectRunQueue;
-  /** Delays between the attempts at a run, and at a clean-up. */
-  readonly backoff: AttemptBackoff;
-  readonly clock: Clock;
-  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
-  /** Aborts at an orderly stop. */
-  readonly stop: AbortSignal;
-  /** Enqueues an object whose run reported something, or ended. */
-  readonly enqueue: (object: KubeObject) => void;
-  /** The cached object with an object's name, possibly with another UID; undefined when there is none. */
-  readonly getCached: (object: KubeObject) => KubeObject | undefined;
-  /** Throws when this process must start nothing, because it does not lead any more. */
-  readonly assertMayRun: () => void;
 }

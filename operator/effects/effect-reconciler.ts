@@ -12,18 +12,20 @@ import { withDefaults } from '../../constructs/kind/render';
 import type { Readiness } from '../status/conditions';
 import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
-import type { CleanupFailure, Effects, EffectsResult } from '../reconcile/context';
+import type { Clock } from '../process/clock';
+import type { CleanupFailure, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
+import type { EffectInputReader } from './effect-input-reader';
 import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
-import { attemptScope, decideEffect, inputHash, type EffectRecord } from './effect-state';
-import { runEffect, type RunRequest, type RunView } from './effect-runs';
-import { RETRY_AFTER_MS, PlanError, RunInterruptedError, type StatusFields } from './plan-runner';
+import { attemptScope, decideEffect, inputHash } from './effect-state';
+import type { AttemptBackoff, EffectRecord, EffectStore } from './effect-state';
+import { runEffect, type EffectRunQueue, type RunRequest, type RunView } from './effect-runs';
+import { PlanError, RETRY_AFTER_MS, RunInterruptedError, type PlanRunner, type StatusFields } from './plan-runner';
 import {
   evaluationOf,
   ownConditions,
   progressReason,
   previousReadiness,
   type EffectEvaluation,
-  type EffectReconcilerOptions,
 } from './effect-readiness';
 
 type AnyEffect = Effect<KindObject<AnyKind>>;
@@ -31,7 +33,27 @@ type AnyEffect = Effect<KindObject<AnyKind>>;
 /** How often Secrets and files are read again, since no event reports their changes, in milliseconds. */
 const RESYNC_PERIOD_MS = 300_000;
 
-export type { EffectReconcilerOptions } from './effect-readiness';
+/** Options of `EffectReconciler`. */
+export interface EffectReconcilerOptions {
+  readonly kind: AnyKind;
+  /** By the plan's name. */
+  readonly plans: Readonly<Record<string, PlanRunner>>;
+  readonly store: EffectStore;
+  readonly reads: EffectInputReader;
+  readonly runs: EffectRunQueue;
+  /** Delays between the attempts at a run, and at a clean-up. */
+  readonly backoff: AttemptBackoff;
+  readonly clock: Clock;
+  readonly record: (regarding: KubeObject, event: ObjectEvent) => void;
+  /** Aborts at an orderly stop. */
+  readonly stop: AbortSignal;
+  /** Enqueues an object whose run reported something, or ended. */
+  readonly enqueue: (object: KubeObject) => void;
+  /** The cached object with an object's name, possibly with another UID; undefined when there is none. */
+  readonly getCached: (object: KubeObject) => KubeObject | undefined;
+  /** Throws when this process must start nothing, because it does not lead any more. */
+  readonly assertMayRun: () => void;
+}
 
 /**
  * Reconciles the effects of a kind's objects. It never waits for a run: it returns the object's state and

@@ -39,3 +39,6 @@ export class CacheIndex {
 export function ownerUids(entry: CacheEntry): readonly string[] {
   return entry.object.metadata.ownerReferences?.map((reference) => reference.uid) ?? [];
 }
+
+/** The name of the index by UID in the cache of a kind's objects. */
+export const UID_INDEX = 'uid';

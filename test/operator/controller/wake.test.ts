@@ -1,7 +1,8 @@
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { HelloApp, Kubeconfig, MicroServiceDeploy } from '../../../constructs/kinds';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { UID_INDEX, keysOfChild, sharedIdOf } from '../../../operator/controller/queue-keys';
+import { keysOfChild, sharedIdOf } from '../../../operator/controller/queue-keys';
+import { UID_INDEX } from '../../../operator/informer/indexer';
 
 const reference = { apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', name: 'web', uid: 'u', controller: true };
 

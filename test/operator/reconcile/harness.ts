@@ -4,7 +4,7 @@ import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-objec
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { FieldProjection, childProjection } from '../../../operator/informer/projection';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { UID_INDEX } from '../../../operator/controller/queue-keys';
+import { UID_INDEX } from '../../../operator/informer/indexer';
 import type {
   ChildWriteEvent,
   ReconcileResult,
