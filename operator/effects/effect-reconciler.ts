@@ -169,7 +169,6 @@ export class EffectReconciler implements Effects {
         const { readiness } = stood;
         const rest = readiness === undefined ? {} : { readiness };
         return settle({
-          done: readiness === undefined,
           ...rest,
           status: {},
           ...keptConditions(this.options.kind, object),
@@ -182,7 +181,6 @@ export class EffectReconciler implements Effects {
       if (step.requeueAfterMs !== undefined) requeueAfterMs = Math.min(requeueAfterMs ?? Infinity, step.requeueAfterMs);
     }
     return settle({
-      done: true,
       status: this.statusOf(memory, effects),
       conditions: ownConditions(effects, memory.state.records),
       ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
@@ -326,7 +324,6 @@ export class EffectReconciler implements Effects {
     requeueAfterMs: number | undefined,
   ): EffectsResult {
     return {
-      done: false,
       readiness,
       status: this.statusOf(memory, effects),
       conditions: ownConditions(effects, memory.state.records, { name: effect?.name, readiness }),

@@ -151,22 +151,17 @@ function sendHealth(
 /** The results of the checks. */
 interface HealthReport {
   readonly ok: boolean;
-  /** The names of the checks that failed, with their reasons. */
-  readonly failed: readonly { readonly name: string; readonly reason: string }[];
   /** One line a check, as the API server's own `/readyz?verbose` prints them: `[+]name ok`, `[-]name failed: reason`. */
   readonly lines: readonly string[];
 }
 
 /** Runs every check. One that throws has failed, with the error's message as its reason. */
 function runChecks(checks: HealthChecks): HealthReport {
-  const failed: { name: string; reason: string }[] = [];
-  const lines: string[] = [];
-  for (const [name, check] of Object.entries(checks)) {
-    const reason = reasonOf(check);
-    if (reason !== undefined) failed.push({ name, reason });
-    lines.push(reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${reason}`);
-  }
-  return { ok: failed.length === 0, failed, lines };
+  const reasons = Object.entries(checks).map(([name, check]) => [name, reasonOf(check)] as const);
+  return {
+    ok: reasons.every(([, reason]) => reason === undefined),
+    lines: reasons.map(([name, reason]) => (reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${reason}`)),
+  };
 }
 
 function reasonOf(check: HealthCheck): string | undefined {

@@ -134,8 +134,6 @@ export interface Effects {
 
 /** The state of an object's effects. */
 export interface EffectsResult {
-  /** Nothing is left to do for now. */
-  readonly done: boolean;
   /** Why something is left to do. */
   readonly readiness?: Readiness;
   /** Fields of the object's own status that the effects reported. */
