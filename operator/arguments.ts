@@ -1,3 +1,4 @@
+import { errorMessage } from '../constructs/kube/errors';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { AnyKind } from '../constructs/kind/kind';
 import { nameProblem } from '../constructs/kube/names';
@@ -136,7 +137,7 @@ export function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new UsageError(errorMessage(error), { cause: error });
   }
 }
 

@@ -1,3 +1,4 @@
+import { errorMessage } from '../constructs/kube/errors';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childTypes, type AnyKind } from '../constructs/kind/kind';
 import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
@@ -138,7 +139,7 @@ export class Informers {
     const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
       const { synced, watching, missing, lastError } = reflector.state();
       if (missing || (synced && watching)) return [];
-      const why = lastError === undefined ? '' : `: ${describe(lastError.error)}`;
+      const why = lastError === undefined ? '' : `: ${errorMessage(lastError.error)}`;
       const where = namespace === undefined ? '' : ` in ${namespace}`;
       return [`${typeKey(type)}${where} ${synced ? 'is not being watched' : 'has not been listed yet'}${why}`];
     });
@@ -238,7 +239,7 @@ export class Informers {
 
   private report(type: ResourceType, error: unknown): void {
     const { logger } = this.options;
-    const fields = { type: typeKey(type), reason: describe(error) };
+    const fields = { type: typeKey(type), reason: errorMessage(error) };
     if (error instanceof UndecodableObjectError) logger.error(fields, 'an object cannot be read and is left out');
     else logger.warn({ ...fields, hint: hint(error) }, 'watching failed; trying again');
   }
@@ -316,10 +317,6 @@ async function serverVersion({ client, type, namespace, signal }: CatchUpOptions
     if (error instanceof ApiError || error instanceof TransportError) return undefined;
     throw error;
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function outcomeOf({ missed, conclusive, rollback }: ConsistencyCheckResult): AuditOutcome {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ANNOTATION_PREFIX } from '../kube/envelope';
-import { ConversionError, type Problem } from '../kube/errors';
+import { errorMessage, ConversionError, type Problem } from '../kube/errors';
 import { isObject, type KubeObject, type ObjectMeta } from '../kube/kube-object';
 import type { AnyKind } from './kind';
 import { describeObject, problemsFromZodError } from './validate';
@@ -153,7 +153,7 @@ class ConversionStep {
     try {
       return other?.[name](typed);
     } catch (error) {
-      const message = `${name} of ${String(other?.version)} threw ${error instanceof Error ? error.message : String(error)}`;
+      const message = `${name} of ${String(other?.version)} threw ${errorMessage(error)}`;
       throw this.toConversionError([{ path: 'spec', message }], error);
     }
   }

@@ -1,6 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { Construct, IConstruct } from 'constructs';
-import { RenderError } from '../kube/errors';
+import { errorMessage, RenderError } from '../kube/errors';
 import type { AnyKind, KindObject } from './kind';
 import type { KubeObject, ObjectMeta } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
@@ -147,7 +147,7 @@ function synthManifests(subject: string, chart: Chart, addChildren: (scope: Cons
       .map((construct) => construct.toJson() as KubeObject);
   } catch (error) {
     if (error instanceof RenderError) throw error;
-    throw new RenderError(subject, `its children cannot be rendered: ${messageOf(error)}`, { cause: error });
+    throw new RenderError(subject, `its children cannot be rendered: ${errorMessage(error)}`, { cause: error });
   }
 }
 
@@ -210,8 +210,4 @@ function activeSeeds(kind: AnyKind, type: ResourceType, siblings: readonly Synth
 
 function isType(a: ResourceType, b: ResourceType): boolean {
   return a === b || typeKey(a) === typeKey(b);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

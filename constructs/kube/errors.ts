@@ -74,3 +74,9 @@ export class InvalidPropsError extends Error {
 function formatProblems(heading: string, problems: readonly Problem[]): string {
   return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
 }
+
+/** The message of an error, whichever realm created it (tests run in one of their own), or the text of anything else that was thrown. */
+export function errorMessage(error: unknown): string {
+  const message: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : undefined;
+  return typeof message === 'string' && message !== '' ? message : String(error);
+}

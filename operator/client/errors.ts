@@ -82,11 +82,6 @@ export function errorCode(error: unknown): string {
   return textOf(error, 'code');
 }
 
-/** The message of an error, or whatever was thrown, as text. */
-export function errorMessage(error: unknown): string {
-  return textOf(error, 'message') || String(error);
-}
-
 /** A string property of an error, whichever realm created it (tests run in a realm of their own). */
 function textOf(error: unknown, property: 'code' | 'message'): string {
   const value: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, property) : undefined;

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { accessSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
@@ -9,7 +10,6 @@ import { load as loadYaml } from 'js-yaml';
 import type { ClusterAccess, Credentials, TlsSettings } from './cluster-access';
 import { ExecCredentialCache, setExecInfo } from './exec-plugin';
 import { OidcTokenSource, oidcSettings } from './oidc';
-import { errorMessage } from './errors';
 
 /** Where to find the cluster and the credentials. */
 export interface KubeconfigOptions {

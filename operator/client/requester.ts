@@ -1,17 +1,10 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { untilAborted, withTimeout } from '../process/wait';
 import { CredentialCache, type ClusterAccess, type CredentialCacheOptions, type Credentials } from './cluster-access';
 import { Connections, type ConnectionOptions } from './connections';
-import {
-  ApiError,
-  TransportError,
-  errorCode,
-  errorMessage,
-  retryAfterSeconds,
-  parseStatusText,
-  toTransportError,
-} from './errors';
+import { ApiError, TransportError, errorCode, retryAfterSeconds, parseStatusText, toTransportError } from './errors';
 import { ExchangeError, ExchangeTimeoutError, exchange, type ExchangeResponse, type ResponseHeaders } from './exchange';
 import { ByteStream } from './watch-stream';
 

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import type { EffectRun } from '../../constructs/kind/effects';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { NotLeaderError } from '../leader/leader-election';
@@ -181,7 +182,7 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
     await saveOutcome(options, {
       state: 'failed',
       reason: 'ErrState',
-      message: `The state cannot be stored: ${describe(error)}`,
+      message: `The state cannot be stored: ${errorMessage(error)}`,
     });
     return;
   }
@@ -306,11 +307,7 @@ function toRunFailure(error: unknown): {
   readonly hopeless: boolean;
   readonly status?: StatusFields;
 } {
-  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: describe(error), hopeless: false };
+  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: errorMessage(error), hopeless: false };
   const { hopeless = false, status } = error.details;
   return { reason: error.reason, message: error.message, hopeless, ...(status === undefined ? {} : { status }) };
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { isDeepStrictEqual } from 'node:util';
 import {
   MANAGED_BY,
@@ -165,7 +166,7 @@ export class SecretStore implements EffectStore {
       await this.release(owner);
     } catch (error) {
       const { namespace = '', name } = last.metadata;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorMessage(error);
       this.options.onWarning?.(
         `the Secret ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
       );

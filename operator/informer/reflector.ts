@@ -1,7 +1,8 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { compareResourceVersions, type WatchEvent } from '../client/api-client';
-import { ApiError, errorMessage } from '../client/errors';
+import { ApiError } from '../client/errors';
 import { withAnySignal, untilAborted } from '../process/wait';
 import { checkConsistency, type ConsistencyCheckResult } from './consistency-check';
 import { ReflectorBackoff, type ReflectorOptions, type ReflectorState } from './reflector-options';

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartupError } from './lifecycle';
@@ -168,7 +169,7 @@ function reasonOf(check: HealthCheck): string | undefined {
   try {
     return check();
   } catch (error) {
-    return `the check itself failed: ${error instanceof Error ? error.message : String(error)}`;
+    return `the check itself failed: ${errorMessage(error)}`;
   }
 }
 

@@ -1,5 +1,6 @@
 /** What can be wrong with an object or its children, and what each error means for the next reconcile. */
 
+import { errorMessage } from '../../constructs/kube/errors';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
@@ -205,7 +206,7 @@ export function classify(error: unknown): ClassifiedError {
   if (error instanceof TransportError) return { kind: 'stale', reason: 'ErrUnreachable', message: error.message };
   // A process that does not lead has tried nothing, and may not write about it either.
   if (error instanceof NotLeaderError) return { kind: 'stale', reason: 'NotLeader', message: error.message };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   return { kind: 'retry', reason: 'ErrReconcile', message };
 }
 

@@ -8,7 +8,7 @@ import {
   type SharedKey,
 } from '../../constructs/kind/render';
 import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
-import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
+import { errorMessage, InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { claimOf, isPaused } from '../apply/ownership';
@@ -233,7 +233,7 @@ function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusF
 
 function renderErrorFindings({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): StatusFindings {
   const reason = error instanceof InvalidObjectError ? 'ErrInvalidSpec' : 'ErrRender';
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   record(object, { type: 'Warning', action: 'Render', reason, message });
   return { readiness: { state: 'stalled', reason, message }, observed: ownStatus(kind, object), retry: false };
 }

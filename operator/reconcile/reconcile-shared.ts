@@ -1,8 +1,8 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { ownerReference, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
 import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../constructs/kind/render';
-import { errorMessage } from '../client/errors';
 import {
   ownerReferencesOf,
   getAllLiveMetadata,

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -91,7 +92,7 @@ export class CertificateWatcher {
       this.now = found;
       logger.info({ directory, expiresAt: new Date(found.expiresAt).toISOString() }, 'serving with a new certificate');
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       if (reason === this.lastFailure) return;
       this.lastFailure = reason;
       logger.warn({ directory, reason }, 'the new certificate cannot be used; the one before stays');
@@ -123,7 +124,7 @@ async function readCertificate(directory: string, known?: ServingCertificate): P
     const expiresAt = Date.parse(new X509Certificate(certificate).validTo);
     return { certificate, key, expiresAt };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     const files = `${FILES.certificate} and ${FILES.key}`;
     throw new CertificateError(`${files} in ${directory} are no certificate with its key (PEM): ${reason}`, {
       cause: error,

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import { decodeOutput, parseScriptResult, encodeStdin, type NamedValue } from '../../provision/task/script-io';
 import type { ScriptResult, Machine, OutputRef, Task } from '../../provision/task/task';
 import {
@@ -212,7 +213,7 @@ async function runWithEvents(
     tell(answer.ok ? 'succeeded' : 'failed', { changed: answer.changed, ...said });
     return answer;
   } catch (error) {
-    tell('failed', { message: error instanceof Error ? error.message : String(error) });
+    tell('failed', { message: errorMessage(error) });
     throw error;
   } finally {
     ran.push(task.id);

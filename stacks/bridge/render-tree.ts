@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, type App, type IResolver, type ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import type { Problem } from '../../constructs/kube/errors';
+import { errorMessage, type Problem } from '../../constructs/kube/errors';
 import type { Manifest, RenderedObject } from './manifest';
 import { splitAtTokens, textToken, tokenFor } from './tokens';
 
@@ -49,7 +49,7 @@ function renderObjects(root: IConstruct, resolver: OutputResolver): RenderedTree
       objects.push({ construct, path, manifest });
     } catch (error) {
       const hint = resolver.found.size > 0 ? ` (${LOST})` : '';
-      problems.push({ path, message: `${messageOf(error)}${hint}` });
+      problems.push({ path, message: `${errorMessage(error)}${hint}` });
     }
   }
   return { objects, problems };
@@ -152,10 +152,4 @@ export class BridgeError extends Error {
 
 function lineOf({ path, message }: Problem): string {
   return path === '' ? message : `${path}: ${message}`;
-}
-
-/** The message of an error, from whatever realm. */
-function messageOf(error: unknown): string {
-  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
-  return String(error);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../constructs/kube/errors';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type * as api from '../../operator/client/api-client';
@@ -160,7 +161,7 @@ function patched(live: KubeObject, body: unknown, type: 'merge' | 'json'): Body 
     return jsonPatch(live, body as JsonPatchOperation[]) as Body;
   } catch (error) {
     // A real server responds to a failed test like this.
-    throw apiError(422, 'Invalid', error instanceof Error ? error.message : String(error));
+    throw apiError(422, 'Invalid', errorMessage(error));
   }
 }
 

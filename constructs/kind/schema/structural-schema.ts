@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Problem } from '../../kube/errors';
+import { errorMessage, type Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
 import { celProblems } from './cel-cost';
 import { toStructuralNode, walkSchema, type MutableSchemaNode, type SchemaNode } from './schema-nodes';
@@ -81,7 +81,7 @@ function convertSchema(schema: z.ZodType, path: string, problems: Problem[]): Mu
   } catch (error) {
     problems.push({
       path,
-      message: `zod cannot write it as JSON Schema: ${error instanceof Error ? error.message : String(error)}`,
+      message: `zod cannot write it as JSON Schema: ${errorMessage(error)}`,
     });
     return undefined;
   }
