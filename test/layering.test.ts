@@ -101,7 +101,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   constructs: allConstructs,
   // The operator's folders, each above those that it imports. effects/ is given to an operator: nothing in operator/ imports it.
   'operator/collections': [],
-  'operator/process': ['package.json'],
+  'operator/process': ['kube', 'package.json'],
   'operator/client': ['kube', 'operator/process'],
   'operator/informer': [...kind, 'operator/collections', 'operator/process', 'operator/client'],
   'operator/workqueue': ['operator/collections', 'operator/process'],
@@ -124,7 +124,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ...['operator/leader', 'operator/apply', 'operator/status', 'operator/reconcile'],
   ],
   operator: [...kind, 'kinds', 'package.json', ...operatorParts],
-  'provisioner/tasks': ['kind', 'provision task'],
+  'provisioner/tasks': ['kube', 'kind', 'provision task'],
   'provisioner/ssh': ['provision task', 'provisioner/tasks'],
   'provisioner/cluster': [
     ...kind,
