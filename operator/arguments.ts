@@ -125,8 +125,8 @@ export function operatorArguments(
 }
 
 function webhookOf(certDir: string | undefined, port: number): OperatorArguments['webhook'] {
-  if (certDir === '') throw new UsageError('--webhook-cert-dir=: it must name a directory');
-  return certDir === undefined ? undefined : { certDir, port };
+  const directory = parseDirectory('webhook-cert-dir', certDir);
+  return directory === undefined ? undefined : { certDir: directory, port };
 }
 
 /** The values of options on a command line. @throws UsageError if an option is unknown or has no value */
@@ -167,4 +167,10 @@ export function parseInteger(name: string, value: string, min: number, max: numb
   const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : NaN;
   if (number >= min && number <= max) return number;
   throw new UsageError(`--${name}=${value}: it must be a whole number from ${String(min)} to ${String(max)}`);
+}
+
+/** The value of an option that names a directory, if it is given. @throws UsageError if it is empty */
+export function parseDirectory(name: string, value: string | undefined): string | undefined {
+  if (value === '') throw new UsageError(`--${name}=: it must name a directory`);
+  return value;
 }

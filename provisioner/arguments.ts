@@ -1,8 +1,8 @@
 import {
   OPERATOR_OPTIONS,
-  UsageError,
   namespaceList,
   operatorArguments,
+  parseDirectory,
   parseFlags,
   parseInteger,
   usage,
@@ -67,15 +67,10 @@ export function parseProvisionerArguments(
     ...operatorArguments(values, known, defaults),
     stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
     secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
-    configDir: directory('config-dir', values['config-dir']),
-    keyDir: directory('key-dir', values['key-dir']),
+    configDir: parseDirectory('config-dir', values['config-dir']),
+    keyDir: parseDirectory('key-dir', values['key-dir']),
     runs: parseInteger('runs', values.runs ?? '4', 1, 1000),
     drainSeconds: parseInteger('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
     trustOnFirstUse: values['require-host-keys'] !== true,
   };
-}
-
-function directory(name: string, value: string | undefined): string | undefined {
-  if (value === '') throw new UsageError(`--${name}=: it must name a directory`);
-  return value;
 }

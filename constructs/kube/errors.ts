@@ -71,7 +71,8 @@ export class InvalidPropsError extends Error {
   }
 }
 
-function formatProblems(heading: string, problems: readonly Problem[]): string {
+/** A heading, and one indented line for each problem. */
+export function formatProblems(heading: string, problems: readonly Problem[]): string {
   return [heading, ...problems.map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)].join('\n');
 }
 

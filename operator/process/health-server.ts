@@ -75,7 +75,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   server.on('error', (error) => options.logger.error({ err: error }, 'health server: the listening socket failed'));
   const { port } = server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
-  return { port, close: () => (closing ??= close(server)) };
+  return { port, close: () => (closing ??= closeServer(server, closeGraceMs)) };
 }
 
 function listen(server: Server, options: HealthServerOptions): Promise<void> {
@@ -185,9 +185,10 @@ function send(response: ServerResponse, status: number, body: string, type = 'te
   response.end(body);
 }
 
-function close(server: Server): Promise<void> {
+/** Closes a server: idle connections at once, the others when their request ends or after `graceMs` milliseconds. */
+export function closeServer(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
     // The callback's error says only that the server was not listening: then it is closed already.
     server.close(() => {
       clearTimeout(cut);

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { OperatorMetrics } from '../metrics/operator-metrics';
+import { closeServer } from '../process/health-server';
 import { StartupError } from '../process/lifecycle';
 import type { Logger } from '../process/logger';
 import { CertificateWatcher, type CertificateWatcherOptions, type ServingCertificate } from './certificate-watcher';
@@ -117,7 +118,7 @@ export async function startConversionServer(options: ConversionServerOptions): P
     problem: () => (server.listening ? watch.problem() : 'the conversion server does not listen'),
     close: () => {
       watch.stop();
-      return (closing ??= close(server));
+      return (closing ??= closeServer(server, closeGraceMs));
     },
   };
 }
@@ -151,17 +152,5 @@ function listen(server: Server, { host, port }: ConversionServerOptions): Promis
       server.removeAllListeners('error');
       resolve();
     });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-    // The callback's error only means that the server was not listening: then it is already closed.
-    server.close(() => {
-      clearTimeout(cut);
-      resolve();
-    });
-    server.closeIdleConnections();
   });
 }

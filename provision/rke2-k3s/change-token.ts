@@ -1,5 +1,5 @@
 import type { Node } from '../cluster/cluster-input';
-import { sha256 } from './sha256';
+import { sha256 } from '../task/sha256';
 import type { StdinValue, Task } from '../task/task';
 
 /**

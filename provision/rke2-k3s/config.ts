@@ -5,7 +5,7 @@ import { datastoreType, type Node } from '../cluster/cluster-input';
 import type { ValueSource, StdinValue } from '../task/task';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { internalAddress, isServer, layoutOf, urlHost } from './layout';
-import { sha256 } from './sha256';
+import { sha256 } from '../task/sha256';
 
 /** `config.yaml`, which contains no secret: one line per key, each value as JSON, which YAML reads. */
 export function renderConfig(input: Rke2K3sInput, node: Node): string {

@@ -1,4 +1,4 @@
-import { sha256 } from './sha256';
+import { sha256 } from '../task/sha256';
 import { buildScript } from '../shell/script';
 import { FAIL_FUNCTION, SERVICE_FUNCTIONS, SERVICE_START_SECONDS, WAIT_FUNCTION } from '../shell/functions';
 import type { Task } from '../task/task';

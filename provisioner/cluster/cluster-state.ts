@@ -3,6 +3,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { PlanRun, RunValues } from '../../operator/effects/plan-runner';
 import type { ClusterInput } from '../../provision';
 import { RKE_UP, refreshRkeRemoval } from '../../provision/rke';
+import { sha256 } from '../../provision/task/sha256';
 import type { Endpoint, HostKeyStore } from '../ssh/ssh-transport';
 import { toRecordedTask, type TaskRecord } from '../tasks/task-record';
 import { HOST_KEYS, rkeOptions, type DesiredCluster } from './desired-cluster';
@@ -50,7 +51,7 @@ export class ClusterState {
       ]);
       known.set(task.id, {
         task: toRecordedTask(task),
-        inputHash: createHash('sha256').update(task.id).digest('hex'),
+        inputHash: sha256(task.id),
         outputs: Object.fromEntries(expected) as Record<string, string>,
       });
     }

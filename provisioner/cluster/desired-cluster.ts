@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { dirname, relative, resolve } from 'node:path';
 import { load as loadYaml } from 'js-yaml';
 import type { Problem } from '../../constructs/kube/errors';
@@ -24,6 +23,7 @@ import {
   type RkeTaskOptions,
   type UnknownHosts,
 } from '../../provision/rke';
+import { sha256 } from '../../provision/task/sha256';
 import { PlanError, type PlanRun } from '../../operator/effects/plan-runner';
 
 /** What to execute for a Cluster, whether its spec has nodes or a cluster.yml. */
@@ -180,8 +180,4 @@ function parseYaml(text: string, source: string): unknown {
 function invalidConfigError(what: string, problems: ClusterYmlFile['problems']): PlanError {
   const list = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
   return new PlanError('ErrInvalidConfig', `${what} cannot be used: ${list}`, { hopeless: true });
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
 }

@@ -1,7 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, type App, type IResolver, type ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import { errorMessage, type Problem } from '../../constructs/kube/errors';
+import { errorMessage, formatProblems, type Problem } from '../../constructs/kube/errors';
 import type { Manifest, RenderedObject } from './manifest';
 import { splitAtTokens, textToken, tokenFor } from './tokens';
 
@@ -141,15 +141,6 @@ export class BridgeError extends Error {
     readonly problems: readonly Problem[],
     options?: { readonly cause?: unknown },
   ) {
-    super(
-      [`${tree} cannot be turned into Pulumi resources:`, ...problems.map((problem) => `  ${lineOf(problem)}`)].join(
-        '\n',
-      ),
-      options,
-    );
+    super(formatProblems(`${tree} cannot be turned into Pulumi resources:`, problems), options);
   }
-}
-
-function lineOf({ path, message }: Problem): string {
-  return path === '' ? message : `${path}: ${message}`;
 }
