@@ -2,11 +2,11 @@ import * as pulumi from '@pulumi/pulumi';
 import { InvalidObjectError } from '../constructs/kube/errors';
 import { InvalidPropsError } from '../constructs/operator';
 import { BridgeError } from './bridge';
-import { readConfig } from './config/parse';
-import { program, type ProgramOutputs } from './program';
+import { ConfigError } from './config/parse';
+import { program, readConfig, type ProgramOutputs } from './program';
 
 /** Errors whose message is for the user; Pulumi shows it without a stack trace. */
-const userErrors = [InvalidObjectError, InvalidPropsError, BridgeError];
+const userErrors = [ConfigError, InvalidObjectError, InvalidPropsError, BridgeError];
 
 function run(): ProgramOutputs {
   try {

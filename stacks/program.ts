@@ -1,10 +1,12 @@
 import * as pulumi from '@pulumi/pulumi';
+import { provisionerKinds } from '../constructs/kinds';
 import { provisioner } from '../constructs/platform';
 import { PlatformComponent } from './platform';
 import { KindComponent } from './kind-component';
 import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
 import { RemoteCluster, type RemoteClusterArgs } from './remote-cluster/remote-cluster';
-import type { StackConfig } from './config/parse';
+import type { ConfigValues } from './config/keys';
+import { parseConfig } from './config/parse';
 
 /** What another stack needs from this one. */
 export interface ProgramOutputs {
@@ -19,11 +21,30 @@ export interface ProgramOutputs {
   readonly operatorImages: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
+/** The namespace of all keys of the configuration, independent of the project's name. */
+const NAMESPACE = 'kindred:';
+
+/**
+ * The checked configuration of the stack that is running.
+ *
+ * @throws ConfigError with everything that is wrong
+ */
+export function readConfig(): ConfigValues {
+  // Pulumi's types do not declare it; there is no other way to know which keys are secret.
+  const { isConfigSecret } = pulumi.runtime as unknown as { readonly isConfigSecret: (key: string) => boolean };
+  const own = Object.entries(pulumi.runtime.allConfig()).filter(([key]) => key.startsWith(NAMESPACE));
+  const name = (key: string): string => key.slice(NAMESPACE.length);
+  return parseConfig({
+    values: Object.fromEntries(own.map(([key, value]) => [name(key), value])),
+    secretKeys: new Set(own.filter(([key]) => isConfigSecret(key)).map(([key]) => name(key))),
+  });
+}
+
 /** Name of the platform, and of the stack's resources below it. */
 const NAME = 'kindred';
 
 /** The whole stack: the cluster, if its machines are configured; the platform; and the samples. */
-export function program(config: StackConfig): ProgramOutputs {
+export function program(config: ConfigValues): ProgramOutputs {
   const cluster = remoteCluster(config);
   const kubeconfig = cluster?.kubeconfig ?? config.kubeconfig;
   const platform = new PlatformComponent(
@@ -41,29 +62,30 @@ export function program(config: StackConfig): ProgramOutputs {
   };
 }
 
-function remoteCluster(config: StackConfig): RemoteCluster | undefined {
+function remoteCluster(config: ConfigValues): RemoteCluster | undefined {
   const { cluster, sshKey, sshKeyPassphrase, clusterSecrets } = config;
   // The checked configuration of a cluster always has a key.
   if (cluster === undefined || sshKey === undefined) return undefined;
+  const { name, ...described } = cluster;
   const secrets = Object.entries(clusterSecrets).map(([ref, values]) => [ref, secretValues(values)] as const);
   const args: RemoteClusterArgs = {
-    ...cluster.args,
-    clusterName: cluster.name,
+    ...described,
+    clusterName: name,
     sshKey: pulumi.secret(sshKey),
     ...(sshKeyPassphrase === undefined ? {} : { sshKeyPassphrase: pulumi.secret(sshKeyPassphrase) }),
     secrets: Object.fromEntries(secrets),
     hostKeyChecking: config.hostKeyChecking ? 'pinned' : 'skip-insecure',
     protect: config.protectMachines,
   };
-  return new RemoteCluster(cluster.name, args);
+  return new RemoteCluster(name, args);
 }
 
 function secretValues(values: Readonly<Record<string, string>>): Readonly<Record<string, pulumi.Output<string>>> {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, pulumi.secret(value)]));
 }
 
-function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | undefined): PlatformComponentArgs {
-  const { cluster, context, watchNamespaces, monitoringLabels } = config;
+function platformArgs(config: ConfigValues, kubeconfig: pulumi.Input<string> | undefined): PlatformComponentArgs {
+  const { cluster, context, watchNamespaces } = config;
   return {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
@@ -72,19 +94,27 @@ function platformArgs(config: StackConfig, kubeconfig: pulumi.Input<string> | un
     ...(cluster === undefined ? {} : { clusterIdentifier: cluster.name }),
     namespace: config.namespace,
     operators: operators(config),
-    guardedNamespaces: config.guardedNamespaces,
+    guardedNamespaces: guardedNamespaces(config),
     timeoutSeconds: config.timeoutSeconds,
     protect: config.protect,
-    ...(watchNamespaces === undefined ? {} : { watchNamespaces }),
-    ...(monitoringLabels === undefined ? {} : { monitoring: { labels: monitoringLabels } }),
+    ...(watchNamespaces.length === 0 ? {} : { watchNamespaces }),
+    ...(config.monitoring ? { monitoring: { labels: config.monitoringLabels } } : {}),
   };
 }
 
+/** The configured ones, and that of the samples. */
+function guardedNamespaces({ guardedNamespaces: guarded, samples, samplesNamespace }: ConfigValues) {
+  const names = guarded.map((entry) => (typeof entry === 'string' ? entry : entry.name));
+  return !samples || names.includes(samplesNamespace)
+    ? guarded
+    : [...guarded, { name: samplesNamespace, create: true }];
+}
+
 /** The operator and the provisioner, which is separate because it alone has keys to machines. */
-function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
-  const { operatorImage, provisionerImage, replicas, kinds, provisionerKinds } = config;
+function operators(config: ConfigValues): readonly PlatformOperatorArgs[] {
+  const { operatorImage, provisionerImage, replicas, kinds } = config;
   const operator = { name: 'operator', image: operatorImage, replicas, kinds };
-  if (provisionerImage === undefined) return [operator];
+  if (!config.provisioner) return [operator];
   const { namespace, provisionerSecretNamespaces: secretNamespaces } = config;
   const { provisionerConfigSecret: configSecretName, provisionerConfigFiles: configFiles } = config;
   return [
@@ -98,8 +128,11 @@ function operators(config: StackConfig): readonly PlatformOperatorArgs[] {
 }
 
 /** Adds samples of the operator's kinds only: a sample of a Cluster would create a cluster. */
-function addSamples({ samplesNamespace, kinds, timeoutSeconds }: StackConfig, platform: PlatformComponent): void {
-  if (samplesNamespace === undefined) return;
+function addSamples(
+  { samples, samplesNamespace, kinds, timeoutSeconds }: ConfigValues,
+  platform: PlatformComponent,
+): void {
+  if (!samples) return;
   for (const kind of kinds) {
     for (const { name, labels, spec } of kind.samples) {
       new KindComponent(

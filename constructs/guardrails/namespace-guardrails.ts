@@ -2,6 +2,7 @@ import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { compareQuantities, isQuantity, quantityToNumber } from '../kind/quantity';
 import type { Problem } from '../kube/errors';
+import { isObject } from '../kube/kube-object';
 
 /** The numbers of a namespace's guardrails. */
 export interface GuardrailNumbers {
@@ -9,13 +10,16 @@ export interface GuardrailNumbers {
    * What the namespace's pods may request in total. Numbers left out keep their defaults.
    * @default {@link defaultQuota}
    */
-  readonly quota?: Partial<Quota>;
+  readonly quota?: Numbers<keyof Quota>;
   /**
    * What one container gets and may have. Numbers left out keep their defaults.
    * @default {@link defaultContainerLimits}
    */
-  readonly containers?: { readonly [K in keyof ContainerLimits]?: Partial<Quantities> };
+  readonly containers?: { readonly [K in keyof ContainerLimits]?: Numbers<keyof Quantities> };
 }
+
+/** Quantities of some of the resources. A number is a quantity too: YAML reads 8 as one. */
+type Numbers<R extends string> = Readonly<Partial<Record<R, string | number>>>;
 
 /** What the pods of a namespace may request in total. */
 export type Quota = Readonly<Record<'requests.cpu' | 'limits.cpu' | 'requests.memory' | 'limits.memory', string>>;
@@ -60,10 +64,10 @@ export class NamespaceGuardrails extends Construct {
     const labels = { ...props.labels, 'my-domain-ops-controller-make': 'true' };
     new k8s.KubeResourceQuota(this, 'quota', {
       metadata: { name: RESOURCE_QUOTA_NAME, namespace, labels },
-      spec: { hard: quantities({ ...defaultQuota, ...props.quota }) },
+      spec: { hard: quantities(defaultQuota, props.quota) },
     });
     const limits = (group: keyof ContainerLimits): Record<string, k8s.Quantity> =>
-      quantities({ ...defaultContainerLimits[group], ...props.containers?.[group] });
+      quantities(defaultContainerLimits[group], props.containers?.[group]);
     new k8s.KubeLimitRange(this, 'limits', {
       metadata: { name: LIMIT_RANGE_NAME, namespace, labels },
       spec: {
@@ -100,34 +104,60 @@ export const defaultContainerLimits: ContainerLimits = Object.freeze({
   max: Object.freeze({ cpu: '2', memory: '8Gi' }),
 });
 
-function quantities(numbers: Readonly<Record<string, string>>): Record<string, k8s.Quantity> {
+function quantities<R extends string>(
+  defaults: Readonly<Record<R, string>>,
+  numbers: Numbers<R> | undefined,
+): Record<string, k8s.Quantity> {
   return Object.fromEntries(
-    Object.entries(numbers).map(([resource, value]) => [resource, k8s.Quantity.fromString(value)]),
+    Object.entries<string>(defaults).map(([resource, fallback]) => [
+      resource,
+      k8s.Quantity.fromString(String(numbers?.[resource as R] ?? fallback)),
+    ]),
   );
 }
 
-/** What is wrong with the chosen numbers. */
-export function guardrailProblems({ quota = {}, containers = {} }: GuardrailNumbers): readonly Problem[] {
-  const groups = [
-    ['quota', quota],
-    ...Object.entries(containers).map(([k, v]) => [`containers.${k}`, v] as const),
-  ] as const;
-  const notQuantities = groups.flatMap(([path, numbers]) =>
-    Object.entries(numbers)
-      .filter(([, value]) => !isNonNegativeQuantity(value))
-      .map(([resource, value]) => ({
-        path: `${path}.${resource}`,
-        message: `"${value}" is no quantity of 0 or more; write 2, 400m or 8Gi`,
-      })),
-  );
+/** What is wrong with the chosen numbers. Checks types as well, since the numbers may come from YAML. */
+export function guardrailProblems({ quota, containers = {} }: GuardrailNumbers): readonly Problem[] {
   return [
-    ...notQuantities,
+    ...fieldProblems('quota', quota, Object.keys(defaultQuota), quantityProblems),
+    ...fieldProblems('containers', containers, ascending, (path, group) =>
+      fieldProblems(path, group, ['cpu', 'memory'], quantityProblems),
+    ),
     ...(['cpu', 'memory'] as const).flatMap((resource) => limitOrderProblems(containers, resource)),
   ];
 }
 
-function isNonNegativeQuantity(value: string): boolean {
-  return isQuantity(value) && quantityToNumber(value) >= 0;
+/** The problems of an object's fields, none of which is required. */
+function fieldProblems(
+  path: string,
+  object: unknown,
+  fields: readonly string[],
+  problemsOf: (path: string, value: unknown) => readonly Problem[],
+): readonly Problem[] {
+  if (object === undefined) return [];
+  if (!isObject(object)) return [{ path, message: `it must be an object of ${fields.join(', ')}` }];
+  const given = fields.filter((field) => object[field] !== undefined);
+  return [
+    ...unknownFieldProblems(path, object, fields),
+    ...given.flatMap((field) =>
+      problemsOf(field.includes('.') ? `${path}["${field}"]` : `${path}.${field}`, object[field]),
+    ),
+  ];
+}
+
+/** The fields of an object that are not among the known ones. */
+export function unknownFieldProblems(path: string, object: object, known: readonly string[]): readonly Problem[] {
+  const message = `is no field of it; it has ${known.join(', ')}`;
+  const unknown = Object.keys(object).filter((field) => !known.includes(field));
+  return unknown.map((field) => ({ path: `${path}.${field}`, message, remedy: 'remove' }));
+}
+
+function quantityProblems(path: string, value: unknown): readonly Problem[] {
+  if (typeof value !== 'string' && typeof value !== 'number') {
+    return [{ path, message: 'it must be a quantity, such as 2, 400m or 8Gi' }];
+  }
+  if (isQuantity(String(value)) && quantityToNumber(String(value)) >= 0) return [];
+  return [{ path, message: `"${value}" is no quantity of 0 or more; write 2, 400m or 8Gi` }];
 }
 
 /** From the least to the greatest, as the API server requires. Source: kubernetes, `ValidateLimitRange`. */
@@ -140,10 +170,10 @@ function limitOrderProblems(
 ): readonly Problem[] {
   const numbers = ascending.map((group) => ({
     group,
-    value: containers[group]?.[resource] ?? defaultContainerLimits[group][resource],
+    value: String(containers[group]?.[resource] ?? defaultContainerLimits[group][resource]),
     chosen: containers[group]?.[resource] !== undefined,
   }));
-  if (!numbers.every(({ value }) => isNonNegativeQuantity(value))) return [];
+  if (numbers.some(({ value }) => quantityProblems('', value).length > 0)) return [];
   const ordered = numbers.every(({ value }, i) => compareQuantities(numbers[i - 1]?.value ?? value, value) <= 0);
   if (ordered) return [];
   const told = numbers.map(({ group, value, chosen }) => `${group} ${value}${chosen ? '' : ' (left out)'}`).join(', ');

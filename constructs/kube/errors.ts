@@ -4,6 +4,8 @@ export interface Problem {
   readonly path: string;
   /** What is wrong and what to do. */
   readonly message: string;
+  /** `remove`: what is at the path does not belong there. Absent: another value corrects it. */
+  readonly remedy?: 'remove';
 }
 
 /** A definition contains something that Kubernetes cannot express or would reject. Thrown by `defineKind`. */

@@ -1,4 +1,4 @@
-export { Platform } from './platform';
+export { guardedNamespaceProblems, Platform } from './platform';
 export {
   DEFAULT_NAMESPACE,
   type CertManagerCertificates,

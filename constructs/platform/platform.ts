@@ -2,8 +2,9 @@ import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { CustomResourceDefinition } from '../crd';
-import { NamespaceGuardrails, guardrailProblems } from '../guardrails/namespace-guardrails';
+import { NamespaceGuardrails, guardrailProblems, unknownFieldProblems } from '../guardrails/namespace-guardrails';
 import type { Problem } from '../kube/errors';
+import { isObject } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
 import {
   InvalidPropsError,
@@ -270,20 +271,33 @@ function conflictProblems(operators: readonly PlatformOperator[]): readonly Prob
   return problems;
 }
 
-function guardedNamespaceProblems(props: PlatformProps): readonly Problem[] {
-  const { namespace = DEFAULT_NAMESPACE, createNamespace = true } = props;
-  const guarded = (props.guardedNamespaces ?? []).map(toGuardedNamespace);
-  return guarded.flatMap((entry, i) => {
+/** What is wrong with the guarded namespaces. Checks types as well, since they may come from YAML. */
+export function guardedNamespaceProblems(
+  props: Pick<PlatformProps, 'createNamespace' | 'guardedNamespaces' | 'namespace'>,
+): readonly Problem[] {
+  const { namespace = DEFAULT_NAMESPACE, createNamespace = true, guardedNamespaces = [] } = props;
+  const guarded: readonly unknown[] = guardedNamespaces.map(toGuardedNamespace);
+  const names = guarded.map((entry) => (isObject(entry) ? entry['name'] : undefined));
+  return guarded.flatMap((entry, i): readonly Problem[] => {
     const path = `guardedNamespaces[${i}]`;
+    if (!isObject(entry)) return [{ path, message: 'it must be a name, or an object with a name' }];
+    const { name, create = false, ...numbers } = entry;
     const problems: Problem[] = [];
-    const name = nameProblem(entry.name, { format: 'dns-label' });
-    if (name !== undefined) problems.push({ path, message: name });
-    if (guarded.findIndex((other) => other.name === entry.name) !== i) {
-      problems.push({ path, message: `"${entry.name}" stands twice; its guardrails are one set` });
+    const namePath = typeof guardedNamespaces[i] === 'string' ? path : `${path}.name`;
+    if (typeof name !== 'string') problems.push({ path: namePath, message: 'is required, as a text' });
+    else {
+      const message = nameProblem(name, { format: 'dns-label' });
+      if (message !== undefined) problems.push({ path: namePath, message });
+      const twice = `"${name}" is listed twice; its guardrails are one set`;
+      if (names.indexOf(name) !== i) problems.push({ path, message: twice, remedy: 'remove' });
     }
-    if (entry.create === true && createNamespace && entry.name === namespace) {
-      problems.push({ path, message: `"${entry.name}" is created as the operators' namespace; leave \`create\` out` });
+    if (typeof create !== 'boolean') problems.push({ path: `${path}.create`, message: 'it must be true or false' });
+    if (create === true && createNamespace && name === namespace) {
+      const message = `"${namespace}" is created as the operators' namespace; leave create out`;
+      problems.push({ path: `${path}.create`, message, remedy: 'remove' });
     }
-    return [...problems, ...guardrailProblems(entry).map((p) => ({ ...p, path: `${path}.${p.path}` }))];
+    const unknown = unknownFieldProblems(path, entry, ['name', 'create', 'quota', 'containers']);
+    const ofNumbers = guardrailProblems(numbers).map((problem) => ({ ...problem, path: `${path}.${problem.path}` }));
+    return [...problems, ...unknown, ...ofNumbers];
   });
 }

@@ -1,55 +1,12 @@
-import * as pulumi from '@pulumi/pulumi';
-import type { AnyKind } from '../../constructs/kind/kind';
-import { provisionerKinds } from '../../constructs/kinds';
-import { clusterConfig, spanningProblems, type ClusterConfig } from './checks';
+import type { z } from 'zod';
+import type { Problem } from '../../constructs/kube/errors';
+import { guardedNamespaceProblems } from '../../constructs/platform';
+import { propertyPath } from '../bridge/manifest';
+import { checkedOutline } from '../remote-cluster/validate';
 import { configKeys, type ConfigKey, type ConfigKeyName, type ConfigValues } from './keys';
-import { ConfigError, keyRemedy, problemsOf, rootOf, withoutSecret, type ConfigProblem } from './problems';
-
-type Switched =
-  | 'cluster'
-  | 'monitoring'
-  | 'monitoringLabels'
-  | 'provisioner'
-  | 'provisionerImage'
-  | 'samples'
-  | 'samplesNamespace';
-
-/**
- * The configuration of the stack, checked and with the defaults of {@link configKeys}; undefined for what is
- * not set.
- */
-export interface StackConfig extends Omit<ConfigValues, Switched> {
-  /** The cluster to create first. */
-  readonly cluster: ClusterConfig | undefined;
-  /** Undefined: do not install the provisioner. */
-  readonly provisionerImage: string | undefined;
-  /** The provisioner's kinds; empty without the provisioner. */
-  readonly provisionerKinds: readonly AnyKind[];
-  /** Namespace of the samples, which is among the guarded ones; undefined: no samples. */
-  readonly samplesNamespace: string | undefined;
-  /** Labels of the Prometheus operator's objects; undefined: none of them. */
-  readonly monitoringLabels: Readonly<Record<string, string>> | undefined;
-}
-
-/**
- * Reads the configuration of the stack that is running.
- *
- * @throws pulumi.RunError with everything that is wrong; Pulumi shows it without a stack trace
- */
-export function readConfig(): StackConfig {
-  try {
-    return parseConfig(rawConfig());
-  } catch (error) {
-    if (error instanceof ConfigError) throw new pulumi.RunError(error.message);
-    throw error;
-  }
-}
-
-/** The namespace of all keys, independent of the project's name. */
-const NAMESPACE = 'kindred:';
 
 /** The configuration as Pulumi passes it to a program. */
-interface RawConfig {
+export interface RawConfig {
   /** Texts by key, without the namespace. Values that are not strings are JSON. */
   readonly values: Readonly<Record<string, string>>;
   /** The keys that are kept encrypted. */
@@ -57,31 +14,12 @@ interface RawConfig {
 }
 
 /**
- * Part of Pulumi's runtime that its types do not declare; there is no other way to know which keys are
- * secret.
- */
-interface SecretKeys {
-  readonly isConfigSecret: (key: string) => boolean;
-}
-
-function rawConfig(): RawConfig {
-  const { isConfigSecret } = pulumi.runtime as unknown as SecretKeys;
-  const own = Object.entries(pulumi.runtime.allConfig()).filter(([key]) => key.startsWith(NAMESPACE));
-  const name = (key: string): string => key.slice(NAMESPACE.length);
-  return {
-    values: Object.fromEntries(own.map(([key, value]) => [name(key), value])),
-    secretKeys: new Set(own.filter(([key]) => isConfigSecret(key)).map(([key]) => name(key))),
-  };
-}
-
-/**
  * Checks the configuration of the stack. Pure: reads nothing but its argument.
  *
  * @throws ConfigError with everything that is wrong and the commands that correct it; it quotes no secret
- * @testonly
  */
-export function parseConfig(raw: RawConfig): StackConfig {
-  const problems: ConfigProblem[] = [...unknownKeys(raw)];
+export function parseConfig(raw: RawConfig): ConfigValues {
+  const problems: Problem[] = [...unknownKeys(raw)];
   const entries = Object.entries<ConfigKey>(configKeys).map(([name, key]) => {
     const read = valueOf(name, key, raw);
     problems.push(...read.problems);
@@ -89,20 +27,36 @@ export function parseConfig(raw: RawConfig): StackConfig {
   });
   // Each value is the output of the schema of its key.
   const values = Object.fromEntries(entries) as unknown as ConfigValues;
-  const wrong = new Set(problems.map(({ key }) => rootOf(key)));
-  const { config, problems: ofCluster } = clusterConfig(values);
+  const wrong = new Set(problems.map(({ path }) => rootOf(path)));
   // Secrets that are wrong by themselves are not known here, so they cannot be called missing.
-  problems.push(...ofCluster.filter(({ key }) => !(rootOf(key) === 'clusterSecrets' && wrong.has('clusterSecrets'))));
-  problems.push(...spanningProblems(values, new Set([...wrong, ...ofCluster.map(({ key }) => rootOf(key))])));
-  if (problems.length > 0) throw new ConfigError(problems.map((problem) => shown(problem, raw)));
-  return stackConfig(values, config);
+  const ofCluster = wrong.has('cluster') ? [] : clusterProblems(values);
+  problems.push(...ofCluster.filter(({ path }) => !(rootOf(path) === 'clusterSecrets' && wrong.has('clusterSecrets'))));
+  problems.push(...spanningProblems(values, new Set([...wrong, ...ofCluster.map(({ path }) => rootOf(path))])));
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => withoutSecrets(problem, raw)));
+  return values;
 }
 
-function unknownKeys({ values }: RawConfig): readonly ConfigProblem[] {
+function unknownKeys({ values }: RawConfig): readonly Problem[] {
   const known = Object.keys(configKeys);
   const message = `there is no such key; there are ${known.join(', ')}`;
   const unknown = Object.keys(values).filter((name) => !known.includes(name));
-  return unknown.sort().map((name) => ({ key: name, message, remedy: `pulumi config rm kindred:${name}` }));
+  return unknown.sort().map((path) => ({ path, message, remedy: 'remove' }));
+}
+
+/** The configuration of a stack is not valid: everything that is wrong with it, and what to do. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  /** @param problems by the paths of keys, without the namespace `kindred:` */
+  constructor(readonly problems: readonly Problem[]) {
+    super(['the configuration of this stack is not valid:', ...problems.map(linesOf)].join('\n'));
+  }
+}
+
+function linesOf(problem: Problem): string {
+  const { path, message } = problem;
+  const { shape = '' } = (path === rootOf(path) && keyOf(path)) || {};
+  const form = message.includes(shape) ? '' : `\n    kindred:${path} is ${shape}`;
+  return `  kindred:${path}: ${message}${form}\n    try: ${remedyOf(problem)}`;
 }
 
 function valueOf(name: string, key: ConfigKey, { values, secretKeys }: RawConfig) {
@@ -110,15 +64,30 @@ function valueOf(name: string, key: ConfigKey, { values, secretKeys }: RawConfig
   const text = values[name];
   if (text === undefined) return { value: fallback, problems: [] };
   const decoded = typeof key.default === 'string' ? text : decode(text);
-  const parsed = key.schema.safeParse(decoded);
-  if (!parsed.success) {
-    return { value: fallback, problems: parsed.error.issues.flatMap((issue) => problemsOf(name, key, text, issue)) };
+  const { data, error } = key.schema.safeParse(decoded);
+  if (error !== undefined) {
+    return { value: fallback, problems: error.issues.flatMap((issue) => schemaProblems(name, key, text, issue)) };
   }
-  const isOpen =
-    key.secret === true && !secretKeys.has(name) && JSON.stringify(decoded) !== JSON.stringify(key.default);
+  const isSet = JSON.stringify(decoded) !== JSON.stringify(key.default);
+  if (key.secret !== true || secretKeys.has(name) || !isSet) return { value: data, problems: [] };
   const message = 'it stands in plain text in the configuration file of the stack; keep it encrypted';
-  const { shape } = key;
-  return { value: parsed.data, problems: isOpen ? [{ key: name, message, shape, remedy: keyRemedy(name, key) }] : [] };
+  return { value: data, problems: [{ path: name, message }] };
+}
+
+/**
+ * The problems that the schema of a key found with its value.
+ *
+ * @param text the value as it was written
+ */
+function schemaProblems(name: string, { shape }: ConfigKey, text: string, issue: z.core.$ZodIssue): readonly Problem[] {
+  const at = (...steps: PropertyKey[]): string => propertyPath([name, ...issue.path, ...steps] as (string | number)[]);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((field) => ({ path: at(field), message: issue.message, remedy: 'remove' }));
+  }
+  const isOfShape = at() !== name || !['invalid_type', 'too_big', 'too_small'].includes(issue.code);
+  // The message about an invalid key of an object is that of the key's own schema.
+  const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return [{ path: at(), message: isOfShape ? message : `"${text}" must be ${shape}` }];
 }
 
 function decode(text: string): unknown {
@@ -130,28 +99,120 @@ function decode(text: string): unknown {
   }
 }
 
-/** The problem as it is shown. An encrypted value is a secret, even under the wrong key. */
-function shown(problem: ConfigProblem, { values, secretKeys }: RawConfig): ConfigProblem {
-  const root = rootOf(problem.key);
-  const key = Object.hasOwn(configKeys, root) ? configKeys[root as ConfigKeyName] : undefined;
-  const isSecret = secretKeys.has(root) || key?.secret === true;
-  return isSecret ? withoutSecret(problem, values[root] ?? '') : problem;
+/** The problems that the cluster's component itself finds, by the keys that set its arguments. */
+function clusterProblems(values: ConfigValues): readonly Problem[] {
+  const { cluster, clusterSecrets: secrets, hostKeyChecking, sshKeyPassphrase } = values;
+  if (cluster === undefined) return [];
+  const { name, ...args } = cluster;
+  const checked = checkedOutline(name, {
+    ...args,
+    ...{ secrets, hostKeyChecking: hostKeyChecking ? 'pinned' : 'skip-insecure' },
+    // Whether there is a key is a problem of its own, see below.
+    sshKey: '',
+    ...(sshKeyPassphrase === undefined ? {} : { sshKeyPassphrase }),
+  });
+  if (!('problems' in checked)) return [];
+  return checked.problems.map((problem) => {
+    const path = problem.path.replace(/^clusterName$/, 'name').replace(/^secrets/, 'clusterSecrets');
+    const isOwnKey = Object.hasOwn(configKeys, rootOf(path));
+    return { ...problem, path: isOwnKey ? path : ['cluster', path].filter(Boolean).join('.') };
+  });
 }
 
-function stackConfig(values: ConfigValues, cluster: ClusterConfig | undefined): StackConfig {
-  const { samples, samplesNamespace, provisioner, provisionerImage, monitoring, monitoringLabels, ...rest } = values;
-  const { guardedNamespaces } = values;
-  const isNamed = guardedNamespaces.some(
-    (entry) => (typeof entry === 'string' ? entry : entry.name) === samplesNamespace,
-  );
-  return {
-    ...rest,
-    cluster,
-    provisionerImage: provisioner ? provisionerImage : undefined,
-    provisionerKinds: provisioner ? provisionerKinds : [],
-    guardedNamespaces:
-      samples && !isNamed ? [...guardedNamespaces, { name: samplesNamespace, create: true }] : guardedNamespaces,
-    samplesNamespace: samples ? samplesNamespace : undefined,
-    monitoringLabels: monitoring ? monitoringLabels : undefined,
+/**
+ * Problems that span several keys of the configuration.
+ *
+ * @param wrong the keys that are wrong by themselves: no further problem with them is reported
+ */
+function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): readonly Problem[] {
+  const { cluster, clusterSecrets, context, kubeconfig, namespace, sshKey, sshKeyPassphrase } = values;
+  const { provisionerConfigFiles, provisionerConfigSecret, samples, samplesNamespace, watchNamespaces } = values;
+  const problems: Problem[] = [];
+  const report = (keys: readonly ConfigKeyName[], isWrong: boolean, problem: Problem): void => {
+    if (isWrong && !keys.some((key) => wrong.has(key))) problems.push(problem);
   };
+  // The configuration must name exactly one cluster, since the current context of a shell changes.
+  const isAbsent = kubeconfig === undefined && context === undefined && cluster === undefined;
+  const absent = 'no cluster is named: set kubeconfig or context, or cluster to make one';
+  report(['kubeconfig', 'context', 'cluster'], isAbsent, { path: 'context', message: absent });
+  for (const [path, value] of Object.entries({ kubeconfig, context })) {
+    const message = 'the platform goes to the cluster that kindred:cluster makes; set only one of them';
+    const isWrong = cluster !== undefined && value !== undefined;
+    report(['kubeconfig', 'context', 'cluster'], isWrong, { path, message, remedy: 'remove' });
+  }
+
+  for (const problem of guardedNamespaceProblems(values)) report(['namespace', 'guardedNamespaces'], true, problem);
+  const isOperators = samples && samplesNamespace === namespace;
+  const own = "it is the operators' namespace; samples need one of their own";
+  report(['namespace', 'samplesNamespace'], isOperators, { path: 'samplesNamespace', message: own });
+  const isUnwatched = samples && watchNamespaces.length > 0 && !watchNamespaces.includes(samplesNamespace);
+  const unwatched = `no operator watches "${samplesNamespace}": add it here, or do without samples`;
+  const next = `watchNamespaces[${watchNamespaces.length}]`;
+  report(['samplesNamespace', 'watchNamespaces'], isUnwatched, { path: next, message: unwatched });
+
+  const isUnnamed = provisionerConfigFiles !== undefined && provisionerConfigSecret === undefined;
+  const unnamed = 'is required: the files of provisionerConfigFiles are in it';
+  report(['provisionerConfigFiles'], isUnnamed, { path: 'provisionerConfigSecret', message: unnamed });
+
+  const isKeyless = cluster !== undefined && sshKey === undefined;
+  const keyless = 'is required: the machines of kindred:cluster are reached with it';
+  report(['sshKey'], isKeyless, { path: 'sshKey', message: keyless });
+  const secrets = Object.keys(clusterSecrets).length === 0 ? undefined : clusterSecrets;
+  for (const [path, value] of Object.entries({ sshKey, sshKeyPassphrase, clusterSecrets: secrets })) {
+    const message = 'there is no kindred:cluster that it could be for';
+    const isWrong = cluster === undefined && value !== undefined;
+    report(['cluster', path as ConfigKeyName], isWrong, { path, message, remedy: 'remove' });
+  }
+  return problems;
+}
+
+/** The name of the key that a path belongs to. */
+const rootOf = (path: string): string => /^\w+/.exec(path)?.[0] ?? path;
+
+/** The key that a path belongs to, if there is one. */
+const keyOf = (path: string): ConfigKey | undefined =>
+  new Map<string, ConfigKey>(Object.entries(configKeys)).get(rootOf(path));
+
+/**
+ * The command that corrects a problem: it removes what is at the path, or sets it, of a list or an object the
+ * first entry.
+ *
+ * @testonly
+ */
+export function remedyOf({ path, remedy }: Problem): string {
+  const isKey = path === rootOf(path);
+  const { secret = false, default: fallback = '', example } = keyOf(path) ?? {};
+  const set = `pulumi config set${secret ? ' --secret' : ''}`;
+  if (isKey) {
+    if (remedy === 'remove') return `pulumi config rm kindred:${path}`;
+    if (typeof fallback !== 'object') {
+      return `${set} kindred:${path} ${example ?? (fallback === false ? 'true' : String(fallback || 'VALUE'))}`;
+    }
+    return remedyOf({ path: `${path}${Array.isArray(fallback) ? '[0]' : '["KEY"]'}`, message: '' });
+  }
+  if (remedy === 'remove') return `pulumi config rm --path 'kindred:${path}'`;
+  // Without a value, the command prompts for a secret, so that it does not get into a shell's history.
+  return `${set} --path 'kindred:${path}'${secret ? '' : ' VALUE'}`;
+}
+
+/** A problem without any text of a value that is kept encrypted, even under the wrong key. */
+function withoutSecrets(problem: Problem, { values, secretKeys }: RawConfig): Problem {
+  const root = rootOf(problem.path);
+  const isSecret = secretKeys.has(root) || keyOf(root)?.secret === true;
+  // Two or three letters occur in every sentence, so a short text only counts within quotation marks.
+  const isQuoted = (part: string): boolean => problem.message.includes(part.length < 4 ? `"${part}"` : part);
+  if (!isSecret || !textsOf(values[root] ?? '').some(isQuoted)) return problem;
+  const shape = problem.path === root ? keyOf(root)?.shape : undefined;
+  const message = shape === undefined ? 'is not valid' : `it must be ${shape}`;
+  return { ...problem, message: `${message}; more is not said, since it is kept encrypted` };
+}
+
+/** The parts of a value that a message could quote: its texts, and the whole. */
+function textsOf(value: string): readonly string[] {
+  const texts: string[] = [value];
+  JSON.stringify(decode(value), (_, part: unknown) => {
+    if (typeof part === 'string') texts.push(part);
+    return part;
+  });
+  return texts.filter((text) => text !== '');
 }

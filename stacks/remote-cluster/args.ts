@@ -129,7 +129,7 @@ export const SSH_KEY: ObjectKeyRef = { namespace: OWN_NAMESPACE, name: 'ssh', ke
  * Reference to a bastion's own key. It is named by the first node with that key, since RKE reaches all nodes
  * through one bastion with one key. Two Outputs count as two keys, even if their values are the same.
  */
-export function bastionKey(nodes: readonly NodeArgs[], sshKey: pulumi.Input<string>): ObjectKeyRef {
+function bastionKey(nodes: readonly NodeArgs[], sshKey: pulumi.Input<string>): ObjectKeyRef {
   const first = nodes.find(({ bastion }) => bastion?.sshKey === sshKey);
   const label = (first && nodeLabel(first)) ?? '';
   // Hashed, because an IPv6 address is no valid name of a Secret.
@@ -176,10 +176,10 @@ type Checked = { readonly input: ClusterInput } | { readonly problems: readonly 
 export function validateInput(name: string, args: RemoteClusterArgs, { nodes, options }: ClusterDescription): Checked {
   const { distribution, version, installer, clusterName = name } = args;
   const { apiVersion, kind } = Cluster;
-  const spec = { distribution, version, nodes, sshKeySecretRef: SSH_KEY, [distribution]: options };
+  const spec = { distribution, version, nodes, sshKeySecretRef: SSH_KEY, installer, [distribution]: options };
   try {
     const valid = validateObject(Cluster, { apiVersion, kind, metadata: { name: clusterName }, spec });
-    const input = { ...clusterInput(clusterName, valid.spec), ...(installer === undefined ? {} : { installer }) };
+    const input = clusterInput(clusterName, valid.spec);
     const problems = clusterProblems(input);
     return problems.length === 0 ? { input } : { problems: toArgumentPaths(problems, distribution) };
   } catch (error) {
@@ -189,12 +189,25 @@ export function validateInput(name: string, args: RemoteClusterArgs, { nodes, op
 }
 
 /** Translates the paths of problems from a Cluster's to the component's arguments. */
-export function toArgumentPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
+function toArgumentPaths(problems: readonly Problem[], distribution: string): readonly Problem[] {
   const options = new RegExp(`^${distribution}(?=$|[.[])`);
-  return problems.map(({ path, message }) => ({
-    path: path === 'metadata.name' ? 'clusterName' : path.replace(/^spec\.?/, '').replace(options, 'options'),
-    message,
+  return problems.map((problem) => ({
+    ...problem,
+    path:
+      problem.path === 'metadata.name'
+        ? 'clusterName'
+        : problem.path.replace(/^spec\.?/, '').replace(options, 'options'),
   }));
+}
+
+/** The value of a reference as it was given; undefined if it was not. */
+export function givenSecret(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Input<string> | undefined {
+  const { namespace = '', name, key } = ref;
+  const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
+  if (isRef(SSH_KEY)) return args.sshKey;
+  const ofBastions = args.nodes.flatMap(({ bastion }) => bastion?.sshKey ?? []);
+  const ofBastion = ofBastions.find((sshKey) => isRef(bastionKey(args.nodes, sshKey)));
+  return ofBastion ?? args.secrets?.[`${namespace}/${name}`]?.[key];
 }
 
 /** All problems as one error. */

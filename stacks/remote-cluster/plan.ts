@@ -37,7 +37,7 @@ export interface Outline {
 type Labels = ReadonlyMap<string, string>;
 
 /** An outline, or the problems with the arguments. */
-type OutlineResult = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
+export type OutlineResult = { readonly outline: Outline } | { readonly problems: readonly Problem[] };
 
 /** Two sets of placeholders that have no value in common. */
 type PlaceholderSet = 'stand-in' | 'other';

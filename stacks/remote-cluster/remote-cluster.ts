@@ -3,10 +3,10 @@ import * as pulumi from '@pulumi/pulumi';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { Task } from '../../provision';
 import { mutableContent } from '../bridge';
-import { SSH_KEY, bastionKey, invalid, nodeLabel, type RemoteClusterArgs } from './args';
+import { givenSecret, invalid, nodeLabel, type RemoteClusterArgs } from './args';
 import { TaskCommands, commandPackage } from './commands';
-import { resolveOutline, unresolvedSecretProblems, planOutline, servedLabel, type Outline } from './plan';
-import { argumentProblems, unpinnedHosts } from './validate';
+import { resolveOutline, servedLabel, type Outline } from './plan';
+import { checkedOutline, unpinnedHosts } from './validate';
 
 export type { BastionArgs, DistributionArgs, NodeArgs, RemoteClusterArgs } from './args';
 
@@ -60,7 +60,9 @@ export class RemoteCluster extends pulumi.ComponentResource {
     args: RemoteClusterArgs,
     opts?: pulumi.ComponentResourceOptions,
   ) {
-    const plan = planOrThrow(clusterName, args);
+    const checked = checkedOutline(clusterName, args);
+    if ('problems' in checked) throw invalid(clusterName, checked.problems);
+    const plan = checked.outline;
     // Fails before anything is registered if the package is missing.
     commandPackage();
     const { distribution, version, options } = args;
@@ -69,7 +71,7 @@ export class RemoteCluster extends pulumi.ComponentResource {
     this.commands = new TaskCommands(resolveOutline(clusterName, args, plan), {
       name: clusterName,
       parent: this,
-      secret: (ref) => known(ref, secretOf(args, ref)),
+      secret: (ref) => pulumi.secret(known(ref, givenSecret(args, ref))),
       ...(args.sshKeyPassphrase === undefined ? {} : { passphrase: pulumi.secret(args.sshKeyPassphrase) }),
       dialAttempts: args.dialAttempts ?? 10,
       ...protectionRules(args, plan),
@@ -99,27 +101,6 @@ export class RemoteCluster extends pulumi.ComponentResource {
     );
     return this.made;
   }
-}
-
-function planOrThrow(name: string, args: RemoteClusterArgs): Outline {
-  const problems = [...argumentProblems(args)];
-  const planned = planOutline(name, args);
-  if ('problems' in planned) throw invalid(name, [...problems, ...planned.problems]);
-  const { outline } = planned;
-  problems.push(...unresolvedSecretProblems(outline, (ref) => secretOf(args, ref) !== undefined));
-  if (problems.length > 0) throw invalid(name, problems);
-  return outline;
-}
-
-/** The value of a secret, as a secret even if it was given as a plain value. */
-function secretOf(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.Output<string> | undefined {
-  const { namespace = '', name, key } = ref;
-  const isRef = (own: ObjectKeyRef): boolean => own.namespace === namespace && own.name === name && own.key === key;
-  const keys = args.nodes.flatMap(({ bastion }) => bastion?.sshKey ?? []);
-  const given = isRef(SSH_KEY)
-    ? args.sshKey
-    : (keys.find((sshKey) => isRef(bastionKey(args.nodes, sshKey))) ?? args.secrets?.[`${namespace}/${name}`]?.[key]);
-  return given === undefined ? undefined : pulumi.secret(given);
 }
 
 /**

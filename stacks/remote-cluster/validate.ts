@@ -1,29 +1,128 @@
+import { z } from 'zod';
 import type { Problem } from '../../constructs';
+import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
-import { isDeferred, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
+import { propertyPath } from '../bridge/manifest';
+import { givenSecret, isDeferred, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
+import { planOutline, unresolvedSecretProblems, type OutlineResult } from './plan';
 
-/** Problems with the arguments themselves, besides those that the schema and the plans find. */
+/** A schema of texts. */
+export const text = z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'it must be a text') });
+
+/** A schema of objects with these fields and no others. */
+const fields = <T extends z.ZodRawShape>(shape: T, error: string) =>
+  z.strictObject(shape, {
+    error: ({ code, input }) => {
+      if (code === 'unrecognized_keys') return `is no field of it; it has ${Object.keys(shape).join(', ')}`;
+      return input === undefined ? 'is required' : error;
+    },
+  });
+
+const required = (error: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? 'is required' : error),
+});
+const machines = z
+  .array(z.string('it must be the name or the address of a node'), 'it must be a list of names or addresses of nodes')
+  .optional();
+const attempts = 'it must be a whole number of at least 1';
+
+/**
+ * The types of the arguments that describe a cluster, as far as the code here relies on them. The schema of
+ * the Cluster kind checks the rest.
+ */
+const clusterFields = {
+  distribution: text,
+  version: text,
+  nodes: z.array(
+    z.looseObject({ name: text.optional() }, required('it must be an object with address and roles')),
+    required('it must be a list of objects with address and roles'),
+  ),
+  options: z.unknown().optional(),
+  installer: z
+    .looseObject({}, 'it must be an object with url or path, sha256 and artifacts, as far as they are needed')
+    .optional(),
+  dialAttempts: z.int(attempts).min(1, attempts).optional(),
+  removable: machines,
+  lost: machines,
+};
+
+const componentFields = fields(
+  {
+    ...clusterFields,
+    ...{ sshKey: z.unknown(), sshKeyPassphrase: z.unknown().optional(), secrets: z.unknown().optional() },
+    clusterName: text.optional(),
+    hostKeyChecking: z.enum(['pinned', 'skip-insecure'], 'it must be pinned or skip-insecure').optional(),
+    protect: z.boolean('it must be true or false').optional(),
+  },
+  'it must be an object with distribution, version, nodes and sshKey',
+);
+
+/** A cluster as a configuration describes it: a name, and the arguments that are no secrets. */
+export type ClusterConfig = WithoutSecrets<RemoteClusterArgs> & { readonly name: string };
+
+type ConfiguredElsewhere = 'clusterName' | 'hostKeyChecking' | 'protect' | 'secrets' | 'sshKey' | 'sshKeyPassphrase';
+type WithoutSecrets<T> = T extends unknown ? Omit<T, ConfiguredElsewhere> : never;
+
+/** Parses a {@link ClusterConfig}, as far as types go; {@link checkedOutline} checks the values. */
+export const clusterConfig: z.ZodType<ClusterConfig> = z.preprocess(
+  withoutNulls,
+  fields({ name: text, ...clusterFields }, 'it must be an object with name, distribution, version and nodes')
+    // The type is inferred from the schemas that check the rest.
+    .transform((given) => given as unknown as ClusterConfig),
+);
+
+/**
+ * Removes fields that are null, which are keys without a value: an empty `hostKey:` must not count as given.
+ */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const given = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(given.map(([name, field]) => [name, withoutNulls(field)]));
+}
+
+/** The arguments from which a plan is computed: with a wrong type there, nothing further can be checked. */
+const PLANNED: ReadonlySet<string> = new Set([
+  ...['clusterName', 'distribution', 'installer', 'lost', 'nodes', 'options', 'removable', 'version'],
+]);
+
+/** The tasks of a cluster, or everything that is wrong with the arguments. Reads no machine. */
+export function checkedOutline(name: string, args: RemoteClusterArgs): OutlineResult {
+  const ofTypes = typeProblems(args);
+  if (ofTypes.some(({ path }) => PLANNED.has(/^\w*/.exec(path)?.[0] ?? ''))) return { problems: ofTypes };
+  const problems = [...argumentProblems(args), ...ofTypes];
+  const planned = planOutline(name, args);
+  if ('problems' in planned) return { problems: [...problems, ...planned.problems] };
+  const unresolved = unresolvedSecretProblems(planned.outline, (ref) => givenSecret(args, ref) !== undefined);
+  return problems.length + unresolved.length === 0 ? planned : { problems: [...problems, ...unresolved] };
+}
+
+/** Arguments of a wrong type, which TypeScript does not see in a spread or in JavaScript. */
+function typeProblems(args: RemoteClusterArgs): readonly Problem[] {
+  const { issues = [] } = componentFields.safeParse(args).error ?? {};
+  const deferred = deferredProblems(args);
+  const found = issues.flatMap(({ path, message, ...issue }): readonly Problem[] => {
+    const at = (...steps: PropertyKey[]) => propertyPath([...path, ...steps] as (number | string)[]);
+    if (issue.code !== 'unrecognized_keys') return [{ path: at(), message }];
+    return issue.keys.map((key) => ({ path: at(key), message, remedy: 'remove' }));
+  });
+  // An Output is of the wrong type as well, which would be the less helpful message.
+  return found.map((problem) => deferred.find(({ path }) => path === problem.path) ?? problem);
+}
+
+/**
+ * Problems with the arguments themselves, besides those that the schema and the plans find.
+ *
+ * @testonly
+ */
 export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   return [
     ...deferredProblems(args),
     ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinnedHosts(args).map(missingHostKeyProblem)),
-    ...componentProblems(args),
-  ];
-}
-
-/** The arguments that {@link componentProblems} reads. */
-export type ComponentOnlyArgs = Pick<
-  RemoteClusterArgs,
-  'dialAttempts' | 'distribution' | 'lost' | 'nodes' | 'removable' | 'sshKeyPassphrase'
->;
-
-/** Problems with the arguments that the schema of a Cluster does not check. */
-export function componentProblems(args: ComponentOnlyArgs): readonly Problem[] {
-  return [
     ...labelProblems(args.nodes),
     ...machineReferenceProblems(args, 'removable'),
     ...machineReferenceProblems(args, 'lost'),
-    ...keyProblems(args),
+    ...passphraseProblems(args),
   ];
 }
 
@@ -37,9 +136,10 @@ const DEFERRABLE_PATHS = [
   /^options\.tlsSans\[\d+\]$/,
 ];
 
-function deferredProblems({ nodes, options }: RemoteClusterArgs): readonly Problem[] {
+function deferredProblems(args: RemoteClusterArgs): readonly Problem[] {
   const paths: string[] = [];
-  replaceOutputs({ nodes, options }, '', (path) => paths.push(path));
+  const secrets = { sshKey: undefined, sshKeyPassphrase: undefined, secrets: undefined };
+  replaceOutputs({ ...args, ...secrets }, '', (path) => paths.push(path));
   return paths
     .filter((path) => !DEFERRABLE_PATHS.some((allowed) => allowed.test(path)))
     .map((path) => ({ path, message: 'cannot be an Output: which tasks there are depends on it; give a plain value' }));
@@ -82,50 +182,51 @@ export interface UnpinnedHost {
   readonly path: string;
   /** Its name for the user. */
   readonly machine: string;
-  readonly port: number;
+  /** The command that prints its host key. */
+  readonly scan: string;
 }
+
+/** How SSH reaches a machine. */
+type Login = Pick<NodeArgs, 'address' | 'port' | 'user'>;
 
 /** The machines without a host key, bastions included. */
 export function unpinnedHosts({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly UnpinnedHost[] {
   return nodes.flatMap((node, i) => {
-    const { hostKey, bastion, port = 22 } = node;
+    const { hostKey, bastion } = node;
     const machine = nodeLabel(node) ?? `nodes[${i}]`;
-    const own = hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, machine, port }] : [];
+    const own =
+      hostKey === undefined ? [{ path: `nodes[${i}].hostKey`, machine, scan: scanCommand(node, bastion) }] : [];
     if (bastion === undefined || bastion.hostKey !== undefined) return own;
     const address = typeof bastion.address === 'string' ? bastion.address : `the bastion of ${machine}`;
-    return [...own, { path: `nodes[${i}].bastion.hostKey`, machine: address, port: bastion.port ?? 22 }];
+    return [...own, { path: `nodes[${i}].bastion.hostKey`, machine: address, scan: scanCommand(bastion) }];
   });
 }
 
-const missingHostKeyProblem = ({ path, machine, port }: UnpinnedHost): Problem => ({
-  path,
-  message:
-    `${machine} must prove that it is itself: give the key that "ssh-keyscan -t ed25519 -p ${port} ${machine}" prints behind the host, after ` +
-    "comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine, or set hostKeyChecking: 'skip-insecure'",
-});
-
-function machineReferenceProblems(args: ComponentOnlyArgs, field: 'lost' | 'removable'): readonly Problem[] {
-  const known = new Set(args.nodes.flatMap((node) => [nodeLabel(node), node.address]));
-  return (args[field] ?? []).flatMap((machine, i) =>
-    known.has(machine)
-      ? []
-      : [
-          {
-            path: `${field}[${i}]`,
-            message: `"${machine}" is none of the nodes; take it out of here once it is out of nodes`,
-          },
-        ],
-  );
+function scanCommand(machine: Login, bastion?: Login): string {
+  const address = (login: Login): string => (typeof login.address === 'string' ? login.address : 'ADDRESS');
+  const port = ({ port: number = 22 }: Login): string => (number === 22 ? '' : `-p ${number} `);
+  const through = bastion === undefined ? '' : `ssh ${port(bastion)}${bastion.user}@${address(bastion)} `;
+  return `${through}ssh-keyscan -t ed25519 ${port(machine)}${address(machine)} | cut -d' ' -f2-`;
 }
 
-function keyProblems({ distribution, sshKeyPassphrase, dialAttempts = 1 }: ComponentOnlyArgs): readonly Problem[] {
-  const problems: Problem[] = [];
-  if (distribution === 'rke' && sshKeyPassphrase !== undefined) {
-    const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';
-    problems.push({ path: 'sshKeyPassphrase', message });
-  }
-  if (!Number.isInteger(dialAttempts) || dialAttempts < 1) {
-    problems.push({ path: 'dialAttempts', message: `${dialAttempts} must be an integer of at least 1` });
-  }
-  return problems;
+const missingHostKeyProblem = ({ path, machine, scan }: UnpinnedHost): Problem => ({
+  path,
+  message:
+    `is required: without it, anyone on the network in between can pose as ${machine}. Give what "${scan}" prints, after ` +
+    'comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine; hostKeyChecking can turn this check off',
+});
+
+function machineReferenceProblems(args: RemoteClusterArgs, field: 'lost' | 'removable'): readonly Problem[] {
+  const known = new Set(args.nodes.flatMap((node) => [nodeLabel(node), node.address]));
+  return (args[field] ?? []).flatMap((machine, i): readonly Problem[] => {
+    if (known.has(machine)) return [];
+    const message = `"${machine}" is none of the nodes; take it out of here once it is out of nodes`;
+    return [{ path: `${field}[${i}]`, message, remedy: 'remove' }];
+  });
+}
+
+function passphraseProblems({ distribution, sshKeyPassphrase }: RemoteClusterArgs): readonly Problem[] {
+  if (distribution !== 'rke' || sshKeyPassphrase === undefined) return [];
+  const message = 'cannot be used with rke, which reads the key itself: give a key without a passphrase';
+  return [{ path: 'sshKeyPassphrase', message, remedy: 'remove' }];
 }

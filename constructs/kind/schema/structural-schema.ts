@@ -56,7 +56,8 @@ export function unknownFields(schema: StructuralSchema, value: unknown, path: st
     const field = Object.hasOwn(known, key) ? known[key] : undefined;
     if (isObject(field)) return unknownFields(field, item, `${path}.${key}`);
     if (schema['x-kubernetes-preserve-unknown-fields'] === true) return [];
-    return [{ path: `${path}.${key}`, message: `is no field of the schema${hint(Object.keys(known))}` }];
+    const message = `is no field of the schema${hint(Object.keys(known))}`;
+    return [{ path: `${path}.${key}`, message, remedy: 'remove' }];
   });
 }
 

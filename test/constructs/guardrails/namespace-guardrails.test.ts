@@ -46,6 +46,16 @@ describe('NamespaceGuardrails', () => {
     ]);
   });
 
+  test('a number that is undefined keeps its default', () => {
+    const numbers = { quota: { 'requests.cpu': undefined }, containers: { max: { cpu: undefined } } };
+    expect(synth(numbers as Partial<NamespaceGuardrailsProps>)).toEqual(synth());
+  });
+
+  test('numbers are written as quantities', () => {
+    const written = { quota: { 'requests.cpu': '88' }, containers: { max: { cpu: '2.5' } } };
+    expect(synth({ quota: { 'requests.cpu': 88 }, containers: { max: { cpu: 2.5 } } })).toEqual(synth(written));
+  });
+
   test('one number is overridden, the others stay', () => {
     expect(synth({ quota: { 'requests.cpu': '16' }, containers: { max: { memory: '16Gi' } } })).toMatchObject([
       { spec: { hard: { 'requests.cpu': '16', 'limits.cpu': '352' } } },
@@ -61,8 +71,14 @@ describe('NamespaceGuardrails', () => {
   });
 
   test.each([
-    [{ quota: { 'limits.cpu': '8 cores' } }, 'quota.limits.cpu: "8 cores" is no quantity'],
+    [{ quota: { 'limits.cpu': '8 cores' } }, 'quota["limits.cpu"]: "8 cores" is no quantity'],
     [{ containers: { max: { memory: '-1Gi' } } }, 'containers.max.memory: "-1Gi" is no quantity'],
+    [{ containers: { max: { memory: -1 } } }, 'containers.max.memory: "-1" is no quantity'],
+    [{ quota: { 'limits.cpu': true } }, 'quota["limits.cpu"]: it must be a quantity, such as 2, 400m or 8Gi'],
+    [{ quota: { pods: '8' } }, 'quota.pods: is no field of it; it has requests.cpu, limits.cpu, requests.memory'],
+    [{ quota: 8 }, 'quota: it must be an object of requests.cpu, limits.cpu, requests.memory, limits.memory'],
+    [{ containers: { min: {} } }, 'containers.min: is no field of it; it has defaultRequest, default, max'],
+    [{ containers: { max: '8' } }, 'containers.max: it must be an object of cpu, memory'],
     [
       { containers: { max: { cpu: '200m' } } },
       'containers.max.cpu: the API server refuses such a LimitRange: defaultRequest 100m (left out), default 400m (left out), max 200m; none',
@@ -73,7 +89,8 @@ describe('NamespaceGuardrails', () => {
       'defaultRequest 500Mi (left out), default 9Gi, max 8Gi (left out)',
     ],
   ])('refuses %j', (props, message) => {
-    expect(() => synth(props)).toThrow(message);
+    // As YAML or JavaScript may pass them, whatever the type says.
+    expect(() => synth(props as Partial<NamespaceGuardrailsProps>)).toThrow(message);
   });
 
   test.each([

@@ -58,8 +58,7 @@ describe('what is wrong with a cluster', () => {
 
   test('of fields that say nothing: they count as left out', () => {
     const empty = { installer: null, options: null, removable: null, lost: null, dialAttempts: null };
-    const { name, ...args } = cluster;
-    expect(config({ cluster: { ...cluster, ...empty }, sshKey: SSH_KEY }, ['sshKey']).cluster).toEqual({ name, args });
+    expect(config({ cluster: { ...cluster, ...empty }, sshKey: SSH_KEY }, ['sshKey']).cluster).toEqual(cluster);
   });
 
   test('a passphrase is not for RKE', () => {
@@ -156,7 +155,7 @@ describe('what is wrong with a cluster', () => {
     test('a right one reaches the cluster', () => {
       const installer = { url: 'https://mirror.example.com/k3s.sh', sha256: 'a'.repeat(64), artifacts: '/opt/k3s' };
       const read = config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey']);
-      expect(read.cluster?.args.installer).toEqual(installer);
+      expect(read.cluster?.installer).toEqual(installer);
     });
   });
 });

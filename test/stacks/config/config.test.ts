@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
 import { parse } from 'yaml';
-import { HelloApp, kinds, provisionerKinds } from '../../../constructs/kinds';
+import { HelloApp, kinds } from '../../../constructs/kinds';
 import { configKeys } from '../../../stacks/config/keys';
-import { readConfig } from '../../../stacks/config/parse';
-import type { ConfigError } from '../../../stacks/config/problems';
+import { ConfigError, remedyOf } from '../../../stacks/config/parse';
+import { readConfig } from '../../../stacks/program';
 import { configDocuments } from '../../../scripts/config-documents';
 import { SSH_KEY, cluster, config, problems } from './parsed';
 
@@ -24,17 +24,19 @@ describe('the configuration', () => {
       hostKeyChecking: true,
       namespace: 'kindred-system',
       operatorImage: configKeys.operatorImage.default,
-      provisionerImage: undefined,
+      provisioner: false,
+      provisionerImage: configKeys.provisionerImage.default,
       replicas: 2,
       kinds,
-      provisionerKinds: [],
       provisionerSecretNamespaces: [],
       provisionerConfigSecret: undefined,
       provisionerConfigFiles: undefined,
-      watchNamespaces: undefined,
+      watchNamespaces: [],
       guardedNamespaces: [],
-      samplesNamespace: undefined,
-      monitoringLabels: undefined,
+      samples: false,
+      samplesNamespace: 'kindred-samples',
+      monitoring: false,
+      monitoringLabels: {},
       timeoutSeconds: 600,
       protect: false,
       protectMachines: true,
@@ -51,9 +53,9 @@ describe('the configuration', () => {
     };
     expect(config({ ...values, kinds: ['HelloApp'] }, ['kubeconfig'])).toMatchObject({
       ...{ kubeconfig: KUBECONFIG, context: 'prod', namespace: 'platform', replicas: 3, kinds: [HelloApp] },
-      ...{ operatorImage: 'r/op@sha256:1', provisionerImage: 'r/pro:2', provisionerKinds, protect: true },
-      ...{ watchNamespaces: ['shop', 'kindred-samples'], samplesNamespace: 'kindred-samples' },
-      guardedNamespaces: [...values.guardedNamespaces, { name: 'kindred-samples', create: true }],
+      ...{ operatorImage: 'r/op@sha256:1', provisionerImage: 'r/pro:2', provisioner: true, protect: true },
+      ...{ watchNamespaces: ['shop', 'kindred-samples'], samples: true, monitoring: true },
+      guardedNamespaces: values.guardedNamespaces,
       monitoringLabels: { release: 'prometheus' },
     });
   });
@@ -62,31 +64,14 @@ describe('the configuration', () => {
     expect(config({ context: 'a', kinds: [HelloApp.crdName] }).kinds).toEqual([HelloApp]);
   });
 
-  test('a samples namespace that is guarded with numbers keeps them', () => {
-    const guarded = { name: 'demo', quota: { 'limits.cpu': '8' } };
-    const { guardedNamespaces } = config({
-      ...{ context: 'a', samples: true, samplesNamespace: 'demo' },
-      guardedNamespaces: [guarded],
-    });
-    expect(guardedNamespaces).toEqual([guarded]);
-  });
-
   test('numbers are quantities as well as texts', () => {
-    const containers = { max: { cpu: 2.5, memory: '8Gi' } };
-    const guarded = { name: 'shop', quota: { 'requests.cpu': 88, 'limits.memory': 8589934592 }, containers };
-    expect(config({ context: 'a', guardedNamespaces: [guarded] }).guardedNamespaces).toEqual([
-      {
-        name: 'shop',
-        quota: { 'requests.cpu': '88', 'limits.memory': '8589934592' },
-        containers: { max: { cpu: '2.5', memory: '8Gi' } },
-      },
-    ]);
+    const guarded = { name: 'shop', quota: { 'requests.cpu': 88 }, containers: { max: { cpu: 2.5, memory: '8Gi' } } };
+    expect(config({ context: 'a', guardedNamespaces: [guarded] }).guardedNamespaces).toEqual([guarded]);
   });
 
   test('a cluster with its key', () => {
     const read = config({ cluster, sshKey: SSH_KEY, hostKeyChecking: false }, ['sshKey']);
-    const { name, ...args } = cluster;
-    expect(read).toMatchObject({ cluster: { name, args }, sshKey: SSH_KEY, hostKeyChecking: false });
+    expect(read).toMatchObject({ cluster, sshKey: SSH_KEY, hostKeyChecking: false });
   });
 });
 
@@ -110,11 +95,11 @@ describe('what is wrong', () => {
       '  kindred:replicas: "two" must be a whole number from 0 to 10',
       '    try: pulumi config set kindred:replicas 2',
       expect.stringMatching(/^ {2}kindred:kinds\[0\]: "Hello" is no kind of the operator; there are HelloApp, /),
-      '    kindred:kinds is a list of kinds',
       "    try: pulumi config set --path 'kindred:kinds[0]' VALUE",
       '  kindred:samples: "yes" must be true or false',
       '    try: pulumi config set kindred:samples true',
       '  kindred:context: no cluster is named: set kubeconfig or context, or cluster to make one',
+      '    kindred:context is the name of a context',
       '    try: pulumi config set kindred:context "$(kubectl config current-context)"',
     ]);
   });
@@ -130,8 +115,16 @@ describe('what is wrong', () => {
     [{ kinds: ['Foo', 'Foo'] }, /^kinds: an entry stands in it twice$/],
     [{ kinds: ['Cluster'] }, /^kinds\[0\]: "Cluster" is no kind of the operator/],
     [{ watchNamespaces: ['a_b'] }, /^watchNamespaces\[0\]: "a_b" must be/],
-    [{ guardedNamespaces: ['shop', { name: 'shop' }] }, /^guardedNamespaces\[1\]: "shop" stands twice/],
-    [{ guardedNamespaces: [{ create: true }] }, /^guardedNamespaces\[0\]\.name: is required$/],
+    [{ guardedNamespaces: ['shop', { name: 'shop' }] }, /^guardedNamespaces\[1\]: "shop" is listed twice/],
+    [{ guardedNamespaces: [{ create: true }] }, /^guardedNamespaces\[0\]\.name: is required, as a text$/],
+    [
+      { guardedNamespaces: [{ name: 'a', create: 'yes' }] },
+      /^guardedNamespaces\[0\]\.create: it must be true or false$/,
+    ],
+    [
+      { guardedNamespaces: [{ name: 'a', quota: 7 }] },
+      /^guardedNamespaces\[0\]\.quota: it must be an object of requests/,
+    ],
     [{ guardedNamespaces: [7] }, /^guardedNamespaces\[0\]: it must be a name, or an object with a name$/],
     [
       { guardedNamespaces: [{ name: 'a', qouta: {} }] },
@@ -152,12 +145,15 @@ describe('what is wrong', () => {
     ],
     [{ samples: true, samplesNamespace: 'kindred-system' }, /^samplesNamespace: it is the operators' namespace/],
     [{ provisionerConfigSecret: 'a_b' }, /^provisionerConfigSecret: /],
-    [{ provisionerConfigFiles: { 'a/b.yml': 'b' } }, /^provisionerConfigFiles: no Secret is named that these files/],
+    [
+      { provisionerConfigFiles: { 'a/b.yml': 'b' } },
+      /^provisionerConfigSecret: is required: the files of provisionerConfigFiles are in it$/,
+    ],
     [
       { provisionerConfigSecret: 'files', provisionerConfigFiles: { '/etc/b.yml': 'b' } },
       /^provisionerConfigFiles: "\/etc\/b\.yml" must be a path within the directory/,
     ],
-    [{ samples: true, watchNamespaces: ['shop'] }, /^samplesNamespace: no operator watches "kindred-samples"/],
+    [{ samples: true, watchNamespaces: ['shop'] }, /^watchNamespaces\[1\]: no operator watches "kindred-samples"/],
     [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object of texts$/],
   ])('%j', (values, problem) => {
     expect(problems({ context: 'a', ...values })).toEqual([expect.stringMatching(problem)]);
@@ -240,9 +236,23 @@ describe('Pulumi.yaml', () => {
   });
 });
 
-test.each(Object.entries(configKeys))('%s has an example of itself, and says no to a value of no type', (name, key) => {
-  expect(key.example.replace(/^(--secret )?(--path ')?/, '')).toMatch(new RegExp(`^${name}\\b`));
+test.each(Object.entries(configKeys))('%s has a command that sets it, and rejects a value of no type', (name, key) => {
+  expect(remedyOf({ path: name, message: '' })).toMatch(
+    new RegExp(`^pulumi config set (--secret )?(--path ')?kindred:${name}\\b`),
+  );
   expect(key.schema.safeParse(null).success).toBe(false);
+});
+
+test.each([
+  ['context', 'pulumi config set kindred:context "$(kubectl config current-context)"'],
+  ['sshKey', 'pulumi config set --secret kindred:sshKey < ~/.ssh/id_ed25519'],
+  ['kinds', "pulumi config set --path 'kindred:kinds[0]' VALUE"],
+  ['monitoringLabels', `pulumi config set --path 'kindred:monitoringLabels["KEY"]' VALUE`],
+  ['clusterSecrets', `pulumi config set --secret --path 'kindred:clusterSecrets["KEY"]'`],
+  ['protectMachines', 'pulumi config set kindred:protectMachines true'],
+  ['timeoutSeconds', 'pulumi config set kindred:timeoutSeconds 600'],
+])('the command that sets %s', (path, command) => {
+  expect(remedyOf({ path, message: '' })).toBe(command);
 });
 
 test("the stacks' own files, which hold the configuration and the salt of its secrets, are not ignored", () => {
@@ -262,8 +272,8 @@ describe('reading what Pulumi hands over', () => {
     expect(readConfig().kubeconfig).toBe(KUBECONFIG);
   });
 
-  test('throws what Pulumi shows without a stack trace', () => {
+  test('and checks them', () => {
     pulumi.runtime.setAllConfig({ 'kindred:replica': '3' });
-    expect(() => readConfig()).toThrow(pulumi.RunError);
+    expect(() => readConfig()).toThrow(ConfigError);
   });
 });

@@ -1,8 +1,8 @@
-import { parseConfig, type StackConfig } from '../../../stacks/config/parse';
-import { ConfigError } from '../../../stacks/config/problems';
+import type { ConfigValues } from '../../../stacks/config/keys';
+import { ConfigError, parseConfig } from '../../../stacks/config/parse';
 
 /** Values as Pulumi hands them over: texts, or JSON. */
-export function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): StackConfig {
+export function config(values: Readonly<Record<string, unknown>>, secretKeys: readonly string[] = []): ConfigValues {
   const texts = Object.entries(values).map(([key, value]) => [
     key,
     typeof value === 'string' ? value : JSON.stringify(value),
@@ -18,7 +18,7 @@ export function problems(
   try {
     config(values, secretKeys);
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`);
+    if (error instanceof ConfigError) return error.problems.map(({ path, message }) => `${path}: ${message}`);
     throw error;
   }
   return [];

@@ -1,5 +1,5 @@
 import type * as StructuralSchema from '../../../constructs/kind/schema/structural-schema';
-import { ConfigError } from '../../../stacks/config/problems';
+import { ConfigError, remedyOf } from '../../../stacks/config/parse';
 import { SSH_KEY, cluster, config } from './parsed';
 
 // In other words than its own: what it says must not decide what there is to do.
@@ -24,7 +24,7 @@ function failure(values: object, secretKeys: readonly string[]): ConfigError {
 
 /** What is to be done about a cluster, by key. */
 const remedies = (wrong: object): readonly (readonly [string, string])[] =>
-  failure({ cluster: { ...cluster, ...wrong } }, []).problems.map(({ key, remedy }) => [key, remedy]);
+  failure({ cluster: { ...cluster, ...wrong } }, []).problems.map((problem) => [problem.path, remedyOf(problem)]);
 
 describe('a field that nobody knows, or a machine that there is not, is taken away', () => {
   test.each([
@@ -46,11 +46,16 @@ describe('what is wrong or missing is set', () => {
     ['missing', { name: undefined }, 'cluster.name'],
     ['refused by the schema', { version: 'v1.30' }, 'cluster.version'],
     ['refused in the options', { options: { clusterDomain: '!' } }, 'cluster.options.clusterDomain'],
-    ['refused by the plans', { distribution: 'rke2' }, 'cluster'],
     ['refused by the component', { nodes: [{ ...first, name: 'Bad Name' }] }, 'cluster.nodes[0].name'],
   ])('%s', (_, wrong, key) => {
     expect(remedies(wrong)).toContainEqual([key, `pulumi config set --path 'kindred:${key}' VALUE`]);
   });
+});
+
+test('what is wrong with the cluster as a whole is set in one of its fields', () => {
+  expect(remedies({ distribution: 'rke2' })).toEqual([
+    ['cluster', `pulumi config set --path 'kindred:cluster["KEY"]' VALUE`],
+  ]);
 });
 
 test('fields that nobody knows and values that are wrong, at once: to each its own', () => {
@@ -60,9 +65,9 @@ test('fields that nobody knows and values that are wrong, at once: to each its o
   ]);
 });
 
-describe('a host key is asked for where the machine listens', () => {
+describe('the message about a missing host key has the command that reads it where the machine listens', () => {
   const bastion = { address: 'jump.example.com', user: 'ops', port: 2200, hostKey: first?.hostKey };
-  const scan = (at: string) => `"$(${at} | cut -d' ' -f2-)"`;
+  const scan = (at: string) => `Give what "${at} | cut -d' ' -f2-" prints`;
   test.each([
     ['on the port of SSH', {}, 'hostKey', scan('ssh-keyscan -t ed25519 10.0.0.1')],
     ['on another', { port: 2222 }, 'hostKey', scan('ssh-keyscan -t ed25519 -p 2222 10.0.0.1')],
@@ -81,17 +86,17 @@ describe('a host key is asked for where the machine listens', () => {
     ['without an address', { address: undefined }, 'hostKey', scan('ssh-keyscan -t ed25519 ADDRESS')],
   ])('%s', (_, more, field, scanned) => {
     const path = `cluster.nodes[0].${field}`;
-    expect(remedies({ nodes: [{ ...first, hostKey: undefined, ...more }] })).toContainEqual([
-      path,
-      `pulumi config set --path 'kindred:${path}' ${scanned}`,
-    ]);
+    const wrong = { ...cluster, nodes: [{ ...first, hostKey: undefined, ...more }] };
+    const { message } = failure({ cluster: wrong }, []);
+    expect(message).toContain(scanned);
+    expect(message).toContain(`try: pulumi config set --path 'kindred:${path}' VALUE`);
   });
 });
 
 test('a number of a guarded namespace is set at its path, whose steps may have dots', () => {
   const shop = { name: 'shop', quota: { 'requests.cpu': 'x' }, containers: { max: { memory: 'y' } } };
   const { problems } = failure({ cluster, guardedNamespaces: ['a', shop] }, []);
-  expect(problems.map(({ remedy }) => remedy)).toEqual([
+  expect(problems.map(remedyOf)).toEqual([
     `pulumi config set --path 'kindred:guardedNamespaces[1].quota["requests.cpu"]' VALUE`,
     `pulumi config set --path 'kindred:guardedNamespaces[1].containers.max.memory' VALUE`,
   ]);
@@ -100,7 +105,7 @@ test('a number of a guarded namespace is set at its path, whose steps may have d
 test('a passphrase that is not used is taken away', () => {
   const rke = { ...cluster, distribution: 'rke', version: 'v1.24.8-rancher1-1' };
   const { problems } = failure({ cluster: rke, sshKeyPassphrase: 'CANARY' }, ['sshKeyPassphrase']);
-  expect(problems.map(({ remedy }) => remedy)).toEqual(['pulumi config rm kindred:sshKeyPassphrase']);
+  expect(problems.map(remedyOf)).toEqual(['pulumi config rm kindred:sshKeyPassphrase']);
 });
 
 test('a secret that the options refer to is set, and asked for', () => {
@@ -108,7 +113,7 @@ test('a secret that the options refer to is set, and asked for', () => {
   const { problems } = failure({ cluster: { ...cluster, options: { registries } }, clusterSecrets: {} }, [
     'clusterSecrets',
   ]);
-  expect(problems.map(({ remedy }) => remedy)).toEqual([
+  expect(problems.map(remedyOf)).toEqual([
     `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username'`,
     `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].password'`,
   ]);

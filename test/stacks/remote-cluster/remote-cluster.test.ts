@@ -139,11 +139,11 @@ describe('the preflight', () => {
     const problems = await refusal(cluster({ nodes, lost: ['10.9.9.9'], dialAttempts: 0 }));
     expect(problems).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^nodes\[0\]\.hostKey: 10\.0\.0\.1 must prove/),
+        expect.stringMatching(/^nodes\[0\]\.hostKey: is required: .* pose as 10\.0\.0\.1\./),
         expect.stringMatching(/^nodes: no two entries may have the same address/),
         expect.stringMatching(/^nodes\[3\]\.name: "Not A Label" must be/),
         expect.stringMatching(/^lost\[0\]: "10\.9\.9\.9" is none of the nodes/),
-        expect.stringMatching(/^dialAttempts: 0 must be/),
+        expect.stringMatching(/^dialAttempts: it must be a whole number of at least 1/),
       ]),
     );
   });
@@ -168,6 +168,33 @@ describe('the preflight', () => {
     ],
   ])('refuses %s', async (_, args, message) => {
     expect(await refusal(args)).toEqual(expect.arrayContaining([expect.stringMatching(message)]));
+  });
+
+  test.each([
+    ['no nodes', { nodes: undefined }, ['nodes: is required']],
+    ['nodes that are an Output', { nodes: pulumi.output([]) }, [/^nodes: cannot be an Output/]],
+    [
+      'a misspelled argument',
+      { hostkeyChecking: 'pinned' },
+      [/^hostkeyChecking: is no field of it; it has distribution, /],
+    ],
+    ['another check of host keys', { hostKeyChecking: 'off' }, ['hostKeyChecking: it must be pinned or skip-insecure']],
+    ['a protection that is none', { protect: 'yes' }, ['protect: it must be true or false']],
+    [
+      'a misspelled checksum of the installer',
+      { installer: { sha256sum: 'a' } },
+      [/^installer\.sha256sum: is no field/],
+    ],
+    [
+      'an installer of the wrong type',
+      { installer: 'https://x' },
+      ['installer: it must be an object with url or path, sha256 and artifacts, as far as they are needed'],
+    ],
+  ])('refuses %s, which JavaScript lets through', async (_, wrong, expected) => {
+    const problems = await refusal({ ...cluster({}), ...wrong } as unknown as RemoteClusterArgs);
+    expect(problems).toEqual(
+      expected.map((problem) => (typeof problem === 'string' ? problem : (expect.stringMatching(problem) as string))),
+    );
   });
 
   test('lets an unpinned machine through only when told, and says so', async () => {
