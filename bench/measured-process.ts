@@ -87,7 +87,7 @@ export class MeasuredProcess {
     const response = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
     const metrics = Metrics.parse(await response.text());
     return {
-      open: metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers'),
+      open: metrics.openWork(),
       done: metrics.sum('controller_runtime_reconcile_total'),
     };
   }

@@ -26,6 +26,11 @@ export class Metrics {
       .reduce((total, { value }) => total + value, 0);
   }
 
+  /** Number of objects that wait in a work queue or are being reconciled. */
+  openWork(): number {
+    return this.sum('workqueue_depth') + this.sum('controller_runtime_active_workers');
+  }
+
   /** The distinct values of a label in the series of a metric. */
   labelValues(name: string, label: string): readonly string[] {
     const values = this.samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label]);

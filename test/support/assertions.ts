@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { childTypes, type AnyKind, type CommonStatus } from '../../constructs/kind/kind';
 import { MANAGED_BY_LABEL } from '../../constructs/kube/envelope';
 import type { Condition, KubeObject } from '../../constructs/kube/kube-object';
@@ -118,9 +119,51 @@ export async function waitForEvent(env: TestEnv, object: KubeObject, reason: str
 export async function waitUntilIdle(env: TestEnv, operator: OperatorProcess, reconciles = 0): Promise<void> {
   await env.eventually(`the operator to have nothing left to do after ${String(reconciles)} reconciles`, async () => {
     const metrics = await operator.metrics();
-    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
-    return open === 0 && metrics.sum('controller_runtime_reconcile_total') >= reconciles ? true : undefined;
+    return metrics.openWork() === 0 && metrics.sum('controller_runtime_reconcile_total') >= reconciles
+      ? true
+      : undefined;
   });
+}
+
+/** When everything counts as settled. */
+interface SettleOptions<T> {
+  readonly describe: string;
+  /** The operator that works at the moment. */
+  readonly operator: () => Promise<OperatorProcess>;
+  /** Reads how things are. @throws Error with what is not as it must be yet */
+  readonly check: () => Promise<T>;
+  /** What must be the same in two reads, such as the versions of all objects. */
+  readonly versions: (state: T) => string;
+  /** For how long that must stay the same, in milliseconds. @default from one read to the next */
+  readonly stillMs?: number;
+  /** How long it may take, in milliseconds. @default as long as anything else */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Waits until all is as it must be and nothing moves any more: the operator has nothing left to do and has
+ * missed no event, and nothing changes from one read to the next, the operator's process included.
+ *
+ * @throws Error with what was wrong at last
+ */
+export async function settle<T>(env: TestEnv, options: SettleOptions<T>): Promise<T> {
+  const { operator, check, versions, stillMs = 0 } = options;
+  let last: { readonly running: OperatorProcess; readonly seen: string } | undefined;
+  const settled = async (): Promise<T | undefined> => {
+    const running = await operator();
+    const state = await check();
+    const metrics = await running.metrics();
+    expect({ openWork: metrics.openWork(), missed: metrics.sum('kindred_missed_events_total') }).toEqual({
+      openWork: 0,
+      missed: 0,
+    });
+    const seen = versions(state);
+    if (last?.seen === seen && last.running === running && (await operator()) === running) return state;
+    last = { running, seen };
+    await delay(stillMs);
+    return undefined;
+  };
+  return env.eventually(options.describe, settled, options.timeoutMs);
 }
 
 /** A change of a child that somebody else makes; each must be undone. */

@@ -175,8 +175,8 @@ export class TestEnv {
   }
 
   /** Waits for what no watch tells, such as a metric, a log, or a permission that has come into force: looks again and again. */
-  async eventually<T>(describe: string, check: () => Promise<T | undefined>): Promise<T> {
-    return await waitFor(check, { describe, timeout: timeoutMs });
+  async eventually<T>(describe: string, check: () => Promise<T | undefined>, timeout = timeoutMs): Promise<T> {
+    return await waitFor(check, { describe, timeout });
   }
 
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {

@@ -38,8 +38,7 @@ async function start(): Promise<OperatorProcess> {
 async function settled(running: OperatorProcess, counter: string, atLeast: number): Promise<void> {
   const check = async (): Promise<boolean> => {
     const metrics = await running.metrics();
-    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
-    return open === 0 && metrics.sum(counter) >= atLeast;
+    return metrics.openWork() === 0 && metrics.sum(counter) >= atLeast;
   };
   const describe = `nothing left to do and ${counter} >= ${String(atLeast)}`;
   await waitFor(check, { describe, timeout: patienceMs, interval: 200 });

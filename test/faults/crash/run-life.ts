@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
 import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
 import { OperatorProcess, type ExpectedChild } from '../../../testing';
-import { childrenOfAll, isReadyNow, titleOf } from '../../support/assertions';
+import { childrenOfAll, isReadyNow, settle, titleOf } from '../../support/assertions';
 import type { TestEnv } from '../../support/test-env';
 import { noCrash, formatCrashPoints, type CrashSelector, type CrashPoint, type WriteAddress } from './crash-point';
 import { CrashingOperator } from './crashing-operator';
@@ -72,11 +72,11 @@ async function stages(
 
 /** How things stand at the end of a stage. After crashes in it the last operator must have found nothing to write: if need be, one more is started. */
 async function lastState(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
-  const standing = await settle(scene, stage, subject);
+  const standing = await settleStage(scene, stage, subject);
   if (subject.crashes.at(-1)?.write.stage !== stage.name || !subject.hasWritten) return standing;
   const writes = subject.writes.length;
   await subject.replace();
-  const again = await settle(scene, stage, subject);
+  const again = await settleStage(scene, stage, subject);
   expect(subject.writes.slice(writes)).toEqual([]);
   return again;
 }
@@ -103,7 +103,7 @@ const CLUSTERS_OWN = ['ConfigMap kube-root-ca.crt', 'ServiceAccount default'];
  *
  * @throws Error at the end of the patience, with what was still open
  */
-async function settle(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
+async function settleStage(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
   for (;;) {
     const crashes = subject.crashes.length;
     try {
@@ -115,16 +115,15 @@ async function settle(scene: LifeContext, stage: Stage, subject: CrashingOperato
 }
 
 function settleAtOnce(scene: LifeContext, stage: Stage, subject: CrashingOperator): Promise<LifeObjects> {
-  let before = '';
-  return scene.env.eventually(`the stage ${stage.name} to settle`, async () => {
-    const operator = await subject.currentOperator();
-    const standing = await listObjects(scene);
-    expectSettled(scene, stage, standing);
-    await expectQuiet(operator);
-    const now = versionsOf(standing) + String(subject.writes.length);
-    const isStill = now === before && operator === (await subject.currentOperator());
-    before = now;
-    return isStill ? standing : undefined;
+  return settle(scene.env, {
+    describe: `the stage ${stage.name} to settle`,
+    operator: () => subject.currentOperator(),
+    check: async () => {
+      const found = await listObjects(scene);
+      expectSettled(scene, stage, found);
+      return found;
+    },
+    versions: (found) => versionsOf(found) + String(subject.writes.length),
   });
 }
 
@@ -161,12 +160,6 @@ function expectCurrent({ metadata, spec, status = {} }: WorkloadObject): void {
     updatedReplicas: wanted,
     availableReplicas: wanted,
   });
-}
-
-async function expectQuiet(operator: OperatorProcess): Promise<void> {
-  const metrics = await operator.metrics();
-  const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
-  expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
 }
 
 function versionsOf({ owners, children }: LifeObjects): string {

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { waitFor } from '../../../testing/control-plane';
 import { operatorKinds } from '../../support/test-env';
-import { waitUntilIdle } from '../../support/assertions';
+import { settle, waitUntilIdle } from '../../support/assertions';
 import { noFault, type Fault } from '../../../testing/fault-proxy/fault-proxy';
 import { describeRequest } from '../../../testing/fault-proxy/exchange';
 import { expectNoMissedEvents } from '../support/steady-state';
 import type { ClusterView } from './cluster-view';
-import { endState, type EndState } from './end-state';
+import { endState } from './end-state';
 import type { WalkEnv } from './walk-env';
 
 /** How long the cluster may take once the faults have stopped: backoffs, which are at most as long as the faults were, and a busy machine. */
@@ -35,33 +34,25 @@ export async function clearFaults(world: WalkEnv): Promise<void> {
  * @throws Error with all that is wrong at last
  */
 export async function waitUntilSettled(world: WalkEnv): Promise<ClusterView> {
-  let problems: readonly string[] = [];
-  const settled = async (): Promise<ClusterView | undefined> => {
-    const state = await checkStable(world);
-    ({ problems } = state);
-    return problems.length === 0 ? state.view : undefined;
-  };
-  try {
-    const view = await waitFor(settled, { timeout: settleTimeoutMs, interval: 200 });
-    world.log(`settled: ${view.summary()}`);
-    return view;
-  } catch (error) {
-    throw new Error(`the cluster is not as the last specs say:\n- ${problems.join('\n- ')}`, { cause: error });
-  }
-}
-
-/** An end state that stays for a while, with an operator that has nothing to do. */
-async function checkStable(world: WalkEnv): Promise<EndState> {
   const { env, namespace, ledger } = world;
-  await world.restartIfExited();
-  await env.operator.waitUntilReconciling();
-  const first = await endState(env.client, namespace, ledger);
-  if (first.problems.length > 0) return first;
-  await waitUntilIdle(env, env.operator);
-  await delay(stillMs);
-  const second = await endState(env.client, namespace, ledger);
-  if (second.problems.length > 0 || first.view.versions() === second.view.versions()) return second;
-  return { ...second, problems: ['objects still change'] };
+  const view = await settle(env, {
+    describe: 'the cluster to be as the last specs say',
+    operator: async () => {
+      await world.restartIfExited();
+      await env.operator.waitUntilReconciling();
+      return env.operator;
+    },
+    check: async () => {
+      const state = await endState(env.client, namespace, ledger);
+      if (state.problems.length > 0) throw new Error(['', ...state.problems].join('\n- '));
+      return state.view;
+    },
+    versions: (state) => state.versions(),
+    stillMs,
+    timeoutMs: settleTimeoutMs,
+  });
+  world.log(`settled: ${view.summary()}`);
+  return view;
 }
 
 /**

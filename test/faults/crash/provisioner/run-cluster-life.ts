@@ -12,7 +12,7 @@ import {
   rkeSpec,
   type ProvisionerTestEnv,
 } from '../../../support/provisioner-env';
-import { conditionStatus } from '../../../support/assertions';
+import { conditionStatus, settle } from '../../../support/assertions';
 import type { FakeRkeBinary } from '../../../support/rke/rke';
 import { isLongMode } from '../../mode';
 import { formatCrashPoints, type CrashSelector, type CrashPoint } from '../crash-point';
@@ -192,9 +192,7 @@ async function settleCluster(
   { name, exists: stands }: ClusterStage,
   subject: CrashingOperator,
 ): Promise<ClusterObjects> {
-  let before = '';
-  return env.eventually(`the stage ${name} to settle`, async () => {
-    const operator = await subject.currentOperator();
+  const read = async (): Promise<ClusterObjects> => {
     const [clusters, kubeconfigs, secrets] = await Promise.all([
       env.client.list(Cluster.type, {}),
       env.client.list(Kubeconfig.type, {}),
@@ -203,14 +201,16 @@ async function settleCluster(
     const objects = [...clusters.items, ...kubeconfigs.items];
     expect([objects.length, secrets.items.length]).toEqual(stands ? [2, 2] : [0, 0]);
     expect(objects.filter((object) => !isReady(object)).map(({ status }) => status)).toEqual([]);
-    const metrics = await operator.metrics();
-    const open = metrics.sum('workqueue_depth') + metrics.sum('controller_runtime_active_workers');
-    expect({ open, missed: metrics.sum('kindred_missed_events_total') }).toEqual({ open: 0, missed: 0 });
-    const versions = [...objects, ...secrets.items].map(({ metadata }) => metadata.resourceVersion).join();
-    const now = `${versions} ${String(subject.writes.length)}`;
-    const isStill = now === before && operator === (await subject.currentOperator());
-    before = now;
-    return isStill ? { objects, secrets: secrets.items } : undefined;
+    return { objects, secrets: secrets.items };
+  };
+  return settle(env, {
+    describe: `the stage ${name} to settle`,
+    operator: () => subject.currentOperator(),
+    check: read,
+    versions: ({ objects, secrets }) => {
+      const versions = [...objects, ...secrets].map(({ metadata }) => metadata.resourceVersion).join();
+      return `${versions} ${String(subject.writes.length)}`;
+    },
   });
 }
 
