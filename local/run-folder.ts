@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { isAlive, ownIdentity, parseIdentity, type ProcessIdentity } from './assets/process';
-import { codeOf, LocalControlPlaneError } from './assets/errors';
+import { codeOf, LocalControlPlaneError, undefinedIfMissing } from './assets/errors';
 import type { Progress } from './assets/progress';
 
 const ownerFile = 'owner.json';
@@ -128,9 +128,4 @@ async function moved(from: string, to: string): Promise<boolean> {
 
 async function listIfAny(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(undefinedIfMissing)) ?? [];
-}
-
-function undefinedIfMissing(error: unknown): undefined {
-  if (codeOf(error) === 'ENOENT') return undefined;
-  throw error;
 }

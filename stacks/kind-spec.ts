@@ -1,10 +1,10 @@
-import * as pulumi from '@pulumi/pulumi';
+import type * as pulumi from '@pulumi/pulumi';
 import { InvalidObjectError, type Problem } from '../constructs/kube/errors';
 import { isObject, type KubeObject } from '../constructs/kube/kube-object';
 import type { AnyKind } from '../constructs/kind/kind';
 import { sharedKeys, withDefaults } from '../constructs/kind/render';
-import { describeObject, validateObject } from '../constructs/kind/validate';
-import { containsToken, outputs } from './bridge';
+import { describeObject, objectProblems } from '../constructs/kind/validate';
+import { containsToken, isDeferred, outputs, pathsOverlap } from './bridge';
 
 /**
  * Checks the values of an object that are known while the program runs; the bridge checks the Outputs once
@@ -20,7 +20,7 @@ export function validateKnown(kind: AnyKind, object: KubeObject): void {
     // It fits no schema of a leaf, so that no rule across fields runs on it.
     return {};
   });
-  const found = schemaProblems(kind, { ...object, spec }).filter(
+  const found = objectProblems(kind, { ...object, spec }).filter(
     ({ path }) => !later.some((at) => pathsOverlap(path, at)),
   );
   if (found.length > 0) throw new InvalidObjectError(describeObject(plainName(object)), found);
@@ -32,27 +32,6 @@ function mapLeaves(value: unknown, at: string, leaf: (value: unknown, at: string
   if (Array.isArray(value)) return value.map((item, i) => mapLeaves(item, `${at}[${i}]`, leaf));
   if (!isObject(value)) return leaf(value, at);
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapLeaves(field, `${at}.${key}`, leaf)]));
-}
-
-function isDeferred(value: unknown): boolean {
-  return pulumi.Output.isInstance(value) || (isObject(value) && typeof value['then'] === 'function');
-}
-
-/** Whether one path lies within the other. */
-function pathsOverlap(a: string, b: string): boolean {
-  const isWithin = (inner: string, outer: string): boolean =>
-    inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
-  return isWithin(a, b) || isWithin(b, a);
-}
-
-function schemaProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
-  try {
-    validateObject(kind, object);
-    return [];
-  } catch (error) {
-    if (error instanceof InvalidObjectError) return error.problems;
-    throw error;
-  }
 }
 
 /** The object without a namespace that is a token: in an error, a token would say nothing. */
@@ -83,7 +62,7 @@ export function replaceOutputsWithTokens(kind: AnyKind, object: KubeObject, tree
   const stood = { ...object, spec };
   const problems = [
     ...refused,
-    ...schemaProblems(kind, stood).map((problem) =>
+    ...objectProblems(kind, stood).map((problem) =>
       standIns.has(problem.path)
         ? { path: problem.path, message: `an Output cannot stand for it ${FOR_CHILDREN}: ${problem.message}` }
         : problem,

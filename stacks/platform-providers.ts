@@ -1,7 +1,7 @@
 import { Namespace } from '@pulumi/kubernetes/core/v1';
 import { Provider, type ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
-import { mutableContent } from './bridge';
+import { isDeferred, mutableContent } from './bridge';
 import { minifyKubeconfig } from './kubeconfig';
 import type { PlatformComponentArgs } from './platform-args';
 
@@ -128,11 +128,6 @@ function kubeconfigOf({ kubeconfig, context }: TargetArgs): pulumi.Output<string
     return pulumi.secret(pulumi.all([kubeconfig, context]).apply(([text, named]) => read(text, named)));
   }
   return pulumi.secret(read(kubeconfig, context));
-}
-
-/** Whether a value may be unknown in a preview. */
-function isDeferred<T>(value: pulumi.Input<T> | undefined): value is Promise<T> | pulumi.OutputInstance<T> {
-  return typeof value === 'object' && value !== null;
 }
 
 function providerOptions({ parent, dependsOn }: pulumi.ComponentResourceOptions): pulumi.ResourceOptions {

@@ -30,6 +30,17 @@ export function validateObject<K extends AnyKind>(kind: K, object: KubeObject): 
   return { ...object, spec: parsed.data } as KindObject<K>;
 }
 
+/** The problems for which {@link validateObject} rejects an object; none if it is valid. */
+export function objectProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
+  try {
+    validateObject(kind, object);
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidObjectError) return error.problems;
+    throw error;
+  }
+}
+
 /**
  * The spec of a live object, with its defaults applied. Fields that the schema does not know are ignored, as
  * the server prunes them; an absent spec counts as an empty one.

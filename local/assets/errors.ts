@@ -21,6 +21,16 @@ export function messageOf(error: unknown): string {
   return isError(error) ? error.message : String(error);
 }
 
+/**
+ * For `catch` of a file operation: undefined if there is no such file.
+ *
+ * @throws any other error
+ */
+export function undefinedIfMissing(error: unknown): undefined {
+  if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+  throw error;
+}
+
 /** The code of a system error (`ENOENT`, `EADDRINUSE`), anywhere in the chain of causes. */
 export function codeOf(error: unknown): string | undefined {
   for (let at: unknown = error; isError(at); at = at.cause) {

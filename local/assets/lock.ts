@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { codeOf, LocalControlPlaneError } from './errors';
+import { codeOf, LocalControlPlaneError, undefinedIfMissing } from './errors';
 import { duration, type Progress } from './progress';
 import { isAlive, ownIdentity, parseIdentity } from './process';
 
@@ -118,9 +118,4 @@ async function release(file: string, mine: string): Promise<void> {
 
 async function readIfAny(file: string): Promise<string | undefined> {
   return readFile(file, 'utf8').catch(undefinedIfMissing);
-}
-
-function undefinedIfMissing(error: unknown): undefined {
-  if (codeOf(error) === 'ENOENT') return undefined;
-  throw error;
 }

@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PartCache, cacheFolder, freeSpace, requireSpace, type FreeSpace } from './cache';
 import { ChecksumMismatchError, Downloader, HostUnreachableError, type DownloadTimeouts } from './download';
-import { LocalControlPlaneError, codeOf, messageOf } from './errors';
+import { LocalControlPlaneError, codeOf, messageOf, undefinedIfMissing } from './errors';
 import { GoMissingError, buildPart } from './go-build';
 import { withLock } from './lock';
 import { hostPlatform, officialHosts, parts, type DownloadHosts, type Part, type PartName } from './parts';
@@ -240,9 +240,4 @@ function noSourceError(part: Part, tried: readonly string[], cache: string, caus
 
 function label(part: Part): string {
   return `${part.name} ${part.version}`;
-}
-
-function undefinedIfMissing(error: unknown): undefined {
-  if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
-  throw error;
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { nodes } from '../../constructs/kinds/cluster-node';
 import { k3sOptions, rke2Options, rkeOptions } from '../../constructs/kinds/cluster-options';
+import type { Machine } from '../task/task';
 
 /** The input of a plan. Every string has passed the schemas of the kind Cluster. */
 export type ClusterInput = RkeInput | Rke2Input | K3sInput;
@@ -143,4 +144,18 @@ function valueAt(options: ClusterInput['options'], path: string): string {
 /** Where a cluster's objects are kept. */
 export function datastoreType(input: ClusterInput): 'etcd' | 'sqlite' | 'external' {
   return input.distribution === 'k3s' ? (input.options.datastore?.type ?? 'etcd') : 'etcd';
+}
+
+type Login = Pick<Machine, 'address' | 'hostKey' | 'port' | 'user'>;
+
+/** How to connect to a node's machine. The key is for its bastion too, unless that has one of its own. */
+export function machineOf({ bastion, ...node }: Node, sshKey: ObjectKeyRef): Machine {
+  const through =
+    bastion === undefined ? {} : { bastion: { ...loginOf(bastion), sshKey: bastion.sshKeySecretRef ?? sshKey } };
+  return { ...loginOf(node), sshKey, ...through };
+}
+
+/** Where a machine is, and as whom to log in. */
+export function loginOf({ address, port, user, hostKey }: Login): Login {
+  return { address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
 }

@@ -1,5 +1,5 @@
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
-import type { Node, RkeInput } from '../cluster/cluster-input';
+import { loginOf, machineOf, type RkeInput } from '../cluster/cluster-input';
 import { renderSource } from '../task/script-io';
 import type { Machine, ValueSource, StdinValue, Task } from '../task/task';
 import { BASTION_KEY_PATH, CLUSTER_KEY_PATH, clusterYml, withClusterKeyPath } from './cluster-yml';
@@ -289,18 +289,6 @@ function linesOf(sources: readonly ValueSource[]): ValueSource {
   return sources.length === 0 ? { text: '' } : { template: sources.flatMap((source) => [source, '\n']) };
 }
 
-function machineOf({ address, port, user, hostKey, bastion }: Node, sshKey: ObjectKeyRef): Machine {
-  return {
-    ...login({ address, port, user, hostKey }),
-    sshKey,
-    ...(bastion === undefined ? {} : { bastion: { ...login(bastion), sshKey: bastion.sshKeySecretRef ?? sshKey } }),
-  };
-}
-
 function fileMachine(node: FileNode & SshTarget, bastion: SshTarget | undefined, sshKey: ObjectKeyRef): Machine {
-  return { ...login(node), sshKey, ...(bastion === undefined ? {} : { bastion: { ...login(bastion), sshKey } }) };
-}
-
-function login({ address, port, user, hostKey }: Omit<SshTarget, 'keyPath'>): Omit<Machine, 'bastion'> {
-  return { address, port, user, ...(hostKey === undefined ? {} : { hostKey }) };
+  return { ...loginOf(node), sshKey, ...(bastion === undefined ? {} : { bastion: { ...loginOf(bastion), sshKey } }) };
 }

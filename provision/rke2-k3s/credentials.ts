@@ -1,10 +1,11 @@
+import { machineOf } from '../cluster/cluster-input';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import { buildScript, shellQuote } from '../shell/script';
 import type { Task } from '../task/task';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { MACHINE_LOCK_SECONDS } from './install';
 import { kubectlFunctions } from './kubectl';
-import { internalAddress, layoutOf, machineOf, urlHost } from './layout';
+import { internalAddress, layoutOf, urlHost } from './layout';
 
 /**
  * `<first>/token`: the token with which nodes join, created once on the first server from the kernel's random
@@ -52,7 +53,7 @@ finish`;
   return {
     id,
     description: `Makes the token with which nodes join ${input.name}`,
-    machine: machineOf(input, first),
+    machine: machineOf(first, input.sshKey),
     after,
     apply: buildScript(props, [FAIL_FUNCTION, body]),
     outputs: ['token'],
@@ -83,7 +84,7 @@ finish`;
   return {
     id: 'kubeconfig',
     description: `Reads the kubeconfig of ${input.name}`,
-    machine: machineOf(input, admin),
+    machine: machineOf(admin, input.sshKey),
     after,
     apply: buildScript({ cluster: input.name, id: 'kubeconfig', doing: 'reading the kubeconfig' }, [
       FAIL_FUNCTION,

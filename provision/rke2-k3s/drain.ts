@@ -1,11 +1,11 @@
-import type { Node } from '../cluster/cluster-input';
+import { machineOf, type Node } from '../cluster/cluster-input';
 import { shellCommand, buildScript } from '../shell/script';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import type { StdinValue, Task } from '../task/task';
 import { nodeConfigHash } from './config';
 import type { Rke2K3sInput } from './distribution';
 import { findNodeFunctions, kubectlFunctions } from './kubectl';
-import { layoutOf, machineOf } from './layout';
+import { layoutOf } from './layout';
 import { preflightId, changeTokenTrigger } from './change-token';
 
 /**
@@ -17,7 +17,7 @@ export function drainTask(input: Rke2K3sInput, node: Node, after: readonly strin
   return {
     id: `${node.address}/drain`,
     description: `Cordons ${node.address} before it changes`,
-    machine: machineOf(input, admin),
+    machine: machineOf(admin, input.sshKey),
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, admin, seconds),
     // So that it runs whenever the install task does, which reads its output.

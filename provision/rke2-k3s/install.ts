@@ -1,4 +1,4 @@
-import type { Node } from '../cluster/cluster-input';
+import { machineOf, type Node } from '../cluster/cluster-input';
 import { FAIL_FUNCTION, SERVICE_FUNCTIONS, WAIT_FUNCTION } from '../shell/functions';
 import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import type { StdinValue, Task } from '../task/task';
@@ -8,7 +8,7 @@ import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { nodeExistsValue } from './drain';
 import { recordImmutableSettings } from './immutable';
 import { kubectlFunctions } from './kubectl';
-import { isServer, machineOf } from './layout';
+import { isServer } from './layout';
 import { rejoinAsNewMember, leaveBeforeUninstall, removalFactValues } from './membership';
 
 /** Timeouts of the installer, and then of the start of the service, in seconds. */
@@ -24,7 +24,7 @@ export function installTask(input: Rke2K3sInput, node: Node, after: readonly str
   return {
     id: `${node.address}/install`,
     description: `Installs ${label} ${input.version} on ${node.address} as ${isServer(node) ? 'a server' : 'an agent'}`,
-    machine: machineOf(input, node),
+    machine: machineOf(node, input.sshKey),
     // The change token in stdin is an output of the preflight.
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, [...stdin, nodeExistsValue(node)]),

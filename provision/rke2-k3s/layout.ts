@@ -1,5 +1,4 @@
 import { datastoreType, type Node } from '../cluster/cluster-input';
-import type { Machine } from '../task/task';
 import type { Rke2K3sInput } from './distribution';
 
 /** The part of each node in a cluster of RKE2 or K3s. */
@@ -43,14 +42,3 @@ export const internalAddress = (node: Node): string => node.internalAddress ?? n
 
 /** A host in a URL: IPv6 addresses in brackets. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
-/** How to connect to a node's machine. */
-export function machineOf(input: Rke2K3sInput, { address, port, user, hostKey, bastion }: Node): Machine {
-  const pinned = hostKey === undefined ? {} : { hostKey };
-  const sshKey = input.sshKey;
-  if (bastion === undefined) return { address, port, user, ...pinned, sshKey };
-  const { sshKeySecretRef = sshKey, hostKey: bastionKey, ...through } = bastion;
-  const bastionPinned = bastionKey === undefined ? {} : { hostKey: bastionKey };
-  const via = { address: through.address, port: through.port, user: through.user, ...bastionPinned };
-  return { address, port, user, ...pinned, sshKey, bastion: { ...via, sshKey: sshKeySecretRef } };
-}

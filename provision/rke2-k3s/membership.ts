@@ -5,13 +5,13 @@
 
 import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
-import { datastoreType, type Node } from '../cluster/cluster-input';
+import { datastoreType, machineOf, type Node } from '../cluster/cluster-input';
 import type { StdinValue, Task } from '../task/task';
 import { NODE_LABEL, nodeLabelValue } from './config';
 import { drainOptions, drainSeconds } from './drain';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { kubectlFunctions } from './kubectl';
-import { internalAddress, layoutOf, machineOf, urlHost } from './layout';
+import { internalAddress, layoutOf, urlHost } from './layout';
 
 /** Options of {@link removeNodesTask}. */
 export interface RemoveNodesOptions {
@@ -63,7 +63,7 @@ export function removeNodesTask(
   return {
     id: 'members',
     description: 'Removes nodes from the cluster whose machines left the plan',
-    machine: machineOf(input, admin),
+    machine: machineOf(admin, input.sshKey),
     after,
     apply: buildScript(props, [requireStdin(stdin), FAIL_FUNCTION, WAIT_FUNCTION, kubectlFunctions(input), body]),
     remove: buildScript({ cluster: input.name, id: 'members', doing: 'preparing to remove the whole cluster' }, [

@@ -1,4 +1,4 @@
-import { datastoreType, type Node } from '../cluster/cluster-input';
+import { datastoreType, machineOf, type Node } from '../cluster/cluster-input';
 import {
   CHECK_BRIDGE_MODULE,
   CHECK_CLOCK,
@@ -19,7 +19,7 @@ import {
 import { STATE_DIR, buildScript } from '../shell/script';
 import type { StdinValue, Task } from '../task/task';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
-import { isServer, layoutOf, machineOf } from './layout';
+import { isServer, layoutOf } from './layout';
 import { ISSUE_CHANGE_TOKEN, CHANGE_TOKEN, preflightId } from './change-token';
 import { checkImmutableSettings, checkVersionSkew } from './immutable';
 
@@ -61,7 +61,7 @@ export function preflightTask(input: Rke2K3sInput, node: Node, change: StdinValu
   return {
     id,
     description: `Looks whether ${node.address} can run ${label}`,
-    machine: machineOf(input, node),
+    machine: machineOf(node, input.sshKey),
     after: [],
     apply: buildScript({ cluster: input.name, id, doing: `looking at ${node.address}`, stdin: [change] }, pieces),
     stdin: [change],
@@ -92,7 +92,7 @@ finish`;
   return {
     id,
     description: 'Looks whether all machines have names of their own',
-    machine: machineOf(input, admin),
+    machine: machineOf(admin, input.sshKey),
     after,
     apply: buildScript({ cluster: input.name, id, doing: 'comparing host names', stdin: values }, [body]),
     stdin: values,

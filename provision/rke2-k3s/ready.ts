@@ -1,4 +1,4 @@
-import { datastoreType, type Node } from '../cluster/cluster-input';
+import { datastoreType, machineOf, type Node } from '../cluster/cluster-input';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
 import { shellCommand, buildScript, shellQuote } from '../shell/script';
 import type { Task } from '../task/task';
@@ -7,7 +7,7 @@ import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { APPLIED_ANNOTATION, UNCORDON_NODE, drainOptions, drainSeconds } from './drain';
 import { findNodeFunctions, kubectlFunctions } from './kubectl';
-import { isServer, layoutOf, machineOf } from './layout';
+import { isServer, layoutOf } from './layout';
 
 /**
  * `<address>/ready`: waits for the node, sets its labels and taints, and uncordons it. Its removal deletes
@@ -19,7 +19,7 @@ export function readyTask(input: Rke2K3sInput, node: Node, after: readonly strin
   return {
     id,
     description: `Waits until ${node.address} is ready in the cluster`,
-    machine: machineOf(input, admin),
+    machine: machineOf(admin, input.sshKey),
     // The change token in stdin is an output of the preflight.
     after: [...after, preflightId(node)],
     apply: applyScript(input, node, id),
@@ -50,7 +50,7 @@ finish`;
   return {
     id,
     description: `Looks from ${node.address} that ${admin.address} is in the same cluster`,
-    machine: machineOf(input, node),
+    machine: machineOf(node, input.sshKey),
     after,
     apply: buildScript(props, [FAIL_FUNCTION, WAIT_FUNCTION, kubectlFunctions(input), findNodeFunctions(admin), body]),
     remove: buildScript(props, ['finish']),

@@ -1,10 +1,11 @@
+import { machineOf } from '../cluster/cluster-input';
 import { sha256 } from '../task/sha256';
 import { buildScript } from '../shell/script';
 import { FAIL_FUNCTION, SERVICE_FUNCTIONS, SERVICE_START_SECONDS, WAIT_FUNCTION } from '../shell/functions';
 import type { Task } from '../task/task';
 import { nodeConfigHash, nodeLabels, nodeTaints } from './config';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
-import { layoutOf, machineOf } from './layout';
+import { layoutOf } from './layout';
 
 /**
  * `snapshot`: a snapshot of etcd before each change of an existing cluster; only one for a change that is
@@ -45,7 +46,7 @@ finish`;
   return {
     id: 'snapshot',
     description: 'Takes a snapshot of etcd before the cluster changes',
-    machine: machineOf(input, first),
+    machine: machineOf(first, input.sshKey),
     after,
     apply: buildScript(props, [FAIL_FUNCTION, WAIT_FUNCTION, SERVICE_FUNCTIONS, body]),
     timeoutSeconds: 2 * SNAPSHOT_SECONDS + SERVICE_START_SECONDS + 180,

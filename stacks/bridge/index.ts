@@ -7,7 +7,7 @@ export {
   type ServerMetadata,
 } from './construct-resources';
 export { resourceOptions, type AwaitOptions, type BridgeOptions } from './options';
-export { containsToken, outputs, type TokenOptions } from './tokens';
+export { containsToken, isDeferred, outputs, type TokenOptions } from './tokens';
 export {
   addChild,
   addKindChildren,
@@ -16,5 +16,5 @@ export {
   type KindChildrenOptions,
   type KindResourceProps,
 } from './kind-resource';
-export { propertyPath, type PathStep } from './manifest';
+export { pathsOverlap, propertyPath, type PathStep } from './manifest';
 export { BridgeError } from './render-tree';

@@ -10,19 +10,19 @@ import {
   withDefaults,
   type RenderedChild,
 } from '../../constructs/kind/render';
-import { describeObject, validateObject } from '../../constructs/kind/validate';
-import { InvalidObjectError, type Problem } from '../../constructs/kube/errors';
+import { describeObject, objectProblems } from '../../constructs/kind/validate';
+import { InvalidObjectError } from '../../constructs/kube/errors';
 import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
-import { propertyPath, withMetadata, type Manifest } from './manifest';
+import { pathsOverlap, propertyPath, withMetadata, type Manifest } from './manifest';
 import { checkWhenResolved, resourceOptions } from './options';
 import { containsToken } from './tokens';
 
 /** A value that may be an Output as a whole or in any of its parts. */
-type WithOutputs<T> = T extends string | number | boolean | null | undefined
+type DeepInput<T> = T extends string | number | boolean | null | undefined
   ? pulumi.Input<T>
   : T extends readonly (infer Item)[]
-    ? pulumi.Input<readonly WithOutputs<Item>[]>
-    : pulumi.Input<{ readonly [Field in keyof T]: WithOutputs<T[Field]> }>;
+    ? pulumi.Input<readonly DeepInput<Item>[]>
+    : pulumi.Input<{ readonly [Field in keyof T]: DeepInput<T[Field]> }>;
 
 /** Props of {@link KindResource}. */
 export interface KindResourceProps<K extends AnyKind> {
@@ -30,7 +30,7 @@ export interface KindResourceProps<K extends AnyKind> {
   readonly kind: K;
   readonly metadata: ApiObjectMetadata & { readonly name: string };
   /** @default none; a kind whose spec has required fields needs one */
-  readonly spec?: WithOutputs<KindSpec<K>>;
+  readonly spec?: DeepInput<KindSpec<K>>;
 }
 
 /**
@@ -56,7 +56,7 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
     this.definition = props.kind;
     this.rawSpec = spec;
     if (props.kind.effects.length > 0) resourceOptions(this, { protect: true });
-    checkWhenResolved(this, (resolved) => schemaProblems(props.kind, resolved as unknown as KubeObject));
+    checkWhenResolved(this, (resolved) => objectProblems(props.kind, resolved as unknown as KubeObject));
   }
 
   /**
@@ -71,22 +71,11 @@ export class KindResource<K extends AnyKind = AnyKind> extends ApiObject {
       ...(json['spec'] === undefined ? {} : { spec: restoreNulls(json['spec'], this.rawSpec) }),
     };
     const open = tokenPaths(object, '');
-    const problems = schemaProblems(this.definition, maskTokens(object) as KubeObject).filter(
+    const problems = objectProblems(this.definition, maskTokens(object) as KubeObject).filter(
       ({ path }) => !open.some((at) => pathsOverlap(path, at)),
     );
     if (problems.length > 0) throw new InvalidObjectError(describeObject(object as unknown as KubeObject), problems);
     return object;
-  }
-}
-
-function schemaProblems(kind: AnyKind, object: KubeObject): readonly Problem[] {
-  try {
-    validateObject(kind, object);
-    return [];
-  } catch (error) {
-    if (isObject(error) && error['name'] === 'InvalidObjectError')
-      return (error as unknown as InvalidObjectError).problems;
-    throw error;
   }
 }
 
@@ -108,18 +97,6 @@ function tokenPaths(value: unknown, at: string): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => tokenPaths(item, `${at}[${i}]`));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, field]) => tokenPaths(field, at === '' ? key : `${at}.${key}`));
-}
-
-/**
- * Whether a problem concerns a value that is not known yet, a part of it, or an object that contains it, by a
- * rule across fields.
- */
-function pathsOverlap(problem: string, open: string): boolean {
-  return isWithin(problem, open) || isWithin(open, problem);
-}
-
-function isWithin(path: string, outer: string): boolean {
-  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }
 
 /** Which children {@link addKindChildren} adds. */

@@ -57,3 +57,13 @@ export function propertyPath(path: readonly PathStep[]): string {
     return at === '' ? step : `${at}.${step}`;
   }, '');
 }
+
+/**
+ * Whether a problem at one path may concern a value at the other: the same value, a part of it, or an object
+ * that contains it, by a rule across fields. Paths are written as in problems: `spec.containers[0].image`.
+ */
+export function pathsOverlap(a: string, b: string): boolean {
+  const isWithin = (inner: string, outer: string): boolean =>
+    inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
+  return isWithin(a, b) || isWithin(b, a);
+}

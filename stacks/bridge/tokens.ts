@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as pulumi from '@pulumi/pulumi';
+import { isObject } from '../../constructs/kube/kube-object';
 
 /** Options of a token. */
 export interface TokenOptions {
@@ -46,6 +47,11 @@ export const outputs = {
     return output as T;
   },
 } as const;
+
+/** Whether a value is an Output or a promise: it is known only once other resources exist. */
+export function isDeferred(value: unknown): value is pulumi.OutputInstance<unknown> | Promise<unknown> {
+  return pulumi.Output.isInstance(value) || (isObject(value) && typeof value['then'] === 'function');
+}
 
 function asOutput(value: unknown): pulumi.Output<unknown> {
   return pulumi.Output.isInstance(value) ? value : pulumi.output(value);

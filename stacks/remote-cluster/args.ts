@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import * as pulumi from '@pulumi/pulumi';
+import type * as pulumi from '@pulumi/pulumi';
 import type { z } from 'zod';
 import { Cluster, InvalidObjectError, validateObject, type Problem } from '../../constructs';
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import type { nodes } from '../../constructs/kinds/cluster-node';
 import type { k3sOptions, rke2Options, rkeOptions } from '../../constructs/kinds/cluster-options';
+import { isDeferred } from '../bridge';
 import { clusterInput, clusterProblems, type ClusterInput, type InstallerSource } from '../../provision';
 
 type PlainNode = z.input<typeof nodes>[number];
@@ -213,11 +214,6 @@ export function givenSecret(args: RemoteClusterArgs, ref: ObjectKeyRef): pulumi.
 /** All problems as one error. */
 export function invalid(name: string, problems: readonly Problem[]): InvalidObjectError {
   return new InvalidObjectError(`RemoteCluster ${name}`, problems);
-}
-
-/** Whether a value is an Output or a promise, which is known only after other resources exist. */
-export function isDeferred(value: unknown): boolean {
-  return pulumi.Output.isInstance(value) || value instanceof Promise;
 }
 
 /** A copy of a value in which `stand` replaces each Output, given its path, such as `nodes[0].address`. */

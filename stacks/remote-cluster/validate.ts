@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Problem } from '../../constructs';
 import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
-import { propertyPath } from '../bridge/manifest';
-import { givenSecret, isDeferred, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
+import { isDeferred, propertyPath } from '../bridge';
+import { givenSecret, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
 import { planOutline, unresolvedSecretProblems, type OutlineResult } from './plan';
 
 /** A schema of texts. */

@@ -123,7 +123,8 @@ const FORMATS = new Set([
   'double',
 ]);
 
-const SCALARS = new Set(['string', 'integer', 'number', 'boolean']);
+/** The types of values that are no lists and no objects. */
+export const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
 /**
  * Keywords that are allowed inside `allOf` and `anyOf`: constraints on values, no types and no annotations.

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { errorMessage, type Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
 import { celProblems } from './cel-cost';
-import { toStructuralNode, walkSchema, type MutableSchemaNode, type SchemaNode } from './schema-nodes';
+import { SCALARS, toStructuralNode, walkSchema, type MutableSchemaNode, type SchemaNode } from './schema-nodes';
 import { zodProblems } from './zod-problems';
 
 /** A node of a structural schema (`apiextensions.k8s.io/v1` JSONSchemaProps). */
@@ -104,8 +104,6 @@ const withoutIds = new MetadataWithoutIds();
 function toPlainJson(json: object): MutableSchemaNode {
   return JSON.parse(JSON.stringify(json)) as MutableSchemaNode;
 }
-
-const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
 /** What is wrong with the list types of a schema. Source: KEP-555 and the validation of `apiextensions.k8s.io/v1`. */
 function listProblems(root: SchemaNode, path: string): Problem[] {
