@@ -21,7 +21,7 @@ export {
   decodeOutput,
   encodeStdin,
   externalSources,
-  NoAnswerError,
+  NoResultError,
   parseScriptResult,
   renderSource,
   sshCommand,

@@ -26,7 +26,7 @@ export type ChildOutcome =
    */
   | { readonly result: 'waiting'; readonly message: string; readonly isUncached?: boolean }
   /** Another writer reverts it repeatedly; it is left alone for `waitMs` milliseconds. */
-  | { readonly result: 'contested'; readonly path: string; readonly by: string; readonly waitMs: number }
+  | { readonly result: 'backingOff'; readonly path: string; readonly by: string; readonly waitMs: number }
   /**
    * Another client deletes it repeatedly; it is created again `waitMs` milliseconds from now, `delayMs` after
    * the last time.
@@ -116,7 +116,7 @@ async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applie
  */
 function requireCached({ cache, child }: WriteChildOptions, outcome: ChildOutcome): ChildOutcome {
   if (cache.get(refOf(child.manifest)) !== undefined) return outcome;
-  if (outcome.result === 'contested' || outcome.result === 'deleted') return outcome;
+  if (outcome.result === 'backingOff' || outcome.result === 'deleted') return outcome;
   if (outcome.result === 'refused' || outcome.result === 'waiting') return { ...outcome, isUncached: true };
   return { result: 'waiting', message: 'it has been written, and no event has told of it yet', isUncached: true };
 }
@@ -138,7 +138,7 @@ async function updateExisting(
   if (difference === undefined) return { result: 'unchanged', live };
   const backoffKey = isDriftCorrection(write, live, applied) ? backoffKeyOf(uidOf(live), applied) : undefined;
   const waitMs = backoffKey === undefined ? 0 : write.driftBackoff.remainingDelayMs(backoffKey);
-  if (waitMs > 0) return { result: 'contested', path: difference, by: await getLastFieldManager(write, live), waitMs };
+  if (waitMs > 0) return { result: 'backingOff', path: difference, by: await getLastFieldManager(write, live), waitMs };
   if (missingOwners(live, applied).length > 0) await write.beforeAddingOwner(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);

@@ -99,14 +99,14 @@ export class EffectInputReader {
       throw new PlanError(
         'ErrNamespaceNotAllowed',
         `${what} is not read: the namespaces to read from are ${allowed}. Move it there, or configure its namespace too.`,
-        { hopeless: true },
+        { isTerminal: true },
       );
     }
     const object = await this.client.get(type, ref);
     const why = object === undefined ? undefined : denyReason?.(object, by);
     if (why !== undefined) {
       const message = `${what} is not read: ${why}. Name another Secret.`;
-      throw new PlanError('ErrSecretNotAllowed', message, { hopeless: true });
+      throw new PlanError('ErrSecretNotAllowed', message, { isTerminal: true });
     }
     if (object !== undefined) return object;
     throw new PlanError('ErrNotFound', `${what} does not exist. Create it, or correct the reference.`);
@@ -175,7 +175,7 @@ async function readRegular(path: string, real: string): Promise<Buffer> {
 
 function refused(path: string, why: string, help: string, cause?: unknown): PlanError {
   return new PlanError('ErrFile', `The file "${path}" is not read: ${why}. ${help}`, {
-    ...(cause === undefined ? { hopeless: true } : { cause }),
+    ...(cause === undefined ? { isTerminal: true } : { cause }),
   });
 }
 

@@ -24,7 +24,7 @@ export function evaluationOf(
     reason = progressReason(phase),
     message = 'The process that ran it was killed.',
     attempts = 0,
-    hopeless = false,
+    hopeless: isTerminal = false,
   } = record ?? {};
   switch (next.what) {
     case 'satisfied':
@@ -41,7 +41,7 @@ export function evaluationOf(
           ...(next.inMs === undefined ? {} : { requeueAfterMs: next.inMs }),
         };
       }
-      const why = hopeless ? 'another attempt would end the same' : `${attempts} of ${maxAttempts} attempts failed`;
+      const why = isTerminal ? 'another attempt would end the same' : `${attempts} of ${maxAttempts} attempts failed`;
       const help =
         'It is tried again when the spec, a Secret it names, or the annotation kindred.dev/reconcile-at changes.';
       const out =

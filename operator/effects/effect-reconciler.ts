@@ -93,7 +93,7 @@ export class EffectReconciler implements Effects {
       'ErrStateMissing',
       `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
         `clean the machines up by hand and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
-      { hopeless: true },
+      { isTerminal: true },
     );
   }
 
@@ -220,7 +220,7 @@ export class EffectReconciler implements Effects {
     } catch (error) {
       if (!(error instanceof PlanError)) throw error;
       const { reason, message } = error;
-      const state = error.details.hopeless === true ? 'stalled' : 'failing';
+      const state = error.details.isTerminal === true ? 'stalled' : 'failing';
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
       if (memory.lastEventMessage !== message) {
         this.options.record(object, { type: 'Warning', action, reason, message });

@@ -202,14 +202,14 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
       return;
     }
     const failure = toRunFailure(error);
-    const { reason, message, hopeless, status } = failure;
+    const { reason, message, isTerminal, status } = failure;
     if (status !== undefined) options.onStatus(status);
     record(object, { type: 'Warning', action, reason, message: truncate(`${run.name}: ${message}`, 1024) });
     await saveOutcome(options, {
       state: 'failed',
       reason,
       message,
-      ...(hopeless && { hopeless }),
+      ...(isTerminal && { hopeless: true }),
       ...(status && { status }),
     });
   }
@@ -220,7 +220,7 @@ async function runPlan(options: RunEffectOptions): Promise<PlanResult> {
   const runner = plans[run.plan];
   if (runner === undefined) {
     const known = Object.keys(plans).sort().join(', ');
-    throw new PlanError('ErrPlan', `the plan ${run.plan} is not known here; known are ${known}`, { hopeless: true });
+    throw new PlanError('ErrPlan', `the plan ${run.plan} is not known here; known are ${known}`, { isTerminal: true });
   }
   const timeout = new AbortController();
   const cancel = options.clock.setTimer(
@@ -304,10 +304,10 @@ function saveRecord(
 function toRunFailure(error: unknown): {
   readonly reason: string;
   readonly message: string;
-  readonly hopeless: boolean;
+  readonly isTerminal: boolean;
   readonly status?: StatusFields;
 } {
-  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: errorMessage(error), hopeless: false };
-  const { hopeless = false, status } = error.details;
-  return { reason: error.reason, message: error.message, hopeless, ...(status === undefined ? {} : { status }) };
+  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: errorMessage(error), isTerminal: false };
+  const { isTerminal = false, status } = error.details;
+  return { reason: error.reason, message: error.message, isTerminal, ...(status === undefined ? {} : { status }) };
 }

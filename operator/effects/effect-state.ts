@@ -30,7 +30,7 @@ export interface EffectRecord {
   /** Why it failed. */
   readonly reason?: string;
   readonly message?: string;
-  /** Another attempt would end the same. */
+  /** Another attempt would end the same. The name is stored. */
   readonly hopeless?: boolean;
   /**
    * Fields of the object's own status that the run reported: they survive a process that is killed before it

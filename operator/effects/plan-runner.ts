@@ -93,12 +93,12 @@ export class PlanError extends ReconcileError {
     message: string,
     readonly details: {
       /** Another attempt would end the same: only a change helps. @default false */
-      readonly hopeless?: boolean;
+      readonly isTerminal?: boolean;
       readonly status?: StatusFields;
       readonly cause?: unknown;
     } = {},
   ) {
-    const { hopeless: isTerminal = false, cause } = details;
+    const { isTerminal = false, cause } = details;
     super(reason, message, { isTerminal, requeueAfterMs: RETRY_AFTER_MS, ...(cause === undefined ? {} : { cause }) });
   }
 }

@@ -274,7 +274,7 @@ export class SecretStore implements EffectStore {
         'ErrStateTooLarge',
         `The state of ${owner.kind} ${owner.metadata.name} ${has} ${bytes} bytes, compressed; the Secret ${namespace}/${nameOf(owner)} holds at ` +
           `most ${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
-        { hopeless: true },
+        { isTerminal: true },
       );
     }
     return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, value.toString('base64')]));
@@ -315,7 +315,7 @@ export class SecretStore implements EffectStore {
       'ErrResourceExists',
       `Secret ${secret.metadata.namespace ?? ''}/${secret.metadata.name} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
         `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.${held}`,
-      { hopeless: true },
+      { isTerminal: true },
     );
   }
 }

@@ -97,7 +97,7 @@ export function problemOfOutcome(
         ...retryIfUncached(outcome),
       };
     }
-    case 'contested':
+    case 'backingOff':
     case 'deleted': {
       const message = `${type.kind} "${ref.name}": ${describeContest(outcome)}; have one of the two leave it alone`;
       const reason = { reason: 'ErrContested', message };
@@ -128,8 +128,8 @@ function retryIfUncached({
  * Describes the drift. The API does not show who deletes a child, since nothing is left to read. The message
  * has the whole delay: the remaining one would change it each time.
  */
-function describeContest(outcome: Extract<ChildOutcome, { result: 'contested' | 'deleted' }>): string {
-  if (outcome.result === 'contested')
+function describeContest(outcome: Extract<ChildOutcome, { result: 'backingOff' | 'deleted' }>): string {
+  if (outcome.result === 'backingOff')
     return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
   const seconds = String(Math.round(outcome.delayMs / 1000));
   return `something else deletes it as often as it is created; it is created again ${seconds} s after the last time`;

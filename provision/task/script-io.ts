@@ -131,20 +131,20 @@ export function singleQuote(text: string): string {
  * banner, are ignored. The message is cut and made printable, and an invalid reason is dropped: otherwise
  * anyone with control of the machine could write anything into records, events and status.
  *
- * @throws NoAnswerError when that line is not a result
+ * @throws NoResultError when that line is not a result
  */
 export function parseScriptResult(stdout: string): ScriptResult {
   const line = stdout.split(/\r?\n/).findLast((text) => text.trim() !== '');
-  if (line === undefined) throw new NoAnswerError('its stdout is empty');
+  if (line === undefined) throw new NoResultError('its stdout is empty');
   const value = parsed(line);
   const problem = resultProblem(value);
-  if (problem !== undefined) throw new NoAnswerError(`the last line of its stdout ${problem}`);
+  if (problem !== undefined) throw new NoResultError(`the last line of its stdout ${problem}`);
   return sanitizeResult(value as ScriptResult);
 }
 
 /** A script ended without a readable result. The message contains nothing that the script wrote. */
-export class NoAnswerError extends Error {
-  override readonly name = 'NoAnswerError';
+export class NoResultError extends Error {
+  override readonly name = 'NoResultError';
   constructor(why: string, options?: { readonly cause?: unknown }) {
     super(
       `the machine gave no answer: ${why}. The connection was cut, the login shell refuses commands, or the script was killed; ` +
@@ -159,7 +159,7 @@ function parsed(line: string): unknown {
     return JSON.parse(line);
   } catch {
     // The parser's message quotes the line, which may contain outputs.
-    throw new NoAnswerError('the last line of its stdout is not JSON');
+    throw new NoResultError('the last line of its stdout is not JSON');
   }
 }
 

@@ -153,7 +153,7 @@ function lostMachines({ object, run }: PlanRun, wanted: readonly { readonly addr
   const message =
     `the annotation ${LOST_MACHINES_ANNOTATION} of Cluster ${object.metadata.name} says that ${both.join(', ')} is gone for good, ` +
     'but the spec has it. Take it out of one of the two';
-  throw new PlanError('ErrInvalidConfig', message, { hopeless: true });
+  throw new PlanError('ErrInvalidConfig', message, { isTerminal: true });
 }
 
 /** A machine that left the spec and cannot be reached may be lost for good, which only a user can know. */
@@ -177,7 +177,7 @@ function transportOf(run: PlanRun, options: ClusterPlanOptions, state: ClusterSt
     privateKey: async ({ address, sshKey }) => {
       if (sshKey !== undefined) return run.secret(sshKey);
       throw new PlanError('ErrNotFound', `no SSH key is named for ${address}; set spec.sshKeySecretRef`, {
-        hopeless: true,
+        isTerminal: true,
       });
     },
     ...(options.trustOnFirstUse ? { trustOnFirstUse: state.hostKeys } : {}),

@@ -179,5 +179,5 @@ function parseYaml(text: string, source: string): unknown {
 
 function invalidConfigError(what: string, problems: ClusterYmlFile['problems']): PlanError {
   const list = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
-  return new PlanError('ErrInvalidConfig', `${what} cannot be used: ${list}`, { hopeless: true });
+  return new PlanError('ErrInvalidConfig', `${what} cannot be used: ${list}`, { isTerminal: true });
 }

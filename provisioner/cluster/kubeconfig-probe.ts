@@ -258,6 +258,6 @@ function refused(source: string, why: string): PlanError {
     'ErrKubeconfig',
     `The kubeconfig in ${source} is refused: ${why}. Allowed is what leads to a server by itself: an https server, ` +
       'certificate-authority-data, client-certificate-data, client-key-data, token.',
-    { hopeless: true },
+    { isTerminal: true },
   );
 }

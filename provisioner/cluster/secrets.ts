@@ -64,7 +64,7 @@ export async function putKubeconfig(
       'ErrResourceExists',
       `Secret ${ref.namespace}/${ref.name} already exists and is not that of ${owner.kind} ${owner.metadata.name}, ` +
         'whose kubeconfig belongs there. Rename or delete it.',
-      { hopeless: true },
+      { isTerminal: true },
     );
   }
   const { data } = standing as { readonly data?: Readonly<Record<string, string>> };

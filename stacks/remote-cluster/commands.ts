@@ -35,9 +35,9 @@ export interface TaskCommandsOptions {
   /** Whether the effects of a task may not be removed. */
   readonly isProtected: (task: Task) => boolean;
   /** Whether a task serves a machine that is lost, so that it has nothing to do. */
-  readonly isPointless: (task: Task) => boolean;
+  readonly servesLostMachine: (task: Task) => boolean;
   /** Whether a task would run on a machine that is lost, so that it cannot even remove anything. */
-  readonly isOutOfReach: (task: Task) => boolean;
+  readonly runsOnLostMachine: (task: Task) => boolean;
 }
 
 /** Attempts to reach a machine for its clean-up: a machine that responds at all responds soon. */
@@ -103,11 +103,11 @@ export class TaskCommands {
 
   private register(planned: PlannedTask): void {
     const { task } = planned;
-    const { isPointless, isOutOfReach } = this.options;
+    const { servesLostMachine, runsOnLostMachine } = this.options;
     const needs = [...new Set(task.after.flatMap((id) => this.effectiveDependencies(id)))];
     for (const each of [task, ...(this.removalsBefore.get(task.id) ?? [])]) this.registerRemoval(each, needs);
     const own = [task, ...(this.removalsBefore.get(task.id) ?? [])].flatMap(({ id }) => this.removals.get(id) ?? []);
-    const pointless = isPointless(task) || isOutOfReach(task);
+    const pointless = servesLostMachine(task) || runsOnLostMachine(task);
     // An output of a lost machine may still be needed, such as the join token. It stays in the state
     // unchanged.
     if (pointless && !this.isNeeded(task)) return;
@@ -126,7 +126,8 @@ export class TaskCommands {
     const readers = [...this.planned.values()].filter(({ task: { stdin } }) =>
       leavesIn(stdin).some((leaf) => 'output' in leaf && leaf.output.task === id),
     );
-    const isDone = ({ task }: PlannedTask) => !this.options.isPointless(task) && !this.options.isOutOfReach(task);
+    const isDone = ({ task }: PlannedTask) =>
+      !this.options.servesLostMachine(task) && !this.options.runsOnLostMachine(task);
     return outputs.length > 0 && (readers.length === 0 || readers.some(isDone));
   }
 
@@ -134,9 +135,9 @@ export class TaskCommands {
   private registerRemoval(task: Task, needs: readonly pulumi.Resource[]): void {
     const planned = this.planned.get(task.id);
     if (task.remove === undefined || planned === undefined || this.removals.has(task.id)) return;
-    const { isOutOfReach, isProtected } = this.options;
+    const { runsOnLostMachine, isProtected } = this.options;
     const label = `${task.id}/removal`;
-    const inputs = isOutOfReach(task) ? {} : { delete: this.line(planned, label, REMOVE) };
+    const inputs = runsOnLostMachine(task) ? {} : { delete: this.line(planned, label, REMOVE) };
     const before = task.after.flatMap((id) => this.removals.get(id) ?? []);
     const dependsOn = [...new Set([...needs, ...before])];
     const options = { protect: isProtected(task), dependsOn };

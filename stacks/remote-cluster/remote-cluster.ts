@@ -121,8 +121,8 @@ function protectionRules(args: RemoteClusterArgs, { labels }: Outline) {
   return {
     serves,
     isProtected: (task: Task) => protect && !isAmong([...lost, ...removable], serves(task)),
-    isPointless: (task: Task) => isAmong(lost, serves(task)),
-    isOutOfReach: (task: Task) => isAmong(lost, ranOn(task)),
+    servesLostMachine: (task: Task) => isAmong(lost, serves(task)),
+    runsOnLostMachine: (task: Task) => isAmong(lost, ranOn(task)),
   };
 }
 

@@ -21,7 +21,7 @@ interface ExchangeHooks {
   /** Cuts the client's connection by a TCP reset. */
   readonly reset: () => void;
   /** A fault changed the exchange; called at most once. */
-  readonly hurt: () => void;
+  readonly markFault: () => void;
   /**
    * The server was unreachable, or closed the connection before it responded, while the client still waited.
    */
@@ -73,7 +73,7 @@ export class Exchange {
   markFaulted(): void {
     if (this.isFaulted) return;
     this.isFaulted = true;
-    this.hooks.hurt();
+    this.hooks.markFault();
   }
 
   /** Forwards the request, and streams the response back. */
@@ -194,7 +194,7 @@ export interface ProxiedRequest {
   /** Undefined for a collection. */
   readonly name?: string;
   /** The name of the created object, which is only in the body; undefined for Leases and events. */
-  readonly creates?: string;
+  readonly createdName?: string;
   readonly url: URL;
   readonly method: string;
   /** Whether it may change an object. */
@@ -203,7 +203,7 @@ export interface ProxiedRequest {
    * Whether it concerns a Lease or an event: these are written all the time, besides the operator's real
    * work.
    */
-  readonly beside: boolean;
+  readonly isBackground: boolean;
   readonly body: Buffer;
 }
 
@@ -218,21 +218,21 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
   const url = new URL(target, 'https://api-server');
   const { resource = '', namespace, name } = resourceOf(url.pathname);
   const verb = verbOf(method, name, url.searchParams);
-  const beside = backgroundResources.has(resource);
-  const creates = verb === 'create' && !beside ? nameOfNew(body) : undefined;
+  const isBackground = backgroundResources.has(resource);
+  const createdName = verb === 'create' && !isBackground ? nameOfNew(body) : undefined;
   return {
     ...{ verb, resource, url, method, body },
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
-    ...(creates === undefined ? {} : { creates }),
+    ...(createdName === undefined ? {} : { createdName }),
     writes: !['get', 'list', 'watch', 'other'].includes(verb),
-    beside,
+    isBackground,
   };
 }
 
 /** `patch deployments.apps shop/web`; for a create, with the name of the new object. */
-export function describeRequest({ verb, resource, namespace, name, creates }: ProxiedRequest): string {
-  const object = [namespace, name ?? creates].filter((part) => part !== undefined).join('/');
+export function describeRequest({ verb, resource, namespace, name, createdName }: ProxiedRequest): string {
+  const object = [namespace, name ?? createdName].filter((part) => part !== undefined).join('/');
   return [verb, resource, object].join(' ').trimEnd();
 }
 

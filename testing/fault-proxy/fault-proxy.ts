@@ -26,7 +26,7 @@ export type SeenRequest = ProxiedRequest & {
    * Whether a fault has changed anything about it or its response so far; a watch may run for long before one
    * does.
    */
-  readonly hurt: boolean;
+  readonly hadFault: boolean;
   /** When it ended, in milliseconds since 1970. @default it is running */
   readonly ended?: number;
   /** The HTTP status that the client was sent, with a complete body or not. @default none was sent yet */
@@ -87,7 +87,7 @@ export class FaultProxy {
 
   /**
    * Writes a copy of a kubeconfig whose server is this proxy.
-   * @returns its path, beside the original's
+   * @returns its path, isBackground the original's
    */
   kubeconfig(of: string): string {
     const file = readKubeconfig(of);
@@ -101,12 +101,12 @@ export class FaultProxy {
 
   /** The writes so far, without those of Leases and events, oldest first. */
   writes(): readonly ProxiedRequest[] {
-    return this.requests.filter(({ writes, beside }) => writes && !beside);
+    return this.requests.filter(({ writes, isBackground }) => writes && !isBackground);
   }
 
   /** The requests since a time (milliseconds since 1970) that a fault changed, oldest first. */
   faultedRequests(since = 0): readonly SeenRequest[] {
-    return this.requests.filter(({ hurt, at }) => hurt && at >= since);
+    return this.requests.filter(({ hadFault, at }) => hadFault && at >= since);
   }
 
   /** Resets every connection, watches too. */
@@ -132,14 +132,14 @@ export class FaultProxy {
       const metadataOnly = incoming.headers.accept?.includes('as=PartialObjectMetadata') === true;
       const came: Writable<SeenRequest> = {
         ...{ ...request, metadataOnly, body: Buffer.alloc(0), at: Date.now() },
-        ...{ hurt: false, unanswered: false },
+        ...{ hadFault: false, unanswered: false },
       };
       seen = came;
       this.requests.push(came);
-      const hurt = (): void => void (came.hurt = true);
+      const markFault = (): void => void (came.hadFault = true);
       const unanswered = (): void => void (came.unanswered = true);
       const answered = (status: number): void => void (came.status = status);
-      const hooks = { reset, hurt, unanswered, answered };
+      const hooks = { reset, markFault, unanswered, answered };
       await this.fault(new Exchange(request, incoming, outgoing, this.upstream, hooks));
     } catch {
       // The client has disconnected, or the server is unreachable: cut the rest of the connection, as the

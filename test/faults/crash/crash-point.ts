@@ -61,8 +61,8 @@ function parseCrashPoint(text: string): CrashPoint {
 }
 
 /** The name of the object that a write is about, without the number of this process, which some names bear. */
-export function nameIn({ name, creates = '?' }: ProxiedRequest): string {
-  return (name ?? creates).replace(`-${String(process.pid)}`, '');
+export function nameIn({ name, createdName = '?' }: ProxiedRequest): string {
+  return (name ?? createdName).replace(`-${String(process.pid)}`, '');
 }
 
 /** See `WriteAddress.content`. */

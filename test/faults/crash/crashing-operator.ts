@@ -185,7 +185,7 @@ class CrashFault {
   readonly fault: Fault = async (exchange) => {
     if (this.isHolding) return exchange.hang();
     const { request } = exchange;
-    if (!request.writes || request.beside) return exchange.pass();
+    if (!request.writes || request.isBackground) return exchange.pass();
     const write = this.record(request);
     const moment = this.choice(write);
     if (moment === undefined) return this.pass(exchange, write);

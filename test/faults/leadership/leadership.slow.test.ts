@@ -79,7 +79,7 @@ test('a leader that was paused past its Lease writes nothing more, and what it h
 
   const succession = new Failover(leader, other);
   const held = new HeldRequests();
-  leader.proxy.fault = when(({ writes, beside }) => writes && !beside, held.hold);
+  leader.proxy.fault = when(({ writes, isBackground }) => writes && !isBackground, held.hold);
   await env.patchSpec(HelloApp, at('replaced'), { image: 'nginx:2' });
   await env.patchSpec(HelloApp, at('changed'), { image: 'nginx:2' });
   await env.createOfKind(HelloApp, at('created'), { image: 'nginx:1' });

@@ -42,7 +42,7 @@ export class Replica {
 
   /** Its writes since a moment (milliseconds since 1970), oldest first. */
   writesSince(moment: number): readonly (ProxiedRequest & { readonly at: number })[] {
-    return this.proxy.requests.filter(({ writes, beside, at }) => writes && !beside && at >= moment);
+    return this.proxy.requests.filter(({ writes, isBackground, at }) => writes && !isBackground && at >= moment);
   }
 
   /** When it last began to renew its Lease before a moment; until ten seconds later it leads. */
@@ -164,7 +164,7 @@ export class WriteTimes {
   under(fault: Fault): Fault {
     return async (exchange) => {
       const { request, clientGone: gone } = exchange;
-      if (request.writes && !request.beside) {
+      if (request.writes && !request.isBackground) {
         const write: WriteTime = { description: describeRequest(request), receivedAt: Date.now() };
         this.all.push(write);
         const end = (): void => void (write.ended ??= Date.now());

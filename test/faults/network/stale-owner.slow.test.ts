@@ -29,7 +29,7 @@ test('while owners are not heard of, a child of a deleted one is not made again 
     const since = env.proxy.requests.slice(already).filter(({ verb }) => verb === 'watch');
     const isOpen = since.some(({ resource }) => resource === 'deployments.apps');
     return Promise.resolve(
-      isOpen && since.some((request) => isWatchOfFoos(request) && request.hurt) ? true : undefined,
+      isOpen && since.some((request) => isWatchOfFoos(request) && request.hadFault) ? true : undefined,
     );
   });
   const { uid } = (await env.get(owned.Deployment, child)).metadata;

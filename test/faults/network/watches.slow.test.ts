@@ -57,11 +57,11 @@ const isSuccess = (status = 0): boolean => status >= 200 && status < 300;
 const isCacheList = ({ verb, metadataOnly }: SeenRequest): boolean => verb === 'list' && !metadataOnly;
 
 /** A list that fills a cache comes from before a write of the same type, whose answer the operator has got: for the cache time runs backwards. */
-function cachesGoBack(hurt: readonly SeenRequest[]): boolean {
+function cachesGoBack(faulted: readonly SeenRequest[]): boolean {
   // The revision that all reads see is older than the first of them.
-  const seenAt = hurt.find(({ verb }) => verb !== 'watch')?.at ?? Infinity;
+  const seenAt = faulted.find(({ verb }) => verb !== 'watch')?.at ?? Infinity;
   const written = env.proxy.requests.filter(({ writes, at, status }) => writes && at > seenAt && isSuccess(status));
-  return hurt
+  return faulted
     .filter(isCacheList)
     .some((list) => written.some(({ resource, ended = Infinity }) => resource === list.resource && ended < list.at));
 }

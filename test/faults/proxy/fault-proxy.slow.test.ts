@@ -18,7 +18,7 @@ test('without a fault nothing differs, and what was asked is told; an operator k
 
   let held = 0;
   env.proxy.fault = when(
-    ({ writes, beside }) => writes && !beside,
+    ({ writes, isBackground }) => writes && !isBackground,
     (exchange) => {
       held += 1;
       return exchange.hang();

@@ -145,7 +145,7 @@ export async function injectFaults(proxy: FaultProxy, options: FaultIntervals, s
     if (cuts % options.errorsEvery !== 0) continue;
     let asked = 0;
     proxy.fault = when(
-      ({ beside }) => !beside && (asked += 1) % 3 === 0,
+      ({ isBackground }) => !isBackground && (asked += 1) % 3 === 0,
       (exchange) => {
         if (asked % 2 === 0) exchange.respondWithError(500, 'InternalError');
         else exchange.respondWithError(503, 'ServiceUnavailable', { 'retry-after': '1' });

@@ -4,7 +4,7 @@ const BEGAN = 1_000_000;
 const workload = { objects: 12, changes: 8 };
 const names = Array.from({ length: workload.objects }, (_, i) => `object-${String(i)}`);
 
-const type = { resource: 'deployments.apps', writes: false, beside: false, metadataOnly: false };
+const type = { resource: 'deployments.apps', writes: false, isBackground: false, metadataOnly: false };
 /** Of every write. */
 const what = { ...type, namespace: 'ns', writes: true };
 const url = new URL('https://api-server/apis/apps/v1/namespaces/ns/deployments');
@@ -15,7 +15,7 @@ function write(name: string, requeueAfterMs: number): ObservedRequest {
 
 /** A create, which tells its name in its body only. */
 function create(name: string, requeueAfterMs: number): ObservedRequest {
-  return { ...what, verb: 'create', creates: name, url, at: BEGAN + requeueAfterMs };
+  return { ...what, verb: 'create', createdName: name, url, at: BEGAN + requeueAfterMs };
 }
 
 /** A list as audits take them. */
@@ -141,7 +141,7 @@ test('audits, Leases, events and what came at other times are not counted', () =
   const audits = every(2, 10_000, audit);
   expect(inSeconds(10, audits)).toMatchObject({ requests: audits.length, rate: 0 });
   const lease: ObservedRequest = { ...write('leader', 0), resource: 'leases.coordination.k8s.io' };
-  const event: ObservedRequest = { ...write('event', 0), resource: 'events', beside: true };
+  const event: ObservedRequest = { ...write('event', 0), resource: 'events', isBackground: true };
   const others = [lease, event, write('early', -1), write('late', 10_000)];
   expect(inSeconds(10, others)).toMatchObject({ requests: 1, most: { writes: 0 }, densest: { writes: 0 } });
 });

@@ -37,8 +37,8 @@ interface Opened {
 }
 
 /** What is looked at of a request. */
-export type ObservedRequest = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'creates' | 'url'> &
-  Pick<SeenRequest, 'writes' | 'beside' | 'metadataOnly'>;
+export type ObservedRequest = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'createdName' | 'url'> &
+  Pick<SeenRequest, 'writes' | 'isBackground' | 'metadataOnly'>;
 
 /** Long against the first delays of a backoff, which are to be fast, and against a burst; short against the trouble. */
 const WINDOW_MS = 5_000;
@@ -50,7 +50,7 @@ export function measureTraffic(asked: readonly ObservedRequest[], from: number, 
   );
   const writes = groupedBy(
     objectOf,
-    requests.filter((request) => request.writes && !request.beside),
+    requests.filter((request) => request.writes && !request.isBackground),
   );
   const opened = most(
     groupedBy(({ verb, resource }) => `${verb} ${resource}`, requests.filter(fillsCache)),
@@ -81,8 +81,8 @@ function fillsCache({ verb, metadataOnly, url }: ObservedRequest): boolean {
 }
 
 /** An object's status is part of it. */
-function objectOf({ resource, namespace = '', name, creates = '' }: ObservedRequest): string {
-  return `${resource.replace('/status', '')} ${namespace}/${name ?? creates}`;
+function objectOf({ resource, namespace = '', name, createdName = '' }: ObservedRequest): string {
+  return `${resource.replace('/status', '')} ${namespace}/${name ?? createdName}`;
 }
 
 type Groups = ReadonlyMap<string, readonly ObservedRequest[]>;

@@ -13,18 +13,18 @@ import {
 } from './steady-state';
 import { expectNoStorm, rssMiB, measureTraffic, type Traffic, type Workload } from './traffic';
 
-/** What a fault must have hit; each by its name, given the requests that were hurt until now. */
-type Hits = Readonly<Record<string, (hurt: readonly SeenRequest[]) => boolean>>;
+/** What a fault must have hit; each by its name, given the requests that were faulted until now. */
+type Hits = Readonly<Record<string, (faulted: readonly SeenRequest[]) => boolean>>;
 
 /** A fault by its name, and what it must hit while the operator is at work: one that hits nothing tests nothing. */
 type NamedFault = readonly [what: string, fault: Fault, hits: Hits];
 
-export const writes = (hurt: readonly SeenRequest[]): boolean => hurt.some(isWrite);
-export const watches = (hurt: readonly SeenRequest[]): boolean => hurt.some(({ verb }) => verb === 'watch');
-export const gets = (hurt: readonly SeenRequest[]): boolean => hurt.some(({ verb }) => verb === 'get');
+export const writes = (faulted: readonly SeenRequest[]): boolean => faulted.some(isWrite);
+export const watches = (faulted: readonly SeenRequest[]): boolean => faulted.some(({ verb }) => verb === 'watch');
+export const gets = (faulted: readonly SeenRequest[]): boolean => faulted.some(({ verb }) => verb === 'get');
 /** Further pages of the lists that fill a cache; those of an audit come without trouble too. */
-export const pages = (hurt: readonly SeenRequest[]): boolean =>
-  hurt.some(({ verb, metadataOnly, url }) => verb === 'list' && !metadataOnly && url.searchParams.has('continue'));
+export const pages = (faulted: readonly SeenRequest[]): boolean =>
+  faulted.some(({ verb, metadataOnly, url }) => verb === 'list' && !metadataOnly && url.searchParams.has('continue'));
 
 /** Writes, from the first to the last of which it is so long, in milliseconds: how often they are tried again shows only in time. */
 export const writesFor = (ms: number): Hits[string] => lastsFor(isWrite, ms);
@@ -32,14 +32,14 @@ export const writesFor = (ms: number): Hits[string] => lastsFor(isWrite, ms);
 export const watchesFor = (ms: number): Hits[string] => lastsFor(({ verb }) => verb === 'watch', ms);
 
 function lastsFor(isOne: (request: SeenRequest) => boolean, ms: number): Hits[string] {
-  return (hurt) => {
-    const hit = hurt.filter(isOne);
+  return (faulted) => {
+    const hit = faulted.filter(isOne);
     return (hit.at(-1)?.at ?? 0) - (hit[0]?.at ?? 0) >= ms;
   };
 }
 
-function isWrite({ writes: isOne, beside }: SeenRequest): boolean {
-  return isOne && !beside;
+function isWrite({ writes: isOne, isBackground }: SeenRequest): boolean {
+  return isOne && !isBackground;
 }
 
 /** Tests that work goes on, or is caught up with, under each of the faults, on one control plane. */

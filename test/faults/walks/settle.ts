@@ -103,7 +103,7 @@ export async function expectEndState({ env, namespace, ledger }: WalkEnv): Promi
 function recording(namespace: string, writes: string[]): Fault {
   return async (exchange) => {
     const { request } = exchange;
-    if (!request.writes || request.beside || request.namespace !== namespace) return exchange.pass();
+    if (!request.writes || request.isBackground || request.namespace !== namespace) return exchange.pass();
     const answer = await exchange.fetchResponse();
     if (answer.status < 300) writes.push(`${describeRequest(request)} ${request.body.toString('utf8')}`);
     exchange.send(answer);

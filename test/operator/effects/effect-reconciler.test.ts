@@ -95,7 +95,7 @@ describe('an effect', () => {
 
   test('does not try again what would end the same', async () => {
     await world.reconcile();
-    await world.end(new PlanError('ErrKey', 'The key has a passphrase.', { hopeless: true }));
+    await world.end(new PlanError('ErrKey', 'The key has a passphrase.', { isTerminal: true }));
     await world.reconcile();
     expect(world.harness.conditions('a')).toContain('Stalled=True ErrKey');
     world.harness.respec('a', { size: 2 });

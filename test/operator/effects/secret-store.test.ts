@@ -263,7 +263,7 @@ test('one of somebody else, or of an earlier object of the name, is neither read
       (reason: unknown) => reason,
     );
     if (!(error instanceof PlanError)) throw error;
-    expect(error).toMatchObject({ reason: 'ErrResourceExists', details: { hopeless: true } });
+    expect(error).toMatchObject({ reason: 'ErrResourceExists', details: { isTerminal: true } });
     expect(error.message).toContain('Secret system/a-state belongs to an earlier object of that name (UID u-0)');
   }
   expect(secret()).toEqual(before);

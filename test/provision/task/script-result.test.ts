@@ -1,4 +1,4 @@
-import { NoAnswerError, decodeOutput, parseScriptResult } from '../../../provision/task/script-io';
+import { NoResultError, decodeOutput, parseScriptResult } from '../../../provision/task/script-io';
 
 test('the last line counts, whatever stands before it', () => {
   const stdout = 'Welcome!\n{"ok":false}\n{"ok":true,"changed":true,"outputs":{"token":"w6k="}}\r\n\n';
@@ -54,8 +54,8 @@ test.each([
   } catch (error) {
     thrown = error;
   }
-  expect(thrown).toBeInstanceOf(NoAnswerError);
-  const { message, cause } = thrown as NoAnswerError;
+  expect(thrown).toBeInstanceOf(NoResultError);
+  const { message, cause } = thrown as NoResultError;
   expect(message).toContain(why);
   // What a script wrote may hold secrets.
   expect(message).not.toContain('canary');

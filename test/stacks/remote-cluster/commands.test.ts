@@ -60,8 +60,8 @@ const run = (options: Partial<TaskCommandsOptions> = {}, { preview = false, plan
           dialAttempts: 10,
           serves: ({ id }) => (id.includes('/') ? id.split('/')[0] : undefined),
           isProtected: () => true,
-          isPointless: () => false,
-          isOutOfReach: () => false,
+          servesLostMachine: () => false,
+          runsOnLostMachine: () => false,
           ...options,
         },
       );
@@ -193,7 +193,7 @@ test('protects what would take something away, and bounds each run', async () =>
 });
 
 test('runs nothing on a machine that is gone, and keeps the order around it', async () => {
-  const found = await run({ isOutOfReach: ({ machine: on }) => on?.address === 'b' });
+  const found = await run({ runsOnLostMachine: ({ machine: on }) => on?.address === 'b' });
   expect(found.map(({ name }) => name)).not.toContain('prod/b/agent');
   expect(named(found, 'prod/b/agent/removal').inputs).not.toHaveProperty('delete');
   expect(named(found, 'prod/report').dependencies).toEqual([urn('prod/b/agent/removal')]);
