@@ -31,7 +31,7 @@ const sentence = (shape: string): string => `${shape.charAt(0).toUpperCase()}${s
  */
 function declarations(): string {
   return Object.entries(configKeys)
-    .map(([name, { shape, meaning, default: value }]) => {
+    .map(([name, { shape, meaning, default: value = '' }]) => {
       const written = typeof value === 'string' && value !== '' ? value : yaml(value);
       return `  kindred:${name}:\n    description: ${yaml(`${sentence(shape)} ${meaning}`)}\n    default: ${written}\n`;
     })
@@ -44,7 +44,7 @@ function yaml(value: unknown): string {
 }
 
 function table(): string {
-  const rows = Object.entries(configKeys).map(([name, { shape, meaning, default: value }]) => {
+  const rows = Object.entries(configKeys).map(([name, { shape, meaning, default: value = '' }]) => {
     const isEmpty = value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
     return [
       `\`kindred:${name}\``,

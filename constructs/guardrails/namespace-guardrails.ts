@@ -117,13 +117,14 @@ function quantities<R extends string>(
 }
 
 /** What is wrong with the chosen numbers. Checks types as well, since the numbers may come from YAML. */
-export function guardrailProblems({ quota, containers = {} }: GuardrailNumbers): readonly Problem[] {
+export function guardrailProblems({ quota, containers }: GuardrailNumbers): readonly Problem[] {
+  const groups = isObject(containers) ? containers : {};
   return [
     ...fieldProblems('quota', quota, Object.keys(defaultQuota), quantityProblems),
     ...fieldProblems('containers', containers, ascending, (path, group) =>
       fieldProblems(path, group, ['cpu', 'memory'], quantityProblems),
     ),
-    ...(['cpu', 'memory'] as const).flatMap((resource) => limitOrderProblems(containers, resource)),
+    ...(['cpu', 'memory'] as const).flatMap((resource) => limitOrderProblems(groups, resource)),
   ];
 }
 
@@ -139,9 +140,7 @@ function fieldProblems(
   const given = fields.filter((field) => object[field] !== undefined);
   return [
     ...unknownFieldProblems(path, object, fields),
-    ...given.flatMap((field) =>
-      problemsOf(field.includes('.') ? `${path}["${field}"]` : `${path}.${field}`, object[field]),
-    ),
+    ...given.flatMap((field) => problemsOf(fieldPath(path, field), object[field])),
   ];
 }
 
@@ -149,7 +148,12 @@ function fieldProblems(
 export function unknownFieldProblems(path: string, object: object, known: readonly string[]): readonly Problem[] {
   const message = `is no field of it; it has ${known.join(', ')}`;
   const unknown = Object.keys(object).filter((field) => !known.includes(field));
-  return unknown.map((field) => ({ path: `${path}.${field}`, message, remedy: 'remove' }));
+  return unknown.map((field) => ({ path: fieldPath(path, field), message, remedy: 'remove' }));
+}
+
+/** The path of a field, whose name may have dots, as `quota["limits.cpu"]`. */
+function fieldPath(path: string, field: string): string {
+  return /^[\w$-]+$/.test(field) ? `${path}.${field}` : `${path}[${JSON.stringify(field)}]`;
 }
 
 function quantityProblems(path: string, value: unknown): readonly Problem[] {

@@ -275,7 +275,8 @@ function conflictProblems(operators: readonly PlatformOperator[]): readonly Prob
 export function guardedNamespaceProblems(
   props: Pick<PlatformProps, 'createNamespace' | 'guardedNamespaces' | 'namespace'>,
 ): readonly Problem[] {
-  const { namespace = DEFAULT_NAMESPACE, createNamespace = true, guardedNamespaces = [] } = props;
+  const { namespace = DEFAULT_NAMESPACE, createNamespace = true } = props;
+  const guardedNamespaces = props.guardedNamespaces ?? [];
   const guarded: readonly unknown[] = guardedNamespaces.map(toGuardedNamespace);
   const names = guarded.map((entry) => (isObject(entry) ? entry['name'] : undefined));
   return guarded.flatMap((entry, i): readonly Problem[] => {

@@ -13,12 +13,12 @@ export interface ConfigKey<S extends z.ZodType = z.ZodType> {
   readonly shape: string;
   /** What it is for. */
   readonly meaning: string;
-  /** The value when the key is not set. An empty text, list or object means "not set". */
-  readonly default: string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
+  /** The value when the key is not set. An empty text, list or object means "not set". @default '' */
+  readonly default?: string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
   /**
    * A value as the shell reads it, for an error message. That of a secret is a file, since a value would get
-   * into the shell's history.
-   * @default the default
+   * into the shell's history. Of a list or an object: the path of an entry, below the key.
+   * @default the default; `[0]` or `["KEY"]`
    */
   readonly example?: string;
   /** The value is a secret: rejected in plain text. @default false */
@@ -83,7 +83,6 @@ export const configKeys = {
   kubeconfig: key({
     shape: 'the text of a kubeconfig, set with --secret',
     meaning: 'The cluster to install on.',
-    default: '',
     example: '< ~/.kube/config',
     secret: true,
     schema: text
@@ -94,7 +93,6 @@ export const configKeys = {
     shape: 'the name of a context',
     meaning:
       'Of kubeconfig, or without one of the kubeconfig file of whoever runs pulumi. One of the two, or cluster, must be set.',
-    default: '',
     example: '"$(kubectl config current-context)"',
     schema: text.transform(orNothing),
   }),
@@ -111,7 +109,6 @@ export const configKeys = {
   provisionerConfigSecret: key({
     shape: 'the name of a Secret',
     meaning: "Secret in the operator's namespace with the files that `configPath` of a Cluster may name. Empty: none.",
-    default: '',
     schema: checked((value) => (value === '' ? undefined : nameProblem(value, { format: 'dns-subdomain' }))).transform(
       orNothing,
     ),
@@ -185,7 +182,6 @@ export const configKeys = {
   sshKey: key({
     shape: 'a private key in PEM, set with --secret',
     meaning: 'Private SSH key for the machines of cluster.',
-    default: '',
     example: '< ~/.ssh/id_ed25519',
     secret: true,
     schema: text
@@ -199,7 +195,6 @@ export const configKeys = {
   sshKeyPassphrase: key({
     shape: 'a text, set with --secret',
     meaning: 'Passphrase of sshKey.',
-    default: '',
     example: '< FILE',
     secret: true,
     schema: text.transform(orNothing),
@@ -208,6 +203,7 @@ export const configKeys = {
     shape: 'an object {<namespace>/<name>: {<key>: <text>}}, set with --secret',
     meaning: 'What the refs in the options of cluster mean.',
     default: {},
+    example: '["NAMESPACE/NAME"].KEY',
     secret: true,
     schema: z.record(
       z.string().regex(/^[a-z0-9.-]+\/[a-z0-9.-]+$/, 'each key must be <namespace>/<name> of a ref'),

@@ -19,7 +19,7 @@ export interface RawConfig {
  * @throws ConfigError with everything that is wrong and the commands that correct it; it quotes no secret
  */
 export function parseConfig(raw: RawConfig): ConfigValues {
-  const problems: Problem[] = [...unknownKeys(raw)];
+  const problems: Problem[] = [];
   const entries = Object.entries<ConfigKey>(configKeys).map(([name, key]) => {
     const read = valueOf(name, key, raw);
     problems.push(...read.problems);
@@ -32,43 +32,49 @@ export function parseConfig(raw: RawConfig): ConfigValues {
   const ofCluster = wrong.has('cluster') ? [] : clusterProblems(values);
   problems.push(...ofCluster.filter(({ path }) => !(rootOf(path) === 'clusterSecrets' && wrong.has('clusterSecrets'))));
   problems.push(...spanningProblems(values, new Set([...wrong, ...ofCluster.map(({ path }) => rootOf(path))])));
-  if (problems.length > 0) throw new ConfigError(problems.map((problem) => withoutSecrets(problem, raw)));
+  const unknown = unknownKeys(raw);
+  if (problems.length + unknown.length > 0) {
+    throw new ConfigError([...unknown, ...problems.map((problem) => withoutSecrets(problem, raw))]);
+  }
   return values;
 }
 
-function unknownKeys({ values }: RawConfig): readonly Problem[] {
+/** A problem by the path of a key. `isUnknownKey`: the path is a name that no key has, whatever its characters. */
+type ConfigProblem = Problem & { readonly isUnknownKey?: true };
+
+function unknownKeys({ values }: RawConfig): readonly ConfigProblem[] {
   const known = Object.keys(configKeys);
   const message = `there is no such key; there are ${known.join(', ')}`;
   const unknown = Object.keys(values).filter((name) => !known.includes(name));
-  return unknown.sort().map((path) => ({ path, message, remedy: 'remove' }));
+  return unknown.sort().map((path) => ({ path, message, remedy: 'remove', isUnknownKey: true }));
 }
 
 /** The configuration of a stack is not valid: everything that is wrong with it, and what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  /** @param problems by the paths of keys, without the namespace `kindred:` */
-  constructor(readonly problems: readonly Problem[]) {
+  constructor(readonly problems: readonly ConfigProblem[]) {
     super(['the configuration of this stack is not valid:', ...problems.map(linesOf)].join('\n'));
   }
 }
 
-function linesOf(problem: Problem): string {
-  const { path, message } = problem;
+function linesOf(problem: ConfigProblem): string {
+  const { path, message, remedy } = problem;
   const { shape = '' } = (path === rootOf(path) && keyOf(path)) || {};
-  const form = message.includes(shape) ? '' : `\n    kindred:${path} is ${shape}`;
+  const form = remedy === 'remove' || message.includes(shape) ? '' : `\n    kindred:${path} is ${shape}`;
   return `  kindred:${path}: ${message}${form}\n    try: ${remedyOf(problem)}`;
 }
 
 function valueOf(name: string, key: ConfigKey, { values, secretKeys }: RawConfig) {
-  const fallback = key.schema.parse(key.default);
+  const { default: unset = '' } = key;
+  const fallback = key.schema.parse(unset);
   const text = values[name];
   if (text === undefined) return { value: fallback, problems: [] };
-  const decoded = typeof key.default === 'string' ? text : decode(text);
+  const decoded = typeof unset === 'string' ? text : decode(text);
   const { data, error } = key.schema.safeParse(decoded);
   if (error !== undefined) {
     return { value: fallback, problems: error.issues.flatMap((issue) => schemaProblems(name, key, text, issue)) };
   }
-  const isSet = JSON.stringify(decoded) !== JSON.stringify(key.default);
+  const isSet = JSON.stringify(decoded) !== JSON.stringify(unset);
   if (key.secret !== true || secretKeys.has(name) || !isSet) return { value: data, problems: [] };
   const message = 'it stands in plain text in the configuration file of the stack; keep it encrypted';
   return { value: data, problems: [{ path: name, message }] };
@@ -141,18 +147,18 @@ function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): rea
     report(['kubeconfig', 'context', 'cluster'], isWrong, { path, message, remedy: 'remove' });
   }
 
-  for (const problem of guardedNamespaceProblems(values)) report(['namespace', 'guardedNamespaces'], true, problem);
+  for (const problem of guardedNamespaceProblems(values)) report(['guardedNamespaces'], true, problem);
   const isOperators = samples && samplesNamespace === namespace;
   const own = "it is the operators' namespace; samples need one of their own";
   report(['namespace', 'samplesNamespace'], isOperators, { path: 'samplesNamespace', message: own });
   const isUnwatched = samples && watchNamespaces.length > 0 && !watchNamespaces.includes(samplesNamespace);
-  const unwatched = `no operator watches "${samplesNamespace}": add it here, or do without samples`;
-  const next = `watchNamespaces[${watchNamespaces.length}]`;
-  report(['samplesNamespace', 'watchNamespaces'], isUnwatched, { path: next, message: unwatched });
+  const unwatched = `no operator watches "${samplesNamespace}": add it to watchNamespaces, or do without samples`;
+  report(['samplesNamespace', 'watchNamespaces'], isUnwatched, { path: 'samplesNamespace', message: unwatched });
 
   const isUnnamed = provisionerConfigFiles !== undefined && provisionerConfigSecret === undefined;
   const unnamed = 'is required: the files of provisionerConfigFiles are in it';
-  report(['provisionerConfigFiles'], isUnnamed, { path: 'provisionerConfigSecret', message: unnamed });
+  const path = 'provisionerConfigSecret';
+  report(['provisionerConfigFiles', path], isUnnamed, { path, message: unnamed });
 
   const isKeyless = cluster !== undefined && sshKey === undefined;
   const keyless = 'is required: the machines of kindred:cluster are reached with it';
@@ -179,7 +185,8 @@ const keyOf = (path: string): ConfigKey | undefined =>
  *
  * @testonly
  */
-export function remedyOf({ path, remedy }: Problem): string {
+export function remedyOf({ path, remedy, isUnknownKey }: ConfigProblem): string {
+  if (isUnknownKey === true) return `pulumi config rm 'kindred:${path}'`;
   const isKey = path === rootOf(path);
   const { secret = false, default: fallback = '', example } = keyOf(path) ?? {};
   const set = `pulumi config set${secret ? ' --secret' : ''}`;
@@ -188,7 +195,7 @@ export function remedyOf({ path, remedy }: Problem): string {
     if (typeof fallback !== 'object') {
       return `${set} kindred:${path} ${example ?? (fallback === false ? 'true' : String(fallback || 'VALUE'))}`;
     }
-    return remedyOf({ path: `${path}${Array.isArray(fallback) ? '[0]' : '["KEY"]'}`, message: '' });
+    return remedyOf({ path: `${path}${example ?? (Array.isArray(fallback) ? '[0]' : '["KEY"]')}`, message: '' });
   }
   if (remedy === 'remove') return `pulumi config rm --path 'kindred:${path}'`;
   // Without a value, the command prompts for a secret, so that it does not get into a shell's history.
@@ -197,12 +204,13 @@ export function remedyOf({ path, remedy }: Problem): string {
 
 /** A problem without any text of a value that is kept encrypted, even under the wrong key. */
 function withoutSecrets(problem: Problem, { values, secretKeys }: RawConfig): Problem {
-  const root = rootOf(problem.path);
-  const isSecret = secretKeys.has(root) || keyOf(root)?.secret === true;
+  const isSecret = (name: string): boolean => secretKeys.has(name) || keyOf(name)?.secret === true;
+  // The message may quote the value of another key than its own.
+  const texts = Object.entries(values).flatMap(([name, value]) => (isSecret(name) ? textsOf(value) : []));
   // Two or three letters occur in every sentence, so a short text only counts within quotation marks.
   const isQuoted = (part: string): boolean => problem.message.includes(part.length < 4 ? `"${part}"` : part);
-  if (!isSecret || !textsOf(values[root] ?? '').some(isQuoted)) return problem;
-  const shape = problem.path === root ? keyOf(root)?.shape : undefined;
+  if (!texts.some(isQuoted)) return problem;
+  const shape = problem.path === rootOf(problem.path) ? keyOf(problem.path)?.shape : undefined;
   const message = shape === undefined ? 'is not valid' : `it must be ${shape}`;
   return { ...problem, message: `${message}; more is not said, since it is kept encrypted` };
 }

@@ -176,7 +176,7 @@ function secretsOf({ id, stdin = [] }: Task): readonly ObjectKeyRef[] {
 /** The keys that SSH needs for a task, each with the machine that it is for. */
 function keysOf({ machine }: Task, labels: Labels): readonly (readonly [ObjectKeyRef, string])[] {
   if (machine === undefined) return [];
-  const label = labels.get(machine.address) ?? machine.address;
+  const label = JSON.stringify(labels.get(machine.address) ?? machine.address);
   const { sshKey, bastion } = machine;
   return [
     ...(sshKey === undefined ? [] : [[sshKey, label] as const]),

@@ -22,7 +22,8 @@ export interface RemoteNode {
  * A Kubernetes cluster on machines that are reached over SSH: RKE, RKE2 or K3s.
  *
  * Guarantees:
- * - All problems with the arguments are reported at once, before anything is registered. What only the
+ * - All problems with the arguments are reported at once, before anything is registered; only wrong types hide
+ *   others. What only the
  *   machines can tell is checked on them before anything is changed.
  * - Each step is a resource of its own, named by the machine and what it does there. Adding or removing a
  *   machine changes other machines' resources only in what they must know about it.

@@ -31,16 +31,20 @@ const attempts = 'it must be a whole number of at least 1';
  * the Cluster kind checks the rest.
  */
 const clusterFields = {
-  distribution: text,
+  distribution: z.enum(['rke', 'rke2', 'k3s'], required('it must be rke, rke2 or k3s')),
   version: text,
   nodes: z.array(
-    z.looseObject({ name: text.optional() }, required('it must be an object with address and roles')),
+    z.looseObject(
+      { name: text.optional(), bastion: z.looseObject({}, 'it must be an object with address and user').optional() },
+      required('it must be an object with address and roles'),
+    ),
     required('it must be a list of objects with address and roles'),
   ),
-  options: z.unknown().optional(),
-  installer: z
-    .looseObject({}, 'it must be an object with url or path, sha256 and artifacts, as far as they are needed')
-    .optional(),
+  options: z.looseObject({}, 'it must be an object').optional(),
+  installer: fields(
+    { url: text.optional(), path: text.optional(), sha256: text.optional(), artifacts: text.optional() },
+    'it must be an object with url or path, sha256 and artifacts, as far as they are needed',
+  ).optional(),
   dialAttempts: z.int(attempts).min(1, attempts).optional(),
   removable: machines,
   lost: machines,
@@ -49,7 +53,9 @@ const clusterFields = {
 const componentFields = fields(
   {
     ...clusterFields,
-    ...{ sshKey: z.unknown(), sshKeyPassphrase: z.unknown().optional(), secrets: z.unknown().optional() },
+    sshKey: z.unknown().optional(),
+    sshKeyPassphrase: z.unknown().optional(),
+    secrets: z.unknown().optional(),
     clusterName: text.optional(),
     hostKeyChecking: z.enum(['pinned', 'skip-insecure'], 'it must be pinned or skip-insecure').optional(),
     protect: z.boolean('it must be true or false').optional(),
@@ -67,6 +73,15 @@ type WithoutSecrets<T> = T extends unknown ? Omit<T, ConfiguredElsewhere> : neve
 export const clusterConfig: z.ZodType<ClusterConfig> = z.preprocess(
   withoutNulls,
   fields({ name: text, ...clusterFields }, 'it must be an object with name, distribution, version and nodes')
+    .superRefine(({ nodes }, context) => {
+      // An argument of the component, but a configuration keeps keys encrypted, apart from the cluster.
+      const message = 'is no place for a key: name a Secret in sshKeySecretRef, and give its value in clusterSecrets';
+      nodes.forEach(({ bastion }, i) => {
+        if (bastion?.['sshKey'] === undefined) return;
+        const path = ['nodes', i, 'bastion'];
+        context.addIssue({ code: 'unrecognized_keys', keys: ['sshKey'], path, message, input: undefined });
+      });
+    })
     // The type is inferred from the schemas that check the rest.
     .transform((given) => given as unknown as ClusterConfig),
 );
@@ -83,14 +98,22 @@ function withoutNulls(value: unknown): unknown {
 
 /** The arguments from which a plan is computed: with a wrong type there, nothing further can be checked. */
 const PLANNED: ReadonlySet<string> = new Set([
-  ...['clusterName', 'distribution', 'installer', 'lost', 'nodes', 'options', 'removable', 'version'],
+  ...['', 'clusterName', 'distribution', 'installer', 'lost', 'nodes', 'options', 'removable', 'version'],
 ]);
 
-/** The tasks of a cluster, or everything that is wrong with the arguments. Reads no machine. */
+/**
+ * The tasks of a cluster, or what is wrong with the arguments: everything at once, unless a wrong type hides
+ * the rest. Reads no machine.
+ */
 export function checkedOutline(name: string, args: RemoteClusterArgs): OutlineResult {
-  const ofTypes = typeProblems(args);
-  if (ofTypes.some(({ path }) => PLANNED.has(/^\w*/.exec(path)?.[0] ?? ''))) return { problems: ofTypes };
-  const problems = [...argumentProblems(args), ...ofTypes];
+  const types = typeProblems(args);
+  const deferred = deferredProblems(args).filter(
+    ({ path }) => !types.some((other) => other.path === path && other.remedy === 'remove'),
+  );
+  // An Output is of the wrong type as well, which would be the less helpful message.
+  const found = [...deferred, ...types.filter(({ path }) => !deferred.some((other) => other.path === path))];
+  if (types.some(({ path }) => PLANNED.has(/^\w*/.exec(path)?.[0] ?? ''))) return { problems: found };
+  const problems = [...found, ...argumentProblems(args)];
   const planned = planOutline(name, args);
   if ('problems' in planned) return { problems: [...problems, ...planned.problems] };
   const unresolved = unresolvedSecretProblems(planned.outline, (ref) => givenSecret(args, ref) !== undefined);
@@ -100,24 +123,20 @@ export function checkedOutline(name: string, args: RemoteClusterArgs): OutlineRe
 /** Arguments of a wrong type, which TypeScript does not see in a spread or in JavaScript. */
 function typeProblems(args: RemoteClusterArgs): readonly Problem[] {
   const { issues = [] } = componentFields.safeParse(args).error ?? {};
-  const deferred = deferredProblems(args);
-  const found = issues.flatMap(({ path, message, ...issue }): readonly Problem[] => {
+  return issues.flatMap(({ path, message, ...issue }): readonly Problem[] => {
     const at = (...steps: PropertyKey[]) => propertyPath([...path, ...steps] as (number | string)[]);
     if (issue.code !== 'unrecognized_keys') return [{ path: at(), message }];
     return issue.keys.map((key) => ({ path: at(key), message, remedy: 'remove' }));
   });
-  // An Output is of the wrong type as well, which would be the less helpful message.
-  return found.map((problem) => deferred.find(({ path }) => path === problem.path) ?? problem);
 }
 
 /**
- * Problems with the arguments themselves, besides those that the schema and the plans find.
+ * Problems with the values of the arguments themselves, besides those that the schema and the plans find.
  *
  * @testonly
  */
 export function argumentProblems(args: RemoteClusterArgs): readonly Problem[] {
   return [
-    ...deferredProblems(args),
     ...(args.hostKeyChecking === 'skip-insecure' ? [] : unpinnedHosts(args).map(missingHostKeyProblem)),
     ...labelProblems(args.nodes),
     ...machineReferenceProblems(args, 'removable'),
@@ -187,7 +206,7 @@ export interface UnpinnedHost {
 }
 
 /** How SSH reaches a machine. */
-type Login = Pick<NodeArgs, 'address' | 'port' | 'user'>;
+type Login = Partial<Pick<NodeArgs, 'address' | 'port' | 'user'>>;
 
 /** The machines without a host key, bastions included. */
 export function unpinnedHosts({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): readonly UnpinnedHost[] {
@@ -205,14 +224,14 @@ export function unpinnedHosts({ nodes }: Pick<RemoteClusterArgs, 'nodes'>): read
 function scanCommand(machine: Login, bastion?: Login): string {
   const address = (login: Login): string => (typeof login.address === 'string' ? login.address : 'ADDRESS');
   const port = ({ port: number = 22 }: Login): string => (number === 22 ? '' : `-p ${number} `);
-  const through = bastion === undefined ? '' : `ssh ${port(bastion)}${bastion.user}@${address(bastion)} `;
+  const through = bastion === undefined ? '' : `ssh ${port(bastion)}${bastion.user ?? 'USER'}@${address(bastion)} `;
   return `${through}ssh-keyscan -t ed25519 ${port(machine)}${address(machine)} | cut -d' ' -f2-`;
 }
 
 const missingHostKeyProblem = ({ path, machine, scan }: UnpinnedHost): Problem => ({
   path,
   message:
-    `is required: without it, anyone on the network in between can pose as ${machine}. Give what "${scan}" prints, after ` +
+    `is required: without it, anyone on the network in between can pose as "${machine}". Give what "${scan}" prints, after ` +
     'comparing it with /etc/ssh/ssh_host_ed25519_key.pub on the machine; hostKeyChecking can turn this check off',
 });
 

@@ -150,6 +150,9 @@ export async function settle<T>(env: TestEnv, options: SettleOptions<T>): Promis
   const { operator, check, versions, stillMs = 0 } = options;
   let last: { readonly running: OperatorProcess; readonly seen: string } | undefined;
   const settled = async (): Promise<T | undefined> => {
+    // What is wrong in between begins the wait again.
+    const before = last;
+    last = undefined;
     const running = await operator();
     const state = await check();
     const metrics = await running.metrics();
@@ -158,7 +161,7 @@ export async function settle<T>(env: TestEnv, options: SettleOptions<T>): Promis
       missed: 0,
     });
     const seen = versions(state);
-    if (last?.seen === seen && last.running === running && (await operator()) === running) return state;
+    if (before?.seen === seen && before.running === running && (await operator()) === running) return state;
     last = { running, seen };
     await delay(stillMs);
     return undefined;

@@ -87,7 +87,7 @@ export class FaultProxy {
 
   /**
    * Writes a copy of a kubeconfig whose server is this proxy.
-   * @returns its path, isBackground the original's
+   * @returns its path, beside the original's
    */
   kubeconfig(of: string): string {
     const file = readKubeconfig(of);

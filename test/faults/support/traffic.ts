@@ -37,7 +37,10 @@ interface Opened {
 }
 
 /** What is looked at of a request. */
-export type ObservedRequest = Pick<SeenRequest, 'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'createdName' | 'url'> &
+export type ObservedRequest = Pick<
+  SeenRequest,
+  'at' | 'verb' | 'resource' | 'namespace' | 'name' | 'createdName' | 'url'
+> &
   Pick<SeenRequest, 'writes' | 'isBackground' | 'metadataOnly'>;
 
 /** Long against the first delays of a backoff, which are to be fast, and against a burst; short against the trouble. */

@@ -8,6 +8,12 @@ describe('what is wrong with a cluster', () => {
     [{ ...cluster, configPath: 'x' }, /^cluster\.configPath: is no field of it/],
     [{ ...cluster, version: 'v1.30' }, /^cluster\.version: must look like/],
     [{ ...cluster, distribution: 'rke2' }, /^cluster: a version of rke2 has/],
+    [{ ...cluster, distribution: 'k3s(' }, /^cluster\.distribution: it must be rke, rke2 or k3s$/],
+    [{ ...cluster, options: 'x' }, /^cluster\.options: it must be an object$/],
+    [
+      { ...cluster, nodes: [{ ...first, bastion: 'jump.example.com' }] },
+      /^cluster\.nodes\[0\]\.bastion: it must be an object/,
+    ],
     [{ ...cluster, nodes: [{ ...first, roles: ['boss'] }] }, /^cluster\.nodes\[0\]\.roles\[0\]: /],
     [{ ...cluster, options: { flannel: 'x' } }, /^cluster\.options\.flannel: is no field/],
     [
@@ -69,6 +75,17 @@ describe('what is wrong with a cluster', () => {
     ]);
   });
 
+  test("a bastion's key is refused in it, since it is no secret there", () => {
+    const bastion = { address: '192.0.2.1', user: 'jump', hostKey: first?.hostKey, sshKey: 'CANARY' };
+    const values = { cluster: { ...cluster, nodes: [{ ...first, bastion }] }, sshKey: SSH_KEY };
+    expect(problems(values, ['sshKey'])).toEqual([
+      'cluster.nodes[0].bastion.sshKey: is no place for a key: name a Secret in sshKeySecretRef, and give its value in clusterSecrets',
+    ]);
+    expect(() => config(values, ['sshKey'])).toThrow(
+      "try: pulumi config rm --path 'kindred:cluster.nodes[0].bastion.sshKey'",
+    );
+  });
+
   describe('of the secrets that its options refer to', () => {
     const credentialsSecretRef = { namespace: 'a', name: 'b' };
     const withRegistry = {
@@ -97,7 +114,7 @@ describe('what is wrong with a cluster', () => {
       const behind = { ...cluster, nodes: [{ ...first, bastion }] };
       const of = (clusterSecrets: object) => problems({ cluster: behind, sshKey: SSH_KEY, clusterSecrets }, keys);
       expect(of({})).toEqual([
-        'clusterSecrets["infra/jump"].ssh-privatekey: is missing, and the bastion of 10.0.0.1 is reached with it',
+        'clusterSecrets["infra/jump"].ssh-privatekey: is missing, and the bastion of "10.0.0.1" is reached with it',
       ]);
       expect(of({ 'infra/jump': { 'ssh-privatekey': 'CANARY' } })).toEqual([]);
     });
@@ -130,7 +147,7 @@ describe('what is wrong with a cluster', () => {
       ['a wrong URL', { url: 'x; rm -rf /' }, /^cluster\.installer\.url: must be a URL/],
       ['a number', { sha256: 5 }, /^cluster\.installer\.sha256: /],
       ['a short sum', { sha256: 'abc' }, /^cluster\.installer\.sha256: must be a SHA-256/],
-      ['two sources', { url: 'https://x/y', path: '/y' }, /^cluster\.installer: give one of url and path$/],
+      ['two sources', { url: 'https://x/y', path: '/y' }, /^cluster\.installer: has url and path; give one of them$/],
     ])('%s', (_, installer, problem) => {
       expect(wrongs(installer)).toEqual([expect.stringMatching(problem)]);
     });
@@ -138,8 +155,8 @@ describe('what is wrong with a cluster', () => {
     test('misspelled fields are refused rather than left out, and the command takes them away', () => {
       const installer = { sha256sum: 'a'.repeat(64), urll: 'https://mirror.example.com/k3s.sh' };
       expect(wrongs(installer)).toEqual([
-        'cluster.installer.sha256sum: is no field of the schema; it has url, path, sha256, artifacts',
-        'cluster.installer.urll: is no field of the schema; it has url, path, sha256, artifacts',
+        'cluster.installer.sha256sum: is no field of it; it has url, path, sha256, artifacts',
+        'cluster.installer.urll: is no field of it; it has url, path, sha256, artifacts',
       ]);
       expect(() => config({ cluster: { ...cluster, installer }, sshKey: SSH_KEY }, ['sshKey'])).toThrow(
         "try: pulumi config rm --path 'kindred:cluster.installer.sha256sum'",
@@ -148,7 +165,7 @@ describe('what is wrong with a cluster', () => {
 
     test('RKE has none', () => {
       expect(wrongs({ path: '/x' }, { distribution: 'rke', version: 'v1.24.8-rancher1-1' })).toEqual([
-        expect.stringMatching(/^cluster: .*installer goes with the distributions rke2 and k3s/),
+        expect.stringMatching(/^cluster\.installer: is for RKE2 and K3s; /),
       ]);
     });
 

@@ -64,11 +64,6 @@ describe('the configuration', () => {
     expect(config({ context: 'a', kinds: [HelloApp.crdName] }).kinds).toEqual([HelloApp]);
   });
 
-  test('numbers are quantities as well as texts', () => {
-    const guarded = { name: 'shop', quota: { 'requests.cpu': 88 }, containers: { max: { cpu: 2.5, memory: '8Gi' } } };
-    expect(config({ context: 'a', guardedNamespaces: [guarded] }).guardedNamespaces).toEqual([guarded]);
-  });
-
   test('a cluster with its key', () => {
     const read = config({ cluster, sshKey: SSH_KEY, hostKeyChecking: false }, ['sshKey']);
     expect(read).toMatchObject({ cluster, sshKey: SSH_KEY, hostKeyChecking: false });
@@ -88,7 +83,7 @@ describe('what is wrong', () => {
     expect(error.message.split('\n')).toEqual([
       'the configuration of this stack is not valid:',
       expect.stringMatching(/^ {2}kindred:replica: there is no such key; there are kubeconfig, context, .*replicas/),
-      '    try: pulumi config rm kindred:replica',
+      "    try: pulumi config rm 'kindred:replica'",
       '  kindred:namespace: "Big" must be at most 63 characters: lower-case letters, digits and "-", starting and ending with a letter or digit',
       '    kindred:namespace is a DNS label',
       '    try: pulumi config set kindred:namespace kindred-system',
@@ -153,7 +148,15 @@ describe('what is wrong', () => {
       { provisionerConfigSecret: 'files', provisionerConfigFiles: { '/etc/b.yml': 'b' } },
       /^provisionerConfigFiles: "\/etc\/b\.yml" must be a path within the directory/,
     ],
-    [{ samples: true, watchNamespaces: ['shop'] }, /^watchNamespaces\[1\]: no operator watches "kindred-samples"/],
+    [{ samples: true, watchNamespaces: ['shop'] }, /^samplesNamespace: no operator watches "kindred-samples"/],
+    [
+      { guardedNamespaces: [{ name: 'a', containers: null }] },
+      /^guardedNamespaces\[0\]\.containers: it must be an object of /,
+    ],
+    [
+      { provisionerConfigSecret: 'a_b', provisionerConfigFiles: { 'a/b.yml': 'b' } },
+      /^provisionerConfigSecret: "a_b" must be/,
+    ],
     [{ monitoringLabels: [] }, /^monitoringLabels: "\[\]" must be an object of texts$/],
   ])('%j', (values, problem) => {
     expect(problems({ context: 'a', ...values })).toEqual([expect.stringMatching(problem)]);
@@ -201,6 +204,21 @@ describe('secrets', () => {
     }
   });
 
+  test('are not quoted in a problem of another key, however short they are', () => {
+    const watched = { context: 'a', samples: true, samplesNamespace: canary, watchNamespaces: ['shop'] };
+    expect(problems(watched, ['samplesNamespace']).join()).not.toContain(canary);
+    const sshKeySecretRef = { namespace: 'infra', name: 'jump' };
+    const bastion = { address: 'jmp', user: 'ops', sshKeySecretRef };
+    const nodes = [{ ...cluster.nodes[0], address: 'db1', hostKey: undefined, bastion }];
+    for (const hostKeyChecking of [true, false]) {
+      const values = { cluster: { ...cluster, nodes }, hostKeyChecking, sshKey: SSH_KEY };
+      const found = problems(values, ['cluster', 'sshKey']);
+      expect(found).not.toEqual([]);
+      expect(found.join()).not.toMatch(/db1|jmp|ops/);
+      expect(problems(values, ['sshKey']).join()).toMatch(/db1/);
+    }
+  });
+
   test('that were set under the key of something else do not stand in an error either', () => {
     expect(problems({ cluster: canary }, ['cluster'])).toEqual([
       expect.stringMatching(/^cluster: it must be an object \{name, .*; more is not said, since it is kept encrypted$/),
@@ -244,11 +262,43 @@ test.each(Object.entries(configKeys))('%s has a command that sets it, and reject
 });
 
 test.each([
+  // A path in place of a name, as `pulumi config set` stores it without --path.
+  ['cluster.name', "pulumi config rm 'kindred:cluster.name'"],
+  ['guardedNamespaces[0]', "pulumi config rm 'kindred:guardedNamespaces[0]'"],
+  ['operator-image', "pulumi config rm 'kindred:operator-image'"],
+])('the command that removes the unknown key %s removes nothing else', (name, command) => {
+  expect(() => config({ context: 'a', [name]: 'x' })).toThrow(`try: ${command}\n`.trimEnd());
+});
+
+test('a problem with an unknown key that begins like a known one hides none of that', () => {
+  expect(
+    problems({ context: 'a', 'cluster.name': 'x', cluster: { ...cluster, version: 'v1' }, sshKey: SSH_KEY }, [
+      'sshKey',
+    ]),
+  ).toEqual([
+    expect.stringMatching(/^cluster\.name: there is no such key/),
+    expect.stringMatching(/^cluster\.version: /),
+  ]);
+});
+
+test('a wrong namespace hides no problem of the guarded ones; a resource that the quota does not take is removed', () => {
+  const guarded = { name: 'a', quota: { 'requests.storage': '10Gi' } };
+  const wrong = { context: 'a', namespace: 'Big', guardedNamespaces: [guarded] };
+  expect(problems(wrong)).toEqual([
+    expect.stringMatching(/^namespace: /),
+    expect.stringMatching(/^guardedNamespaces\[0\]\.quota\["requests\.storage"\]: is no field of it/),
+  ]);
+  expect(() => config(wrong)).toThrow(
+    `try: pulumi config rm --path 'kindred:guardedNamespaces[0].quota["requests.storage"]'`,
+  );
+});
+
+test.each([
   ['context', 'pulumi config set kindred:context "$(kubectl config current-context)"'],
   ['sshKey', 'pulumi config set --secret kindred:sshKey < ~/.ssh/id_ed25519'],
   ['kinds', "pulumi config set --path 'kindred:kinds[0]' VALUE"],
   ['monitoringLabels', `pulumi config set --path 'kindred:monitoringLabels["KEY"]' VALUE`],
-  ['clusterSecrets', `pulumi config set --secret --path 'kindred:clusterSecrets["KEY"]'`],
+  ['clusterSecrets', `pulumi config set --secret --path 'kindred:clusterSecrets["NAMESPACE/NAME"].KEY'`],
   ['protectMachines', 'pulumi config set kindred:protectMachines true'],
   ['timeoutSeconds', 'pulumi config set kindred:timeoutSeconds 600'],
 ])('the command that sets %s', (path, command) => {

@@ -32,7 +32,6 @@ describe('a field that nobody knows, or a machine that there is not, is taken aw
     ['in the options', { options: { flannel: 'x' } }, 'options.flannel'],
     ['in a list', { nodes: [{ ...first, adress: 'x' }] }, 'nodes[0].adress'],
     ['of the installer', { installer: { urll: 'x' } }, 'installer.urll'],
-    ['the options of no distribution', { distribution: 'k4s', options: {} }, 'options'],
     ['lost', { lost: ['10.0.0.9'] }, 'lost[0]'],
     ['removable', { removable: ['10.0.0.9'] }, 'removable[0]'],
   ])('%s', (_, wrong, path) => {
@@ -44,6 +43,7 @@ describe('what is wrong or missing is set', () => {
   test.each([
     ['of a wrong type', { nodes: 'a' }, 'cluster.nodes'],
     ['missing', { name: undefined }, 'cluster.name'],
+    ['a distribution that there is not', { distribution: 'k4s' }, 'cluster.distribution'],
     ['refused by the schema', { version: 'v1.30' }, 'cluster.version'],
     ['refused in the options', { options: { clusterDomain: '!' } }, 'cluster.options.clusterDomain'],
     ['refused by the component', { nodes: [{ ...first, name: 'Bad Name' }] }, 'cluster.nodes[0].name'],
@@ -84,6 +84,12 @@ describe('the message about a missing host key has the command that reads it whe
       scan('ssh-keyscan -t ed25519 -p 2200 jump.example.com'),
     ],
     ['without an address', { address: undefined }, 'hostKey', scan('ssh-keyscan -t ed25519 ADDRESS')],
+    [
+      'behind a bastion without a user',
+      { bastion: { ...bastion, user: undefined } },
+      'hostKey',
+      scan('ssh -p 2200 USER@jump.example.com ssh-keyscan -t ed25519 10.0.0.1'),
+    ],
   ])('%s', (_, more, field, scanned) => {
     const path = `cluster.nodes[0].${field}`;
     const wrong = { ...cluster, nodes: [{ ...first, hostKey: undefined, ...more }] };

@@ -100,6 +100,15 @@ describe('on an existing cluster', () => {
     expect(JSON.stringify(registrations).split('CANARY')).toHaveLength(5);
   });
 
+  test('a namespace of the samples that is guarded with numbers keeps them, and is guarded once', async () => {
+    const guarded = { name: 'demo', quota: { 'limits.cpu': 8 } };
+    const { registrations } = await runStack({
+      ...{ context: 'a', samples: true, samplesNamespace: 'demo', guardedNamespaces: [guarded] },
+    });
+    const quotas = ofKind(registrations, 'ResourceQuota').map(({ object }) => object['spec']);
+    expect(quotas).toEqual([{ hard: expect.objectContaining({ 'limits.cpu': '8' }) as unknown }]);
+  });
+
   test('samples come after the operator, in a namespace of their own', async () => {
     const { registrations } = await runStack({
       ...{ context: 'a', samples: true, samplesNamespace: 'demo', timeoutSeconds: 90 },

@@ -66,7 +66,7 @@ describe('a key that nobody gave', () => {
   test('of the machines is told once', async () => {
     const sshKey = undefined as unknown as string;
     expect(await problemsOf(cluster({ nodes: [server(1), agent(2)], sshKey }))).toEqual([
-      'sshKey: is missing, and 10.0.0.1 is reached with it',
+      'sshKey: is missing, and "10.0.0.1" is reached with it',
     ]);
   });
 
@@ -81,8 +81,8 @@ describe('a key that nobody gave', () => {
       agent(3, { name: 'late', address: pulumi.output('10.0.0.3'), bastion: referring('c') }),
     ];
     expect(await problemsOf(cluster({ nodes, secrets: { 'infra/b': { 'id.pem': 'BASTION' } } }))).toEqual([
-      'secrets["infra/a"]["id.pem"]: is missing, and the bastion of 10.0.0.1 is reached with it',
-      'secrets["infra/c"]["id.pem"]: is missing, and the bastion of late is reached with it',
+      'secrets["infra/a"]["id.pem"]: is missing, and the bastion of "10.0.0.1" is reached with it',
+      'secrets["infra/c"]["id.pem"]: is missing, and the bastion of "late" is reached with it',
     ]);
   });
 

@@ -139,7 +139,7 @@ describe('the preflight', () => {
     const problems = await refusal(cluster({ nodes, lost: ['10.9.9.9'], dialAttempts: 0 }));
     expect(problems).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^nodes\[0\]\.hostKey: is required: .* pose as 10\.0\.0\.1\./),
+        expect.stringMatching(/^nodes\[0\]\.hostKey: is required: .* pose as "10\.0\.0\.1"\./),
         expect.stringMatching(/^nodes: no two entries may have the same address/),
         expect.stringMatching(/^nodes\[3\]\.name: "Not A Label" must be/),
         expect.stringMatching(/^lost\[0\]: "10\.9\.9\.9" is none of the nodes/),
@@ -172,6 +172,19 @@ describe('the preflight', () => {
 
   test.each([
     ['no nodes', { nodes: undefined }, ['nodes: is required']],
+    ['no key', { sshKey: undefined }, [/^sshKey: is missing, and "10\.0\.0\.1" is reached with it$/]],
+    ['a protection that is an Output', { protect: pulumi.output(true) }, [/^protect: cannot be an Output/]],
+    ['a misspelled key', { sshkey: pulumi.secret('CANARY') }, [/^sshkey: is no field of it; it has /]],
+    [
+      'a bastion that is a text',
+      { nodes: [{ ...server(1), bastion: 'jump' }] },
+      ['nodes[0].bastion: it must be an object with address and user'],
+    ],
+    [
+      'http without a checksum',
+      { installer: { url: 'http://mirror/k3s.sh' } },
+      [/^installer\.url: is fetched by http/],
+    ],
     ['nodes that are an Output', { nodes: pulumi.output([]) }, [/^nodes: cannot be an Output/]],
     [
       'a misspelled argument',
@@ -195,6 +208,16 @@ describe('the preflight', () => {
     expect(problems).toEqual(
       expected.map((problem) => (typeof problem === 'string' ? problem : (expect.stringMatching(problem) as string))),
     );
+  });
+
+  test('refuses arguments that are none', async () => {
+    expect(await refusal(undefined as unknown as RemoteClusterArgs)).toEqual([': is required']);
+  });
+
+  test('takes an installer with a checksum in capital letters, and any path of a mirror', async () => {
+    const installer = { url: 'https://mirror.example.com/~ops/k3s.sh', sha256: 'AB12'.repeat(16) };
+    const found = await run(cluster({ installer }));
+    expect(found.map(({ name }) => name)).toContain('prod/10.0.0.1/install');
   });
 
   test('lets an unpinned machine through only when told, and says so', async () => {
