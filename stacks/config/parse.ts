@@ -114,7 +114,7 @@ function clusterProblems(values: ConfigValues): readonly Problem[] {
     ...args,
     ...{ secrets, hostKeyChecking: hostKeyChecking ? 'pinned' : 'skip-insecure' },
     // Whether there is a key is a problem of its own, see below.
-    sshKey: '',
+    sshKey: 'another check',
     ...(sshKeyPassphrase === undefined ? {} : { sshKeyPassphrase }),
   });
   if (!('problems' in checked)) return [];
@@ -141,19 +141,16 @@ function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): rea
   const isAbsent = kubeconfig === undefined && context === undefined && cluster === undefined;
   const absent = 'no cluster is named: set kubeconfig or context, or cluster to make one';
   report(['kubeconfig', 'context', 'cluster'], isAbsent, { path: 'context', message: absent });
-  for (const [path, value] of Object.entries({ kubeconfig, context })) {
-    const message = 'the platform goes to the cluster that kindred:cluster makes; set only one of them';
-    const isWrong = cluster !== undefined && value !== undefined;
-    report(['kubeconfig', 'context', 'cluster'], isWrong, { path, message, remedy: 'remove' });
-  }
 
-  for (const problem of guardedNamespaceProblems(values)) report(['guardedNamespaces'], true, problem);
+  const guarded = guardedNamespaceProblems({ ...values, createNamespace: !wrong.has('namespace') });
+  for (const problem of guarded) report(['guardedNamespaces'], true, problem);
   const isOperators = samples && samplesNamespace === namespace;
   const own = "it is the operators' namespace; samples need one of their own";
   report(['namespace', 'samplesNamespace'], isOperators, { path: 'samplesNamespace', message: own });
-  const isUnwatched = samples && watchNamespaces.length > 0 && !watchNamespaces.includes(samplesNamespace);
-  const unwatched = `no operator watches "${samplesNamespace}": add it to watchNamespaces, or do without samples`;
-  report(['samplesNamespace', 'watchNamespaces'], isUnwatched, { path: 'samplesNamespace', message: unwatched });
+  const { length: watched } = watchNamespaces;
+  const isUnwatched = samples && watched > 0 && !watchNamespaces.includes(samplesNamespace);
+  const message = `no operator watches "${samplesNamespace}": add it here, or do without samples`;
+  report(['samplesNamespace', 'watchNamespaces'], isUnwatched, { path: `watchNamespaces[${watched}]`, message });
 
   const isUnnamed = provisionerConfigFiles !== undefined && provisionerConfigSecret === undefined;
   const unnamed = 'is required: the files of provisionerConfigFiles are in it';
@@ -164,9 +161,13 @@ function spanningProblems(values: ConfigValues, wrong: ReadonlySet<string>): rea
   const keyless = 'is required: the machines of kindred:cluster are reached with it';
   report(['sshKey'], isKeyless, { path: 'sshKey', message: keyless });
   const secrets = Object.keys(clusterSecrets).length === 0 ? undefined : clusterSecrets;
-  for (const [path, value] of Object.entries({ sshKey, sshKeyPassphrase, clusterSecrets: secrets })) {
-    const message = 'there is no kindred:cluster that it could be for';
-    const isWrong = cluster === undefined && value !== undefined;
+  const given = { kubeconfig, context, sshKey, sshKeyPassphrase, clusterSecrets: secrets };
+  for (const [path, value] of Object.entries(given)) {
+    const isTarget = path === 'kubeconfig' || path === 'context';
+    const message = isTarget
+      ? 'the platform goes to the cluster that kindred:cluster makes; set only one of them'
+      : 'there is no kindred:cluster that it could be for';
+    const isWrong = value !== undefined && isTarget === (cluster !== undefined);
     report(['cluster', path as ConfigKeyName], isWrong, { path, message, remedy: 'remove' });
   }
   return problems;
@@ -186,33 +187,33 @@ const keyOf = (path: string): ConfigKey | undefined =>
  * @testonly
  */
 export function remedyOf({ path, remedy, isUnknownKey }: ConfigProblem): string {
-  if (isUnknownKey === true) return `pulumi config rm 'kindred:${path}'`;
+  const quoted = `'kindred:${path.replaceAll("'", String.raw`'\''`)}'`;
+  if (isUnknownKey === true) return `pulumi config rm ${quoted}`;
   const isKey = path === rootOf(path);
   const { secret = false, default: fallback = '', example } = keyOf(path) ?? {};
+  if (remedy === 'remove') return `pulumi config rm ${isKey ? `kindred:${path}` : `--path ${quoted}`}`;
   const set = `pulumi config set${secret ? ' --secret' : ''}`;
-  if (isKey) {
-    if (remedy === 'remove') return `pulumi config rm kindred:${path}`;
-    if (typeof fallback !== 'object') {
-      return `${set} kindred:${path} ${example ?? (fallback === false ? 'true' : String(fallback || 'VALUE'))}`;
-    }
-    return remedyOf({ path: `${path}${example ?? (Array.isArray(fallback) ? '[0]' : '["KEY"]')}`, message: '' });
+  // A secret must not get into a shell's history.
+  if (!isKey) return `${set} --path ${quoted} ${secret ? '< FILE' : 'VALUE'}`;
+  if (typeof fallback !== 'object') {
+    return `${set} kindred:${path} ${example ?? (fallback === false ? 'true' : String(fallback || 'VALUE'))}`;
   }
-  if (remedy === 'remove') return `pulumi config rm --path 'kindred:${path}'`;
-  // Without a value, the command prompts for a secret, so that it does not get into a shell's history.
-  return `${set} --path 'kindred:${path}'${secret ? '' : ' VALUE'}`;
+  return remedyOf({ path: `${path}${example ?? (Array.isArray(fallback) ? '[0]' : '["KEY"]')}`, message: '' });
 }
 
-/** A problem without any text of a value that is kept encrypted, even under the wrong key. */
+/** A problem whose message quotes no value that is kept encrypted, even under the wrong key. The path has to stay. */
 function withoutSecrets(problem: Problem, { values, secretKeys }: RawConfig): Problem {
-  const isSecret = (name: string): boolean => secretKeys.has(name) || keyOf(name)?.secret === true;
-  // The message may quote the value of another key than its own.
-  const texts = Object.entries(values).flatMap(([name, value]) => (isSecret(name) ? textsOf(value) : []));
-  // Two or three letters occur in every sentence, so a short text only counts within quotation marks.
-  const isQuoted = (part: string): boolean => problem.message.includes(part.length < 4 ? `"${part}"` : part);
-  if (!texts.some(isQuoted)) return problem;
-  const shape = problem.path === rootOf(problem.path) ? keyOf(problem.path)?.shape : undefined;
-  const message = shape === undefined ? 'is not valid' : `it must be ${shape}`;
-  return { ...problem, message: `${message}; more is not said, since it is kept encrypted` };
+  const root = rootOf(problem.path);
+  const isQuoted = Object.entries(values).some(([name, value]) => {
+    if (!secretKeys.has(name) && keyOf(name)?.secret !== true) return false;
+    // Short texts occur in every sentence: they only count within quotation marks, longer ones of other keys too.
+    const minimum = name === root ? 4 : 12;
+    return textsOf(value).some((text) => problem.message.includes(text.length < minimum ? `"${text}"` : text));
+  });
+  if (!isQuoted) return problem;
+  const shape = problem.path === root ? keyOf(root)?.shape : undefined;
+  const what = shape === undefined ? 'is not valid' : `it must be ${shape}`;
+  return { ...problem, message: `${what}; more is not said, since it is kept encrypted` };
 }
 
 /** The parts of a value that a message could quote: its texts, and the whole. */

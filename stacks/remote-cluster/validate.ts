@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Problem } from '../../constructs';
 import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
-import { isDeferred, propertyPath } from '../bridge';
+import { isDeferred, pathsOverlap, propertyPath } from '../bridge';
 import { givenSecret, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
 import { planOutline, unresolvedSecretProblems, type OutlineResult } from './plan';
 
@@ -55,7 +55,9 @@ const componentFields = fields(
     ...clusterFields,
     sshKey: z.unknown().optional(),
     sshKeyPassphrase: z.unknown().optional(),
-    secrets: z.unknown().optional(),
+    secrets: z
+      .record(z.string(), z.record(z.string(), z.unknown()), 'it must be an object of objects of texts')
+      .optional(),
     clusterName: text.optional(),
     hostKeyChecking: z.enum(['pinned', 'skip-insecure'], 'it must be pinned or skip-insecure').optional(),
     protect: z.boolean('it must be true or false').optional(),
@@ -98,27 +100,31 @@ function withoutNulls(value: unknown): unknown {
 
 /** The arguments from which a plan is computed: with a wrong type there, nothing further can be checked. */
 const PLANNED: ReadonlySet<string> = new Set([
-  ...['', 'clusterName', 'distribution', 'installer', 'lost', 'nodes', 'options', 'removable', 'version'],
+  ...['', 'clusterName', 'distribution', 'installer', 'lost', 'nodes', 'options', 'removable', 'secrets', 'version'],
 ]);
 
 /**
  * The tasks of a cluster, or what is wrong with the arguments: everything at once, unless a wrong type hides
- * the rest. Reads no machine.
+ * the rest. Missing secrets are known only once there is a plan. Reads no machine.
  */
 export function checkedOutline(name: string, args: RemoteClusterArgs): OutlineResult {
   const types = typeProblems(args);
   const deferred = deferredProblems(args).filter(
     ({ path }) => !types.some((other) => other.path === path && other.remedy === 'remove'),
   );
-  // An Output is of the wrong type as well, which would be the less helpful message.
-  const found = [...deferred, ...types.filter(({ path }) => !deferred.some((other) => other.path === path))];
-  if (types.some(({ path }) => PLANNED.has(/^\w*/.exec(path)?.[0] ?? ''))) return { problems: found };
-  const problems = [...found, ...argumentProblems(args)];
+  // An Output is of the wrong type as well, with all its fields, which would be the less helpful messages.
+  const others = types.filter(({ path }) => !deferred.some((output) => pathsOverlap(path, output.path)));
+  const hidesOthers = types.some(({ path }) => PLANNED.has(/^\w*/.exec(path)?.[0] ?? ''));
+  if (hidesOthers || deferred.length > 0) return { problems: [...deferred, ...others] };
+  const problems = [...others, ...argumentProblems(args)];
   const planned = planOutline(name, args);
   if ('problems' in planned) return { problems: [...problems, ...planned.problems] };
-  const unresolved = unresolvedSecretProblems(planned.outline, (ref) => givenSecret(args, ref) !== undefined);
+  const unresolved = unresolvedSecretProblems(planned.outline, (ref) => isGiven(givenSecret(args, ref)));
   return problems.length + unresolved.length === 0 ? planned : { problems: [...problems, ...unresolved] };
 }
+
+/** An empty key would let SSH go on and try the keys of an agent. */
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 
 /** Arguments of a wrong type, which TypeScript does not see in a spread or in JavaScript. */
 function typeProblems(args: RemoteClusterArgs): readonly Problem[] {
@@ -237,11 +243,13 @@ const missingHostKeyProblem = ({ path, machine, scan }: UnpinnedHost): Problem =
 
 function machineReferenceProblems(args: RemoteClusterArgs, field: 'lost' | 'removable'): readonly Problem[] {
   const known = new Set(args.nodes.flatMap((node) => [nodeLabel(node), node.address]));
-  return (args[field] ?? []).flatMap((machine, i): readonly Problem[] => {
+  const problems = (args[field] ?? []).flatMap((machine, i): readonly Problem[] => {
     if (known.has(machine)) return [];
     const message = `"${machine}" is none of the nodes; take it out of here once it is out of nodes`;
     return [{ path: `${field}[${i}]`, message, remedy: 'remove' }];
   });
+  // Removing an entry moves those behind it.
+  return problems.reverse();
 }
 
 function passphraseProblems({ distribution, sshKeyPassphrase }: RemoteClusterArgs): readonly Problem[] {

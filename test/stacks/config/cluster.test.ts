@@ -100,7 +100,7 @@ describe('what is wrong with a cluster', () => {
         'clusterSecrets["a/b"].username: is missing, and the options refer to it',
       ]);
       expect(() => config(values({}), keys)).toThrow(
-        `try: pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username'`,
+        `try: pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username' < FILE`,
       );
     });
 
@@ -123,7 +123,7 @@ describe('what is wrong with a cluster', () => {
       const caSecretRef = { namespace: 'a', name: 'ca', key: 'tls.crt' };
       const options = { registries: [{ host: 'r.example.com', caSecretRef }] };
       expect(() => config({ cluster: { ...cluster, options }, sshKey: SSH_KEY }, keys)).toThrow(
-        `try: pulumi config set --secret --path 'kindred:clusterSecrets["a/ca"]["tls.crt"]'`,
+        `try: pulumi config set --secret --path 'kindred:clusterSecrets["a/ca"]["tls.crt"]' < FILE`,
       );
     });
 

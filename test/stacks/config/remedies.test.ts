@@ -1,6 +1,7 @@
 import type * as StructuralSchema from '../../../constructs/kind/schema/structural-schema';
+import { configKeys } from '../../../stacks/config/keys';
 import { ConfigError, remedyOf } from '../../../stacks/config/parse';
-import { SSH_KEY, cluster, config } from './parsed';
+import { SSH_KEY, cluster, config, problems } from './parsed';
 
 // In other words than its own: what it says must not decide what there is to do.
 jest.mock('../../../constructs/kind/schema/structural-schema', () => {
@@ -55,6 +56,13 @@ describe('what is wrong or missing is set', () => {
 test('what is wrong with the cluster as a whole is set in one of its fields', () => {
   expect(remedies({ distribution: 'rke2' })).toEqual([
     ['cluster', `pulumi config set --path 'kindred:cluster["KEY"]' VALUE`],
+  ]);
+});
+
+test('entries of a list are removed from the last to the first, since each removal moves those behind it', () => {
+  expect(remedies({ lost: ['10.0.0.8', '10.0.0.1', '10.0.0.9'] })).toEqual([
+    ['cluster.lost[2]', "pulumi config rm --path 'kindred:cluster.lost[2]'"],
+    ['cluster.lost[0]', "pulumi config rm --path 'kindred:cluster.lost[0]'"],
   ]);
 });
 
@@ -114,13 +122,83 @@ test('a passphrase that is not used is taken away', () => {
   expect(problems.map(remedyOf)).toEqual(['pulumi config rm kindred:sshKeyPassphrase']);
 });
 
-test('a secret that the options refer to is set, and asked for', () => {
+test('a secret that the options refer to is set, from a file', () => {
   const registries = [{ host: 'r.example.com', credentialsSecretRef: { namespace: 'a', name: 'b' } }];
   const { problems } = failure({ cluster: { ...cluster, options: { registries } }, clusterSecrets: {} }, [
     'clusterSecrets',
   ]);
   expect(problems.map(remedyOf)).toEqual([
-    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username'`,
-    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].password'`,
+    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].username' < FILE`,
+    `pulumi config set --secret --path 'kindred:clusterSecrets["a/b"].password' < FILE`,
   ]);
+});
+
+test.each(Object.entries(configKeys))('%s has a command that sets it, and rejects a value of no type', (name, key) => {
+  expect(remedyOf({ path: name, message: '' })).toMatch(
+    new RegExp(`^pulumi config set (--secret )?(--path ')?kindred:${name}\\b`),
+  );
+  expect(key.schema.safeParse(null).success).toBe(false);
+});
+
+test.each([
+  // A path in place of a name, as `pulumi config set` stores it without --path.
+  ['cluster.name', "pulumi config rm 'kindred:cluster.name'"],
+  ['guardedNamespaces[0]', "pulumi config rm 'kindred:guardedNamespaces[0]'"],
+  ['operator-image', "pulumi config rm 'kindred:operator-image'"],
+  ["it's", String.raw`pulumi config rm 'kindred:it'\''s'`],
+])('the command that removes the unknown key %s removes nothing else', (name, command) => {
+  expect(() => config({ context: 'a', [name]: 'x' })).toThrow(`try: ${command}\n`.trimEnd());
+});
+
+test('a problem with an unknown key that begins like a known one hides none of that', () => {
+  expect(
+    problems({ context: 'a', 'cluster.name': 'x', cluster: { ...cluster, version: 'v1' }, sshKey: SSH_KEY }, [
+      'sshKey',
+    ]),
+  ).toEqual([
+    expect.stringMatching(/^cluster\.name: there is no such key/),
+    expect.stringMatching(/^cluster\.version: /),
+  ]);
+});
+
+test('a common word of a secret hides no problem of another key', () => {
+  const kubeconfig = JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'default' });
+  const values = {
+    kubeconfig,
+    provisionerConfigFiles: { 'a.yml': 'b' },
+    guardedNamespaces: [{ name: 'a', containers: 1 }],
+  };
+  expect(problems(values, ['kubeconfig'])).toEqual([
+    'guardedNamespaces[0].containers: it must be an object of defaultRequest, default, max',
+    'provisionerConfigSecret: is required: the files of provisionerConfigFiles are in it',
+  ]);
+});
+
+test('a wrong namespace does not make a right setting of a guarded one wrong', () => {
+  const values = { context: 'a', namespace: 'Big', guardedNamespaces: [{ name: 'kindred-system', create: true }] };
+  expect(problems(values)).toEqual([expect.stringMatching(/^namespace: /)]);
+});
+
+test('a wrong namespace hides no problem of the guarded ones; a resource that the quota does not take is removed', () => {
+  const guarded = { name: 'a', quota: { 'requests.storage': '10Gi' } };
+  const wrong = { context: 'a', namespace: 'Big', guardedNamespaces: [guarded] };
+  expect(problems(wrong)).toEqual([
+    expect.stringMatching(/^namespace: /),
+    expect.stringMatching(/^guardedNamespaces\[0\]\.quota\["requests\.storage"\]: is no field of it/),
+  ]);
+  expect(() => config(wrong)).toThrow(
+    `try: pulumi config rm --path 'kindred:guardedNamespaces[0].quota["requests.storage"]'`,
+  );
+});
+
+test.each([
+  ['context', 'pulumi config set kindred:context "$(kubectl config current-context)"'],
+  ['sshKey', 'pulumi config set --secret kindred:sshKey < ~/.ssh/id_ed25519'],
+  ['kinds', "pulumi config set --path 'kindred:kinds[0]' VALUE"],
+  ['monitoringLabels', `pulumi config set --path 'kindred:monitoringLabels["KEY"]' VALUE`],
+  ['clusterSecrets', `pulumi config set --secret --path 'kindred:clusterSecrets["NAMESPACE/NAME"].KEY' < FILE`],
+  ['protectMachines', 'pulumi config set kindred:protectMachines true'],
+  ['timeoutSeconds', 'pulumi config set kindred:timeoutSeconds 600'],
+])('the command that sets %s', (path, command) => {
+  expect(remedyOf({ path, message: '' })).toBe(command);
 });

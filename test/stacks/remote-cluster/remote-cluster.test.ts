@@ -173,6 +173,15 @@ describe('the preflight', () => {
   test.each([
     ['no nodes', { nodes: undefined }, ['nodes: is required']],
     ['no key', { sshKey: undefined }, [/^sshKey: is missing, and "10\.0\.0\.1" is reached with it$/]],
+    ['an empty key', { sshKey: '' }, [/^sshKey: is missing, and /]],
+    ['an installer that is an Output', { installer: pulumi.output({}) }, [/^installer: cannot be an Output/]],
+    ['options that are an Output', { options: pulumi.output({}) }, [/^options: cannot be an Output/]],
+    ['a node that is an Output', { nodes: [pulumi.output({})] }, [/^nodes\[0\]: cannot be an Output/]],
+    [
+      'secrets that are an Output',
+      { secrets: pulumi.output({}) },
+      ['secrets: it must be an object of objects of texts'],
+    ],
     ['a protection that is an Output', { protect: pulumi.output(true) }, [/^protect: cannot be an Output/]],
     ['a misspelled key', { sshkey: pulumi.secret('CANARY') }, [/^sshkey: is no field of it; it has /]],
     [
