@@ -5,7 +5,7 @@ import type { IConstruct } from 'constructs';
 import type { AnyKind } from '../constructs/kind/kind';
 import { InvalidPropsError, PLATFORM_MANAGED_BY } from '../constructs/operator';
 import { Platform, type GuardedNamespace, type PlatformProps } from '../constructs/platform';
-import { ConstructResources, KubernetesObject, outputs, resourceOptions } from './bridge';
+import { ConstructResources, KubernetesObject, isDeferred, outputs, resourceOptions } from './bridge';
 import { platformProviders, type PlatformProviders } from './platform-providers';
 import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
 
@@ -208,8 +208,7 @@ function buildPlatform(name: string, args: PlatformComponentArgs): Platform {
 }
 
 function withNamespaceToken(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
-  if (typeof entry === 'string' || pulumi.Output.isInstance(entry) || 'then' in entry)
-    return outputs.text(entry, { id });
+  if (typeof entry === 'string' || isDeferred(entry)) return outputs.text(entry, { id });
   return { ...entry, name: outputs.text(entry.name, { id }) };
 }
 

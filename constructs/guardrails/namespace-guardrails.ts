@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { compareQuantities, isQuantity, quantityToNumber } from '../kind/quantity';
-import type { Problem } from '../kube/errors';
+import { childPath, type Problem } from '../kube/errors';
 import { isObject } from '../kube/kube-object';
 
 /** The numbers of a namespace's guardrails. */
@@ -140,7 +140,7 @@ function fieldProblems(
   const given = fields.filter((field) => object[field] !== undefined);
   return [
     ...unknownFieldProblems(path, object, fields),
-    ...given.flatMap((field) => problemsOf(fieldPath(path, field), object[field])),
+    ...given.flatMap((field) => problemsOf(childPath(path, field), object[field])),
   ];
 }
 
@@ -148,12 +148,7 @@ function fieldProblems(
 export function unknownFieldProblems(path: string, object: object, known: readonly string[]): readonly Problem[] {
   const message = `is no field of it; it has ${known.join(', ')}`;
   const unknown = Object.keys(object).filter((field) => !known.includes(field));
-  return unknown.map((field) => ({ path: fieldPath(path, field), message, remedy: 'remove' }));
-}
-
-/** The path of a field, whose name may have dots, as `quota["limits.cpu"]`. */
-function fieldPath(path: string, field: string): string {
-  return /^[\w$-]+$/.test(field) ? `${path}.${field}` : `${path}[${JSON.stringify(field)}]`;
+  return unknown.map((field) => ({ path: childPath(path, field), message, remedy: 'remove' }));
 }
 
 function quantityProblems(path: string, value: unknown): readonly Problem[] {

@@ -8,6 +8,12 @@ export interface Problem {
   readonly remedy?: 'remove';
 }
 
+/** The path of a field of what is at a path: `spec.image`, or `data["app.conf"]` where the name has dots. */
+export function childPath(path: string, field: string): string {
+  if (!/^[\w$-]+$/.test(field)) return `${path}["${field.replaceAll('"', String.raw`\"`)}"]`;
+  return path === '' ? field : `${path}.${field}`;
+}
+
 /** A definition contains something that Kubernetes cannot express or would reject. Thrown by `defineKind`. */
 export class KindDefinitionError extends Error {
   override readonly name = 'KindDefinitionError';

@@ -1,3 +1,4 @@
+import { childPath } from '../../constructs/kube/errors';
 import type { ApiObject } from 'cdk8s';
 
 /** `metadata`, with the fields that the bridge reads. */
@@ -51,11 +52,7 @@ export type PathStep = string | number;
  * Source: Pulumi documentation, "ignoreChanges", property paths.
  */
 export function propertyPath(path: readonly PathStep[]): string {
-  return path.reduce<string>((at, step) => {
-    if (typeof step === 'number') return `${at}[${step}]`;
-    if (!/^[\w$-]+$/.test(step)) return `${at}["${step.replaceAll('"', String.raw`\"`)}"]`;
-    return at === '' ? step : `${at}.${step}`;
-  }, '');
+  return path.reduce<string>((at, step) => (typeof step === 'number' ? `${at}[${step}]` : childPath(at, step)), '');
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { Problem } from '../../constructs/kube/errors';
 import { guardedNamespaceProblems } from '../../constructs/platform';
-import { propertyPath } from '../bridge/manifest';
-import { checkedOutline } from '../remote-cluster/validate';
+import { checkedOutline, issueProblems } from '../remote-cluster/validate';
 import { configKeys, type ConfigKey, type ConfigKeyName, type ConfigValues } from './keys';
 
 /** The configuration as Pulumi passes it to a program. */
@@ -86,14 +85,8 @@ function valueOf(name: string, key: ConfigKey, { values, secretKeys }: RawConfig
  * @param text the value as it was written
  */
 function schemaProblems(name: string, { shape }: ConfigKey, text: string, issue: z.core.$ZodIssue): readonly Problem[] {
-  const at = (...steps: PropertyKey[]): string => propertyPath([name, ...issue.path, ...steps] as (string | number)[]);
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((field) => ({ path: at(field), message: issue.message, remedy: 'remove' }));
-  }
-  const isOfShape = at() !== name || !['invalid_type', 'too_big', 'too_small'].includes(issue.code);
-  // The message about an invalid key of an object is that of the key's own schema.
-  const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
-  return [{ path: at(), message: isOfShape ? message : `"${text}" must be ${shape}` }];
+  const isOfShape = issue.path.length > 0 || !['invalid_type', 'too_big', 'too_small'].includes(issue.code);
+  return isOfShape ? issueProblems(issue, [name]) : [{ path: name, message: `"${text}" must be ${shape}` }];
 }
 
 function decode(text: string): unknown {

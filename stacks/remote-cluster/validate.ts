@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Problem } from '../../constructs';
 import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
-import { isDeferred, pathsOverlap, propertyPath } from '../bridge';
+import { isDeferred, pathsOverlap, propertyPath, type PathStep } from '../bridge';
 import { givenSecret, nodeLabel, replaceOutputs, type NodeArgs, type RemoteClusterArgs } from './args';
 import { planOutline, unresolvedSecretProblems, type OutlineResult } from './plan';
 
@@ -129,11 +129,16 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 /** Arguments of a wrong type, which TypeScript does not see in a spread or in JavaScript. */
 function typeProblems(args: RemoteClusterArgs): readonly Problem[] {
   const { issues = [] } = componentFields.safeParse(args).error ?? {};
-  return issues.flatMap(({ path, message, ...issue }): readonly Problem[] => {
-    const at = (...steps: PropertyKey[]) => propertyPath([...path, ...steps] as (number | string)[]);
-    if (issue.code !== 'unrecognized_keys') return [{ path: at(), message }];
-    return issue.keys.map((key) => ({ path: at(key), message, remedy: 'remove' }));
-  });
+  return issues.flatMap((issue) => issueProblems(issue));
+}
+
+/** The problems that a schema reports as one issue. @param base path of the value that was parsed */
+export function issueProblems(issue: z.core.$ZodIssue, base: readonly PathStep[] = []): readonly Problem[] {
+  const path = [...base, ...(issue.path as PathStep[])];
+  // The message about an invalid key of an object is that of the key's own schema.
+  const { message } = (issue.code === 'invalid_key' ? issue.issues[0] : undefined) ?? issue;
+  if (issue.code !== 'unrecognized_keys') return [{ path: propertyPath(path), message }];
+  return issue.keys.map((key) => ({ path: propertyPath([...path, key]), message, remedy: 'remove' }));
 }
 
 /**
