@@ -25,6 +25,12 @@ export function groupOf(type: Pick<ResourceType, 'apiVersion'>): string {
   return slash < 0 ? '' : type.apiVersion.slice(0, slash);
 }
 
+/** The resource as kubectl and CRDs name it: `deployments.apps`, or `services` for the core group. */
+export function resourceName(type: Pick<ResourceType, 'apiVersion' | 'plural'>): string {
+  const group = groupOf(type);
+  return group === '' ? type.plural : `${type.plural}.${group}`;
+}
+
 /** A resource type as one string, for maps and log lines: `apps/v1/Deployment`. */
 export function typeKey(type: Pick<ResourceType, 'apiVersion' | 'kind'>): string {
   return `${type.apiVersion}/${type.kind}`;

@@ -12,7 +12,7 @@ import {
 } from '../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../constructs/kube/kube-object';
 import { groupOf, type ResourceType } from '../../constructs/kube/resource-type';
-import type { ApiClient } from '../client/api-client';
+import { kubectlTarget, refOf, type ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { readPagedList } from '../informer/initial-list';
 
@@ -82,14 +82,7 @@ export function refusalMessage(
   const controller = controllerOf(live);
   if (controller !== undefined)
     return `${vain}, and ${type.kind} "${name}" is controlled by ${controller.kind} "${controller.name}", which nobody takes it from`;
-  return `${vain}: it must stand on the ${type.kind}. Whoever may edit that can agree with: ${adoptCommand(type, live)}`;
-}
-
-function adoptCommand(type: ResourceType, { metadata: { name, namespace } }: KubeObject): string {
-  const group = groupOf(type);
-  const resource = group === '' ? type.plural : `${type.plural}.${group}`;
-  const where = namespace === undefined ? '' : ` --namespace=${namespace}`;
-  return `kubectl annotate ${resource} ${name}${where} ${ADOPT_ANNOTATION}=true`;
+  return `${vain}: it must stand on the ${type.kind}. Whoever may edit that can agree with: kubectl annotate ${kubectlTarget(type, refOf(live))} ${ADOPT_ANNOTATION}=true`;
 }
 
 /** Reads objects of a kind from the server. */

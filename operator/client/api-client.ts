@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
+import { resourceName, typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 
 /** Name and namespace of one object. */
 export interface ObjectRef {
@@ -169,6 +169,15 @@ export function uidOf(live: KubeObject): string {
  */
 export function childKey(type: ResourceType, { metadata: { name, namespace = '' } }: KubeObject): string {
   return [typeKey(type), namespace, name].join(' ');
+}
+
+/**
+ * The arguments that name an object to kubectl: `deployments.apps web --namespace=shop`. Quoted for a shell:
+ * the names of some types may contain any character but `/` and `%`.
+ */
+export function kubectlTarget(type: ResourceType, { name, namespace }: ObjectRef): string {
+  const quoted = /^[\w.:-]+$/.test(name) ? name : `'${name.replaceAll("'", String.raw`'\''`)}'`;
+  return `${resourceName(type)} ${quoted}${namespace === undefined ? '' : ` --namespace=${namespace}`}`;
 }
 
 /**

@@ -90,7 +90,7 @@ async function applyChild(
     }
     return outcome;
   } catch (error) {
-    const problem = problemOfError(child, error);
+    const problem = problemOfError(child, error, context.children(type).get(ref) !== undefined);
     const { reason, message } = problem.readiness;
     warn({ reason, message });
     return problem;

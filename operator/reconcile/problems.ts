@@ -5,7 +5,7 @@ import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { groupOf, typeKey } from '../../constructs/kube/resource-type';
+import { resourceName, typeKey } from '../../constructs/kube/resource-type';
 import { refusalMessage } from '../apply/ownership';
 import type { ChildOutcome } from '../apply/write-child';
 import { refOf } from '../client/api-client';
@@ -13,6 +13,7 @@ import { ApiError, TransportError } from '../client/errors';
 import { NotLeaderError } from '../leader/leader-election';
 import type { Readiness } from '../status/conditions';
 import type { AwaitedName, ReconcileResult, ObjectEvent, ReconcileContext } from './context';
+import { immutableFieldAdvice } from './immutable-fields';
 
 /** Why one child is not as rendered. */
 export interface ChildProblem {
@@ -140,28 +141,32 @@ function describeContest(outcome: Extract<ChildOutcome, { result: 'backingOff' |
  * type.
  */
 export function problemOfMissingType({ type, manifest }: RenderedChild, warn: (reason: Reason) => void): ChildProblem {
-  const name = `${type.plural}.${groupOf(type)}`;
-  const message = `${type.kind} "${manifest.metadata.name}": the server has no type ${typeKey(type)}; install it (the CRD ${name}), and this object goes on by itself`;
+  const message = `${type.kind} "${manifest.metadata.name}": the server has no type ${typeKey(type)}; install it (the CRD ${resourceName(type)}), and this object goes on by itself`;
   const reason = { reason: 'ErrTypeMissing', message };
   warn(reason);
   return { readiness: { state: 'failing', ...reason }, retry: false };
 }
 
 /**
- * The problem of the child that an error came from.
+ * The problem of the child that an error came from. If a field cannot be changed on the existing child, the
+ * message begins with what to do: an event has room for little more, and the server's words may be long.
  *
+ * @param exists whether the child existed, so that the error is the response to an update
  * @throws the error itself when it is no fault of the child: the cache was behind, the server is unreachable,
  * or this process does not lead
  */
-export function problemOfError({ type, manifest }: RenderedChild, error: unknown): ChildProblem {
+export function problemOfError({ type, manifest }: RenderedChild, error: unknown, exists: boolean): ChildProblem {
   const failure = classify(error);
   if (failure.kind === 'stale') throw error;
-  const message = `${type.kind} "${manifest.metadata.name}": ${failure.message}`;
-  const reason = { reason: failure.reason, message };
+  const ref = refOf(manifest);
+  const canAdvise = exists && failure.kind === 'terminal' && error instanceof ApiError;
+  const advice = canAdvise ? immutableFieldAdvice(type, ref, error) : undefined;
+  const why = advice === undefined ? failure.message : `${advice} The API server's words: ${failure.message}`;
+  const reason = { reason: failure.reason, message: `${type.kind} "${ref.name}": ${why}` };
   if (failure.kind === 'retry') return { readiness: { state: 'failing', ...reason }, retry: true };
   // The object may still be foreign, if its adoption was rejected: its events then enqueue only keys that
   // wait for its name.
-  return { readiness: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref: refOf(manifest) } };
+  return { readiness: { state: 'stalled', ...reason }, retry: false, awaited: { type, ref } };
 }
 
 /** Why an object cannot be reconciled: the reason and the message go into its `Ready` condition. */

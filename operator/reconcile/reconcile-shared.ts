@@ -212,7 +212,7 @@ async function applySharedChild(
     }
     return problem === undefined ? [] : [problem];
   } catch (error) {
-    return [problemOfError(child, error)];
+    return [problemOfError(child, error, context.children(type).get(ref) !== undefined)];
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { DemoMicroService, HelloApp, MicroServiceDeploy, SampleResource } from '../../../constructs/kinds';
 import { ADOPT_ANNOTATION, OWNER_UID_ANNOTATION } from '../../../constructs/kube/envelope';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
@@ -10,6 +11,13 @@ import {
   isReadyNow,
 } from '../../support/assertions';
 import { operatorKinds, type TestEnv } from '../../support/test-env';
+
+const REPLICA_SETS: ResourceType = {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  plural: 'replicasets',
+  scope: 'Namespaced',
+};
 
 /** Whose a child is, on a real API server. */
 export function ownershipTests(env: TestEnv): void {
@@ -69,6 +77,36 @@ export function ownershipTests(env: TestEnv): void {
     const [, command = ''] = findCondition(asking, 'Ready')?.message.split('kubectl ') ?? [];
     expect(await env.kubectl(command.split(' '))).toMatchObject({ code: 0 });
     await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+  });
+
+  test('a Deployment that is taken over with another selector is made anew by the command that the status names', async () => {
+    const ref = { namespace, name: 'selected' };
+    const labels = { app: ref.name, tier: 'theirs' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'helloapp', image: 'theirs:1' }] } };
+    const metadata = { ...ref, annotations: { [ADOPT_ANNOTATION]: 'true' } };
+    const { uid } = (
+      await env.create(owned.Deployment, metadata, { spec: { selector: { matchLabels: labels }, template } })
+    ).metadata;
+    const old = await env.eventually('its ReplicaSet', async () =>
+      (await env.client.list(REPLICA_SETS, { namespace, labelSelector: 'tier=theirs' })).items.at(0),
+    );
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1', size: 1 });
+    const ready = findCondition(await stalled(ref.name), 'Ready');
+    expect(ready).toMatchObject({ reason: 'ErrInvalidChild' });
+    expect(ready?.message).toContain('field is immutable');
+    const [, command = ''] = /`kubectl ([^`]+--cascade=orphan)`/.exec(ready?.message ?? '') ?? [];
+    expect(await env.kubectl(command.split(' '))).toMatchObject({ code: 0 });
+    await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
+    const made = await env.get(owned.Deployment, ref);
+    expect(made.metadata.uid).not.toBe(uid);
+    // The new selector matches the old ReplicaSet, which serves until the new one does.
+    const taken = await env.waitUntil(REPLICA_SETS, { namespace, name: old.metadata.name }, 'taken over', (set) =>
+      isDeepStrictEqual(
+        set.metadata.ownerReferences?.map((owner) => owner.uid),
+        [made.metadata.uid],
+      ),
+    );
+    expect(taken.metadata.uid).toBe(old.metadata.uid);
   });
 
   test('--cascade=orphan leaves a Deployment alone, and a namesake does not take it', async () => {

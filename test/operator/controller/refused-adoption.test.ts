@@ -8,7 +8,9 @@ import { RunningController } from './running-controller';
 
 const { Deployment, Service } = owned;
 const CONSENT = { 'kindred.dev/adopt': 'true' };
-const immutable = apiError(422, 'Invalid', 'Deployment.apps "taken" is invalid: spec.selector: field is immutable');
+const immutable = apiError(422, 'Invalid', 'spec.x: Invalid value: "y": field is immutable', [
+  { reason: 'FieldValueInvalid', field: 'spec.x', message: 'Invalid value: "y": field is immutable' },
+]);
 
 describe("somebody else's object that was to be adopted, and that the server would not have changed", () => {
   let running: RunningController;
@@ -52,6 +54,9 @@ describe("somebody else's object that was to be adopted, and that the server wou
     await running.add('a', instance);
     await running.settle();
     expect(running.conditions('a')[0]).toBe('Ready=False ErrInvalidChild');
+    expect(JSON.stringify(running.live(MicroServiceDeploy.type, 'a'))).toContain(
+      '`kubectl delete services shop --namespace=default`',
+    );
     running.server.remove(Service, ref('shop'));
     await running.settle();
     expect(running.live(Service, 'shop').metadata.ownerReferences).toMatchObject([{ name: 'a' }]);
