@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as envelope from '../../constructs/kube/envelope';
+import { childTypes } from '../../constructs/kind/kind';
 import { kinds } from '../../constructs/kinds';
+import { resourceName } from '../../constructs/kube/resource-type';
 import { alertRules } from '../../constructs/operator';
 import { provisionerUsage } from '../../provisioner/arguments';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
@@ -89,6 +91,12 @@ test('every message of a level that wants attention is documented, and no other'
     expect.arrayContaining(['lost leadership', 'standing for election failed', 'events were dropped']),
   );
   expect(documented('## Logs')).toEqual(sorted(messages));
+});
+
+test('the commands for children that were restored name every type that the kinds own', () => {
+  const commands = [...page.matchAll(/^kubectl annotate (\S+) .*$/gm)].map(([, types = '']) => types.split(',').sort());
+  const types = sorted(kinds.flatMap((kind) => childTypes(kind).map(resourceName)));
+  expect(commands).toEqual([types, types]);
 });
 
 test('the links lead somewhere', () => {

@@ -1,5 +1,6 @@
 import { contestTests, namespaceEndTests, ownershipTests } from './ownership';
 import { restartTests, takeoverTests } from './lifecycle';
+import { restoreTests } from './restore';
 import { peopleTests, undecodableTests } from './users';
 import { useTestEnv } from '../../support/test-env';
 
@@ -12,6 +13,7 @@ jest.setTimeout(180_000);
 describe('restart', () => restartTests(env));
 describe('leadership', () => takeoverTests(env));
 describe('ownership', () => ownershipTests(env));
+describe('a restore', () => restoreTests(env));
 describe('people', () => peopleTests(env));
 describe('contests', () => contestTests(env));
 describe('undecodable', () => undecodableTests(env));
