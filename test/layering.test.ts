@@ -34,6 +34,8 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['rke2-k3s', /^provision\/rke2-k3s\//],
   ['provision', /^provision\//],
   ['testing', /^testing(\/|$)/],
+  // How kubeconfig files are found and merged, which operators and stacks share.
+  ['kubeconfig files', /^operator\/client\/kubeconfig-files(\.ts)?$/],
   ...within('operator', [
     ...[
       'apply',
@@ -102,7 +104,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // The operator's folders, each above those that it imports. effects/ is given to an operator: nothing in operator/ imports it.
   'operator/collections': [],
   'operator/process': ['kube', 'package.json'],
-  'operator/client': ['kube', 'operator/process'],
+  'kubeconfig files': ['kube'],
+  'operator/client': ['kube', 'kubeconfig files', 'operator/process'],
   'operator/informer': [...kind, 'operator/collections', 'operator/process', 'operator/client'],
   'operator/workqueue': ['operator/collections', 'operator/process'],
   'operator/metrics': ['operator/workqueue'],
@@ -140,7 +143,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'stacks/bridge': [...kind, 'crd'],
   'stacks/remote-cluster': [...allConstructs, ...allProvision, 'stacks/bridge'],
   'stacks/config': ['package.json', ...allConstructs, ...allProvision, 'stacks/bridge', 'stacks/remote-cluster'],
-  stacks: [...allConstructs, ...allProvision, 'package.json', ...stacksParts],
+  stacks: [...allConstructs, ...allProvision, 'kubeconfig files', 'package.json', ...stacksParts],
   local: [...allConstructs, 'package.json'],
   bench: [...allConstructs, ...allOperator, 'local', 'testing'],
   examples: [],

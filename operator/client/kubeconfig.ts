@@ -1,21 +1,35 @@
 import { errorMessage } from '../../constructs/kube/errors';
-import { accessSync, readFileSync } from 'node:fs';
+import { isObject } from '../../constructs/kube/kube-object';
 import { homedir } from 'node:os';
-import { delimiter, dirname, join, resolve } from 'node:path';
 import type { RequestOptions as HttpsOptions } from 'node:https';
 // Only this module of the package: its request and informer code is not used, and a bundler can leave it out.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
-import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
-import { load as loadYaml } from 'js-yaml';
+import { newClusters, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterAccess, Credentials, TlsSettings } from './cluster-access';
 import { ExecCredentialCache, setExecInfo } from './exec-plugin';
+import {
+  execField,
+  KubeconfigError,
+  loadKubeconfig,
+  parseKubeconfig,
+  pathField,
+  readKubeconfig,
+  selectContext,
+  serverOf,
+  textField,
+  type Kubeconfig,
+  type KubeconfigEntry,
+  type SelectedContext,
+} from './kubeconfig-files';
 import { OidcTokenSource, oidcSettings } from './oidc';
+
+export { KubeconfigError } from './kubeconfig-files';
 
 /** Where to find the cluster and the credentials. */
 export interface KubeconfigOptions {
-  /** A kubeconfig file. @default KUBECONFIG, then the pod's own ServiceAccount, then ~/.kube/config */
+  /** A kubeconfig file, alone. @default KUBECONFIG, then the pod's own ServiceAccount, then ~/.kube/config */
   readonly path?: string;
-  /** @default the file's current-context */
+  /** @default the first current-context of the files */
   readonly context?: string;
   /** @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -27,13 +41,19 @@ export interface KubeconfigOptions {
 
 /**
  * Finds the cluster: the file named by `path`, else the files in KUBECONFIG, else the ServiceAccount of this
- * pod, else ~/.kube/config.
- * @throws KubeconfigError when nothing is found, or what is found names no server.
+ * pod, else ~/.kube/config. The files are read as kubectl reads them:
+ * - KUBECONFIG is a list of files. Those that do not exist are skipped, and the first to define a cluster, user,
+ *   context or current-context wins. In a pod, its ServiceAccount is used if they name no current-context.
+ * - A relative path is relative to the directory of the file that holds it, and so is an exec plugin's command
+ *   if there is a slash in it.
+ *
+ * The ServiceAccount has no contexts: with `context`, only files are read.
+ *
+ * @throws KubeconfigError when nothing is found, a file cannot be read or is not a kubeconfig, or the context
+ *   names no server
  */
 export function loadClusterAccess(options: KubeconfigOptions = {}): ClusterAccess {
-  const { config, source } = load(options);
-  if (options.context !== undefined) config.setCurrentContext(options.context);
-  return accessFrom(config, source);
+  return accessFrom(load(options), options.context);
 }
 
 /**
@@ -42,177 +62,92 @@ export function loadClusterAccess(options: KubeconfigOptions = {}): ClusterAcces
  * @throws KubeconfigError
  */
 export function clusterAccessFromText(text: string, source: string): ClusterAccess {
-  return accessFrom(parse(text, source), source);
+  return accessFrom(parseKubeconfig(text, source), undefined);
 }
 
-/** The kubeconfig cannot be used as it is. */
-export class KubeconfigError extends Error {
-  override readonly name = 'KubeconfigError';
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+function load({ path, context, env, home, rootPrefix }: KubeconfigOptions): Kubeconfig {
+  if (path !== undefined && path !== '') return readKubeconfig(path);
+  return loadKubeconfig({
+    ...{ env: env ?? process.env, home: home ?? homedir(), context },
+    ...{ serviceAccount: `${rootPrefix ?? ''}${SERVICE_ACCOUNT}`, first: 'pod' },
+  });
 }
 
-const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-
-function load(options: KubeconfigOptions): { readonly config: KubeConfig; readonly source: string } {
-  const env = options.env ?? process.env;
-  if (options.path !== undefined) return { config: readFile(options.path), source: options.path };
-  const files = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
-  if (files.length > 0) return { config: merge(files), source: files.join(delimiter) };
-  const prefix = options.rootPrefix ?? '';
-  if (env['KUBERNETES_SERVICE_HOST'] !== undefined && exists(prefix + SERVICE_ACCOUNT_TOKEN)) {
-    const config = new KubeConfig();
-    config.loadFromCluster(prefix);
-    return { config, source: 'the ServiceAccount of this pod' };
-  }
-  const file = join(options.home ?? homedir(), '.kube', 'config');
-  if (exists(file)) return { config: readFile(file), source: file };
-  throw new KubeconfigError(
-    `No cluster to talk to: KUBECONFIG is not set, this is no pod with a ServiceAccount, and ${file} does not exist. ` +
-      'Name a kubeconfig file, or set KUBECONFIG.',
-  );
-}
-
-function exists(file: string): boolean {
-  try {
-    accessSync(file);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function merge(files: readonly string[]): KubeConfig {
-  const config = new KubeConfig();
-  for (const file of files) {
-    try {
-      // As in kubectl: the first file that names a current context decides.
-      config.mergeConfig(readFile(file), ((config.currentContext as string | undefined) ?? '') !== '');
-    } catch (error) {
-      if (error instanceof KubeconfigError) throw error;
-      throw new KubeconfigError(`${file} repeats what another file of KUBECONFIG defines: ${errorMessage(error)}.`, {
-        cause: error,
-      });
-    }
-  }
-  return config;
-}
-
-function readFile(file: string): KubeConfig {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new KubeconfigError(
-      `The kubeconfig ${file} cannot be read: ${errorMessage(error)}. Check the path and its permissions.`,
-      {
-        cause: error,
-      },
-    );
-  }
-  const config = parse(text, file);
-  const folder = dirname(resolve(file));
-  config.makePathsAbsolute(folder);
-  for (const { authProvider } of config.users as readonly { readonly authProvider?: unknown }[]) {
-    const settings = (authProvider as { readonly config?: Record<string, unknown> | null } | null | undefined)?.config;
-    for (const name of ['tokenFile', 'idp-certificate-authority']) {
-      const path = settings?.[name];
-      if (settings && typeof path === 'string' && path !== '') settings[name] = resolve(folder, path);
-    }
-  }
-  return config;
-}
-
-function parse(text: string, source: string): KubeConfig {
-  const { clusters, contexts, users, 'current-context': currentContext } = parseYaml(text, source);
-  const config = new KubeConfig();
-  try {
-    config.loadFromOptions({
-      clusters: newClusters(clusters),
-      contexts: newContexts(contexts),
-      users: newUsers(Array.isArray(users) ? users.map(withTokenFile) : users),
-      currentContext,
-    });
-  } catch (error) {
-    throw new KubeconfigError(`${source} is not a kubeconfig: ${errorMessage(error)}.`);
-  }
-  if (config.clusters.length === 0 && config.contexts.length === 0) {
-    throw new KubeconfigError(`${source} is not a kubeconfig: it defines no clusters and no contexts.`);
-  }
-  return config;
-}
-
-function parseYaml(text: string, source: string): Readonly<Record<string, unknown>> {
-  let document: unknown;
-  try {
-    document = loadYaml(text);
-  } catch (error) {
-    // The YAML parser's message quotes the file, keys and tokens included: only the position is reported.
-    const { mark } = error as { readonly mark?: { readonly line: number; readonly column: number } };
-    const where = mark === undefined ? '' : ` at line ${mark.line + 1}, column ${mark.column + 1}`;
-    throw new KubeconfigError(`${source} is not a kubeconfig: it is not valid YAML${where}.`);
-  }
-  if (isMapping(document)) return document;
-  throw new KubeconfigError(`${source} is not a kubeconfig: it defines no clusters and no contexts.`);
-}
-
-/**
- * The library does not know `tokenFile`, but has an auth provider that does the same. As in kubectl, the file
- * takes precedence over a token in the same entry.
- */
-function withTokenFile(entry: unknown, index: number): unknown {
-  if (!isMapping(entry) || !isMapping(entry['user'])) return entry;
-  const { tokenFile, ...user } = entry['user'];
-  if (tokenFile === undefined || tokenFile === null || tokenFile === '') return entry;
-  if (typeof tokenFile !== 'string') throw new Error(`users[${index}].user.tokenFile is not text`);
-  return {
-    ...entry,
-    user: { ...user, token: undefined, 'auth-provider': { name: 'tokenFile', config: { tokenFile } } },
-  };
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function accessFrom(config: KubeConfig, source: string): ClusterAccess {
-  const { server, namespace } = check(config, source);
+function accessFrom(kubeconfig: Kubeconfig, asked: string | undefined): ClusterAccess {
+  const selected = selectContext(kubeconfig, asked);
+  const { cluster, user, namespace } = selected;
+  const server = serverOf(cluster).replace(/\/+$/, '');
+  const { source } = user ?? cluster;
+  const config = configOf(selected, source);
   setExecInfo(config);
   return { server, ...(namespace === undefined ? {} : { namespace }), credentials: credentialsOf(config, source) };
 }
 
-function check(config: KubeConfig, source: string): { readonly server: string; readonly namespace?: string } {
-  const name = config.getCurrentContext() as string | undefined;
-  const known = config.contexts.map((context) => context.name).join(', ') || 'none';
-  if (name === undefined || name === '') {
-    throw new KubeconfigError(`${source} has no current-context; name one of its contexts (${known}).`);
-  }
-  const context = config.getContextObject(name);
-  if (context === null)
-    throw new KubeconfigError(`${source} has no context ${JSON.stringify(name)}; it has: ${known}.`);
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) {
+/** A config of the package with the one context, which resolves its credentials. */
+function configOf({ cluster, user }: SelectedContext, source: string): KubeConfig {
+  if (textField(cluster, 'proxy-url') !== undefined) {
     throw new KubeconfigError(
-      `${source}: context ${name} is for cluster ${JSON.stringify(context.cluster)}, which is not defined there.`,
+      `${cluster.source}: ${cluster.label} has a proxy-url, which is not supported; reach the server directly`,
     );
   }
-  if (config.getCurrentUser() === null) {
-    throw new KubeconfigError(
-      `${source}: context ${name} is for user ${JSON.stringify(context.user)}, who is not defined there.`,
-    );
+  const config = new KubeConfig();
+  try {
+    config.loadFromOptions({
+      clusters: newClusters([{ name: 'cluster', cluster: clusterFields(cluster) }]),
+      users: newUsers([{ name: 'user', user: user === undefined ? {} : userFields(user) }]),
+      contexts: [{ name: 'context', cluster: 'cluster', user: 'user' }],
+      currentContext: 'context',
+    });
+  } catch (error) {
+    if (error instanceof KubeconfigError) throw error;
+    throw new KubeconfigError(`${source} is not a kubeconfig: ${errorMessage(error)}`);
   }
-  if (cluster.proxyUrl !== undefined) {
-    throw new KubeconfigError(
-      `${source}: cluster ${cluster.name} has a proxy-url, which is not supported; reach the server directly.`,
-    );
-  }
-  if (!/^https?:\/\/[^/]/.test(cluster.server) || !URL.canParse(cluster.server)) {
-    throw new KubeconfigError(
-      `${source}: cluster ${cluster.name} has the server ${JSON.stringify(cluster.server)}, which is no http(s) URL.`,
-    );
-  }
-  const { namespace } = context;
+  return config;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function clusterFields(cluster: KubeconfigEntry): Fields {
   return {
-    server: cluster.server.replace(/\/+$/, ''),
-    ...(namespace === undefined ? {} : { namespace: namespace.trim() }),
+    server: serverOf(cluster),
+    ...fileOrData(cluster, 'certificate-authority'),
+    'insecure-skip-tls-verify': cluster.fields['insecure-skip-tls-verify'],
+    'tls-server-name': textField(cluster, 'tls-server-name'),
+  };
+}
+
+function userFields(user: KubeconfigEntry): Fields {
+  const tokenFile = pathField(user, 'tokenFile');
+  return {
+    ...Object.fromEntries(['username', 'password', 'as'].map((key) => [key, textField(user, key)])),
+    ...fileOrData(user, 'client-certificate'),
+    ...fileOrData(user, 'client-key'),
+    exec: execField(user),
+    // The package does not know `tokenFile`, but has an auth provider that does the same. As in kubectl, the file
+    // takes precedence over a token in the same entry.
+    ...(tokenFile === undefined
+      ? { token: textField(user, 'token'), 'auth-provider': authProvider(user) }
+      : { 'auth-provider': { name: 'tokenFile', config: { tokenFile } } }),
+  };
+}
+
+/** Data takes precedence over a file, as the API reference of the kubeconfig says; for the package, the file does. */
+function fileOrData(entry: KubeconfigEntry, key: string): Fields {
+  const data = textField(entry, `${key}-data`);
+  return data === undefined ? { [key]: pathField(entry, key) } : { [`${key}-data`]: data };
+}
+
+/** The auth provider with its paths made absolute. */
+function authProvider(user: KubeconfigEntry): unknown {
+  const provider = user.fields['auth-provider'];
+  if (!isObject(provider) || !isObject(provider['config'])) return provider;
+  const entry = { ...user, fields: provider['config'], label: `auth-provider of ${user.label}` };
+  const paths = ['tokenFile', 'idp-certificate-authority'].map((key) => [key, pathField(entry, key)] as const);
+  return {
+    ...provider,
+    config: { ...entry.fields, ...Object.fromEntries(paths.filter(([, path]) => path !== undefined)) },
   };
 }
 

@@ -55,30 +55,25 @@ describe('where it is looked for', () => {
     file('var/run/secrets/kubernetes.io/serviceaccount/token', 't');
     file('var/run/secrets/kubernetes.io/serviceaccount/ca.crt', 'c');
     file('var/run/secrets/kubernetes.io/serviceaccount/namespace', 'kindred-system\n');
-    process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1';
-    process.env['KUBERNETES_SERVICE_PORT'] = '443';
-    try {
-      const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-      const env = { ...pod, KUBECONFIG: `${first}:${second}` };
-      expect(loadClusterAccess({ path: explicit, env, home }).server).toBe('https://explicit');
-      expect(loadClusterAccess({ env, home }).server).toBe('https://first');
-      expect(loadClusterAccess({ env, home, context: 'two' }).server).toBe('https://second');
-      expect(loadClusterAccess({ env: pod, home, rootPrefix: home })).toMatchObject({
-        server: 'https://10.0.0.1:443',
-        namespace: 'kindred-system',
-      });
-      expect(loadClusterAccess({ env: {}, home, rootPrefix: home })).toMatchObject({
-        server: 'https://home',
-        namespace: 'team',
-      });
-    } finally {
-      delete process.env['KUBERNETES_SERVICE_HOST'];
-      delete process.env['KUBERNETES_SERVICE_PORT'];
-    }
+    const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    const env = { ...pod, KUBECONFIG: `${first}:${second}` };
+    expect(loadClusterAccess({ path: explicit, env, home }).server).toBe('https://explicit');
+    expect(loadClusterAccess({ env, home }).server).toBe('https://first');
+    expect(loadClusterAccess({ env, home, context: 'two' }).server).toBe('https://second');
+    expect(loadClusterAccess({ env: pod, home, rootPrefix: home })).toMatchObject({
+      server: 'https://10.0.0.1:443',
+      namespace: 'kindred-system',
+    });
+    expect(loadClusterAccess({ env: {}, home, rootPrefix: home })).toMatchObject({
+      server: 'https://home',
+      namespace: 'team',
+    });
   });
 
   test('nowhere: the error says where it looked', () => {
-    expect(() => loadClusterAccess({ env: {}, home })).toThrow(/KUBECONFIG is not set.*\.kube\/config does not exist/);
+    expect(() => loadClusterAccess({ env: {}, home })).toThrow(
+      /KUBECONFIG is not set, ".*\.kube\/config" does not exist/,
+    );
   });
 });
 
@@ -89,23 +84,35 @@ describe('what cannot be used', () => {
     ['YAML that quotes itself in its errors', 'a: *hush', /is not valid YAML at line 1, column \d+/],
     ['a tag that nobody knows', 'a: !hush b', /is not valid YAML/],
     ['something else', 'hush', /is not a kubeconfig/],
-    ['nothing', '', /defines no clusters and no contexts/],
-    ['a token file that is no path', kubeconfig('    tokenFile: [hush]'), /users\[0\].user.tokenFile is not text/],
-    ['no cluster at all', 'apiVersion: v1', /defines no clusters and no contexts/],
-    ['no current context', kubeconfig(token, { head: '' }), /has no current-context; name one of its contexts \(one\)/],
-    ['unknown context', kubeconfig(token, { head: 'current-context: two' }), /has no context "two"; it has: one/],
-    ['no server', kubeconfig(token, { server: '' }), /clusters\[0\].cluster.server is missing/],
-    ['no URL', kubeconfig(token, { server: 'api.example.com' }), /is no http\(s\) URL/],
+    ['nothing', '', /is not a kubeconfig: it defines no contexts/],
+    ['a token file that is no path', kubeconfig('    tokenFile: [hush]'), /tokenFile of the user "one" is not text/],
+    ['no context at all', 'apiVersion: v1', /is not a kubeconfig: it defines no contexts/],
+    [
+      'no current context',
+      kubeconfig(token, { head: '' }),
+      /has no current-context: name one of its contexts; there are one$/,
+    ],
+    [
+      'unknown context',
+      kubeconfig(token, { head: 'current-context: two' }),
+      /^there is no context "two" in .*; there are one$/,
+    ],
+    ['no server', kubeconfig(token, { server: '' }), /the cluster "one" has no server/],
+    [
+      'no URL',
+      kubeconfig(token, { server: 'api.example.com' }),
+      /has the server "api.example.com"; it must be an http\(s\) URL/,
+    ],
     ['a proxy', kubeconfig(token, { cluster: '    proxy-url: http://p' }), /proxy-url, which is not supported/],
     [
       'unknown user',
       kubeconfig(token).replace('    user: one', '    user: nobody'),
-      /user "nobody", who is not defined/,
+      /the context "one" of .* names the user "nobody", which .* does not define/,
     ],
     [
       'unknown cluster',
       kubeconfig(token).replace('    cluster: one', '    cluster: none'),
-      /cluster "none", which is not defined/,
+      /the context "one" of .* names the cluster "none", which .* does not define/,
     ],
   ])('%s', (_name, text, message) => {
     expect.assertions(4);
@@ -121,7 +128,9 @@ describe('what cannot be used', () => {
   });
 
   test('a file that is not there', () => {
-    expect(() => loadClusterAccess({ path: join(home, 'none') })).toThrow(/cannot be read: ENOENT/);
+    expect(() => loadClusterAccess({ path: join(home, 'none') })).toThrow(
+      /none cannot be read as a kubeconfig: ENOENT/,
+    );
   });
 });
 
@@ -143,6 +152,13 @@ describe('credentials', () => {
         rejectUnauthorized: false,
       },
     });
+  });
+
+  test('of a file and data, the data; and a context without a user is anonymous', async () => {
+    const cluster = '    certificate-authority: nosuch.pem\n    certificate-authority-data: Q0E=';
+    const text = kubeconfig('    token: t', { cluster }).replace('    user: one\n', '');
+    const access = loadClusterAccess({ path: file('config', text), env: {} });
+    expect(await access.credentials(false)).toEqual({ headers: {}, tls: { ca: Buffer.from('CA') } });
   });
 
   test('user and password, and impersonation', async () => {
