@@ -92,8 +92,23 @@ describe('which file counts', () => {
       user: { token: 'of-the-pod' },
     });
     expect(errorOf({ ...pod, context: 'prod' })).toMatch(
-      /^there is no kubeconfig: KUBECONFIG is not set, and .*config/,
+      /^KUBECONFIG is not set, ".*\/\.kube\/config" does not exist\. Set KUBECONFIG/,
     );
+  });
+
+  test('in a pod, its ServiceAccount too where the files name no current context, and never instead of a wrong one', () => {
+    write('account/token', 'of-the-pod');
+    write('account/ca.crt', 'authority');
+    const serviceAccount = join(folder(), 'account');
+    const a = write('a', config('a', { current: '' }));
+    const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443', KUBECONFIG: `/nosuch:${a}` };
+    expect(parts({ env, serviceAccount }).user).toEqual({ token: 'of-the-pod' });
+    expect(parts({ env, serviceAccount, context: 'a' }).user).toEqual({ token: 'a' });
+    const wrong = { ...env, KUBECONFIG: write('b', { ...config('b'), 'current-context': 'nosuch' }) };
+    expect(errorOf({ env: wrong, serviceAccount })).toMatch(/^there is no context "nosuch" in /);
+    write('.kube/config', config('home'));
+    expect(parts({ env: { ...env, KUBECONFIG: '' }, serviceAccount }).user).toEqual({ token: 'home' });
+    expect(errorOf({ env: { KUBECONFIG: ':' } })).toMatch(/^KUBECONFIG leads to no cluster: it names no file, /);
   });
 
   test('a text goes before the files', () => {
@@ -185,19 +200,23 @@ describe('what leads nowhere is refused', () => {
   test.each<[string, unknown, RegExp]>([
     ['no context', { ...one, 'current-context': '' }, /has no current-context: name one of its contexts; there are a$/],
     ['one that is not there', { ...one, 'current-context': 'b' }, /^there is no context "b" in .*; there are a$/],
-    ['no contexts', {}, /no current-context: name one of its contexts; there is none$/],
+    ['no contexts', { ...one, contexts: null }, /(it|") defines no contexts/],
     [
       'no cluster',
       { ...one, clusters: [] },
       /the context "a" of .* names the cluster "a-cluster", which .* not define/,
     ],
     ['no user', { ...one, users: null }, /the context "a" of .* names the user "a-user", which .* does not define/],
-    ['no server', config('a', { cluster: {}, user: { token } }), /the cluster of the context "a" in .* has no server/],
+    [
+      'no server',
+      config('a', { cluster: {}, user: { token } }),
+      /: the cluster "a-cluster" has no server; it must be an http/,
+    ],
     ['twice', { ...one, users: [one['users'], one['users']].flat() }, /users has "a-user" twice/],
-    ['no list', { ...one, clusters: { a: 1 } }, /is no kubeconfig: clusters is not a list/],
+    ['no list', { ...one, clusters: { a: 1 } }, /is not a kubeconfig: clusters is not a list/],
     ['a nameless entry', { ...one, contexts: [{}] }, /contexts\[0\] must have a name and a context/],
-    ['no YAML', `users:\n  - token: ${token}\n bad: [`, /is no valid YAML: line 3, column/],
-    ['no object', token, /is no kubeconfig: it must be an object/],
+    ['no YAML', `users:\n  - token: ${token}\n bad: [`, /is not valid YAML at line 3, column/],
+    ['no object', token, /is not a kubeconfig: it must be a mapping/],
   ])('%s', (_, content, message) => {
     const text = typeof content === 'string' ? content : JSON.stringify(content);
     for (const source of [{ text }, { env: { KUBECONFIG: write('config', text) } }]) {
@@ -208,8 +227,8 @@ describe('what leads nowhere is refused', () => {
 
   test('no file at all, or none that can be read', () => {
     expect(errorOf({ env: { KUBECONFIG: '/nosuch/a:/nosuch/b' } })).toMatch(
-      /^there is no kubeconfig: KUBECONFIG names \/nosuch\/a:\/nosuch\/b, none of which exists\. Set KUBECONFIG/,
+      /^KUBECONFIG leads to no cluster: "\/nosuch\/a" does not exist, "\/nosuch\/b" does not exist, and this is no pod .*\. Set/,
     );
-    expect(errorOf({ env: { KUBECONFIG: folder() } })).toMatch(/^the kubeconfig .* cannot be read \(EISDIR\)/);
+    expect(errorOf({ env: { KUBECONFIG: folder() } })).toMatch(/ cannot be read as a kubeconfig: EISDIR/);
   });
 });
