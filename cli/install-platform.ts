@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Condition, KubeObject } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import { PLATFORM_MANAGED_BY } from '../constructs/operator';
-import { managedFieldsOf } from '../operator/apply/managed-fields';
+import { managedFieldsOf } from '../operator/informer/field-ownership';
 import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
 import { CliError } from './errors';

@@ -31,7 +31,7 @@ export class OperatorAuditLog {
 
   /**
    * The user's writes as sentences, `patch deployments.apps shop/web 200`, oldest first; without the Lease,
-   * which is renewed all the time.
+   * which is renewed all the time. Dry runs are among them: `patch (dry run) deployments.apps shop/web 200`.
    */
   writes(): readonly string[] {
     return this.ended()
@@ -80,9 +80,10 @@ export class OperatorAuditLog {
 
 const reads = new Set(['get', 'list', 'watch']);
 
-function describeRequest({ verb, objectRef, responseStatus }: AuditedRequest): string {
+function describeRequest({ verb, requestURI, objectRef, responseStatus }: AuditedRequest): string {
   const name = [objectRef?.namespace, objectRef?.name].filter((part) => part !== undefined).join('/');
-  return `${verb} ${resourceOf(objectRef)} ${name} ${String(responseStatus?.code)}`;
+  const how = requestURI.includes('dryRun=All') ? ' (dry run)' : '';
+  return `${verb}${how} ${resourceOf(objectRef)} ${name} ${String(responseStatus?.code)}`;
 }
 
 function resourceOf(ref: AuditedRequest['objectRef']): string {

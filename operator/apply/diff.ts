@@ -1,108 +1,252 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { QUANTITY_PATTERN, compareQuantities } from '../../constructs/kind/quantity';
 import type { KubeObject } from '../../constructs/kube/kube-object';
+import { typeKey } from '../../constructs/kube/resource-type';
+import type { UnownedFields } from '../informer/field-ownership';
+import type { DroppedFields } from '../informer/projection';
 import { truncate } from '../process/truncate';
 
-/**
- * The fields by which the API server tells the items of an associative list apart, by the list's own field name.
- * Source: `x-kubernetes-list-map-keys` in the OpenAPI schema of the built-in types.
- */
-const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
-  conditions: ['type'],
-  containers: ['name'],
-  env: ['name'],
-  ephemeralContainers: ['name'],
-  hostAliases: ['ip'],
-  imagePullSecrets: ['name'],
-  initContainers: ['name'],
-  ownerReferences: ['uid'],
-  resizePolicy: ['resourceName'],
-  topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
-  volumeDevices: ['devicePath'],
-  volumeMounts: ['mountPath'],
-  volumes: ['name'],
-};
-
-/** Lists of scalars that are sets. */
-const SETS = new Set(['finalizers']);
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Fields whose values are quantities: the server stores `1000m` as `1`. */
 const QUANTITY_MAPS = new Set(['requests', 'limits', 'hard', 'capacity', 'default', 'defaultRequest', 'max', 'min']);
 
-type Fields = Readonly<Record<string, unknown>>;
+/**
+ * Compares a child as it was applied with a live object, without a schema.
+ *
+ * Fields that only the live object has do not matter here: defaults, other writers' fields and list items. If
+ * one of them makes a difference, because it is in a map or list that the API declares atomic, then the operator
+ * does not own that map or list any more: see {@link firstUnowned}. A list stands in the live one when its items
+ * are there in the same order. Quantities are compared by value.
+ */
+export class ChildComparison {
+  private readonly type: string;
+
+  constructor(
+    applied: KubeObject,
+    private readonly dropped: DroppedFields,
+  ) {
+    this.type = typeKey(applied);
+  }
+
+  /**
+   * Finds where a live object differs from what was applied.
+   *
+   * @returns the path of the first difference, for logs and conditions; undefined when there is none
+   */
+  firstDifference(applied: unknown, live: unknown): string | undefined {
+    return this.compare(applied, live, '', false)?.replace(/^\./, '');
+  }
+
+  /**
+   * Finds a field that was applied, that the operator does not own any more, and that has more in it than was
+   * applied: somebody else has changed it, or a map or list around it that is atomic.
+   *
+   * @param standing what was applied, or its stored form, of which `firstDifference` has found no difference
+   */
+  firstUnowned(standing: unknown, live: unknown, unowned: UnownedFields | undefined): string | undefined {
+    return this.unowned(standing, live, unowned, '')?.replace(/^\./, '');
+  }
+
+  /**
+   * What was applied, in the form in which the server stores it: where the two differ, it has the server's
+   * value, or {@link ABSENT}. Defaulting, normalisation (`1024Mi` as `1Gi`) and admission
+   * webhooks make them differ. Empty fields that the server drops are learned.
+   *
+   * @returns undefined when the server stores what was applied
+   */
+  storedForm<T>(applied: T, stored: unknown): T | undefined {
+    this.learnDropped(applied, stored, '');
+    return this.firstDifference(applied, stored) === undefined
+      ? undefined
+      : (this.stored(applied, stored, '', false) as T);
+  }
+
+  private compare(applied: unknown, live: unknown, at: string, quantities: boolean): string | undefined {
+    if (applied === live || applied === undefined) return undefined;
+    if (applied === ABSENT) return isAbsent(live) ? undefined : '';
+    if (isAbsent(live)) return isEmpty(applied) && this.dropped.has(this.type, at) ? undefined : deepest(applied);
+    if (Array.isArray(applied)) return this.compareLists(applied, live, at);
+    if (isFields(applied)) return this.compareMaps(applied, live, at);
+    return quantities && sameQuantity(applied, live) ? undefined : '';
+  }
+
+  private compareMaps(applied: Fields, live: unknown, at: string): string | undefined {
+    if (!isFields(live)) return '';
+    const quantities = QUANTITY_MAPS.has(at.slice(at.lastIndexOf('.') + 1));
+    for (const name in applied) {
+      const difference = this.compare(applied[name], live[name], `${at}.${name}`, quantities);
+      if (difference !== undefined) return `.${name}${difference}`;
+    }
+    return undefined;
+  }
+
+  private compareLists(applied: readonly unknown[], live: unknown, at: string): string | undefined {
+    if (!Array.isArray(live) || (applied.length === 0 && live.length > 0)) return '';
+    const missing = this.pair(applied, live, at, () => undefined);
+    return missing === undefined ? undefined : this.describeMissing(applied[missing], missing, live, at);
+  }
+
+  /**
+   * Finds the applied items in a live list, in their order.
+   *
+   * @param found called with the indexes of an applied item and of the live one
+   * @returns the index of the first applied item that is not there
+   */
+  private pair(
+    applied: readonly unknown[],
+    live: readonly unknown[],
+    at: string,
+    found: (applied: number, live: number) => void,
+  ): number | undefined {
+    let next = 0;
+    for (const [i, item] of applied.entries()) {
+      while (next < live.length && this.compare(item, live[next], `${at}[]`, false) !== undefined) next++;
+      if (next === live.length) return i;
+      found(i, next++);
+    }
+    return undefined;
+  }
+
+  /** The path of the difference between an item and the live one of its name, or of the item. */
+  private describeMissing(item: unknown, index: number, live: readonly unknown[], at: string): string {
+    const keys = itemKeys(item);
+    if (keys.length === 0) {
+      const inner = this.compare(item, live[index], `${at}[]`, false);
+      return index >= live.length || inner === undefined ? '' : `[${String(index)}]${inner}`;
+    }
+    const other = findLike(item, live);
+    const inner = other === undefined ? undefined : this.compare(item, other, `${at}[]`, false);
+    return `[${nameOf(item as Fields, keys)}]${inner ?? ''}`;
+  }
+
+  private unowned(
+    standing: unknown,
+    live: unknown,
+    unowned: UnownedFields | undefined,
+    at: string,
+  ): string | undefined {
+    if (unowned === undefined || standing === undefined || isAbsent(live)) return undefined;
+    if (unowned === true) return isDeepStrictEqual(standing, live) ? undefined : '';
+    let path: string | undefined;
+    if (Array.isArray(standing) && Array.isArray(live)) {
+      this.pair(standing, live, at, (i, j) => {
+        if (path !== undefined) return;
+        const inner = this.unowned(standing[i], live[j], unowned[String(j)], `${at}[]`);
+        const keys = itemKeys(standing[i]);
+        const name = keys.length === 0 ? String(i) : nameOf(standing[i] as Fields, keys);
+        if (inner !== undefined) path = `[${name}]${inner}`;
+      });
+    } else if (isFields(standing) && isFields(live)) {
+      for (const name in unowned) {
+        const inner = Object.hasOwn(standing, name)
+          ? this.unowned(standing[name], live[name], unowned[name], `${at}.${name}`)
+          : undefined;
+        if (inner !== undefined) return `.${name}${inner}`;
+      }
+    }
+    return path;
+  }
+
+  private learnDropped(applied: unknown, stored: unknown, at: string): void {
+    if (isAbsent(stored)) {
+      if (isEmpty(applied)) this.dropped.add(this.type, at);
+    } else if (Array.isArray(applied) && Array.isArray(stored)) {
+      for (const [i, item] of storedItems(applied, stored)?.entries() ?? [])
+        this.learnDropped(applied[i], item, `${at}[]`);
+    } else if (isFields(applied) && isFields(stored)) {
+      for (const name in applied) this.learnDropped(applied[name], stored[name], `${at}.${name}`);
+    }
+  }
+
+  private stored(applied: unknown, stored: unknown, at: string, quantities: boolean): unknown {
+    if (this.compare(applied, stored, at, quantities) === undefined) return applied;
+    if (isAbsent(stored)) return ABSENT;
+    if (Array.isArray(applied) && Array.isArray(stored)) {
+      const items = storedItems(applied, stored);
+      return items?.map((item, i) => this.stored(applied[i], item, `${at}[]`, false)) ?? stored;
+    }
+    if (!isFields(applied) || !isFields(stored)) return stored;
+    const inner = QUANTITY_MAPS.has(at.slice(at.lastIndexOf('.') + 1));
+    return Object.fromEntries(
+      Object.entries(applied).map(([name, value]) => [name, this.stored(value, stored[name], `${at}.${name}`, inner)]),
+    );
+  }
+}
+
+/** In a stored form: the server has no such field. */
+const ABSENT = Symbol('absent');
+
+/** Fields that tell the items of a list apart, for a path that a person reads. Of a group, those that an item has. */
+const ITEM_KEYS: readonly (readonly string[])[] = [
+  ['mountPath'],
+  ['devicePath'],
+  ['containerPort', 'protocol'],
+  ['port', 'protocol'],
+  ['uid'],
+  ['name'],
+  ['topologyKey', 'whenUnsatisfiable'],
+  ['resourceName'],
+  ['ip'],
+  ['type'],
+];
+
+function itemKeys(item: unknown): readonly string[] {
+  if (!isFields(item)) return [];
+  return ITEM_KEYS.find(([first = '']) => isScalar(item[first]))?.filter((key) => isScalar(item[key])) ?? [];
+}
 
 /**
- * Finds where a live object differs from what was applied. Fields that only the live object has (defaults,
- * other writers' fields and list items) do not matter.
+ * The items of a stored list that belong to those that were applied, others left out.
  *
- * Guarantees: quantities are compared by value; an empty map or list equals an absent one, as the server
- * drops it.
- *
- * @returns the path of the first difference, for logs and conditions; undefined when there is none
+ * @returns undefined when they cannot be told apart
  */
-export function firstDifference(applied: unknown, live: unknown): string | undefined {
-  return compare(applied, live, '', false)?.replace(/^\./, '');
+function storedItems(applied: readonly unknown[], stored: readonly unknown[]): readonly unknown[] | undefined {
+  if (applied.length === stored.length) return stored;
+  const items = applied.map((item) => findLike(item, stored));
+  return items.includes(undefined) ? undefined : items;
 }
 
-function compare(applied: unknown, live: unknown, field: string, quantities: boolean): string | undefined {
-  if (applied === live || applied === undefined) return undefined;
-  // The server drops nulls and empty strings.
-  if (applied === null || applied === '') return live === undefined ? undefined : '';
-  if (Array.isArray(applied)) return compareLists(applied, live, field);
-  if (typeof applied === 'object') return compareMaps(applied as Fields, live, field);
-  return quantities && sameQuantity(applied, live) ? undefined : '';
+/** The item of a list that has the same keys as another. */
+function findLike(item: unknown, list: readonly unknown[]): unknown {
+  const keys = itemKeys(item);
+  if (keys.length === 0) return undefined;
+  return list.find((one) => isFields(one) && keys.every((key) => one[key] === (item as Fields)[key]));
 }
 
-function compareMaps(applied: Fields, live: unknown, field: string): string | undefined {
-  const liveFields = (live ?? {}) as Fields;
-  if (typeof liveFields !== 'object') return '';
-  const quantities = QUANTITY_MAPS.has(field);
-  for (const name in applied) {
-    const difference = compare(applied[name], liveFields[name], name, quantities);
-    if (difference !== undefined) return `.${name}${difference}`;
+function nameOf(item: Fields, keys: readonly string[]): string {
+  return keys.map((key) => String(item[key])).join(',');
+}
+
+/** The path within a value to its first field that is no map, or to the first item of a list. */
+function deepest(value: unknown): string {
+  if (Array.isArray(value)) {
+    const keys = itemKeys(value[0]);
+    return keys.length === 0 ? '' : `[${nameOf(value[0] as Fields, keys)}]`;
   }
-  return undefined;
+  if (!isFields(value)) return '';
+  const first = Object.keys(value).find((name) => value[name] !== undefined);
+  return first === undefined ? '' : `.${first}${deepest(value[first])}`;
 }
 
-function compareLists(applied: readonly unknown[], live: unknown, field: string): string | undefined {
-  const items = live === undefined || live === null ? [] : live;
-  if (!Array.isArray(items)) return '';
-  if (SETS.has(field)) return applied.every((item) => items.includes(item)) ? undefined : '';
-  const keys = listKeys(applied, field);
-  if (keys === undefined) return compareAtomic(applied, items);
-  for (const item of applied as Fields[]) {
-    const found = findItem(items as Fields[], item, keys);
-    const name = keys.map((key) => String(item[key])).join(',');
-    const difference = found === undefined ? '' : compare(item, found, '', false);
-    if (difference !== undefined) return `[${name}]${difference}`;
-  }
-  return undefined;
+function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
 }
 
-function compareAtomic(applied: readonly unknown[], live: readonly unknown[]): string | undefined {
-  if (applied.length !== live.length) return '';
-  for (const [i, item] of applied.entries()) {
-    const difference = compare(item, live[i], '', false);
-    if (difference !== undefined) return `[${String(i)}]${difference}`;
-  }
-  return undefined;
+/** Whether a value may be one that the server drops: maps of nothing but such values are. */
+function isEmpty(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isFields(value)) return Object.values(value).every((field) => field === undefined || isEmpty(field));
+  return value === null || value === '' || value === false || value === 0;
 }
 
-/** `ports` is keyed by `containerPort` in containers and by `port` in Services, each together with the protocol. */
-function listKeys(applied: readonly unknown[], field: string): readonly string[] | undefined {
-  if (field !== 'ports') return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
-  const first = applied[0] as Fields | undefined;
-  if (first?.containerPort !== undefined) return ['containerPort', 'protocol'];
-  return first?.port === undefined ? undefined : ['port', 'protocol'];
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number';
 }
 
-function findItem(items: readonly Fields[], wanted: Fields, keys: readonly string[]): Fields | undefined {
-  return items.find((item) => keys.every((key) => sameKey(wanted, item, key)));
-}
-
-function sameKey(item: Fields, other: Fields, key: string): boolean {
-  const fallback = key === 'protocol' ? 'TCP' : undefined;
-  return (item[key] ?? fallback) === (other[key] ?? fallback);
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function sameQuantity(a: unknown, b: unknown): boolean {
@@ -113,47 +257,6 @@ const QUANTITY = new RegExp(QUANTITY_PATTERN);
 
 function isQuantity(value: unknown): value is string | number {
   return typeof value === 'number' || (typeof value === 'string' && QUANTITY.test(value));
-}
-
-/**
- * What was applied, in the form in which the server stores it: where the two differ, it has the server's
- * value, and null where the server has none. Defaulting, normalisation (`1024Mi` as `1Gi`, `false` as absent)
- * and admission webhooks make them differ.
- */
-export function toStoredForm(applied: unknown, stored: unknown): unknown {
-  return storedForm(applied, stored, '', false);
-}
-
-function storedForm(applied: unknown, stored: unknown, field: string, quantities: boolean): unknown {
-  if (compare(applied, stored, field, quantities) === undefined) return applied;
-  if (stored === undefined || stored === null) return null;
-  if (Array.isArray(applied)) return Array.isArray(stored) ? storedList(applied, stored, field) : stored;
-  if (!isFields(applied) || !isFields(stored)) return stored;
-  const inner = QUANTITY_MAPS.has(field);
-  return Object.fromEntries(
-    Object.entries(applied).map(([name, value]) => [name, storedForm(value, stored[name], name, inner)]),
-  );
-}
-
-/**
- * Item by item where the items can be told apart; otherwise the server's list as a whole. An item that the
- * server dropped is left out.
- */
-function storedList(applied: readonly unknown[], stored: readonly unknown[], field: string): unknown {
-  if (SETS.has(field)) return applied.filter((item) => stored.includes(item));
-  const keys = listKeys(applied, field);
-  if (keys === undefined) {
-    if (applied.length !== stored.length) return stored;
-    return applied.map((item, i) => storedForm(item, stored[i], '', false));
-  }
-  return (applied as Fields[]).flatMap((item) => {
-    const found = findItem(stored as Fields[], item, keys);
-    return found === undefined ? [] : [storedForm(item, found, '', false)];
-  });
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -5,6 +5,13 @@ import type { ResourceType } from '../../constructs/kube/resource-type';
 import { refOf, uidOf, type ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import type { CacheView } from '../informer/cache-view';
+import {
+  isEntryOf,
+  managedFieldsOf,
+  unionOf,
+  type FieldSet,
+  type ManagedFieldsEntry,
+} from '../informer/field-ownership';
 import type { CacheEntry } from '../informer/projection';
 import type { Claim } from './ownership';
 
@@ -141,32 +148,6 @@ function conflict(type: ResourceType, object: KubeObject, happened: string): Api
   return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `GET ${type.plural} ${name}`);
 }
 
-/** One entry of `metadata.managedFields`. Source: `metav1.ManagedFieldsEntry`. */
-export interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: 'Apply' | 'Update';
-  readonly subresource?: string;
-  /** RFC 3339, UTC. */
-  readonly time?: string;
-  readonly fieldsV1?: FieldSet;
-  readonly [field: string]: unknown;
-}
-
-/**
- * A set of fields in its `FieldsV1` form: `f:`, `k:` and `v:` keys, nested.
- *
- * @testonly
- */
-export interface FieldSet {
-  readonly [key: string]: FieldSet;
-}
-
-/** The managedFields of an object as the server sent it. */
-export function managedFieldsOf(object: KubeObject): readonly ManagedFieldsEntry[] {
-  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
-  return managedFields ?? [];
-}
-
 /**
  * The managedFields in which what a manager created by POST counts as applied. Without this, a field that the
  * manager's next apply omits would stay, still owned by its former `Update`.
@@ -184,23 +165,13 @@ export function mergeUpdateIntoApply(
   const moved = {
     ...update,
     operation: 'Apply' as const,
-    fieldsV1: union(update.fieldsV1 ?? {}, apply?.fieldsV1 ?? {}),
+    fieldsV1: unionOf(update.fieldsV1 ?? {}, apply?.fieldsV1 ?? {}),
   };
   return [moved, ...entries.filter((entry) => entry !== update && entry !== apply)];
 }
 
 function isOf(manager: string, operation: 'Apply' | 'Update') {
-  return (entry: ManagedFieldsEntry): boolean =>
-    entry.manager === manager && entry.operation === operation && (entry.subresource ?? '') === '';
-}
-
-function union(a: FieldSet, b: FieldSet): FieldSet {
-  const merged: Record<string, FieldSet> = { ...a };
-  for (const [key, value] of Object.entries(b)) {
-    const existing = merged[key];
-    merged[key] = existing === undefined ? value : union(existing, value);
-  }
-  return merged;
+  return (entry: ManagedFieldsEntry): boolean => isEntryOf(manager, entry) && entry.operation === operation;
 }
 
 /**
@@ -225,7 +196,7 @@ export function lastFieldManager(entries: readonly ManagedFieldsEntry[], except:
  */
 export function ownsField(entries: readonly ManagedFieldsEntry[], manager: string, path: readonly string[]): boolean {
   return entries.some((entry) => {
-    if (entry.manager !== manager || (entry.subresource ?? '') !== '') return false;
+    if (!isEntryOf(manager, entry)) return false;
     let set: FieldSet | undefined = entry.fieldsV1;
     for (const step of path) set = set?.[`f:${step}`];
     return set !== undefined;

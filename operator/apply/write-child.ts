@@ -1,19 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER, HASH_ANNOTATION, withEnvelope, type Envelope } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import { factsOf, type CacheEntry, type FieldProjection } from '../informer/projection';
-import { toStoredForm, childHash, digestOf, firstDifference } from './diff';
+import { managedFieldsOf } from '../informer/field-ownership';
+import { childEntry, stripManagedFields, type CacheEntry, type FieldProjection } from '../informer/projection';
+import { ChildComparison, childHash, digestOf } from './diff';
 import type { DriftBackoff } from './drift-backoff';
-import {
-  lastFieldManager,
-  managedFieldsOf,
-  missingOwners,
-  prepareApply,
-  omitPath,
-  type ApplyContext,
-} from './managed-fields';
+import { lastFieldManager, missingOwners, prepareApply, omitPath, type ApplyContext } from './managed-fields';
 
 /** The result of writing one child. */
 export type ChildOutcome =
@@ -70,7 +65,8 @@ export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome
   const cachedHash = (): string | undefined => hashOf(cache.get(ref)?.object);
   const before = cachedHash();
   const stands = (): boolean => cachedHash() === envelope.hash;
-  if (write.projection.register(envelope.hash, applied) && stands()) cache.reproject(ref);
+  if (write.projection.register(envelope.hash, applied) && stands())
+    cache.reproject(ref, (entry) => write.projection.project(entry));
   try {
     return await createOrUpdate(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
   } finally {
@@ -97,7 +93,7 @@ async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applie
     );
     if (backoffKey !== undefined) driftBackoff.recordCorrection(backoffKey);
     driftBackoff.recordCreate(write.ownerKey, address, hashOf(body) ?? '');
-    registerStoredForm(write, body, live);
+    registerStoredForm(write, applied, live);
     return requireCached(write, { result: 'created', live });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -107,7 +103,7 @@ async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applie
   const live = await write.client.get(child.type, refOf(body));
   if (live === undefined)
     return requireCached(write, { result: 'waiting', message: 'an object of its name is just going away' });
-  return requireCached(write, await updateExisting(write, { object: live, facts: factsOf(live) }, applied));
+  return requireCached(write, await updateExisting(write, childEntry(live), applied));
 }
 
 /**
@@ -134,7 +130,8 @@ async function updateExisting(
   }
   if (live.metadata.deletionTimestamp !== undefined) return { result: 'waiting', message: 'it is being deleted' };
   const difference =
-    findDrift(write, applied, live) ?? (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
+    (await findDrift(write, cached, applied)) ??
+    (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live };
   const backoffKey = isDriftCorrection(write, live, applied) ? backoffKeyOf(uidOf(live), applied) : undefined;
   const waitMs = backoffKey === undefined ? 0 : write.driftBackoff.remainingDelayMs(backoffKey);
@@ -149,25 +146,74 @@ async function updateExisting(
 }
 
 /**
- * The first path that differs both from what was applied and from the form in which the server is known to
- * store it.
+ * The first path at which an apply would change a live child; undefined when it would change nothing.
+ *
+ * What is cached can show that an apply would change nothing: every rendered field has its value, in its order,
+ * and nobody else has written it. When it can't, a dry run of the apply decides.
+ *
+ * @throws ApiError `Conflict` when the cache was behind; TransportError
  */
-function findDrift({ projection }: WriteChildOptions, applied: KubeObject, live: KubeObject): string | undefined {
-  const difference = firstDifference(applied, live);
-  if (difference === undefined) return undefined;
-  const stored = projection.storedForm(hashOf(applied) ?? '');
-  return stored === undefined ? difference : firstDifference({ ...stored, metadata: applied.metadata }, live);
+async function findDrift(
+  write: WriteChildOptions,
+  cached: CacheEntry,
+  applied: KubeObject,
+): Promise<string | undefined> {
+  const { object: live, facts } = cached;
+  const { projection } = write;
+  const hash = hashOf(applied) ?? '';
+  const comparison = new ChildComparison(applied, projection.dropped);
+  let difference = comparison.firstDifference(applied, live);
+  let standing = applied;
+  const stored = difference === undefined ? undefined : projection.storedForm(hash);
+  if (stored !== undefined) {
+    standing = { ...stored, metadata: applied.metadata };
+    difference = comparison.firstDifference(standing, live);
+  }
+  difference ??= comparison.firstUnowned(standing, live, facts.unowned);
+  // Another hash means that something else is rendered; the owners of a shared child are not part of its hash.
+  const isDrift = hashOf(live) === hash && missingOwners(live, applied).length === 0;
+  if (difference === undefined || !isDrift) return difference;
+  return (await isUnchangedByApply(write, cached, applied)) ? undefined : difference;
+}
+
+/**
+ * Asks the server by a dry run whether an apply would change a child, and remembers it while the child keeps its
+ * content.
+ */
+async function isUnchangedByApply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<boolean> {
+  const { client, child, projection } = write;
+  const hash = hashOf(applied) ?? '';
+  const content = (object: KubeObject): unknown => contentOf(projection.reduceLike(cached, object));
+  const standing = content(cached.object);
+  const digest = digestOf(JSON.stringify(standing));
+  if (projection.isSettled(hash, digest)) return true;
+  let answer: KubeObject;
+  try {
+    const body = withPreconditions(cached.object, applied);
+    answer = await client.apply(child.type, body, { fieldManager: FIELD_MANAGER, dryRun: true });
+  } catch (error) {
+    if (!(error instanceof ApiError && (error.reason === 'Invalid' || error.reason === 'BadRequest'))) throw error;
+    // What is invalid is handled where the apply itself is refused. BadRequest: a webhook refuses dry runs.
+    return false;
+  }
+  if (!isDeepStrictEqual(content(stripManagedFields(answer).object), standing)) return false;
+  projection.registerSettled(hash, digest);
+  registerStoredForm(write, applied, answer);
+  return true;
+}
+
+/** What an apply can change of an object. */
+function contentOf(object: KubeObject): unknown {
+  const { resourceVersion: _, generation: __, ...metadata } = object.metadata;
+  return { ...object, status: undefined, metadata };
 }
 
 /** Registers how the server stores what it was sent, as its response shows. */
 function registerStoredForm({ projection }: WriteChildOptions, sent: KubeObject, answer: KubeObject): void {
   // Metadata is stored as it is sent, and does not depend on the hash: owners are added and removed.
-  const body = { ...sent, metadata: undefined };
-  const same = firstDifference(body, answer) === undefined;
-  projection.registerStored(
-    hashOf(sent) ?? '',
-    same ? undefined : (toStoredForm(body, projection.project(answer)) as KubeObject),
-  );
+  const body: KubeObject = { ...sent, metadata: undefined as never };
+  const { object } = projection.project(childEntry(answer));
+  projection.registerStored(hashOf(sent) ?? '', new ChildComparison(sent, projection.dropped).storedForm(body, object));
 }
 
 /**

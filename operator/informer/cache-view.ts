@@ -68,8 +68,8 @@ export class MultiNamespaceCache implements CacheView {
     this.of(object.metadata).observeWrite(object);
   }
 
-  reproject(ref: ObjectRef): void {
-    this.caches.get(ref.namespace ?? '')?.reproject(ref);
+  reproject(ref: ObjectRef, project: (entry: CacheEntry) => CacheEntry): void {
+    this.caches.get(ref.namespace ?? '')?.reproject(ref, project);
   }
 
   private of({ namespace = '' }: ObjectRef): ObjectCache {

@@ -195,14 +195,11 @@ export class ObjectCache {
     if (!sameUid(before, slot.entry)) slot.replaced ??= before;
   }
 
-  /** Applies the projection again, after it has changed. Raises no event. */
-  reproject(ref: ObjectRef): void {
+  /** Stores an entry in another form, for example once it is known which of its fields are needed. Raises no event. */
+  reproject(ref: ObjectRef, project: (entry: CacheEntry) => CacheEntry): void {
     const key = keyOf(ref);
     const slot = this.slots.get(key);
-    if (slot === undefined) return;
-    // The facts cannot be derived again: they come from fields that are not stored.
-    const { facts } = slot.entry;
-    this.update(key, slot, { object: this.project(slot.entry.object).object, facts }, slot.version);
+    if (slot !== undefined) this.update(key, slot, project(slot.entry), slot.version);
   }
 
   /** Applies an ADDED or MODIFIED event of the watch. */

@@ -1,8 +1,14 @@
 import type { AnyKind } from '../../constructs/kind/kind';
-import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
+import {
+  FIELD_MANAGER,
+  HASH_ANNOTATION,
+  OWNER_UID_ANNOTATION,
+  SHARED_KEY_ANNOTATION,
+} from '../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 import { LruMap } from '../collections/lru-map';
+import { isEntryOf, managedFieldsOf, unownedFields, type UnownedFields } from './field-ownership';
 
 /** What the cache stores for one object. */
 export interface CacheEntry {
@@ -10,7 +16,7 @@ export interface CacheEntry {
   readonly facts: ObjectFacts;
 }
 
-/** Facts derived from the parts of an object that are not stored. */
+/** Facts derived from the parts of an object that are not stored: its managedFields. */
 interface ObjectFacts {
   /**
    * True while managedFields contains fields that this operator's POST created and no apply has taken over
@@ -20,6 +26,8 @@ interface ObjectFacts {
   readonly createdByUpdate: boolean;
   /** The index of that entry in managedFields; absent when the manager has further entries there. */
   readonly updateEntryIndex?: number;
+  /** The fields that the operator does not own. Known of children only; absent when it owns all of them. */
+  readonly unowned?: UnownedFields;
 }
 
 /** Reduces an object to what is stored. It must not change the object that it is given. */
@@ -42,9 +50,7 @@ export type CacheHandler = (event: CacheEvent) => void;
 
 /** Everything but managedFields and kubectl's last-applied annotation, which can make up most of an object. */
 export function stripManagedFields(object: KubeObject): CacheEntry {
-  const { managedFields, ...metadata } = object.metadata as WireMeta;
-  const facts = managedFields === undefined ? NOT_CREATED_BY_UPDATE : factsOf(object);
-  return { object: { ...object, metadata: withoutLastApplied(metadata) }, facts };
+  return { object: withoutManagedFields(object), facts: intern(updateFacts(object)) };
 }
 
 /**
@@ -57,35 +63,43 @@ export function metadataOnly(object: KubeObject): CacheEntry {
   return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };
 }
 
-/** The facts of an object as the server sent it, with its managedFields. */
-export function factsOf(object: KubeObject): ObjectFacts {
+/** A child as the server sent it, with its managedFields, as an entry that has all of its fields. */
+export function childEntry(child: KubeObject): CacheEntry {
+  const unowned = unownedFields(child, FIELD_MANAGER);
+  return {
+    object: withoutManagedFields(child),
+    facts: intern({ ...updateFacts(child), ...(unowned !== undefined && { unowned }) }),
+  };
+}
+
+function updateFacts(object: KubeObject): ObjectFacts {
   let updateEntryIndex = -1;
   let own = 0;
-  for (const [i, entry] of ((object.metadata as WireMeta).managedFields ?? []).entries()) {
-    if (entry.manager !== FIELD_MANAGER || (entry.subresource ?? '') !== '') continue;
+  for (const [i, entry] of managedFieldsOf(object).entries()) {
+    if (!isEntryOf(FIELD_MANAGER, entry)) continue;
     own++;
     if (entry.operation === 'Update') updateEntryIndex = i;
   }
-  if (updateEntryIndex < 0) return NOT_CREATED_BY_UPDATE;
-  if (own > 1) return CREATED_BY_UPDATE;
-  return (createdByUpdateAt[updateEntryIndex] ??= Object.freeze({ createdByUpdate: true, updateEntryIndex }));
+  if (updateEntryIndex < 0) return { createdByUpdate: false };
+  return own > 1 ? { createdByUpdate: true } : { createdByUpdate: true, updateEntryIndex };
 }
 
-/** The field manager whose updates `createdByUpdate` looks for. */
-const FIELD_MANAGER = 'kindred';
+/** The facts of most children are the same, so that equal ones are stored once. */
+const internedFacts = new LruMap<ObjectFacts>(1_000);
+
+function intern(facts: ObjectFacts): ObjectFacts {
+  const key = JSON.stringify(facts);
+  const known = internedFacts.get(key);
+  if (known === undefined) internedFacts.set(key, facts);
+  return known ?? facts;
+}
+
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-const NOT_CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: false });
-const CREATED_BY_UPDATE: ObjectFacts = Object.freeze({ createdByUpdate: true });
-/** Objects whose entry has the same index share their facts. */
-const createdByUpdateAt: ObjectFacts[] = [];
 
-interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
+function withoutManagedFields(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata as ObjectMeta & { readonly managedFields?: unknown };
+  return { ...object, metadata: withoutLastApplied(metadata) };
 }
-
-type WireMeta = ObjectMeta & { readonly managedFields?: readonly ManagedFieldsEntry[] };
 
 function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   const { annotations } = metadata;
@@ -105,29 +119,49 @@ export function childProjection(kinds: readonly AnyKind[], projection: FieldProj
     metadata.annotations?.[OWNER_UID_ANNOTATION] !== undefined ||
     metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined ||
     metadata.ownerReferences?.some((owner) => owners.has(`${groupOf(owner)}/${owner.kind}`)) === true;
-  const own = (object: KubeObject): CacheEntry => {
-    const { object: kept, facts } = stripManagedFields(object);
-    return { object: projection.project(kept), facts };
-  };
-  return (object) => (belongs(object) ? own(object) : metadataOnly(object));
+  return (object) => (belongs(object) ? projection.project(childEntry(object)) : metadataOnly(object));
+}
+
+/**
+ * The fields that the API server does not store when they are empty: an empty string, list or map, `false`, 0
+ * or null. Which ones they are depends on the type: `env.value: ''` is dropped, `storageClassName: ''` is kept,
+ * an empty `emptyDir` is kept, empty `annotations` are dropped. So they are learned from what the server stores.
+ */
+export class DroppedFields {
+  /** By type and field: the names of the fields that lead to it, without the keys of list items. */
+  private readonly fields = new LruMap<true>();
+
+  has(type: string, field: string): boolean {
+    return this.fields.get(`${type}${field}`) !== undefined;
+  }
+
+  add(type: string, field: string): void {
+    this.fields.set(`${type}${field}`, true);
+  }
 }
 
 /**
  * The shapes of children as they were rendered, by their hash. The cache keeps only the fields of a child
  * that its shape names, and so leaves out what the API server filled in: most of a Deployment.
  *
- * Guarantee: no difference is missed. The comparison with a cached child reads only rendered fields; when the
- * rendered child has another hash than the cached one, it is applied whatever else the cached one contains.
+ * Guarantee: no difference is missed. The comparison with a cached child reads only rendered fields. A child
+ * of which somebody else has written a rendered field is kept whole, so that a dry run can be compared with it.
+ * When the rendered child has another hash than the cached one, it is applied whatever else the cached one
+ * contains.
  */
 export class FieldProjection {
-  private readonly byHash = new Map<string, Shape>();
+  private readonly byHash = new Map<string, Shapes>();
   /**
    * Children of a kind mostly have the same structure, so that its shape is created and stored once. Where
    * field names are a user's, there are many.
    */
-  private readonly byStructure = new LruMap<Shape>(MOST_STRUCTURES);
+  private readonly byStructure = new LruMap<Shapes>(MOST_STRUCTURES);
   /** For the few children that the server stores differently. */
   private readonly storedByHash = new Map<string, KubeObject>();
+  /** See {@link DroppedFields}. */
+  readonly dropped = new DroppedFields();
+  /** For the few children of which a dry run has shown that an apply changes nothing: their content, as a digest. */
+  private readonly settledByHash = new Map<string, string>();
 
   /** How many children's shapes are known. */
   get size(): number {
@@ -144,12 +178,13 @@ export class FieldProjection {
     if (this.byHash.has(hash)) return false;
     const body = { ...rendered, metadata: undefined, status: undefined };
     const structure = structureOf(body);
-    let shape = this.byStructure.get(structure);
-    if (shape === undefined) {
-      shape = merge(shapeOf(body), ALWAYS);
-      this.byStructure.set(structure, shape);
+    let shapes = this.byStructure.get(structure);
+    if (shapes === undefined) {
+      const shape = shapeOf(body);
+      shapes = { rendered: shape, kept: merge(shape, ALWAYS) };
+      this.byStructure.set(structure, shapes);
     }
-    this.byHash.set(hash, shape);
+    this.byHash.set(hash, shapes);
     return true;
   }
 
@@ -158,6 +193,7 @@ export class FieldProjection {
     if (hash === undefined) return;
     this.byHash.delete(hash);
     this.storedByHash.delete(hash);
+    this.settledByHash.delete(hash);
   }
 
   /**
@@ -183,17 +219,50 @@ export class FieldProjection {
     return this.storedByHash.get(hash);
   }
 
-  /** A child reduced to the fields of its shape; the child itself when its shape is not known. */
-  project(child: KubeObject): KubeObject {
-    const hash = hashOf({ object: child });
-    const shape = hash === undefined ? undefined : this.byHash.get(hash);
-    if (shape === undefined) return child;
-    return keep(child, shape) as KubeObject;
+  /**
+   * Remembers that an apply of a child changes nothing while the child has this content.
+   *
+   * @param content a digest of the child without its status and version
+   */
+  registerSettled(hash: string, content: string): void {
+    if (this.byHash.has(hash)) this.settledByHash.set(hash, content);
+  }
+
+  /** Whether an apply of a child is known to change nothing while the child has this content. */
+  isSettled(hash: string, content: string): boolean {
+    return this.settledByHash.get(hash) === content;
+  }
+
+  /**
+   * A child reduced to the fields of its shape; the child itself when its shape is not known, or when somebody
+   * else has written a field of its shape.
+   */
+  project(entry: CacheEntry): CacheEntry {
+    const shapes = this.shapesOf(entry);
+    return shapes === undefined ? entry : { object: keep(entry.object, shapes.kept) as KubeObject, facts: entry.facts };
+  }
+
+  /** Reduces a child as {@link project} reduces an entry. */
+  reduceLike(entry: CacheEntry, child: KubeObject): KubeObject {
+    const shapes = this.shapesOf(entry);
+    return shapes === undefined ? child : (keep(child, shapes.kept) as KubeObject);
+  }
+
+  private shapesOf(entry: CacheEntry): Shapes | undefined {
+    const hash = hashOf(entry);
+    const shapes = hash === undefined ? undefined : this.byHash.get(hash);
+    return shapes === undefined || names(shapes.rendered, entry.facts.unowned) ? undefined : shapes;
   }
 }
 
 /** Which fields of a value are kept: all of it, these fields, or these fields of each item. */
 type Shape = 'all' | { readonly [field: string]: Shape } | { readonly items: Shape; readonly list: true };
+
+/** The fields that are rendered, and those that are kept. */
+interface Shapes {
+  readonly rendered: Shape;
+  readonly kept: Shape;
+}
 
 /** Kept besides the rendered fields: metadata, status and the fields that `childState` reads. */
 const ALWAYS: Shape = {
@@ -264,6 +333,17 @@ function merge(a: Shape, b: Shape): Shape {
     merged.set(name, own === undefined ? shape : merge(own, shape));
   }
   return Object.fromEntries(merged);
+}
+
+/** Whether a shape names a field that is not owned. */
+function names(shape: Shape, unowned: UnownedFields | undefined): boolean {
+  if (unowned === undefined || unowned === true) return unowned === true;
+  if (shape === 'all') return false;
+  for (const step in unowned) {
+    const inner = isList(shape) ? shape.items : Object.hasOwn(shape, step) ? shape[step] : undefined;
+    if (inner !== undefined && names(inner, unowned[step])) return true;
+  }
+  return false;
 }
 
 function keep(value: unknown, shape: Shape): unknown {

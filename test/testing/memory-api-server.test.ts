@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
-import { managedFieldsOf, ownsField } from '../../operator/apply/managed-fields';
+import { ownsField } from '../../operator/apply/managed-fields';
+import { managedFieldsOf } from '../../operator/informer/field-ownership';
 import { MemoryApiServer } from '../../testing/api-server/memory-api-server';
 
 const { Deployment, ConfigMap } = owned;

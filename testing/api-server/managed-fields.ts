@@ -143,10 +143,10 @@ function below(value: unknown, field: string, steps: FieldPath): FieldPath[] {
     if (keys === undefined) return [steps];
     return value.flatMap((item: unknown) => {
       const at = [...steps, keyStep(keys, item)];
-      return [[...at, '.'], ...below(item, '', at)];
+      return ATOMIC.has(field) ? [at] : [[...at, '.'], ...below(item, '', at)];
     });
   }
-  if (!isFields(value) || Object.keys(value).length === 0) return [steps];
+  if (!isFields(value) || Object.keys(value).length === 0 || ATOMIC.has(field)) return [steps];
   return Object.entries(value).flatMap(([name, inner]) => below(inner, name, [...steps, `f:${name}`]));
 }
 
@@ -175,6 +175,12 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   volumeMounts: ['mountPath'],
   volumes: ['name'],
 };
+
+/** Fields with maps that are atomic, and lists whose items are, from the same document. */
+const ATOMIC: ReadonlySet<string> = new Set([
+  ...['selector', 'podSelector', 'namespaceSelector', 'labelSelector', 'nodeSelector'],
+  ...['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'ownerReferences'],
+]);
 
 function keysOf(field: string, item: unknown): readonly string[] | undefined {
   if (field !== 'ports') return KEYS[field];
@@ -249,20 +255,32 @@ function merged(live: unknown, applied: unknown, field = ''): unknown {
     if (field === 'finalizers') return [...new Set([...((live ?? []) as unknown[]), ...(applied as unknown[])])];
     const keys = applied.length === 0 ? undefined : keysOf(field, applied[0]);
     if (keys === undefined) return jsonCopy(applied);
-    const items = [...((live ?? []) as unknown[])];
-    for (const item of applied as unknown[]) {
-      const at = items.findIndex((other) => keyStep(keys, other) === keyStep(keys, item));
-      if (at < 0) items.push(jsonCopy(item));
-      else items[at] = merged(items[at], item);
-    }
-    return items;
+    return mergedItems((live ?? []) as unknown[], applied as unknown[], keys, field);
   }
   if (!isFields(applied)) return applied;
+  if (ATOMIC.has(field)) return jsonCopy(applied);
   const result: Fields = isFields(live) ? { ...live } : {};
   for (const [name, value] of Object.entries(applied)) {
     if (value !== undefined) result[name] = merged(result[name], value, name);
   }
   return result;
+}
+
+/** The applied items get the order in which they were applied; others keep their places, and new ones go to the end. */
+function mergedItems(
+  live: readonly unknown[],
+  applied: readonly unknown[],
+  keys: readonly string[],
+  field: string,
+): unknown[] {
+  const keyOf = (item: unknown): string => keyStep(keys, item);
+  const standing = new Map(live.map((item) => [keyOf(item), item]));
+  const wanted = new Set(applied.map(keyOf));
+  const mergeOne = (item: unknown): unknown =>
+    ATOMIC.has(field) ? jsonCopy(item) : merged(standing.get(keyOf(item)), item);
+  const queue = applied.filter((item) => standing.has(keyOf(item)));
+  const places = live.map((item) => (wanted.has(keyOf(item)) ? mergeOne(queue.shift()) : item));
+  return [...places, ...applied.filter((item) => !standing.has(keyOf(item))).map(mergeOne)];
 }
 
 type Fields = Record<string, unknown>;

@@ -20,9 +20,11 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
   /** Namespaces that are being deleted. */
   readonly terminating = new Set<string>();
 
-  /** The writes so far, one line each. */
+  /** The writes so far, one line each; a dry run is none. */
   get writes(): readonly string[] {
-    return this.requests.filter(({ verb }) => verb !== 'GET' && verb !== 'LIST').map(formatRequest);
+    return this.requests
+      .filter(({ verb, options }) => verb !== 'GET' && verb !== 'LIST' && options?.dryRun !== true)
+      .map(formatRequest);
   }
 
   /** Returns the requests so far and clears them. */
@@ -62,7 +64,7 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
   }
 
   async apply(type: ResourceType, body: Body, options: api.ApplyOptions): Promise<KubeObject> {
-    const { fieldManager: manager, subresource, force = true } = options;
+    const { fieldManager: manager, subresource, force = true, dryRun = false } = options;
     return this.handle(request('APPLY', type, body.metadata, body, options), () => {
       const writer: FieldManager = { manager, operation: 'Apply', subresource };
       const live = this.find(type, body.metadata);
@@ -82,7 +84,8 @@ export class MemoryApiServer extends MemoryStore implements api.ApiClient {
       try {
         const { status, ...main } = body;
         const said = subresource === 'status' ? { ...identity(body), status } : main;
-        return this.commit(type, live, serverSideApply(live, said, writer, force));
+        const result = serverSideApply(live, said, writer, force);
+        return dryRun ? this.admitted(live, result) : this.commit(type, live, result);
       } catch (error) {
         if (error instanceof FieldConflictError) throw conflict(`Apply failed with conflicts: ${error.message}`);
         throw error;

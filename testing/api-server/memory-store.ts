@@ -167,9 +167,7 @@ export class MemoryStore {
   }
 
   protected commit(type: ResourceType, before: Body | undefined, after: Body): KubeObject {
-    const next = jsonCopy(after);
-    setDefaults(next);
-    this.admit(next);
+    const next = this.admitted(before, after);
     if (
       before !== undefined &&
       isDeepStrictEqual(withManagedFields(next, managedFieldsOf(before)), before) &&
@@ -177,16 +175,7 @@ export class MemoryStore {
     ) {
       return before;
     }
-    const bump = before !== undefined && !isDeepStrictEqual(before.spec, next.spec) ? 1 : 0;
-    const generation = next.metadata.generation;
-    const object = {
-      ...next,
-      metadata: {
-        ...next.metadata,
-        resourceVersion: String(++this.revision),
-        ...(generation === undefined ? {} : { generation: (before?.metadata.generation ?? 1) + bump }),
-      },
-    };
+    const object = { ...next, metadata: { ...next.metadata, resourceVersion: String(++this.revision) } };
     const { deletionTimestamp, finalizers = [] } = object.metadata;
     const gone = deletionTimestamp !== undefined && finalizers.length === 0;
     const address = addressOf(type, object.metadata);
@@ -194,6 +183,17 @@ export class MemoryStore {
     else this.store.set(address, { type, object });
     this.queueEvent(type, object, gone);
     return object;
+  }
+
+  /** An object as it would be stored, with its defaults, after admission; at the version of the one before. */
+  protected admitted(before: Body | undefined, after: Body): Body {
+    const next = jsonCopy(after);
+    setDefaults(next);
+    this.admit(next);
+    const { generation } = next.metadata;
+    if (generation === undefined) return next;
+    const bump = before !== undefined && !isDeepStrictEqual(before.spec, next.spec) ? 1 : 0;
+    return { ...next, metadata: { ...next.metadata, generation: (before?.metadata.generation ?? 1) + bump } };
   }
 
   private queueEvent(type: ResourceType, object: KubeObject, gone: boolean): void {

@@ -13,10 +13,11 @@ export interface MemoryRequest {
 
 /** A request in one line: `APPLY Deployment web (kindred)`, `APPLY HelloApp web/status (kindred)`. */
 export function formatRequest({ verb, type, ref, options = {} }: MemoryRequest): string {
-  const { subresource, fieldManager, propagation } = options as Record<string, string | undefined>;
+  const { subresource, fieldManager, propagation, dryRun } = options as Record<string, string | undefined>;
   const by = fieldManager ?? propagation;
   const part = subresource === undefined ? '' : `/${subresource}`;
-  return `${verb} ${type.kind} ${ref.name}${part}${by === undefined ? '' : ` (${by})`}`;
+  const how = dryRun === undefined ? '' : 'dry run, ';
+  return `${verb} ${type.kind} ${ref.name}${part}${by === undefined ? '' : ` (${how}${by})`}`;
 }
 
 /** An error response. */

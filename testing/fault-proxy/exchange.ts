@@ -197,7 +197,7 @@ export interface ProxiedRequest {
   readonly createdName?: string;
   readonly url: URL;
   readonly method: string;
-  /** Whether it may change an object. */
+  /** Whether it may change an object; a dry run may not. */
   readonly writes: boolean;
   /**
    * Whether it concerns a Lease or an event: these are written all the time, besides the operator's real
@@ -225,7 +225,7 @@ export function proxiedRequest(method: string, target: string, body: Buffer): Pr
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
     ...(createdName === undefined ? {} : { createdName }),
-    writes: !['get', 'list', 'watch', 'other'].includes(verb),
+    writes: !['get', 'list', 'watch', 'other'].includes(verb) && !url.searchParams.has('dryRun'),
     isBackground,
   };
 }

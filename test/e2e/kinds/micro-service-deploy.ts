@@ -72,6 +72,12 @@ export function microServiceDeployTests(env: TestEnv): void {
       const { ports } = service as { readonly ports: readonly { readonly port: number }[] };
       return ports.length === 1 && ports[0]?.port === 9898;
     });
+    // The selector is one value to the API: with a key more, the Service has no endpoints.
+    await env.patch(owned.Service, child, { spec: { selector: { tier: 'none' } } });
+    await env.waitUntil(owned.Service, child, 'our selector', ({ spec: service }) => {
+      const { selector } = service as { readonly selector: Readonly<Record<string, string>> };
+      return selector['tier'] === undefined;
+    });
     await expectChildren(
       env,
       MicroServiceDeploy,

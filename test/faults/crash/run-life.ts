@@ -2,7 +2,7 @@ import { childTypes } from '../../../constructs/kind/kind';
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type WorkloadObject } from '../../../constructs/kube/resource-type';
-import type { ManagedFieldsEntry } from '../../../operator/apply/managed-fields';
+import type { ManagedFieldsEntry } from '../../../operator/informer/field-ownership';
 import { OperatorProcess, type ExpectedChild } from '../../../testing';
 import { childrenOfAll, isReadyNow, settle, titleOf } from '../../support/assertions';
 import type { TestEnv } from '../../support/test-env';

@@ -1,7 +1,7 @@
 import { childTypes } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
-import { managedFieldsOf, type FieldSet } from '../../../operator/apply/managed-fields';
+import { managedFieldsOf, type FieldSet } from '../../../operator/informer/field-ownership';
 import type { LogLine, Metrics, OperatorProcess } from '../../../testing';
 import { waitFor } from '../../../testing/control-plane';
 import { describeRequest } from '../../../testing/fault-proxy/exchange';

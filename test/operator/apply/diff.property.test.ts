@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { firstDifference } from '../../../operator/apply/diff';
+import { ChildComparison } from '../../../operator/apply/diff';
+import { DroppedFields } from '../../../operator/informer/projection';
 
 interface Fields {
   [name: string]: unknown;
@@ -35,14 +36,14 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same object after others have added to it: fields everywhere, items to keyed lists, in another order. */
+/** The same object after others have added to it: fields everywhere, and items to keyed lists. */
 function withAdditions(value: unknown, field: string, seed: number): unknown {
   if (Array.isArray(value)) {
     const key = KEYED.get(field);
-    if (key === undefined) return value.map((item: unknown) => withAdditions(item, '', seed));
+    if (key === undefined || value.length === 0) return value.map((item: unknown) => withAdditions(item, '', seed));
     const items = value.map((item: unknown) => withAdditions(item, '', seed));
     const added = { [key]: `added-${String(seed)}` };
-    return seed % 2 === 0 ? [added, ...items.reverse()] : [...items, added];
+    return seed % 2 === 0 ? [added, ...items] : [...items, added];
   }
   if (!isFields(value)) return value;
   const fields = Object.entries(value).map(([name, inner]) => [name, withAdditions(inner, name, seed)] as const);
@@ -61,6 +62,11 @@ function changed(value: unknown, [step, ...rest]: readonly (string | number)[]):
     return typeof value === 'string' ? `${value}!` : typeof value === 'number' ? value + 1 : !(value as boolean);
   if (Array.isArray(value)) return value.map((item: unknown, i) => (i === step ? changed(item, rest) : item));
   return { ...(value as Fields), [step]: changed((value as Fields)[step], rest) };
+}
+
+function firstDifference(applied: unknown, live: unknown): string | undefined {
+  const of = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  return new ChildComparison(of, new DroppedFields()).firstDifference(applied, live);
 }
 
 describe('any object', () => {

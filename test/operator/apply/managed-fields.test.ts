@@ -1,9 +1,5 @@
-import {
-  managedFieldsOf,
-  ownsField,
-  mergeUpdateIntoApply,
-  type ManagedFieldsEntry,
-} from '../../../operator/apply/managed-fields';
+import { ownsField, mergeUpdateIntoApply } from '../../../operator/apply/managed-fields';
+import type { ManagedFieldsEntry } from '../../../operator/informer/field-ownership';
 
 const REPLICAS = ['spec', 'replicas'];
 
@@ -106,12 +102,4 @@ describe('owns', () => {
   ])('%s', (_, entries, manager, path, expected) => {
     expect(ownsField(entries, manager, path)).toBe(expected);
   });
-});
-
-test('managedFieldsOf an object that has none is empty', () => {
-  const object = { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } };
-  expect(managedFieldsOf(object)).toEqual([]);
-  expect(managedFieldsOf({ ...object, metadata: { ...object.metadata, managedFields: [created] } as never })).toEqual([
-    created,
-  ]);
 });

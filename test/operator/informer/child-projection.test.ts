@@ -42,9 +42,12 @@ describe('what is stored of an object of a child type', () => {
     const known = new FieldProjection();
     known.register('h', { ...deployment({}), spec: { replicas: 2 } });
     const child = deployment({ annotations: { [OWNER_UID_ANNOTATION]: 'o', [HASH_ANNOTATION]: 'h' } });
-    expect(childProjection([HelloApp], known)(child).object).toMatchObject({ spec: { replicas: 1 } });
-    expect(childProjection([HelloApp], known)(child).object.spec).not.toHaveProperty('paused');
-    expect(project(child).object.spec).toEqual(SPEC);
+    const managedFields = [{ manager: 'kindred', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }];
+    const applied = { ...child, metadata: { ...child.metadata, managedFields } } as KubeObject;
+    expect(childProjection([HelloApp], known)(applied).object).toMatchObject({ spec: { replicas: 1 } });
+    expect(childProjection([HelloApp], known)(applied).object.spec).not.toHaveProperty('paused');
+    expect(childProjection([HelloApp], known)(child).object.spec).toEqual(SPEC);
+    expect(project(applied).object.spec).toEqual(SPEC);
   });
 
   test('tells what a POST of ours created, which managedFields say and the store does not keep', () => {

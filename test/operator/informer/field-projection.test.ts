@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { FieldProjection } from '../../../operator/informer/projection';
-import { firstDifference } from '../../../operator/apply/diff';
+import { DroppedFields, FieldProjection, type CacheEntry } from '../../../operator/informer/projection';
+import { ChildComparison } from '../../../operator/apply/diff';
 
 const HASH = 'abc';
 
@@ -14,6 +14,10 @@ function child(body: object, hash = HASH): KubeObject {
     metadata: { name: 'web', namespace: 'shop', annotations: { [HASH_ANNOTATION]: hash } },
     ...body,
   };
+}
+
+function entry(object: KubeObject, unowned?: CacheEntry['facts']['unowned']): CacheEntry {
+  return { object, facts: { createdByUpdate: false, ...(unowned !== undefined && { unowned }) } };
 }
 
 describe('what is kept of a child', () => {
@@ -41,7 +45,7 @@ describe('what is kept of a child', () => {
   test('is what is rendered, what its state is judged by, the status, and the keys of lists', () => {
     const projection = new FieldProjection();
     expect(projection.register(HASH, rendered)).toBe(true);
-    expect(projection.project(live)).toEqual(
+    expect(projection.project(entry(live)).object).toEqual(
       child({
         spec: {
           replicas: 3,
@@ -62,13 +66,37 @@ describe('what is kept of a child', () => {
 
   test('is everything while its shape is not known', () => {
     const projection = new FieldProjection();
-    expect(projection.project(live)).toBe(live);
+    expect(projection.project(entry(live)).object).toBe(live);
     projection.register('another', rendered);
-    expect(projection.project(live)).toBe(live);
+    expect(projection.project(entry(live)).object).toBe(live);
     projection.register(HASH, rendered);
     projection.forget(HASH);
-    expect(projection.project(live)).toBe(live);
+    expect(projection.project(entry(live)).object).toBe(live);
     expect(projection.size).toBe(1);
+  });
+
+  test.each([
+    ['a rendered field', { spec: { template: { spec: { containers: { 0: { image: true } } } } } }],
+    ['a map around rendered fields', { spec: { template: true } }],
+    ['a list item', { spec: { template: { spec: { containers: { 1: true } } } } }],
+    ['all of it', true],
+  ] as const)('is everything while somebody else owns %s', (_, unowned) => {
+    const projection = new FieldProjection();
+    projection.register(HASH, rendered);
+    expect(projection.project(entry(live, unowned)).object).toBe(live);
+    expect(projection.reduceLike(entry(live, unowned), live)).toBe(live);
+  });
+
+  test.each([
+    ['a default', { spec: { template: { spec: { dnsPolicy: true } } } }],
+    ['a field that its state is judged by', { spec: { replicas: true } }],
+    ['an annotation', { metadata: { annotations: { 'example.com/a': true } } }],
+    ['a field of a list item', { spec: { template: { spec: { containers: { 1: { tty: true } } } } } }],
+  ] as const)('is not more when somebody else owns %s', (_, unowned) => {
+    const projection = new FieldProjection();
+    projection.register(HASH, rendered);
+    expect(projection.project(entry(live, unowned)).object).toEqual(projection.project(entry(live)).object);
+    expect(projection.reduceLike(entry(live, unowned), live)).toEqual(projection.project(entry(live)).object);
   });
 
   test('is learnt once', () => {
@@ -88,7 +116,9 @@ test('a comparison with what is kept finds what one with the whole finds', () =>
       const applied = child({ spec: rendered });
       const whole = child({ spec: { ...rendered, ...live } });
       projection.register(HASH, applied);
-      expect(firstDifference(applied, projection.project(whole))).toBe(firstDifference(applied, whole));
+      const comparison = new ChildComparison(applied, new DroppedFields());
+      const kept = projection.project(entry(whole)).object;
+      expect(comparison.firstDifference(applied, kept)).toBe(comparison.firstDifference(applied, whole));
     }),
     { numRuns: 2000 },
   );

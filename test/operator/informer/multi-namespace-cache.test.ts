@@ -60,7 +60,7 @@ describe('the caches of several namespaces', () => {
     expect(both.get({ namespace: 'three', name: 'a' })).toBeUndefined();
     expect(both.get({ name: 'a' })).toBeUndefined();
     expect(both.list('three')).toEqual([]);
-    expect(() => both.reproject({ namespace: 'three', name: 'a' })).not.toThrow();
+    expect(() => both.reproject({ namespace: 'three', name: 'a' }, (entry) => entry)).not.toThrow();
   });
 
   it('raise the events of each, until told to stop', () => {

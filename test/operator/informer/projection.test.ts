@@ -1,4 +1,4 @@
-import { factsOf, metadataOnly, stripManagedFields } from '../../../operator/informer/projection';
+import { childEntry, metadataOnly, stripManagedFields } from '../../../operator/informer/projection';
 
 const OBJECT = {
   apiVersion: 'v1',
@@ -52,7 +52,7 @@ test.each([
   ['of two versions', [ours('Update'), { ...ours('Update'), apiVersion: 'v2' }], undefined],
 ])('the place of the entry %s', (_where, managedFields, updateEntryIndex) => {
   const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
-  expect(factsOf(object)).toEqual({
+  expect(stripManagedFields(object).facts).toEqual({
     createdByUpdate: true,
     ...(updateEntryIndex === undefined ? {} : { updateEntryIndex }),
   });
@@ -61,3 +61,22 @@ test.each([
 function ours(operation: string): object {
   return { manager: 'kindred', operation };
 }
+
+describe('childEntry', () => {
+  const fields = { 'f:data': { 'f:a': {} } };
+  const entry = (fieldsV1: object): ReturnType<typeof childEntry> => {
+    const managedFields = [{ manager: 'kindred', operation: 'Apply', fieldsV1 }];
+    return childEntry({ ...OBJECT, metadata: { ...OBJECT.metadata, annotations: undefined, managedFields } as never });
+  };
+
+  test('says which fields the operator does not own', () => {
+    expect(entry({}).facts).toEqual({ createdByUpdate: false, unowned: { data: true } });
+    expect(entry(fields).facts).toEqual({ createdByUpdate: false });
+    expect(entry(fields).object.metadata).not.toHaveProperty('managedFields');
+  });
+
+  test('stores equal facts once', () => {
+    expect(entry({}).facts).toBe(entry({}).facts);
+    expect(entry({}).facts).not.toBe(entry(fields).facts);
+  });
+});

@@ -1,0 +1,191 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { ResourceType } from '../../../constructs/kube/resource-type';
+import { refOf, type ApiClient } from '../../../operator/client/api-client';
+import { ApiError } from '../../../operator/client/errors';
+import { adminClient } from '../../../testing';
+import { useControlPlane, waitFor } from '../../../testing/control-plane';
+import { ChildWriter, contentOf } from '../../support/drift/child-writer';
+import { CUSTOM_SPECS, richChildren } from '../../support/drift/children';
+import { changeAtRandom, randomBelow } from '../../support/drift/foreign-change';
+import { namedChanges, withChange, type RecordedAnswer, type Recording } from '../../support/drift/named-changes';
+
+/** Set to write the recorded answers anew. */
+const RECORD = process.env['DRIFT_RECORD'] === '1';
+const RECORDED = join(__dirname, '../../support/drift/recorded-answers.json');
+/** How many changes a type gets; those that the server refuses are not counted. */
+const CHANGES = Number(process.env['DRIFT_CHANGES'] ?? 40);
+const SEED = Number(process.env['DRIFT_SEED'] ?? 20_260);
+const NAMESPACE = 'default';
+
+const cp = useControlPlane({ components: 'api' });
+jest.setTimeout(600_000);
+let client: ApiClient;
+
+const CRDS: ResourceType = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+};
+
+beforeAll(async () => {
+  client = await adminClient(cp.adminKubeconfig);
+  for (const [kind, spec] of Object.entries(CUSTOM_SPECS)) await installCrd(kind, spec);
+});
+afterAll(() => client.close());
+
+async function installCrd(kind: string, spec: object): Promise<void> {
+  const plural = `${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`;
+  const name = `${plural}.drift.example.com`;
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
+  const body = {
+    apiVersion: CRDS.apiVersion,
+    kind: CRDS.kind,
+    metadata: { name },
+    spec: {
+      group: 'drift.example.com',
+      scope: 'Namespaced',
+      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+  await client.create(CRDS, body, { fieldManager: 'e2e' });
+  const type: ResourceType = { apiVersion: 'drift.example.com/v1', kind, plural, scope: 'Namespaced' };
+  await waitFor(() => client.list(type, { namespace: NAMESPACE }).then(isTrue, isNotServedYet));
+}
+
+const isTrue = (): boolean => true;
+
+function isNotServedYet(error: unknown): boolean {
+  if (error instanceof ApiError && error.code === 404) return false;
+  throw error;
+}
+
+/** Deletes a child, whatever finalizers it has, and writes it anew. */
+async function createAnew(writer: ChildWriter): Promise<void> {
+  const { type, manifest } = writer.child;
+  const live = await writer.get();
+  if (live !== undefined) {
+    if (live.metadata.finalizers !== undefined) {
+      const bare = { metadata: { finalizers: null } };
+      await client.patch(type, refOf(manifest), bare, { type: 'merge', fieldManager: 'e2e' });
+    }
+    await client.delete(type, refOf(manifest));
+    await waitFor(async () => (await writer.get()) === undefined);
+  }
+  writer.restartEmpty();
+  const outcome = await writer.write();
+  expect(outcome.result).toBe('created');
+}
+
+/** What a forced dry run would do to the live object; undefined when the server refuses it. */
+async function verdictOf(writer: ChildWriter): Promise<KubeObject | undefined> {
+  try {
+    return await writer.dryRun();
+  } catch (error) {
+    // 500: somebody gave a keyed list an item without a key, after which no apply is possible.
+    if (error instanceof ApiError && (error.reason === 'Invalid' || error.code === 500)) return undefined;
+    throw error;
+  }
+}
+
+/** One change by somebody else, and what the operator does then; undefined if the server refuses the change. */
+async function tryChange(writer: ChildWriter, below: (bound: number) => number): Promise<string[] | undefined> {
+  const { type } = writer.child;
+  const before = await writer.get();
+  if (before === undefined) throw new Error('the child is not there');
+  const { what, object } = changeAtRandom(before, below);
+  let live: KubeObject;
+  try {
+    live = await client.update(type, object, { fieldManager: 'somebody' });
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+  const isRestarted = below(2) === 0;
+  if (isRestarted) writer.restart(live);
+  else writer.observe(live);
+  const verdict = await verdictOf(writer);
+  const expected = verdict === undefined || !isDeepStrictEqual(contentOf(verdict), contentOf(live));
+  const problems: string[] = [];
+  const title = `${type.kind}, ${what}${isRestarted ? ', after a restart' : ''}`;
+  try {
+    const outcome = await writer.write();
+    if (writer.wrote !== expected) problems.push(`${title}: wrote ${String(writer.wrote)}, should ${String(expected)}`);
+    if (expected && outcome.result !== 'applied') problems.push(`${title}: ${outcome.result}`);
+  } catch (error) {
+    if (!(error instanceof ApiError) || verdict !== undefined) throw error;
+    // Nothing but a new child mends what no apply can.
+    await createAnew(writer);
+    return problems;
+  }
+  const after = await writer.get();
+  if (verdict !== undefined && after !== undefined && !isDeepStrictEqual(contentOf(after), contentOf(verdict)))
+    problems.push(`${title}: the child is not what the dry run said`);
+  await writer.write();
+  if (writer.asked.length > 0) problems.push(`${title}: is not at rest: ${writer.asked.join()}`);
+  if (after !== undefined) writer.restart(after);
+  await writer.write();
+  if (writer.wrote) problems.push(`${title}: a restart writes`);
+  return problems;
+}
+
+test.each(richChildren(NAMESPACE).map((child) => [child.type.kind, child] as const))(
+  '%s: the operator writes if and only if a dry run of the apply would change the child',
+  async (_, child) => {
+    const writer = new ChildWriter(client, child);
+    const below = randomBelow(SEED + child.type.kind.length);
+    await createAnew(writer);
+    await writer.write();
+    expect(writer.asked).toEqual([]);
+    const problems: string[] = [];
+    let accepted = 0;
+    for (let tries = 0; accepted < CHANGES && tries < 20 * CHANGES; tries++) {
+      const found = await tryChange(writer, below);
+      if (found === undefined) continue;
+      accepted++;
+      problems.push(...found);
+    }
+    expect(problems).toEqual([]);
+    expect(accepted).toBeGreaterThan(CHANGES / 2);
+  },
+);
+
+test('the recorded answers are those of this server', async () => {
+  const answers: RecordedAnswer[] = [];
+  const all: Record<string, KubeObject> = {};
+  for (const change of namedChanges) {
+    const { kind, what } = change;
+    const child = richChildren(NAMESPACE).find(({ type }) => type.kind === kind);
+    if (child === undefined) throw new Error(`there is no rich ${kind}`);
+    const writer = new ChildWriter(client, child);
+    await createAnew(writer);
+    const created = await writer.get();
+    if (created === undefined) throw new Error(`${kind} is not there`);
+    all[kind] ??= created;
+    const live = await client.update(child.type, withChange(created, change), { fieldManager: 'somebody' });
+    answers.push({ kind, what, live, dryRun: (await verdictOf(writer)) ?? null });
+  }
+  if (RECORD) await writeFile(RECORDED, textOf({ created: all, answers }));
+  const recorded = JSON.parse(await readFile(RECORDED, 'utf8')) as Recording;
+  expect(withoutChance({ created: all, answers })).toEqual(withoutChance(recorded));
+});
+
+/** A recording with each object on a line of its own. */
+function textOf({ created, answers }: Recording): string {
+  const lines = (texts: readonly string[]): string => texts.map((text) => `\n${text}`).join(',');
+  const objects = Object.entries(created).map(([kind, object]) => `${JSON.stringify(kind)}:${JSON.stringify(object)}`);
+  const rest = answers.map((answer) => JSON.stringify(answer));
+  return `{"created":{${lines(objects)}\n},"answers":[${lines(rest)}\n]}\n`;
+}
+
+/** A recording without what differs from run to run: versions, UIDs, times, addresses. */
+function withoutChance({ created, answers }: Recording): unknown {
+  const chance =
+    /"(?:uid|resourceVersion|creationTimestamp|time|clusterIP|nodePort)":(?:"[^"]*"|\d+)|"clusterIPs":\["[^"]*"\]/g;
+  const stable = (value: unknown): string => JSON.stringify(value).replaceAll(chance, '');
+  return [...Object.values(created).map(stable), ...answers.map(stable)];
+}
