@@ -211,9 +211,9 @@ describe('firstUnowned', () => {
     ],
     ['an atomic map is not owned', { spec: { selector: true } }, 'spec.selector'],
     ['a key that others added to a map is not owned', { spec: { selector: { tier: true } } }, undefined],
-    ['a field of an item is not owned', { spec: { containers: { 1: { image: true } } } }, 'spec.containers[a].image'],
-    ['an atomic list is not owned', { spec: { containers: { 1: { args: true } } } }, 'spec.containers[a].args'],
-    ['an item is not owned', { spec: { containers: { 2: true } } }, 'spec.containers[b]'],
+    ['an item is not owned', { spec: { containers: { 1: true } } }, 'spec.containers[a]'],
+    ['a field is not owned and is exactly as applied', { spec: { containers: { 1: { image: true } } } }, undefined],
+    ['a list is not owned and is exactly as applied', { spec: { containers: { 1: { args: true } } } }, undefined],
     ['an empty map is not owned', { spec: { volumes: { 0: { emptyDir: true } } } }, 'spec.volumes[tmp].emptyDir'],
     ['nothing is owned', true, ''],
   ] as const)('%s', (_, unowned, path) => {
