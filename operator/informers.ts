@@ -8,7 +8,7 @@ import { MultiNamespaceCache, type CacheView } from './informer/cache-view';
 import type { ConsistencyCheckResult } from './informer/consistency-check';
 import { UID_INDEX } from './informer/indexer';
 import { ObjectCache, type ObjectCacheOptions } from './informer/object-cache';
-import { FieldProjection, childProjection } from './informer/projection';
+import { FieldProjection, childProjection } from './informer/field-projection';
 import { Reflector } from './informer/reflector';
 import { UndecodableObjectError, isTypeMissing } from './informer/reflector-errors';
 import type { AuditOutcome, OperatorMetrics } from './metrics/operator-metrics';

@@ -4,7 +4,7 @@ import { QUANTITY_PATTERN, compareQuantities } from '../../constructs/kind/quant
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey } from '../../constructs/kube/resource-type';
 import type { UnownedFields } from '../informer/field-ownership';
-import type { DroppedFields } from '../informer/projection';
+import type { DroppedFields } from '../informer/field-projection';
 import { truncate } from '../process/truncate';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +41,8 @@ export class ChildComparison {
 
   /**
    * Finds a field that was applied, that the operator does not own any more, and that has more in it than was
-   * applied: somebody else has changed it, or a map or list around it that is atomic.
+   * applied: somebody else has changed it, or a map or list around it that is atomic. An item of a list needs
+   * no more in it.
    *
    * @param standing what was applied, or its stored form, of which `firstDifference` has found no difference
    */
@@ -133,7 +134,9 @@ export class ChildComparison {
     if (Array.isArray(standing) && Array.isArray(live)) {
       this.pair(standing, live, at, (i, j) => {
         if (path !== undefined) return;
-        const inner = this.unowned(standing[i], live[j], unowned[String(j)], `${at}[]`);
+        // An item that is not owned as a whole may have a second one of its key beside it.
+        const isLost = unowned[String(j)] === true;
+        const inner = isLost ? '' : this.unowned(standing[i], live[j], unowned[String(j)], `${at}[]`);
         const keys = itemKeys(standing[i]);
         const name = keys.length === 0 ? String(i) : nameOf(standing[i] as Fields, keys);
         if (inner !== undefined) path = `[${name}]${inner}`;
@@ -203,8 +206,9 @@ function itemKeys(item: unknown): readonly string[] {
  * @returns undefined when they cannot be told apart
  */
 function storedItems(applied: readonly unknown[], stored: readonly unknown[]): readonly unknown[] | undefined {
-  if (applied.length === stored.length) return stored;
-  const items = applied.map((item) => findLike(item, stored));
+  const items = applied.map((item, i) =>
+    itemKeys(item).length === 0 && applied.length === stored.length ? stored[i] : findLike(item, stored),
+  );
   return items.includes(undefined) ? undefined : items;
 }
 

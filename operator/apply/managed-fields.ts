@@ -142,7 +142,8 @@ async function transferFieldOwnership(ahead: ApplyContext, current: KubeObject, 
   );
 }
 
-function conflict(type: ResourceType, object: KubeObject, happened: string): ApiError {
+/** The error for an object that is no longer as it was cached. */
+export function conflict(type: ResourceType, object: KubeObject, happened: string): ApiError {
   const { name } = object.metadata;
   const message = `${type.plural} "${name}" ${happened} while it was being written`;
   return new ApiError({ code: 409, reason: 'Conflict', message, causes: [] }, `GET ${type.plural} ${name}`);

@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER, HASH_ANNOTATION, withEnvelope, type Envelope } from '../../constructs/kube/envelope';
+import {
+  FIELD_MANAGER,
+  HASH_ANNOTATION,
+  MANAGED_BY_LABEL,
+  ANNOTATION_PREFIX,
+  withEnvelope,
+  type Envelope,
+} from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { managedFieldsOf } from '../informer/field-ownership';
-import { childEntry, stripManagedFields, type CacheEntry, type FieldProjection } from '../informer/projection';
+import { type FieldProjection } from '../informer/field-projection';
+import { childEntry, stripManagedFields, type CacheEntry } from '../informer/projection';
 import { ChildComparison, childHash, digestOf } from './diff';
 import type { DriftBackoff } from './drift-backoff';
-import { lastFieldManager, missingOwners, prepareApply, omitPath, type ApplyContext } from './managed-fields';
+import { conflict, lastFieldManager, missingOwners, prepareApply, omitPath, type ApplyContext } from './managed-fields';
 
 /** The result of writing one child. */
 export type ChildOutcome =
@@ -65,10 +73,14 @@ export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome
   const cachedHash = (): string | undefined => hashOf(cache.get(ref)?.object);
   const before = cachedHash();
   const stands = (): boolean => cachedHash() === envelope.hash;
+  // Before it is reduced: a dry run can be compared with the whole child only.
+  const cached = cache.get(ref);
   if (write.projection.register(envelope.hash, applied) && stands())
     cache.reproject(ref, (entry) => write.projection.project(entry));
   try {
-    return await createOrUpdate(write, withEnvelope(child.manifest, envelope), withEnvelope(applied, envelope));
+    const whole = withEnvelope(applied, envelope);
+    if (cached !== undefined) return await updateExisting(write, cached, whole);
+    return await create(write, withEnvelope(child.manifest, envelope), whole);
   } finally {
     // If the child was rejected, or is not written yet, a child of this hash may never exist.
     if (!stands()) write.projection.forget(envelope.hash);
@@ -77,10 +89,8 @@ export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome
   }
 }
 
-async function createOrUpdate(write: WriteChildOptions, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {
+async function create(write: WriteChildOptions, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {
   const { child, cache, driftBackoff } = write;
-  const cached = cache.get(refOf(body));
-  if (cached !== undefined) return updateExisting(write, cached, applied);
   const address = childKey(child.type, child.manifest);
   const again = driftBackoff.lastCreatedHash(write.ownerKey, address) === hashOf(body);
   const backoffKey = again ? backoffKeyOf(address, body) : undefined;
@@ -172,34 +182,62 @@ async function findDrift(
   difference ??= comparison.firstUnowned(standing, live, facts.unowned);
   // Another hash means that something else is rendered; the owners of a shared child are not part of its hash.
   const isDrift = hashOf(live) === hash && missingOwners(live, applied).length === 0;
-  if (difference === undefined || !isDrift) return difference;
-  return (await isUnchangedByApply(write, cached, applied)) ? undefined : difference;
+  if (difference === undefined || !isDrift || isInEnvelope(difference)) return difference;
+  return (await isChangedByApply(write, cached, applied)) ? difference : undefined;
+}
+
+/** The server stores the envelope as it is sent. An upgrade of the operator may change it in all children. */
+const ENVELOPE_FIELDS = [`annotations.${ANNOTATION_PREFIX}`, `labels.${MANAGED_BY_LABEL}`, 'ownerReferences'];
+
+function isInEnvelope(path: string): boolean {
+  return ENVELOPE_FIELDS.some((field) => path.startsWith(`metadata.${field}`));
 }
 
 /**
- * Asks the server by a dry run whether an apply would change a child, and remembers it while the child keeps its
- * content.
+ * Asks the server by a dry run whether an apply would change a child, and remembers the response while the child
+ * keeps its content.
  */
-async function isUnchangedByApply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<boolean> {
+async function isChangedByApply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<boolean> {
   const { client, child, projection } = write;
   const hash = hashOf(applied) ?? '';
-  const content = (object: KubeObject): unknown => contentOf(projection.reduceLike(cached, object));
-  const standing = content(cached.object);
-  const digest = digestOf(JSON.stringify(standing));
-  if (projection.isSettled(hash, digest)) return true;
-  let answer: KubeObject;
+  const of = digestOf(JSON.stringify([contentOf(cached.object), applied.metadata]));
+  const known = projection.verdict(hash);
+  if (known?.of === of) return known.changes;
+  const answer = await dryRun(client, child.type, withPreconditions(cached.object, applied));
+  const changes = answer === undefined || (await isChanged(write, cached, stripManagedFields(answer).object));
+  projection.registerVerdict(hash, { of, changes });
+  if (answer !== undefined && !changes) registerStoredForm(write, applied, answer);
+  return changes;
+}
+
+/** Whether a dry run has changed a child. A reduced one is read if the change may be in what was left out. */
+async function isChanged(write: WriteChildOptions, cached: CacheEntry, answer: KubeObject): Promise<boolean> {
+  const isSame = (a: KubeObject, b: KubeObject): boolean => isDeepStrictEqual(contentOf(a), contentOf(b));
+  if (!cached.isReduced) return !isSame(answer, cached.object);
+  return (
+    !isSame(write.projection.reduce(answer), cached.object) || !isSame(answer, await getUnchanged(write, cached.object))
+  );
+}
+
+/**
+ * @returns what an apply would make of the object; undefined if the server refuses it as invalid, or a webhook
+ * refuses dry runs: then the apply itself gets that response, and is handled there
+ */
+async function dryRun(client: ApiClient, type: ResourceType, body: KubeObject): Promise<KubeObject | undefined> {
   try {
-    const body = withPreconditions(cached.object, applied);
-    answer = await client.apply(child.type, body, { fieldManager: FIELD_MANAGER, dryRun: true });
+    return await client.apply(type, body, { fieldManager: FIELD_MANAGER, dryRun: true });
   } catch (error) {
-    if (!(error instanceof ApiError && (error.reason === 'Invalid' || error.reason === 'BadRequest'))) throw error;
-    // What is invalid is handled where the apply itself is refused. BadRequest: a webhook refuses dry runs.
-    return false;
+    if (error instanceof ApiError && (error.reason === 'Invalid' || error.reason === 'BadRequest')) return undefined;
+    throw error;
   }
-  if (!isDeepStrictEqual(content(stripManagedFields(answer).object), standing)) return false;
-  projection.registerSettled(hash, digest);
-  registerStoredForm(write, applied, answer);
-  return true;
+}
+
+/** Reads a whole child. @throws ApiError `Conflict` when it is no longer as it was cached */
+async function getUnchanged({ client, child }: WriteChildOptions, cached: KubeObject): Promise<KubeObject> {
+  const live = await client.get(child.type, refOf(cached));
+  if (live?.metadata.resourceVersion !== cached.metadata.resourceVersion || live === undefined)
+    throw conflict(child.type, cached, 'was changed or deleted');
+  return stripManagedFields(live).object;
 }
 
 /** What an apply can change of an object. */

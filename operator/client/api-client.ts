@@ -232,6 +232,6 @@ export function guardWrites(client: ApiClient, gate: WriteGuard): ApiClient {
 /** The options of one write. Throws when the write may not be sent. */
 function guardWrite<O extends RequestOptions>(gate: WriteGuard, verb: WriteVerb, type: ResourceType, options: O): O {
   gate.assertMayWrite();
-  gate.onWrite(verb, type);
+  if (!('dryRun' in options && options.dryRun === true)) gate.onWrite(verb, type);
   return gate.withinMs === undefined ? options : { ...options, withinMs: gate.withinMs() };
 }

@@ -3,7 +3,7 @@ import type { AnyKind, KindObject, Reason } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { CacheView } from '../informer/cache-view';
-import type { FieldProjection } from '../informer/projection';
+import type { FieldProjection } from '../informer/field-projection';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import type { DriftBackoff } from '../apply/drift-backoff';
 import type { OwnCondition, Readiness } from '../status/conditions';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { ChildComparison } from '../../../operator/apply/diff';
-import { DroppedFields } from '../../../operator/informer/projection';
+import { DroppedFields } from '../../../operator/informer/field-projection';
 
 interface Fields {
   [name: string]: unknown;

@@ -1,5 +1,5 @@
 import { ChildComparison } from '../../../operator/apply/diff';
-import { DroppedFields } from '../../../operator/informer/projection';
+import { DroppedFields } from '../../../operator/informer/field-projection';
 
 const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } };
 

@@ -1,7 +1,7 @@
 import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { Foo, HelloApp } from '../../../constructs/kinds';
-import { FieldProjection, childProjection } from '../../../operator/informer/projection';
+import { FieldProjection, childProjection } from '../../../operator/informer/field-projection';
 
 const SPEC = { replicas: 1, paused: false };
 

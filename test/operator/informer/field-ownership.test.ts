@@ -77,17 +77,50 @@ describe('unownedFields', () => {
     expect(unownedFields(object([ours(OWNED)], live), 'kindred')).toEqual({ spec: { text: true } });
   });
 
-  it('looks at labels, annotations, owner references and finalizers', () => {
+  it('looks at owner references, and at no other metadata', () => {
     const metadata = {
       labels: { app: 'web', more: 'x' },
       annotations: { 'example.com/a': 'b' },
-      finalizers: ['example.com/a<b', 'example.com/c'],
+      finalizers: ['example.com/c'],
       ownerReferences: [{ uid: '2' }, { uid: '1', controller: true }],
       generation: 4,
     };
     expect(unownedFields(object([ours(OWNED)], spec, metadata), 'kindred')).toEqual({
-      metadata: { labels: { more: true }, annotations: true, finalizers: { 1: true }, ownerReferences: { 0: true } },
+      metadata: { ownerReferences: { 0: true } },
     });
+  });
+
+  it('finds members of sets and items of lists, whatever characters are in their keys', () => {
+    const owned = {
+      'f:spec': {
+        'f:set': { 'v:"a\\u003cb"': {} },
+        'f:list': { 'k:{"host":"a\\u0026\\u2028\u00e9","port":1}': { '.': {} } },
+      },
+    };
+    const live = {
+      set: ['a<b', 'c'],
+      list: [
+        { host: 'a&\u2028\u00e9', port: 1 },
+        { host: 'b', port: 1 },
+      ],
+    };
+    expect(unownedFields(object([ours(owned)], live), 'kindred')).toEqual({
+      spec: { set: { 1: true }, list: { 0: { host: true, port: true }, 1: true } },
+    });
+  });
+
+  it('does not own what others have in a map or list of which only the map or list itself is left', () => {
+    const others = {
+      manager: 'kubectl',
+      operation: 'Update',
+      fieldsV1: { 'f:spec': { 'f:securityContext': { 'f:add': {} } } },
+    };
+    const live = { securityContext: { add: ['SYS_ADMIN'] } };
+    const left = ours({ 'f:spec': { 'f:securityContext': {} } }, { operation: 'Update' });
+    expect(unownedFields(object([left, others as ManagedFieldsEntry], live), 'kindred')).toEqual({
+      spec: { securityContext: { add: true } },
+    });
+    expect(unownedFields(object([left], live), 'kindred')).toBeUndefined();
   });
 
   it('takes what the manager applied and what it updated together', () => {
@@ -110,6 +143,7 @@ describe('unownedFields', () => {
   });
 
   it('does not take a map for owned of which only the map itself is', () => {
+    // The API server writes a `.` that stands alone as an empty node; other writers of managedFields may not.
     const set = { 'f:spec': { ...OWNED['f:spec'], 'f:selector': { '.': {} } } };
     expect(unownedFields(object([ours(set)], spec), 'kindred')).toEqual({ spec: { selector: { app: true } } });
   });

@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { DroppedFields, FieldProjection, type CacheEntry } from '../../../operator/informer/projection';
+import { DroppedFields, FieldProjection } from '../../../operator/informer/field-projection';
+import { type CacheEntry } from '../../../operator/informer/projection';
 import { ChildComparison } from '../../../operator/apply/diff';
 
 const HASH = 'abc';
@@ -78,25 +79,47 @@ describe('what is kept of a child', () => {
   test.each([
     ['a rendered field', { spec: { template: { spec: { containers: { 0: { image: true } } } } } }],
     ['a map around rendered fields', { spec: { template: true } }],
-    ['a list item', { spec: { template: { spec: { containers: { 1: true } } } } }],
     ['all of it', true],
   ] as const)('is everything while somebody else owns %s', (_, unowned) => {
     const projection = new FieldProjection();
     projection.register(HASH, rendered);
-    expect(projection.project(entry(live, unowned)).object).toBe(live);
-    expect(projection.reduceLike(entry(live, unowned), live)).toBe(live);
+    expect(projection.project(entry(live, unowned))).toEqual({ object: live, facts: entry(live, unowned).facts });
   });
 
   test.each([
     ['a default', { spec: { template: { spec: { dnsPolicy: true } } } }],
     ['a field that its state is judged by', { spec: { replicas: true } }],
-    ['an annotation', { metadata: { annotations: { 'example.com/a': true } } }],
+    ['an owner reference', { metadata: { ownerReferences: { 1: true } } }],
+    ['a list item', { spec: { template: { spec: { containers: { 1: true } } } } }],
     ['a field of a list item', { spec: { template: { spec: { containers: { 1: { tty: true } } } } } }],
   ] as const)('is not more when somebody else owns %s', (_, unowned) => {
     const projection = new FieldProjection();
     projection.register(HASH, rendered);
-    expect(projection.project(entry(live, unowned)).object).toEqual(projection.project(entry(live)).object);
-    expect(projection.reduceLike(entry(live, unowned), live)).toEqual(projection.project(entry(live)).object);
+    const { object, isReduced } = projection.project(entry(live, unowned));
+    expect(object).toEqual(projection.project(entry(live)).object);
+    expect(isReduced).toBe(true);
+  });
+
+  test('has no fields that are not owned but those that are rendered, and the metadata', () => {
+    const projection = new FieldProjection();
+    projection.register(HASH, rendered);
+    const metadata = { ownerReferences: { 1: true } } as const;
+    const containers = { 0: { tty: true, image: true }, 1: true } as const;
+    const unowned = {
+      metadata,
+      spec: { replicas: true, template: { spec: { dnsPolicy: true, containers } } },
+    } as const;
+    const kept = { metadata, spec: { template: { spec: { containers: { 0: { image: true }, 1: true } } } } };
+    expect(projection.project(entry(live, unowned)).facts).toEqual({ createdByUpdate: false, unowned: kept });
+    const defaults = { spec: { replicas: true, template: { spec: { dnsPolicy: true } } } } as const;
+    expect(projection.project(entry(live, defaults)).facts).toEqual({ createdByUpdate: false });
+  });
+
+  test('stays as it is when it is reduced already', () => {
+    const projection = new FieldProjection();
+    projection.register(HASH, rendered);
+    const once = projection.project(entry(live));
+    expect(projection.project(once)).toBe(once);
   });
 
   test('is learnt once', () => {

@@ -4,6 +4,7 @@ import { HelloApp } from '../../../constructs/kinds';
 import type { ReconcileResult } from '../../../operator/reconcile/context';
 import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
+import { formatRequest } from '../../../testing/api-server/requests';
 import { Harness, NAMESPACE, ref, rolledOut } from './harness';
 
 const { Deployment } = owned;
@@ -141,6 +142,19 @@ describe('a child that another manager changes back again and again', () => {
     const { next, writes } = await fight.reconcile();
     expect(writes).toEqual([]);
     expect(next.requeueAfterMs).toBe(600);
+  });
+
+  it('costs one dry run for each change, not for each reconcile', async () => {
+    await fight.untilContested();
+    const asked = async (): Promise<readonly string[]> => {
+      await fight.reconcile();
+      return fight.harness.server.takeRequests().map(formatRequest);
+    };
+    await asked();
+    expect(await asked()).toEqual(['GET Deployment web']);
+    await fight.meddle(8);
+    expect(await asked()).toEqual(['APPLY Deployment web (dry run, kindred)', 'GET Deployment web']);
+    expect(await asked()).toEqual(['GET Deployment web']);
   });
 
   it('is corrected once when the delay is over; the next delay is twice as long', async () => {

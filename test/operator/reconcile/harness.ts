@@ -2,7 +2,7 @@ import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { childTypes, type AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
-import { FieldProjection, childProjection } from '../../../operator/informer/projection';
+import { FieldProjection, childProjection } from '../../../operator/informer/field-projection';
 import { ObjectCache } from '../../../operator/informer/object-cache';
 import { UID_INDEX } from '../../../operator/informer/indexer';
 import type {

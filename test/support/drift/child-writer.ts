@@ -4,7 +4,7 @@ import { DriftBackoff } from '../../../operator/apply/drift-backoff';
 import { writeChild, type ChildOutcome } from '../../../operator/apply/write-child';
 import { refOf, type ApiClient, type ApplyOptions } from '../../../operator/client/api-client';
 import { ObjectCache } from '../../../operator/informer/object-cache';
-import { FieldProjection, childProjection } from '../../../operator/informer/projection';
+import { FieldProjection, childProjection } from '../../../operator/informer/field-projection';
 
 /** What was asked of the server: `create`, `apply`, `dry run`, `patch`, `get`. */
 export type Asked = string;

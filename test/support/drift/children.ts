@@ -53,7 +53,14 @@ const template = {
           { name: 'all', mountPath: '/all' },
         ],
       },
-      { name: 'side', image: 'example.com/side:1', resources: {} },
+      {
+        name: 'side',
+        image: 'example.com/side:1',
+        resources: {},
+        lifecycle: { preStop: { exec: { command: ['sleep', '1'] } } },
+        securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } },
+        env: [{ name: 'ONLY', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }],
+      },
     ],
     volumes: [
       { name: 'tmp', emptyDir: {} },
@@ -76,7 +83,13 @@ const template = {
         labelSelector: { matchLabels: labels },
       },
     ],
+    dnsConfig: { nameservers: ['10.0.0.10'] },
     affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'Exists' }] }],
+        },
+      },
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
           { weight: 1, podAffinityTerm: { topologyKey: 'zone', labelSelector: { matchLabels: labels } } },
@@ -204,6 +217,7 @@ const BODIES: Readonly<Record<string, object>> = {
       granular: { one: { a: 1 }, two: {}, text: '', list: [], off: false, none: 0 },
       port: '80',
       free: { any: [{ deep: { er: 1 } }], more: {} },
+      inner: { only: { list: ['a'] } },
     },
   },
   'drift.example.com/v1 Schemaless schemalesses': {
@@ -261,6 +275,7 @@ export const CUSTOM_SPECS: Readonly<Record<string, object>> = {
       },
       port: { 'x-kubernetes-int-or-string': true },
       free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      inner: { type: 'object', properties: { only: { type: 'object', properties: { list: texts } } } },
     },
   },
   Schemaless: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },

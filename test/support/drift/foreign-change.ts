@@ -27,7 +27,7 @@ export interface ForeignChange {
 }
 
 /**
- * Changes one place of an object as another client would: it adds, removes, replaces or reorders. The server may
+ * Changes one place of an object as another client would: it adds, doubles, removes, replaces or reorders. The server may
  * refuse the result.
  */
 export function changeAtRandom(live: KubeObject, below: (bound: number) => number): ForeignChange {
@@ -37,17 +37,25 @@ export function changeAtRandom(live: KubeObject, below: (bound: number) => numbe
   const place = pick(places);
   const value = valueAt(place);
   const kinds = Array.isArray(value)
-    ? ['add', 'reorder', 'remove', 'replace']
+    ? ['add', 'double', 'reorder', 'remove', 'replace']
     : isFields(value)
       ? ['add', 'add', 'remove', 'replace']
       : ['replace', 'replace', 'remove', 'add'];
   const kind = pick(kinds);
   if (kind === 'remove') remove(place);
   else if (kind === 'reorder') (value as unknown[]).reverse();
-  else if (kind === 'add')
-    add(Array.isArray(value) || isFields(value) ? place : { ...place, holder: place.holder }, below);
+  else if (kind === 'double') double(value as unknown[], below);
+  else if (kind === 'add') add(place, below);
   else set(place, replaced(value, below));
   return { what: `${kind} ${place.path}`, object };
+}
+
+/** A second item of one key, which the API accepts in some lists. */
+function double(list: unknown[], below: (bound: number) => number): void {
+  const item = list[below(list.length || 1)];
+  const last = isFields(item) ? Object.keys(item).at(-1) : undefined;
+  const other = isFields(item) && last !== undefined ? { ...item, [last]: changedScalar(item[last]) } : item;
+  list.splice(below(list.length + 1), 0, structuredClone(below(2) === 0 ? item : other));
 }
 
 function add(place: Place, below: (bound: number) => number): void {

@@ -35,6 +35,17 @@ export const namedChanges: readonly NamedChange[] = [
   change('Deployment', 'adds a label', ['set', 'metadata labels more', 'x']),
   change('Deployment', 'removes a label', ['remove', 'metadata labels tier']),
   change('Deployment', 'gives an empty variable a value', ['set', `${POD} containers 0 env 1 value`, 'x']),
+  change('Deployment', 'adds a capability', [
+    'push',
+    `${POD} containers 1 securityContext capabilities add`,
+    'SYS_ADMIN',
+  ]),
+  change('Deployment', 'adds to the command of a hook', [
+    'push',
+    `${POD} containers 1 lifecycle preStop exec command`,
+    'x',
+  ]),
+  change('Deployment', 'doubles a variable', ['push', `${POD} containers 0 env`, { name: 'PLAIN', value: 'y' }]),
   change('StatefulSet', 'adds a toleration', ['push', `${POD} tolerations`, { key: 'more', operator: 'Exists' }]),
   change('DaemonSet', 'adds to the nodeSelector', ['set', `${POD} nodeSelector more`, 'x']),
   change('Job', 'resumes it', ['set', 'spec suspend', false]),
@@ -61,6 +72,7 @@ export const namedChanges: readonly NamedChange[] = [
   change('Structured', 'removes an empty map', ['remove', 'spec granular two']),
   change('Structured', 'adds to an atomic map', ['set', 'spec selector tier', 'none']),
   change('Structured', 'writes a quantity otherwise', ['set', 'spec limits cpu', '1000m']),
+  change('Structured', 'adds to a list that is alone in its map', ['push', 'spec inner only list', 'b']),
   change('Schemaless', 'adds a port', ['push', 'spec ports', { port: 22 }]),
   change('Schemaless', 'adds a field', ['set', 'spec more', 'x']),
 ];
