@@ -5,6 +5,7 @@ import type { AnyKind, KindObject } from './kind';
 import type { KubeObject, ObjectMeta } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
 import type { SharedChildren } from './kind-props';
+import { checkListKeys } from './list-keys';
 import { typeKey, type ResourceType } from '../kube/resource-type';
 import { describeObject, parseSpec } from './validate';
 
@@ -70,7 +71,11 @@ export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): rea
   return kind.shared.map((group) => ({ group, key: group.key(readable) }));
 }
 
-/** Renders the children that objects of a namespace share under a key: a function of the key alone. */
+/**
+ * Renders the children that objects of a namespace share under a key: a function of the key alone.
+ *
+ * @throws RenderError when the kind renders a child it must not
+ */
 export function renderShared(
   kind: AnyKind,
   group: SharedChildren<never>,
@@ -125,6 +130,7 @@ function synthesize(
   return synthManifests(subject, chart, addChildren).map((manifest) => {
     const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
+    checkListKeys(subject, type, manifest);
     return { type, manifest };
   });
 }

@@ -14,6 +14,18 @@ export function childPath(path: string, field: string): string {
   return path === '' ? field : `${path}.${field}`;
 }
 
+/** A step into a JSON value: a field's name or an index. */
+export type PathStep = string | number;
+
+/**
+ * A path as problems have it, and as Pulumi's `ignoreChanges` and `replaceOnChanges` read it:
+ * `spec.containers[0].image`, `data["app.conf"]`.
+ * Source: Pulumi documentation, "ignoreChanges", property paths.
+ */
+export function propertyPath(path: readonly PathStep[]): string {
+  return path.reduce<string>((at, step) => (typeof step === 'number' ? `${at}[${step}]` : childPath(at, step)), '');
+}
+
 /** A definition contains something that Kubernetes cannot express or would reject. Thrown by `defineKind`. */
 export class KindDefinitionError extends Error {
   override readonly name = 'KindDefinitionError';

@@ -1,5 +1,6 @@
-import { childPath } from '../../constructs/kube/errors';
 import type { ApiObject } from 'cdk8s';
+
+export { propertyPath, type PathStep } from '../../constructs/kube/errors';
 
 /** `metadata`, with the fields that the bridge reads. */
 interface ManifestMetadata {
@@ -42,17 +43,6 @@ export function groupKind(manifest: Pick<Manifest, 'apiVersion' | 'kind'>): stri
 export function withMetadata(manifest: Manifest, changes: Partial<ManifestMetadata>): Manifest {
   const entries = Object.entries({ ...manifest.metadata, ...changes }).filter(([, value]) => value !== undefined);
   return { ...manifest, metadata: Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))) };
-}
-
-/** A step into a JSON value: a field's name or an index. */
-export type PathStep = string | number;
-
-/**
- * A path as Pulumi's `ignoreChanges` and `replaceOnChanges` read it: `spec.containers[0].image`, `data["app.conf"]`.
- * Source: Pulumi documentation, "ignoreChanges", property paths.
- */
-export function propertyPath(path: readonly PathStep[]): string {
-  return path.reduce<string>((at, step) => (typeof step === 'number' ? `${at}[${step}]` : childPath(at, step)), '');
 }
 
 /**
