@@ -8,6 +8,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import {
   ConstructResources,
   KindResource,
+  WITH_TOKENS,
   addChild,
   addKindChildren,
   outputs,
@@ -162,7 +163,7 @@ export class KindComponent<K extends AnyKind = AnyKind> extends pulumi.Component
       const id = `${kind.crdName}/${group.name}/${namespace ?? ''}/${key}`;
       return sharedResource(provider, id, (named) => {
         const build = (chart: Chart): void => {
-          for (const child of renderShared(kind, group, key, namespace)) addChild(chart, child);
+          for (const child of renderShared(kind, group, key, namespace, WITH_TOKENS)) addChild(chart, child);
         };
         // Named by the key and below no component, so that it stays the same whichever component is deleted.
         return new ConstructResources(named.name, { build }, { ...named.opts, dependsOn });

@@ -75,7 +75,7 @@ export interface KindProps<
    * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. Rendering rejects
    * `addDependency`, which the operator does not follow, and lists of built-in types that hold a key twice,
    * which the server refuses at every apply. In a kind without effects it also rejects reading `self.status`,
-   * which only `observe` writes, from the children.
+   * which only `observe` writes, from the children. A Secret's `stringData` is rendered as `data`.
    */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;
   /** Computes the kind's own status fields from the live children. @default none */

@@ -8,6 +8,7 @@ import type { ConditionType, KindProps, Sample, Seed, SharedChildren, TypedObjec
 import { readDeclarationProblems, type Read } from './reads';
 import type { CelRule } from './schema/cel';
 import { toStructuralSchema, type StructuralSchema } from './schema/structural-schema';
+import { isSecret } from './secret-data';
 import { VERSION_PATTERN, defineOtherVersions, type KindVersion } from './versions';
 
 export type {
@@ -224,6 +225,10 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
       if (!owns.has(typeKey(type))) {
         problems.push({ path: `seeds[${String(i)}].${role}`, message: `${typeKey(type)} is not among \`owns\`` });
       }
+    }
+    if (isSecret(seed.of) && seed.path[0] === 'stringData') {
+      const message = 'a Secret is rendered with `data` alone; name `data` instead of `stringData`';
+      problems.push({ path: `seeds[${String(i)}].path`, message });
     }
   });
   const groups = new Set<string>();

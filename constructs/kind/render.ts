@@ -7,12 +7,16 @@ import { nameProblem } from '../kube/names';
 import type { SharedChildren } from './kind-props';
 import { checkListKeys } from './list-keys';
 import { typeKey, type ResourceType } from '../kube/resource-type';
+import { isSecret, toStoredSecret } from './secret-data';
 import { describeObject, parseSpec } from './validate';
 
 /** One rendered child. */
 export interface RenderedChild {
   readonly type: ResourceType;
-  /** The child as its construct renders it, seeded fields included. */
+  /**
+   * The child as its construct renders it, seeded fields included; but a Secret as the server stores it, with
+   * `stringData` encoded in `data`.
+   */
   readonly manifest: KubeObject;
   /** Fields to set at creation and to leave alone afterwards. */
   readonly seeds: readonly ActiveSeed[];
@@ -25,6 +29,15 @@ export interface ActiveSeed {
   readonly keep: (live: unknown) => boolean;
 }
 
+/** How children are rendered. */
+export interface RenderOptions {
+  /**
+   * Whether a text stands for a value that is not known yet, so that it need not have the form of the value.
+   * @default none does
+   */
+  readonly isPlaceholder?: (text: string) => boolean;
+}
+
 /**
  * Renders the children of an object: the same bytes for the same kind and object, wherever it is called. Shared children are
  * not among them, see {@link renderShared}.
@@ -33,8 +46,12 @@ export interface ActiveSeed {
  * @throws InvalidObjectError when the spec does not fit the schema
  * @throws RenderError when the kind renders a child it must not
  */
-export function renderChildren(kind: AnyKind, object: KubeObject): readonly RenderedChild[] {
-  return renderDefaulted(kind, withDefaults(kind, object));
+export function renderChildren(
+  kind: AnyKind,
+  object: KubeObject,
+  options: RenderOptions = {},
+): readonly RenderedChild[] {
+  return renderDefaulted(kind, withDefaults(kind, object), options);
 }
 
 /**
@@ -47,11 +64,14 @@ export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): Ki
 }
 
 /** {@link renderChildren} of an object whose defaults are applied already. */
-export function renderDefaulted<K extends AnyKind>(kind: K, self: KindObject<K>): readonly RenderedChild[] {
+export function renderDefaulted<K extends AnyKind>(
+  kind: K,
+  self: KindObject<K>,
+  options: RenderOptions = {},
+): readonly RenderedChild[] {
   const readable = guardStatusAccess(kind, self);
-  const manifests = synthesize(self, kind.owns, (scope) => {
-    kind.children(scope, readable);
-  });
+  const addChildren = (scope: Construct): void => kind.children(scope, readable);
+  const manifests = synthesize(self, kind.owns, addChildren, options);
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, type, manifests) }));
 }
 
@@ -81,12 +101,11 @@ export function renderShared(
   group: SharedChildren<never>,
   key: string,
   namespace: string | undefined,
+  options: RenderOptions = {},
 ): readonly RenderedChild[] {
   const metadata: ObjectMeta = { name: `${group.name} "${key}"`, ...(namespace === undefined ? {} : { namespace }) };
   const standIn = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
-  const manifests = synthesize(standIn, group.owns, (scope) => {
-    group.children(scope, key);
-  });
+  const manifests = synthesize(standIn, group.owns, (scope) => group.children(scope, key), options);
   return manifests.map((child) => ({ ...child, seeds: [] }));
 }
 
@@ -122,16 +141,18 @@ function synthesize(
   owner: KubeObject,
   owns: readonly ResourceType[],
   addChildren: (scope: Construct) => void,
+  { isPlaceholder = () => false }: RenderOptions,
 ): readonly SynthesizedChild[] {
   const { namespace } = owner.metadata;
   const subject = describeObject(owner);
   const chart = new ChildrenChart(new App(), 'children', namespace === undefined ? {} : { namespace });
   const seen = new Set<string>();
-  return synthManifests(subject, chart, addChildren).map((manifest) => {
+  return synthManifests(subject, chart, addChildren).map(({ manifest, props }) => {
     const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
     checkListKeys(subject, type, manifest);
-    return { type, manifest };
+    if (!isSecret(type)) return { type, manifest };
+    return { type, manifest: toStoredSecret(subject, manifest, props, isPlaceholder) };
   });
 }
 
@@ -142,15 +163,28 @@ class ChildrenChart extends Chart {
   }
 }
 
+/** A manifest, and the props from which its construct made it. */
+interface SynthesizedManifest {
+  readonly manifest: KubeObject;
+  readonly props: unknown;
+}
+
 /** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
-function synthManifests(subject: string, chart: Chart, addChildren: (scope: Construct) => void): readonly KubeObject[] {
+function synthManifests(
+  subject: string,
+  chart: Chart,
+  addChildren: (scope: Construct) => void,
+): readonly SynthesizedManifest[] {
   try {
     addChildren(chart);
     assertNoDependencies(subject, chart);
     return chart.node
       .findAll()
       .filter((construct) => ApiObject.isApiObject(construct))
-      .map((construct) => construct.toJson() as KubeObject);
+      .map((construct) => ({
+        manifest: construct.toJson() as KubeObject,
+        props: Reflect.get(construct, 'props') as unknown,
+      }));
   } catch (error) {
     if (error instanceof RenderError) throw error;
     throw new RenderError(subject, `its children cannot be rendered: ${errorMessage(error)}`, { cause: error });

@@ -1,4 +1,5 @@
 import type { ActiveSeed, RenderedChild } from '../../constructs/kind/render';
+import { isSecret } from '../../constructs/kind/secret-data';
 import { FIELD_MANAGER, SEED_FIELD_MANAGER } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
@@ -25,8 +26,9 @@ export interface ApplyContext {
 }
 
 /**
- * Prepares the ownership of a child's fields for an apply: what a POST created counts as applied, so that
- * fields left out are dropped, and seeded fields get a second manager, so that they stay.
+ * Prepares the ownership of a child's fields for an apply: what a POST created, and what an earlier version of
+ * the operator applied as `stringData` of a Secret, counts as applied, so that fields left out are dropped; and
+ * seeded fields get a second manager, so that they stay.
  *
  * Guarantees: an object that has changed since it was cached is classified again.
  *
@@ -36,8 +38,9 @@ export interface ApplyContext {
  * @throws ApiError `Conflict` when the object is no longer as it was cached; TransportError
  */
 export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
-  const { seeds } = ahead.child;
-  if (!cached.facts.createdByUpdate && seeds.length === 0) return cached.object;
+  const { seeds, type } = ahead.child;
+  const { createdByUpdate, ownsStringData = false } = cached.facts;
+  if (!createdByUpdate && !(ownsStringData && isSecret(type)) && seeds.length === 0) return cached.object;
   let standing =
     (await tryUpgradeManagedFields(ahead, cached)) ?? (await upgradeManagedFields(ahead, cached.object, applied));
   for (const seed of seeds) standing = await transferFieldOwnership(ahead, standing, seed);
@@ -74,8 +77,10 @@ async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, app
   const current = await client.get(child.type, refOf(cached));
   if (current?.metadata.uid !== uidOf(cached)) throw conflict(child.type, cached, 'was deleted or replaced');
   if (!isStillOurs(ahead, cached, current, applied)) throw conflict(child.type, cached, 'changed hands');
-  const moved = mergeUpdateIntoApply(managedFieldsOf(current), FIELD_MANAGER);
-  return moved === undefined ? current : patchManagedFields(ahead, current, '', moved);
+  const entries = managedFieldsOf(current);
+  const merged = mergeUpdateIntoApply(entries, FIELD_MANAGER) ?? entries;
+  const moved = isSecret(child.type) ? moveStringDataToData(merged, FIELD_MANAGER, current) : merged;
+  return moved === entries ? current : patchManagedFields(ahead, current, '', moved);
 }
 
 /**
@@ -169,6 +174,31 @@ export function mergeUpdateIntoApply(
     fieldsV1: unionOf(update.fieldsV1 ?? {}, apply?.fieldsV1 ?? {}),
   };
   return [moved, ...entries.filter((entry) => entry !== update && entry !== apply)];
+}
+
+/**
+ * The managedFields of a Secret in which `data` stands for the `stringData` that a manager applied. The server
+ * stores `stringData` in `data`, and tracks only the former: nobody owns the keys that were applied so, and
+ * those that an apply leaves out would stay for ever. Whatever else sets a key of `data` owns it, so that the
+ * keys without an owner are the manager's.
+ *
+ * @returns the entries themselves when the manager owns no `stringData`
+ * @testonly
+ */
+export function moveStringDataToData(
+  entries: readonly ManagedFieldsEntry[],
+  manager: string,
+  { data }: KubeObject,
+): readonly ManagedFieldsEntry[] {
+  const applied = entries.find((entry) => isOf(manager, 'Apply')(entry) && entry.fieldsV1?.['f:stringData']);
+  if (applied === undefined) return entries;
+  const owned = new Set(entries.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.['f:data'] ?? {})));
+  const keys = Object.keys((data as object | undefined) ?? {}).map((key) => `f:${key}`);
+  const free = Object.fromEntries(keys.filter((key) => !owned.has(key)).map((key) => [key, {}]));
+  const { 'f:stringData': _, ...others } = applied.fieldsV1 ?? {};
+  // An empty set of fields would stand for `data` as a whole, other writers' keys included.
+  const fieldsV1 = Object.keys(free).length === 0 ? others : unionOf(others, { 'f:data': free });
+  return entries.map((entry) => (entry === applied ? { ...applied, fieldsV1 } : entry));
 }
 
 function isOf(manager: string, operation: 'Apply' | 'Update') {

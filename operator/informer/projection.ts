@@ -23,6 +23,8 @@ interface ObjectFacts {
   readonly updateEntryIndex?: number;
   /** The fields that the operator does not own. Known of children only; absent when it owns all of them. */
   readonly unowned?: UnownedFields;
+  /** True while this operator owns `stringData`, which only earlier versions of it applied. */
+  readonly ownsStringData?: true;
 }
 
 /** Reduces an object to what is stored. It must not change the object that it is given. */
@@ -68,11 +70,14 @@ export function childEntry(child: KubeObject): CacheEntry {
 function updateFacts(object: KubeObject): ObjectFacts {
   let updateEntryIndex = -1;
   let own = 0;
+  let ownsStringData = false;
   for (const [i, entry] of managedFieldsOf(object).entries()) {
     if (!isEntryOf(FIELD_MANAGER, entry)) continue;
     own++;
     if (entry.operation === 'Update') updateEntryIndex = i;
+    if (entry.fieldsV1?.['f:stringData'] !== undefined) ownsStringData = true;
   }
+  if (ownsStringData) return { createdByUpdate: updateEntryIndex >= 0, ownsStringData };
   if (updateEntryIndex < 0) return { createdByUpdate: false };
   return own > 1 ? { createdByUpdate: true } : { createdByUpdate: true, updateEntryIndex };
 }

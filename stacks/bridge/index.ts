@@ -13,6 +13,7 @@ export {
   addKindChildren,
   assertNoEffects,
   KindResource,
+  WITH_TOKENS,
   type KindChildrenOptions,
   type KindResourceProps,
 } from './kind-resource';

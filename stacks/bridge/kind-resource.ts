@@ -9,6 +9,7 @@ import {
   sharedKeys,
   withDefaults,
   type RenderedChild,
+  type RenderOptions,
 } from '../../constructs/kind/render';
 import { describeObject, objectProblems } from '../../constructs/kind/validate';
 import { InvalidObjectError } from '../../constructs/kube/errors';
@@ -99,6 +100,9 @@ function tokenPaths(value: unknown, at: string): readonly string[] {
   return Object.entries(value).flatMap(([key, field]) => tokenPaths(field, at === '' ? key : `${at}.${key}`));
 }
 
+/** How children are rendered whose object may have tokens in it. */
+export const WITH_TOKENS: RenderOptions = { isPlaceholder: containsToken };
+
 /** Which children {@link addKindChildren} adds. */
 export interface KindChildrenOptions {
   /**
@@ -131,8 +135,8 @@ export function addKindChildren(
   const { namespace } = object.metadata;
   const groups = shared ? sharedKeys(kind, withDefaults(kind, object)) : [];
   return [
-    ...groups.flatMap(({ group, key }) => renderShared(kind, group, key, namespace)),
-    ...renderChildren(kind, object),
+    ...groups.flatMap(({ group, key }) => renderShared(kind, group, key, namespace, WITH_TOKENS)),
+    ...renderChildren(kind, object, WITH_TOKENS),
   ].map((child) => addChild(scope, child));
 }
 

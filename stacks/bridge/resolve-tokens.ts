@@ -31,8 +31,11 @@ export function resolveTokens(tokens: Tokens, object: string, value: unknown): T
   return { value: result, used: placing.used, problems: placing.problems };
 }
 
-/** Base64 that may contain a token: cdk8s encodes Secrets, and so do users. */
-const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{20,}={0,2}(?![A-Za-z0-9+/=])/g;
+/**
+ * Base64 that may contain a token: rendered Secrets have it, and users encode too. A number token alone has 10
+ * digits, and so 14 characters.
+ */
+const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{14,}={0,2}(?![A-Za-z0-9+/=])/g;
 
 class TokenResolver {
   readonly used = new Set<TokenEntry>();
@@ -84,7 +87,7 @@ class TokenResolver {
     let from = 0;
     for (const match of text.matchAll(BASE64)) {
       const decoded = Buffer.from(match[0], 'base64').toString('utf8');
-      if (!hasDamagedToken(decoded)) continue;
+      if (!hasDamagedToken(decoded) && !isStringifiedOutput(decoded) && !this.hasNumber(decoded)) continue;
       if (match.index > from) parts.push(text.slice(from, match.index));
       const placed = pulumi.output(this.text(decoded, at) as pulumi.Input<string>);
       parts.push(placed.apply((plain) => Buffer.from(plain, 'utf8').toString('base64')));
@@ -92,6 +95,11 @@ class TokenResolver {
     }
     if (from < text.length || parts.length === 0) parts.push(text.slice(from));
     return parts;
+  }
+
+  /** Whether a text contains a number token of this program. Other numbers of that range are no tokens. */
+  private hasNumber(text: string): boolean {
+    return splitAtTokens(text).some((piece) => 'number' in piece && this.tokens.byNumber.has(piece.number));
   }
 
   private entryOf(piece: Exclude<Piece, { text: string }>, at: readonly PathStep[]): TokenEntry | undefined {

@@ -4,7 +4,7 @@ import { ownsField } from '../../operator/apply/managed-fields';
 import { managedFieldsOf } from '../../operator/informer/field-ownership';
 import { MemoryApiServer } from '../../testing/api-server/memory-api-server';
 
-const { Deployment, ConfigMap } = owned;
+const { Deployment, ConfigMap, Secret } = owned;
 const ref = { name: 'd', namespace: 'n' };
 const A = { fieldManager: 'a' };
 const B = { fieldManager: 'b' };
@@ -67,6 +67,25 @@ describe('MemoryApiServer', () => {
     const { generation, resourceVersion } = server.peek(Deployment, ref)?.metadata ?? {};
     expect(generation).toBe(2);
     expect(Number(resourceVersion)).toBeGreaterThan(Number(created.metadata.resourceVersion));
+  });
+
+  it("merges a Secret's stringData into data, and tracks it as data only where it was no apply", async () => {
+    const secret = (fields: object): KubeObject => ({ apiVersion: 'v1', kind: 'Secret', metadata: ref, ...fields });
+    const fields = (): unknown =>
+      managedFieldsOf(server.peek(Secret, ref) ?? secret({})).map((entry) => entry.fieldsV1);
+    await server.create(Secret, secret({ data: { a: 'eA==', c: 'eA==' }, stringData: { a: '1', b: '2' } }), A);
+    expect(server.peek(Secret, ref)).toMatchObject({ data: { a: 'MQ==', b: 'Mg==', c: 'eA==' } });
+    expect(server.peek(Secret, ref)).not.toHaveProperty('stringData');
+    expect(fields()).toEqual([{ 'f:data': { 'f:a': {}, 'f:b': {}, 'f:c': {} } }]);
+    await server.patch(Secret, ref, { stringData: { a: '3' } }, { ...A, type: 'merge' });
+    expect(server.peek(Secret, ref)).toMatchObject({ data: { a: 'Mw==', b: 'Mg==', c: 'eA==' } });
+    const { metadata } = await server.apply(Secret, secret({ stringData: { b: '4' } }), B);
+    expect(fields()).toContainEqual({ 'f:stringData': { 'f:b': {} } });
+    expect((await server.apply(Secret, secret({ stringData: { b: '4' } }), B)).metadata).toEqual(metadata);
+    expect((await server.apply(Secret, secret({}), B)).data).toEqual({ a: 'Mw==', b: 'NA==', c: 'eA==' });
+    expect(
+      await server.create(Secret, { ...secret({ stringData: {} }), metadata: { name: 'e' } }, A),
+    ).not.toHaveProperty('data');
   });
 
   it('deletes at once, after finalizers, or with its dependents, and only what is meant', async () => {

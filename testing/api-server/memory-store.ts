@@ -127,7 +127,7 @@ export class MemoryStore {
   }
 
   protected insert(type: ResourceType, body: Body, writer: FieldManager): KubeObject {
-    const said: Body = { ...jsonCopy(body), status: undefined };
+    const said: Body = { ...asUpdated(body, writer), status: undefined };
     Reflect.deleteProperty(said, 'status');
     const object: KubeObject = {
       ...said,
@@ -151,7 +151,7 @@ export class MemoryStore {
       throw apiError(422, 'Invalid', 'metadata.uid: Invalid value: field is immutable');
     const status = writer.subresource === 'status' ? body.status : live.status;
     const next = {
-      ...body,
+      ...asUpdated(body, writer),
       metadata: { ...live.metadata, ...body.metadata },
       ...(status === undefined ? {} : { status }),
     };
@@ -187,7 +187,7 @@ export class MemoryStore {
 
   /** An object as it would be stored, with its defaults, after admission; at the version of the one before. */
   protected admitted(before: Body | undefined, after: Body): Body {
-    const next = jsonCopy(after);
+    const next = withStringData(jsonCopy(after));
     setDefaults(next);
     this.admit(next);
     const { generation } = next.metadata;
@@ -235,6 +235,29 @@ function sameEntries(a: KubeObject, b: KubeObject): boolean {
   const plain = (object: KubeObject): unknown =>
     [...managedFieldsOf(object)].map((entry) => JSON.stringify(entry)).sort();
   return isDeepStrictEqual(plain(a), plain(b));
+}
+
+/**
+ * An object as the server tracks it: it compares what an update leads to, and so tracks `data` where `stringData`
+ * was sent. Of an apply it tracks what was sent, and never `data`.
+ */
+function asUpdated(body: Body, { operation }: FieldManager): Body {
+  const copy = jsonCopy(body);
+  return operation === 'Update' ? withStringData(copy) : copy;
+}
+
+/**
+ * A Secret with its `stringData` merged into `data`. A real server does this when it decodes a Secret, and never
+ * stores `stringData`, so that a comparison with it finds nothing, and no apply can remove what it set.
+ */
+function withStringData<T extends KubeObject>(object: T): T {
+  const { stringData, ...secret } = object;
+  if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || stringData === undefined) return object;
+  const data = { ...(object.data as Readonly<Record<string, string>> | undefined) };
+  for (const [key, text] of Object.entries(stringData as Readonly<Record<string, string>>)) {
+    data[key] = Buffer.from(text).toString('base64');
+  }
+  return { ...secret, ...(Object.keys(data).length === 0 ? {} : { data }) } as unknown as T;
 }
 
 interface Container {

@@ -1,7 +1,18 @@
+import { ApiObject } from 'cdk8s';
+import { z } from 'zod';
+import { crdManifest } from '../../../constructs/crd';
+import { mapOf } from '../../../constructs/kind/fields';
+import { defineKind } from '../../../constructs/kind/kind';
 import { keyedLists } from '../../../constructs/kind/list-keys';
-import { typeKey } from '../../../constructs/kube/resource-type';
+import { controllerReference, FIELD_MANAGER, withEnvelope } from '../../../constructs/kube/envelope';
+import { isObject, type KubeObject } from '../../../constructs/kube/kube-object';
+import { owned, typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
+import { childHash } from '../../../operator/apply/diff';
+import { managedFieldsOf } from '../../../operator/informer/field-ownership';
 import { adminClient } from '../../../testing';
 import { useControlPlane } from '../../../testing/control-plane';
+import { findCondition, isReadyNow } from '../../support/assertions';
+import { startInProcessOperator } from '../../support/in-process-operator';
 import { TestEnv } from '../../support/test-env';
 
 const plane = useControlPlane({ components: 'full' });
@@ -111,4 +122,81 @@ test('the table of lists with keys is that of the API server, for every type it 
   const actual = types.map(([type]) => [typeKey(type), cycles(linesOfTable(keyedLists(type), '', []))]);
   const expected = types.map(([type, name]) => [typeKey(type), cycles(schemas.lines(name, '', []))]);
   expect(Object.fromEntries(actual)).toEqual(Object.fromEntries(expected));
+});
+
+describe('a Secret whose kind gives texts', () => {
+  const { Secret } = owned;
+  const Vault = defineKind({
+    ...{ group: 'e2e.example.com', version: 'v1', kind: 'Vault', plural: 'vaults', scope: 'Namespaced' },
+    description: 'A Secret.',
+    spec: z.object({ texts: mapOf(z.string(), { maxProperties: 10 }).default({}).describe('Texts.') }),
+    owns: [Secret],
+    children: (scope, { metadata: { name }, spec }) =>
+      void new ApiObject(scope, 's', { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: spec.texts }),
+  });
+  const fieldManager = FIELD_MANAGER;
+  const owners = (live: KubeObject): readonly unknown[] =>
+    managedFieldsOf(live).map(({ manager, operation, fieldsV1 }) => [
+      ...[manager, operation, Object.keys(fieldsV1?.['f:data'] ?? {}).filter((key) => key !== '.')],
+      ...(fieldsV1?.['f:stringData'] === undefined ? [] : ['stringData']),
+    ]);
+
+  /** As an earlier version wrote it: created, and applied after its first change. */
+  async function writeEarlier(owner: KubeObject, texts: readonly Record<string, string>[]): Promise<void> {
+    const { name, namespace, uid = '' } = owner.metadata;
+    const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
+    for (const [i, stringData] of texts.entries()) {
+      const rendered = { apiVersion: 'v1', kind: 'Secret', metadata: ref, stringData };
+      const envelope = { ownerReferences: [controllerReference(owner)], ownerUid: uid, hash: childHash(rendered) };
+      const body = withEnvelope(rendered, envelope);
+      if (i === 0) await env.client.create(Secret, body, { fieldManager });
+      else await env.client.apply(Secret, body, { fieldManager });
+      const moved = [{ op: 'replace', path: '/metadata/managedFields/0/operation', value: 'Apply' }];
+      if (i === 0) await env.client.patch(Secret, ref, moved, { type: 'json', fieldManager });
+    }
+  }
+
+  test('is taken over from an earlier version, which applied stringData, and is written no more after that', async () => {
+    const crds: ResourceType = {
+      ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+      ...{ plural: 'customresourcedefinitions', scope: 'Cluster' },
+    };
+    const { metadata, spec } = crdManifest(Vault) as unknown as { metadata: { name: string }; spec: object };
+    await env.create(crds, metadata, { spec });
+    await env.waitUntil(crds, metadata, 'established', (crd) => findCondition(crd, 'Established')?.status === 'True');
+    const namespace = await env.namespace('secrets');
+    const upgraded = { namespace, name: 'upgraded' };
+    const fresh = { namespace, name: 'fresh' };
+    const last = { namespace, name: 'last' };
+    const owner = await env.createOfKind(Vault, upgraded, { texts: { a: '1' } });
+    await writeEarlier(owner, [{ a: '1', b: '2' }, { a: '1', b: '2' }, { a: '1' }]);
+    const before = await env.get(Secret, upgraded);
+    // Nobody owns data: what was applied no more has stayed.
+    expect(before).toMatchObject({ data: { a: 'MQ==', b: 'Mg==' } });
+    expect(owners(before)).toEqual([['kindred', 'Apply', [], 'stringData']]);
+
+    const first = await startInProcessOperator(plane, [Vault]);
+    await env.waitUntil(Vault.type, upgraded, 'Ready', isReadyNow);
+    const after = await env.get(Secret, upgraded);
+    expect(after).toMatchObject({ data: { a: 'MQ==' } });
+    expect(Object.keys(isObject(after['data']) ? after['data'] : {})).toEqual(['a']);
+    expect(owners(after)).toEqual([['kindred', 'Apply', ['f:a']]]);
+    await env.createOfKind(Vault, fresh, { texts: { a: '1', b: '2' } });
+    await env.waitUntil(Vault.type, fresh, 'Ready', isReadyNow);
+    await env.patch(Secret, fresh, { data: { a: 'eA==' } });
+    await env.waitUntil(Secret, fresh, 'corrected', ({ data }) => isObject(data) && data['a'] === 'MQ==');
+    await env.patchSpec(Vault, fresh, { texts: { a: '1', b: null } });
+    await env.waitUntil(Secret, fresh, 'without b', ({ data }) => isObject(data) && !('b' in data));
+    const versions = async (): Promise<readonly unknown[]> =>
+      Promise.all([upgraded, fresh].map(async (ref) => (await env.get(Secret, ref)).metadata.resourceVersion));
+    const stood = await versions();
+    await first.stop();
+
+    const second = await startInProcessOperator(plane, [Vault]);
+    await env.createOfKind(Vault, last, { texts: { a: '1' } });
+    await env.waitUntil(Vault.type, last, 'Ready', isReadyNow);
+    await second.stop();
+    expect(await versions()).toEqual(stood);
+    expect([...first.log, ...second.log].filter(({ level }) => level === 'error')).toEqual([]);
+  });
 });

@@ -1,4 +1,4 @@
-import { ownsField, mergeUpdateIntoApply } from '../../../operator/apply/managed-fields';
+import { ownsField, mergeUpdateIntoApply, moveStringDataToData } from '../../../operator/apply/managed-fields';
 import type { ManagedFieldsEntry } from '../../../operator/informer/field-ownership';
 
 const REPLICAS = ['spec', 'replicas'];
@@ -86,6 +86,40 @@ describe('updateMovedToApply', () => {
     const before = JSON.stringify([applied, created]);
     mergeUpdateIntoApply([applied, created], 'kindred');
     expect(JSON.stringify([applied, created])).toBe(before);
+  });
+});
+
+describe('stringData that an earlier version applied', () => {
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
+  const sent: ManagedFieldsEntry = {
+    manager: 'kindred',
+    operation: 'Apply',
+    fieldsV1: { 'f:type': {}, 'f:stringData': { 'f:a': {} } },
+  };
+  const edited: ManagedFieldsEntry = {
+    manager: 'kubectl',
+    operation: 'Update',
+    fieldsV1: { 'f:data': { '.': {}, 'f:c': {} } },
+  };
+
+  it('becomes data: every key that nobody else owns', () => {
+    const moved = { ...sent, fieldsV1: { 'f:type': {}, 'f:data': { 'f:a': {}, 'f:b': {} } } };
+    const live = { ...secret, data: { a: 'YQ==', b: 'Yg==', c: 'Yw==' } };
+    expect(moveStringDataToData([edited, sent], 'kindred', live)).toEqual([edited, moved]);
+  });
+
+  it('does not become data as a whole, where no key is left or where others own all of them', () => {
+    const moved = { ...sent, fieldsV1: { 'f:type': {} } };
+    expect(moveStringDataToData([sent], 'kindred', secret)).toEqual([moved]);
+    expect(moveStringDataToData([edited, sent], 'kindred', { ...secret, data: { c: 'Yw==' } })).toEqual([
+      edited,
+      moved,
+    ]);
+  });
+
+  it("is left alone as somebody else's", () => {
+    const entries = [applied, edited, { ...sent, manager: 'kubectl' }];
+    expect(moveStringDataToData(entries, 'kindred', { ...secret, data: { a: 'YQ==' } })).toBe(entries);
   });
 });
 

@@ -80,3 +80,16 @@ describe('childEntry', () => {
     expect(entry({}).facts).not.toBe(entry(fields).facts);
   });
 });
+
+test.each([
+  ['by an apply', [stringData('Apply')], { createdByUpdate: false, ownsStringData: true }],
+  ['beside our create', [ours('Update'), stringData('Apply')], { createdByUpdate: true, ownsStringData: true }],
+  ["as somebody else's", [{ ...stringData('Apply'), manager: 'kubectl' }], { createdByUpdate: false }],
+])('stringData that is owned %s', (_how, managedFields, facts) => {
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
+  expect(stripManagedFields(object).facts).toEqual(facts);
+});
+
+function stringData(operation: string): object {
+  return { ...ours(operation), fieldsV1: { 'f:stringData': { 'f:a': {} } } };
+}

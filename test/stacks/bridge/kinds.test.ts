@@ -2,13 +2,17 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as pulumi from '@pulumi/pulumi';
+import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
+import { z } from 'zod';
 import {
   CronTab,
   CustomResource,
   CustomResourceDefinition,
+  defineKind,
   HelloApp,
   MicroServiceDeploy,
+  owned,
   renderChildren,
   type KubeObject,
 } from '../../../constructs';
@@ -167,5 +171,77 @@ describe('the children of an object', () => {
     expect(deployment.object).toMatchObject({
       spec: { template: { spec: { containers: [{ image: wrapped('private') }] } } },
     });
+  });
+});
+
+describe('children that rendering changes or refuses', () => {
+  const Login = defineKind({
+    group: 'test.example.com',
+    version: 'v1',
+    kind: 'Login',
+    plural: 'logins',
+    scope: 'Namespaced',
+    description: 'A login.',
+    spec: z.object({
+      password: z.string().describe('Password.'),
+      port: z.int().default(1).describe('Port.'),
+      encoded: z.string().default('YQ==').describe('In base64.'),
+      names: z.array(z.string()).default([]).describe('Names of variables.'),
+    }),
+    owns: [owned.Secret, owned.Deployment],
+    children(scope, { metadata: { name }, spec: { password, port, encoded, names } }) {
+      const metadata = { name };
+      const stringData = { port: String(port), uri: `db://u:${password}@host:${port}` };
+      new ApiObject(scope, 's', { apiVersion: 'v1', kind: 'Secret', metadata, data: { encoded }, stringData });
+      const env = names.map((variable) => ({ name: variable, value: password }));
+      const template = { spec: { containers: [{ name, env }] } };
+      new ApiObject(scope, 'd', { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { template } });
+    },
+  });
+  const login = (spec: object): KubeObject => ({
+    ...{ apiVersion: Login.apiVersion, kind: 'Login', metadata: { name: 'x', namespace: 'apps' } },
+    spec,
+  });
+  const build = (spec: () => object): Promise<Awaited<ReturnType<typeof run>>> =>
+    run(() => new ConstructResources('tree', { build: (chart) => void addKindChildren(chart, Login, login(spec())) }));
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+  it('keep the Outputs in a Secret that was given as texts: alone, within a text, and encoded before', async () => {
+    const registrations = await build(() => ({
+      password: outputs.text(pulumi.secret('p')),
+      port: outputs.number(pulumi.output(5432)),
+      encoded: outputs.text(pulumi.secret(base64('e'))),
+    }));
+    const { object } = named(registrations, 'tree/Secret-x');
+    expect(object).not.toHaveProperty('stringData');
+    expect(object['data']).toEqual({
+      encoded: wrapped(base64('e')),
+      port: wrapped(base64('5432')),
+      uri: wrapped(base64('db://u:p@host:5432')),
+    });
+  });
+
+  it('are in the preview what the operator makes, as data', async () => {
+    const spec = { password: 'p' };
+    const { object } = named(await build(() => spec), 'tree/Secret-x');
+    const [manifest] = renderChildren(Login, login(spec));
+    const data = manifest?.manifest.data as Readonly<Record<string, string>>;
+    expect(data).toEqual({ encoded: 'YQ==', port: base64('1'), uri: base64('db://u:p@host:1') });
+    expect(object['data']).toEqual(Object.fromEntries(Object.entries(data).map(([key, text]) => [key, wrapped(text)])));
+  });
+
+  it('are refused with an Output that JavaScript turned into text, which base64 would hide', async () => {
+    // oxlint-disable-next-line typescript/no-base-to-string -- the mistake that is to be refused
+    const spec = (): object => ({ password: pulumi.output('canary').toString() });
+    await expect(build(spec)).rejects.toThrow('an Output was turned into text by JavaScript');
+  });
+
+  it('are refused with a key twice, and the message has the placeholder of a secret and not the secret', async () => {
+    const refused = build(() => ({ password: outputs.text(pulumi.secret('canary')), names: ['A', 'A'] }));
+    await expect(refused).rejects.toThrow('Deployment "x" has list items with the same key');
+    await expect(refused).rejects.toThrow(
+      'spec.template.spec.containers[0].env[1]: the key name="A" is at [0] already',
+    );
+    await expect(refused).rejects.not.toThrow('canary');
   });
 });
