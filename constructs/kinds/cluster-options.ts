@@ -22,7 +22,7 @@ import {
   secretKeyRef,
   secretRef,
 } from './cluster-fields';
-import { cronSchedule } from './common-fields';
+import { snapshotSchedule } from './schedule-fields';
 
 /** A range of addresses that a running cluster cannot change. */
 const immutableCidr = immutable(cidr(), 'cannot be changed: running pods and Services have addresses in it');
@@ -53,7 +53,9 @@ const snapshotStore = z.object({
 /** Scheduled snapshots of etcd, as RKE2 and K3s take them. */
 const etcdSnapshots = z.object({
   enabled: z.boolean().default(true).describe('Take snapshots on a schedule.'),
-  schedule: cronSchedule().optional().describe('When: five fields, or @daily and the like. Default: every 12 hours.'),
+  schedule: snapshotSchedule()
+    .optional()
+    .describe('When: five fields, or @daily and the like. Default: every 12 hours.'),
   retention: z.int().min(1).max(1000).optional().describe('How many to keep on each machine. Default: 5.'),
   compress: z.boolean().optional().describe('Compress them.'),
   s3: snapshotStore.optional().describe('An object store to copy them to.'),

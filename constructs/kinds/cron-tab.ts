@@ -4,7 +4,8 @@ import { cel } from '../kind/schema/cel';
 import { withRule } from '../kind/fields';
 import { defineKind, type KindObject } from '../kind/kind';
 import { owned } from '../kube/resource-type';
-import { cronSchedule, dateTimeField, imageField } from './common-fields';
+import { dateTimeField, imageField } from './common-fields';
+import { cronJobSchedule, timeZoneField } from './schedule-fields';
 
 /** A container that runs on a schedule. Without a spec, nothing runs. */
 export const CronTab = defineKind({
@@ -17,16 +18,13 @@ export const CronTab = defineKind({
   description: 'A container that runs on a schedule. Without a spec it asks for nothing.',
   spec: withRule(
     z.object({
-      cronSpec: cronSchedule()
+      cronSpec: cronJobSchedule()
         .optional()
         .describe(
-          'When to run: five fields (minute, hour, day of month, month, day of week), or @hourly, @daily and the like.',
+          'When to run: five fields (minute, hour, day of month, month, day of week), or @hourly, @daily and the like, or @every 90m.',
         ),
       image: imageField().optional().describe('Container image to run.'),
-      timeZone: z
-        .string()
-        .max(64)
-        .regex(/^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/)
+      timeZone: timeZoneField()
         .optional()
         .describe('IANA time zone of the schedule, for example Europe/Berlin. Default: that of the control plane.'),
       suspend: z.boolean().default(false).describe('Start no new runs.'),

@@ -22,9 +22,25 @@ const INVALID_VALUES: readonly Json[] = [
     'a'.repeat(300),
   ],
   ...['1Gi', '1 Gi', '-1', '.5', '5.', '1e3', '1E', '0x1', '1Ki', '100m', '1u', 'true'],
-  ...['* * * * *', '*/5 1-3,7 * jan mon', '60 * * * *', '5-1 * * * *', '@hourly', '@every 1h', '0 0 31 2 *', '* * * *'],
+  ...[
+    '* * * * *',
+    '*/5 1-3,7 * jan mon',
+    '60 * * * *',
+    '5-1 * * * *',
+    '@hourly',
+    '@every 1h',
+    ' * * * *\t* ',
+    '@hourly ',
+    'Local',
+    'utc',
+    '0 0 31 2 *',
+    '* * * *',
+  ],
   ...[-1, 0, 1, 1.5, 11, 2 ** 31, 2 ** 31 - 1, 2 ** 53, true, false, null, [], {}, ['a'], { a: 'b' }],
 ];
+
+/** Time zones, one of which does not exist. */
+const ZONES = ['UTC', 'Europe/Berlin', 'Etc/GMT+3', 'Nowhere/AtAll'];
 
 /** Specs that a schema's own keywords admit; rules across fields are not looked at. */
 export function specArbitrary(schema: StructuralSchema): fc.Arbitrary<Json> {
@@ -97,16 +113,24 @@ function textOf(schema: StructuralSchema): fc.Arbitrary<string> {
   const minLength = count(schema.minLength, 0);
   const maxLength = Math.min(count(schema.maxLength, 40), 40 + minLength);
   const pattern = patternOf(schema);
+  // The server looks the name of a time zone up, which no pattern says.
+  if (ruleTexts(schema).some((rule) => rule.includes('getFullYear(self)'))) return fc.constantFrom(...ZONES);
   if (pattern === undefined) return fc.string({ minLength, maxLength });
   const longest = count(schema.maxLength, Infinity);
   return fc.stringMatching(new RegExp(pattern)).filter((text) => text.length >= minLength && text.length <= longest);
 }
 
-/** The pattern of a string, which some have as a rule. */
+/** The pattern of a string, which some have as a rule. A rule may be fulfilled otherwise too, or ask for more. */
 function patternOf(schema: StructuralSchema): string | undefined {
   if (typeof schema.pattern === 'string') return schema.pattern;
+  return ruleTexts(schema).flatMap(
+    (rule) => /^(?:self[.]contains\('\w+'\) [|]{2} )?self[.]matches\('(.*?)'\)/.exec(rule)?.[1] ?? [],
+  )[0];
+}
+
+function ruleTexts(schema: StructuralSchema): readonly string[] {
   const rules = (schema['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
-  return rules.flatMap(({ rule }) => /^self[.]matches\('(.*)'\)$/.exec(rule)?.[1] ?? [])[0];
+  return rules.map(({ rule }) => rule);
 }
 
 function numbersOf(schema: StructuralSchema): fc.Arbitrary<number> {

@@ -116,38 +116,6 @@ describe('CronTab', () => {
     expect(childOf(CronTab, objectOf(CronTab, 'c', spec), 'CronJob', 'c').spec).toMatchObject({ suspend: false });
   });
 
-  it.each<[string, boolean]>([
-    ['* * * * *', true],
-    ['0,30 */2 1-31 1-12 0-6', true],
-    ['59 23 31 12 6', true],
-    ['00 09 * * SUN', true],
-    ['0-30/5 * ? * Mon-Fri', true],
-    ['@hourly', true],
-    ['@daily', true],
-    ['@every 5m', false],
-    ['60 * * * *', false],
-    ['* 24 * * *', false],
-    ['* * 0 * *', false],
-    ['* * 32 * *', false],
-    ['* * * 13 *', false],
-    ['* * * * 7', false],
-    ['5-1 * * * *', false],
-    ['* 20-9 * * *', false],
-    ['30-15 * * * *', false],
-    ['* * * * FRI-mon', false],
-    ['* * * Dec-Jan *', false],
-    ['* * * jan-DEC sun-sat', true],
-    ['* * * mar-mar/2,feb mon,sun', true],
-    ['*/0 * * * *', false],
-    ['* * * *', false],
-    ['* * * * * *', false],
-    ['TZ=UTC * * * * *', false],
-    [' * * * * *', false],
-    ['', false],
-  ])('schedule %j: %p', (cronSpec, kept) => {
-    expect(wrongPaths(CronTab, { cronSpec, image: 'i' }).length === 0).toBe(kept);
-  });
-
   it('says what a schedule is, and quotes no pattern', () => {
     const refused = (): unknown => withDefaults(CronTab, objectOf(CronTab, 'c', { cronSpec: '* * *', image: 'i' }));
     expect(refused).toThrow(
@@ -158,7 +126,7 @@ describe('CronTab', () => {
     };
     const { spec } = crd.spec.versions[0].schema.openAPIV3Schema.properties;
     expect(spec.properties).not.toHaveProperty('cronSpec.pattern');
-    expect(spec.properties).toHaveProperty('cronSpec.maxLength', 100);
+    expect(spec.properties).toHaveProperty('cronSpec.maxLength', 1024);
   });
 
   it('needs schedule and image together, and a name of at most 52 characters', () => {

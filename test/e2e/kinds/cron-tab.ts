@@ -58,6 +58,7 @@ export function cronTabTests(env: TestEnv): void {
     ['a schedule without an image', 'cronSpec and image go together', { cronSpec: '@daily' }],
     ['a minute that does not exist', 'spec.cronSpec', { cronSpec: '99 * * * *', image: 'a' }],
     ['a range that runs backwards', 'a range must not run backwards', { cronSpec: '0 5-1 * * *', image: 'a' }],
+    ['an unknown time zone', 'unknown time zone Foo/Bar', { cronSpec: '@daily', image: 'a', timeZone: 'Foo/Bar' }],
   ])('kubectl refuses %s', async (_, words, spec) => {
     const object = { apiVersion: CronTab.apiVersion, kind: CronTab.kind, metadata: { name: 'bad' }, spec };
     const { code, stderr } = await env.kubectl(['apply', '-n', namespace, '-f', '-'], JSON.stringify(object));

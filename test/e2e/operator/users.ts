@@ -79,18 +79,18 @@ export function peopleTests(env: TestEnv): void {
 
   test("a child that the server refuses shows the server's words, until the spec is mended", async () => {
     const ref = { namespace, name: 'invalid' };
-    // It looks like a time zone, so the schema lets it pass; whether there is one of that name only the server knows.
-    await env.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'busybox:1', timeZone: 'Nowhere/Land' });
+    await refuseImage(env, namespace, 'forbidden:1');
+    await env.createOfKind(CronTab, ref, { cronSpec: '@daily', image: 'forbidden:1' });
     const refused = await env.waitUntil(CronTab.type, ref, 'Stalled', (object) =>
       hasCondition(object, 'Stalled', 'True'),
     );
-    const words = 'spec.timeZone: Invalid value: "Nowhere/Land"';
+    const words = 'denied request: no forbidden:1 here';
     expect(findCondition(refused, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrInvalidChild' });
     expect(findCondition(refused, 'Ready')?.message).toContain(words);
     expect(findCondition(refused, 'Stalled')?.message).toContain(words);
     expect((await waitForEvent(env, refused, 'ErrInvalidChild')).note).toContain(words);
 
-    await env.patchSpec(CronTab, ref, { timeZone: 'Asia/Tokyo' });
+    await env.patchSpec(CronTab, ref, { image: 'busybox:1' });
     const mended = await env.waitUntil(CronTab.type, ref, 'Ready', isReadyNow);
     expect(findCondition(mended, 'Stalled')).toBeUndefined();
     await waitForChildren(env, CronTab, mended);
@@ -144,6 +144,28 @@ export function peopleTests(env: TestEnv): void {
     });
     expect(hasCondition(starved, 'Ready', 'False')).toBe(true);
     expect(hasCondition(starved, 'Reconciling', 'True')).toBe(true);
+  });
+}
+
+const policyType = (kind: string, plural: string): ResourceType => ({
+  ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind, plural, scope: 'Cluster' },
+});
+
+/** Has the API server refuse CronJobs of an image, which no schema can know; returns when that is so. */
+async function refuseImage(env: TestEnv, namespace: string, image: string): Promise<void> {
+  const policy = { name: 'refuse-image' };
+  const rule = { apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['cronjobs'] };
+  const expression = `object.spec.jobTemplate.spec.template.spec.containers.all(c, c.image != '${image}')`;
+  await env.create(policyType('ValidatingAdmissionPolicy', 'validatingadmissionpolicies'), policy, {
+    spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression, message: `no ${image} here` }] },
+  });
+  await env.create(policyType('ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings'), policy, {
+    spec: { policyName: policy.name, validationActions: ['Deny'] },
+  });
+  const probe = ['create', 'cronjob', 'probe', '-n', namespace, `--image=${image}`, '--schedule=@daily'];
+  await env.eventually('the policy to take effect', async () => {
+    const { stderr } = await env.kubectl([...probe, '--dry-run=server']);
+    return stderr.includes('denied request') ? true : undefined;
   });
 }
 
