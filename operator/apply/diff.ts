@@ -112,14 +112,13 @@ export class ChildComparison {
 
   /** The path of the difference between an item and the live one of its name, or of the item. */
   private describeMissing(item: unknown, index: number, live: readonly unknown[], at: string): string {
-    const keys = itemKeys(item);
-    if (keys.length === 0) {
+    if (itemKeys(item).length === 0) {
       const inner = this.compare(item, live[index], `${at}[]`, false);
       return index >= live.length || inner === undefined ? '' : `[${String(index)}]${inner}`;
     }
     const other = findLike(item, live);
     const inner = other === undefined ? undefined : this.compare(item, other, `${at}[]`, false);
-    return `[${nameOf(item as Fields, keys)}]${inner ?? ''}`;
+    return `[${itemName(item, index)}]${inner ?? ''}`;
   }
 
   private unowned(
@@ -137,9 +136,7 @@ export class ChildComparison {
         // An item that is not owned as a whole may have a second one of its key beside it.
         const isLost = unowned[String(j)] === true;
         const inner = isLost ? '' : this.unowned(standing[i], live[j], unowned[String(j)], `${at}[]`);
-        const keys = itemKeys(standing[i]);
-        const name = keys.length === 0 ? String(i) : nameOf(standing[i] as Fields, keys);
-        if (inner !== undefined) path = `[${name}]${inner}`;
+        if (inner !== undefined) path = `[${itemName(standing[i], i)}]${inner}`;
       });
     } else if (isFields(standing) && isFields(live)) {
       for (const name in unowned) {
@@ -219,16 +216,15 @@ function findLike(item: unknown, list: readonly unknown[]): unknown {
   return list.find((one) => isFields(one) && keys.every((key) => one[key] === (item as Fields)[key]));
 }
 
-function nameOf(item: Fields, keys: readonly string[]): string {
-  return keys.map((key) => String(item[key])).join(',');
+/** The item of a list in a path: by its keys, or by its index when it has none. */
+export function itemName(item: unknown, index: number): string {
+  const keys = itemKeys(item);
+  return keys.length === 0 ? String(index) : keys.map((key) => String((item as Fields)[key])).join(',');
 }
 
 /** The path within a value to its first field that is no map, or to the first item of a list. */
 function deepest(value: unknown): string {
-  if (Array.isArray(value)) {
-    const keys = itemKeys(value[0]);
-    return keys.length === 0 ? '' : `[${nameOf(value[0] as Fields, keys)}]`;
-  }
+  if (Array.isArray(value)) return itemKeys(value[0]).length === 0 ? '' : `[${itemName(value[0], 0)}]`;
   if (!isFields(value)) return '';
   const first = Object.keys(value).find((name) => value[name] !== undefined);
   return first === undefined ? '' : `.${first}${deepest(value[first])}`;

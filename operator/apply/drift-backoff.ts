@@ -3,6 +3,8 @@ import { LruMap } from '../collections/lru-map';
 
 /** Corrections of one child without a delay. */
 const FREE_CORRECTIONS = 5;
+/** Corrections of one field within {@link RESET_AFTER_MS} that make it contested. */
+const CONTESTED_AFTER = 3;
 /** A child that needed no correction for this long counts as undisputed again, in milliseconds. */
 const RESET_AFTER_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
@@ -11,11 +13,23 @@ const LONGEST_DELAY_MS = 300_000;
 const REMEMBER_MS = LONGEST_DELAY_MS + RESET_AFTER_MS;
 const SWEEP_EVERY = 1_000;
 
+/** A field that another writer changes back. */
+export interface Contest {
+  readonly path: string;
+  /** The other writer's field manager. */
+  readonly by: string;
+  /** In how many milliseconds to look again: after the delay, or when the contest counts as over. */
+  readonly waitMs: number;
+}
+
 interface BackoffEntry {
   corrections: number;
   /** No correction before this. */
   notBefore: number;
   lastAt: number;
+  /** When fields were corrected within the last minute, by path. */
+  readonly corrected: Map<string, readonly number[]>;
+  contest?: { readonly path: string; readonly by: string } | undefined;
 }
 
 interface AppliedHash {
@@ -41,7 +55,8 @@ interface CreatedChildren {
 /**
  * Delays the correction of children that somebody else reverts, or deletes, again and again: two controllers
  * that disagree would otherwise write as fast as the API server answers. Five corrections are free; after
- * that the delay doubles from 1 s to 5 min.
+ * that the delay doubles from 1 s to 5 min. The third correction of one field within a minute makes it
+ * contested, until a minute has passed without another: an autoscaler acts every 15 s only.
  *
  * A changed child is identified by its UID; a created one by type, namespace and name, because it has a new
  * UID each time. Its `holder` is the object that owns it, or the shared key.
@@ -78,14 +93,42 @@ export class DriftBackoff {
     return entry === undefined ? 0 : Math.max(0, entry.notBefore - entry.lastAt);
   }
 
-  /** Records that a child was corrected. A write that the server rejected does not count. */
-  recordCorrection(child: string): void {
+  /** Whether a correction of a field now would make it contested. */
+  isContestedNext(child: string, path: string): boolean {
+    const entry = this.entries.get(child);
+    return entry !== undefined && this.recentCorrections(entry, path).length + 1 >= CONTESTED_AFTER;
+  }
+
+  /** The field of a child that is contested; undefined when there is none, or it was not corrected for a minute. */
+  contestOf(child: string): Contest | undefined {
+    const entry = this.entries.get(child);
+    if (entry?.contest === undefined) return undefined;
+    const waitMs = entry.lastAt + RESET_AFTER_MS - this.now();
+    return waitMs > 0 ? { ...entry.contest, waitMs } : undefined;
+  }
+
+  /** Ends the contest of a child: something else is rendered now, or it is left to the other writer for a while. */
+  endContest(child: string): void {
+    const entry = this.entries.get(child);
+    if (entry !== undefined) entry.contest = undefined;
+  }
+
+  /**
+   * Records that a child was corrected. A write that the server rejected does not count.
+   *
+   * @param field the field that was corrected, and who had written it if it is contested; undefined for a child
+   * that was deleted
+   */
+  recordCorrection(child: string, field?: { readonly path: string; readonly by: string | undefined }): void {
     const now = this.now();
     const entry = this.current(child, now);
     entry.corrections++;
     entry.lastAt = now;
     const over = entry.corrections - FREE_CORRECTIONS;
     if (over >= 0) entry.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
+    if (field === undefined) return;
+    entry.corrected.set(field.path, [...this.recentCorrections(entry, field.path), now]);
+    if (field.by !== undefined) entry.contest = { path: field.path, by: field.by };
   }
 
   /**
@@ -166,9 +209,14 @@ export class DriftBackoff {
     const known = this.entries.get(child);
     if (known !== undefined && !isQuiet(known, now)) return known;
     this.countForSweep(now);
-    const fresh = { corrections: 0, notBefore: 0, lastAt: now };
+    const fresh = { corrections: 0, notBefore: 0, lastAt: now, corrected: new Map<string, readonly number[]>() };
     this.entries.set(child, fresh);
     return fresh;
+  }
+
+  private recentCorrections({ corrected }: BackoffEntry, path: string): readonly number[] {
+    const now = this.now();
+    return corrected.get(path)?.filter((at) => now - at <= RESET_AFTER_MS) ?? [];
   }
 
   /** Drops expired entries, once in `SWEEP_EVERY` calls. */

@@ -8,12 +8,14 @@ import { ApiError } from '../client/errors';
 import type { CacheView } from '../informer/cache-view';
 import {
   isEntryOf,
+  keysInSet,
   managedFieldsOf,
   unionOf,
   type FieldSet,
   type ManagedFieldsEntry,
 } from '../informer/field-ownership';
 import type { CacheEntry } from '../informer/projection';
+import { itemName } from './diff';
 import type { Claim } from './ownership';
 
 /** What an apply of one child works with. */
@@ -206,18 +208,38 @@ function isOf(manager: string, operation: 'Apply' | 'Update') {
 }
 
 /**
- * The manager that last wrote the object itself (no subresource), ignoring managers whose names begin with
- * `except`.
+ * The manager that a field of a live object was last written by, its subresources included (`scale`); if nobody
+ * owns the field, because it was removed, the manager that last wrote the object. Its status does not count.
+ *
+ * @param path as `ChildComparison` names it
+ * @param except managers whose names begin so are left out
  */
-export function lastFieldManager(entries: readonly ManagedFieldsEntry[], except: string): string | undefined {
-  const others = entries.filter(
-    ({ manager, subresource }) => manager?.startsWith(except) !== true && (subresource ?? '') === '',
+export function lastFieldManager(live: KubeObject, path: string, except: string): string | undefined {
+  const others = managedFieldsOf(live).filter(
+    ({ manager, subresource }) => manager?.startsWith(except) !== true && subresource !== 'status',
   );
-  const last = others.reduce<ManagedFieldsEntry | undefined>(
+  const owners = others.filter(({ fieldsV1 }) => fieldsV1 !== undefined && includesPath(fieldsV1, live, `.${path}`));
+  const last = (owners.length > 0 ? owners : others).reduce<ManagedFieldsEntry | undefined>(
     (a, b) => (a !== undefined && (a.time ?? '') > (b.time ?? '') ? a : b),
     undefined,
   );
   return last?.manager;
+}
+
+/** Whether a set has the field of a value at a path, or a map or list around it as a whole. */
+function includesPath(set: FieldSet, value: unknown, path: string): boolean {
+  if (path === '' || Object.keys(set).length === 0) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const keyOfItem = keysInSet(set);
+  const steps = Array.isArray(value)
+    ? value.map((item: unknown, i) => [`[${itemName(item, i)}]`, keyOfItem(item), item] as const)
+    : Object.entries(value).map(([name, field]) => [`.${name}`, `f:${name}`, field] as const);
+  return steps.some(([step, key, inner]) => {
+    const below = set[key];
+    if (below === undefined || !path.startsWith(step)) return false;
+    const rest = path.slice(step.length);
+    return /^($|[.[])/.test(rest) && includesPath(below, inner, rest);
+  });
 }
 
 /**

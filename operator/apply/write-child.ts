@@ -11,16 +11,20 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import { managedFieldsOf } from '../informer/field-ownership';
 import { type FieldProjection } from '../informer/field-projection';
 import { childEntry, stripManagedFields, type CacheEntry } from '../informer/projection';
 import { ChildComparison, childHash, digestOf } from './diff';
-import type { DriftBackoff } from './drift-backoff';
+import type { Contest, DriftBackoff } from './drift-backoff';
 import { conflict, lastFieldManager, missingOwners, prepareApply, omitPath, type ApplyContext } from './managed-fields';
 
 /** The result of writing one child. */
 export type ChildOutcome =
-  | { readonly result: 'unchanged' | 'created' | 'applied'; readonly live: KubeObject }
+  | {
+      readonly result: 'unchanged' | 'created' | 'applied';
+      readonly live: KubeObject;
+      /** Another writer has reverted it several times, and is corrected at once so far. */
+      readonly contest?: Contest;
+    }
   /** An object that is not ours has its name. */
   | { readonly result: 'refused'; readonly live: KubeObject; readonly isUncached?: boolean }
   /**
@@ -29,7 +33,7 @@ export type ChildOutcome =
    */
   | { readonly result: 'waiting'; readonly message: string; readonly isUncached?: boolean }
   /** Another writer reverts it repeatedly; it is left alone for `waitMs` milliseconds. */
-  | { readonly result: 'backingOff'; readonly path: string; readonly by: string; readonly waitMs: number }
+  | ({ readonly result: 'backingOff' } & Contest)
   /**
    * Another client deletes it repeatedly; it is created again `waitMs` milliseconds from now, `delayMs` after
    * the last time.
@@ -133,6 +137,7 @@ async function updateExisting(
   applied: KubeObject,
 ): Promise<ChildOutcome> {
   const { object: live } = cached;
+  const { driftBackoff } = write;
   const claim = write.claim(live);
   if (claim === 'foreign') return { result: 'refused', live };
   if (claim === 'predecessor') {
@@ -142,17 +147,31 @@ async function updateExisting(
   const difference =
     (await findDrift(write, cached, applied)) ??
     (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
-  if (difference === undefined) return { result: 'unchanged', live };
-  const backoffKey = isDriftCorrection(write, live, applied) ? backoffKeyOf(uidOf(live), applied) : undefined;
-  const waitMs = backoffKey === undefined ? 0 : write.driftBackoff.remainingDelayMs(backoffKey);
-  if (waitMs > 0) return { result: 'backingOff', path: difference, by: await getLastFieldManager(write, live), waitMs };
+  const backoffKey = backoffKeyOf(uidOf(live), applied);
+  if (difference === undefined) return { result: 'unchanged', live, ...contestOf(write, backoffKey) };
+  const isCorrection = isDriftCorrection(write, live, applied);
+  const waitMs = isCorrection ? driftBackoff.remainingDelayMs(backoffKey) : 0;
+  // Its name is gone from the managedFields after the apply.
+  const isContested = isCorrection && (waitMs > 0 || driftBackoff.isContestedNext(backoffKey, difference));
+  const by = isContested ? await getLastFieldManager(write, live, difference) : undefined;
+  if (by !== undefined && waitMs > 0) {
+    // If the other gives in, the child is found as rendered, and that ends the contest.
+    driftBackoff.endContest(backoffKey);
+    return { result: 'backingOff', path: difference, by, waitMs };
+  }
   if (missingOwners(live, applied).length > 0) await write.beforeAddingOwner(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
-  if (backoffKey !== undefined) write.driftBackoff.recordCorrection(backoffKey);
-  write.driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
+  if (isCorrection) driftBackoff.recordCorrection(backoffKey, { path: difference, by });
+  else driftBackoff.endContest(backoffKey);
+  driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
   registerStoredForm(write, applied, result);
-  return { result: 'applied', live: result };
+  return { result: 'applied', live: result, ...contestOf(write, backoffKey) };
+}
+
+function contestOf({ driftBackoff }: WriteChildOptions, backoffKey: string): { readonly contest?: Contest } {
+  const contest = driftBackoff.contestOf(backoffKey);
+  return contest === undefined ? {} : { contest };
 }
 
 /**
@@ -278,10 +297,14 @@ function hashOf(child: KubeObject | undefined): string | undefined {
   return child?.metadata.annotations?.[HASH_ANNOTATION];
 }
 
-/** The field manager that wrote an object last, other than the operator. */
-async function getLastFieldManager({ client, child }: WriteChildOptions, live: KubeObject): Promise<string> {
+/** The field manager that wrote a field last, other than the operator. */
+async function getLastFieldManager(
+  { client, child }: WriteChildOptions,
+  live: KubeObject,
+  path: string,
+): Promise<string> {
   const current = await client.get(child.type, refOf(live));
-  return (current && lastFieldManager(managedFieldsOf(current), FIELD_MANAGER)) ?? 'an unknown field manager';
+  return (current && lastFieldManager(current, path, FIELD_MANAGER)) ?? 'an unknown field manager';
 }
 
 async function apply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {

@@ -96,7 +96,7 @@ function unownedIn(
     if (found !== undefined) (unowned ??= {})[step] = found;
   };
   if (Array.isArray(value)) {
-    const keyOfItem = itemKeys(owned);
+    const keyOfItem = keysInSet(owned);
     for (const [i, item] of (value as readonly unknown[]).entries()) add(String(i), item, keyOfItem(item));
   } else {
     for (const name in value) add(name, (value as Record<string, unknown>)[name], `f:${name}`);
@@ -112,7 +112,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** How the set of a list writes the key of an item. */
-function itemKeys(owned: FieldSet): (item: unknown) => string {
+export function keysInSet(owned: FieldSet): (item: unknown) => string {
   let sample: string | undefined;
   for (const key in owned) if (key !== '.' && sample === undefined) sample = key;
   if (sample?.startsWith('k:') !== true) return (member) => `v:${goJson(member)}`;

@@ -5,7 +5,7 @@ import { controllerReference } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, typeKey } from '../../constructs/kube/resource-type';
 import { claimOf, getLiveMetadata, verifyOwner } from '../apply/ownership';
-import { writeChild, type ChildOutcome } from '../apply/write-child';
+import { writeChild } from '../apply/write-child';
 import { refOf } from '../client/api-client';
 import type { ReconcileContext } from './context';
 import {
@@ -43,9 +43,9 @@ export async function applyChildren(
   const problems: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
-    const outcome = await applyChild(context, owner, child);
-    if ('readiness' in outcome) problems.push(outcome);
-    else wrote ||= outcome.result !== 'unchanged';
+    const { problem, wrote: wroteChild } = await applyChild(context, owner, child);
+    if (problem !== undefined) problems.push(problem);
+    wrote ||= wroteChild;
   };
   const { accounts, others } = splitAccounts(children);
   for (const account of accounts) await apply(account);
@@ -64,11 +64,11 @@ async function applyChild(
   context: ReconcileContext,
   owner: KubeObject,
   child: RenderedChild,
-): Promise<ChildOutcome | ChildProblem> {
+): Promise<{ readonly problem: ChildProblem | undefined; readonly wrote: boolean }> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
   const warn = (reason: Reason): void => context.record(owner, { type: 'Warning', action: 'Apply', ...reason });
-  if (context.isMissing(type)) return problemOfMissingType(child, warn);
+  if (context.isMissing(type)) return { problem: problemOfMissingType(child, warn), wrote: false };
   let because: string | undefined;
   try {
     const outcome = await writeChild({
@@ -84,16 +84,14 @@ async function applyChild(
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);
-    if (problem !== undefined) return problem;
-    if (outcome.result === 'created' || outcome.result === 'applied') {
-      context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
-    }
-    return outcome;
+    const wrote = outcome.result === 'created' || outcome.result === 'applied';
+    if (wrote) context.onWrite({ owner: describeObject(owner), type, ref, action: outcome.result, because });
+    return { problem, wrote };
   } catch (error) {
     const problem = problemOfError(child, error, context.children(type).get(ref) !== undefined);
     const { reason, message } = problem.readiness;
     warn({ reason, message });
-    return problem;
+    return { problem, wrote: false };
   }
 }
 

@@ -6,6 +6,7 @@ import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { resourceName, typeKey } from '../../constructs/kube/resource-type';
+import type { Contest } from '../apply/drift-backoff';
 import { refusalMessage } from '../apply/ownership';
 import type { ChildOutcome } from '../apply/write-child';
 import { refOf } from '../client/api-client';
@@ -81,10 +82,11 @@ interface ChildOwners {
  */
 export function problemOfOutcome(
   { kind, owners }: ChildOwners,
-  { type, manifest }: RenderedChild,
+  child: RenderedChild,
   outcome: ChildOutcome,
   warn: (reason: Reason) => void,
 ): ChildProblem | undefined {
+  const { type, manifest } = child;
   const ref = refOf(manifest);
   switch (outcome.result) {
     case 'refused': {
@@ -100,10 +102,14 @@ export function problemOfOutcome(
     }
     case 'backingOff':
     case 'deleted': {
-      const message = `${type.kind} "${ref.name}": ${describeContest(outcome)}; have one of the two leave it alone`;
-      const reason = { reason: 'ErrContested', message };
-      warn(reason);
-      return { readiness: { state: 'failing', ...reason }, retry: false, requeueAfterMs: outcome.waitMs };
+      return contestProblem(child, describeContest(outcome), outcome.waitMs, warn);
+    }
+    case 'applied':
+    case 'unchanged': {
+      if (outcome.contest === undefined) return undefined;
+      // The event is the correction's; the problem stays until nobody has changed the field for a while.
+      const tell = outcome.result === 'applied' ? warn : undefined;
+      return contestProblem(child, describeFieldContest(outcome.contest), outcome.contest.waitMs, tell);
     }
     case 'waiting': {
       const message = `${type.kind} "${ref.name}": ${outcome.message}`;
@@ -130,10 +136,25 @@ function retryIfUncached({
  * has the whole delay: the remaining one would change it each time.
  */
 function describeContest(outcome: Extract<ChildOutcome, { result: 'backingOff' | 'deleted' }>): string {
-  if (outcome.result === 'backingOff')
-    return `${outcome.path} is changed by "${outcome.by}" as often as it is corrected`;
+  if (outcome.result === 'backingOff') return describeFieldContest(outcome);
   const seconds = String(Math.round(outcome.delayMs / 1000));
   return `something else deletes it as often as it is created; it is created again ${seconds} s after the last time`;
+}
+
+function describeFieldContest({ path, by }: Contest): string {
+  return `${path} is changed by "${by}" as often as it is corrected`;
+}
+
+function contestProblem(
+  { type, manifest }: RenderedChild,
+  contest: string,
+  requeueAfterMs: number,
+  warn?: (reason: Reason) => void,
+): ChildProblem {
+  const message = `${type.kind} "${manifest.metadata.name}": ${contest}; have one of the two leave it alone`;
+  const reason = { reason: 'ErrContested', message };
+  warn?.(reason);
+  return { readiness: { state: 'failing', ...reason }, retry: false, requeueAfterMs };
 }
 
 /**

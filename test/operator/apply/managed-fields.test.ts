@@ -1,4 +1,9 @@
-import { ownsField, mergeUpdateIntoApply, moveStringDataToData } from '../../../operator/apply/managed-fields';
+import {
+  lastFieldManager,
+  ownsField,
+  mergeUpdateIntoApply,
+  moveStringDataToData,
+} from '../../../operator/apply/managed-fields';
 import type { ManagedFieldsEntry } from '../../../operator/informer/field-ownership';
 
 const REPLICAS = ['spec', 'replicas'];
@@ -135,5 +140,49 @@ describe('owns', () => {
     ['not without any fields', [{ manager: 'kindred', operation: 'Apply' }], 'kindred', REPLICAS, false],
   ])('%s', (_, entries, manager, path, expected) => {
     expect(ownsField(entries, manager, path)).toBe(expected);
+  });
+});
+
+describe('lastFieldManager', () => {
+  const entry = (
+    manager: string,
+    time: string,
+    fieldsV1: object,
+    more: Partial<ManagedFieldsEntry> = {},
+  ): ManagedFieldsEntry =>
+    ({ manager, operation: 'Update', time: `2026-01-01T00:00:${time}Z`, fieldsV1, ...more }) as ManagedFieldsEntry;
+  const containers = (fields: object): object => ({
+    'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"web"}': fields } } } },
+  });
+  const entries = [
+    entry('kindred', '09', { 'f:spec': { 'f:selector': {} } }),
+    entry('kube-controller-manager', '05', { 'f:spec': { 'f:replicas': {} } }, { subresource: 'scale' }),
+    entry('kubectl-edit', '03', containers({ '.': {}, 'f:image': {} })),
+    entry('first', '01', containers({ 'f:image': {} })),
+    entry('annotator', '07', { 'f:metadata': { 'f:annotations': { 'f:example.com/a.b': {} } } }),
+    entry('kube-controller-manager', '08', { 'f:status': { 'f:replicas': {} } }, { subresource: 'status' }),
+  ];
+  const live = {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    metadata: { name: 'web', annotations: { 'example.com/a': '', 'example.com/a.b': '' }, managedFields: entries },
+    spec: {
+      replicas: 3,
+      selector: {},
+      template: { spec: { containers: [{ name: 'x' }, { name: 'web', image: 'i' }] } },
+    },
+  };
+
+  test.each([
+    ['spec.replicas', 'kube-controller-manager', 'the scale subresource counts'],
+    ['spec.template.spec.containers[web].image', 'kubectl-edit', 'the last of two, not who wrote something else later'],
+    ['metadata.annotations.example.com/a.b', 'annotator', 'names may have dots'],
+    ['spec.minReadySeconds', 'annotator', 'nobody owns it: who wrote last, but not the status'],
+  ])('of %s is %s: %s', (path, manager) => {
+    expect(lastFieldManager(live, path, 'kindred')).toBe(manager);
+  });
+
+  test('is none when nobody else has written', () => {
+    const metadata = { name: 'web', managedFields: entries.slice(0, 1) };
+    expect(lastFieldManager({ ...live, metadata }, 'spec.replicas', 'kindred')).toBeUndefined();
   });
 });

@@ -21,8 +21,10 @@ describe('a shared child that another manager changes back again and again', () 
   async function untilContested(): Promise<void> {
     for (let i = 0; i < 5; i++) {
       await meddle();
-      expect((await shop.reconcile()).result.state).toEqual({ state: 'applied' });
+      const { result } = await shop.reconcile();
+      expect(result.state?.state).toBe(i < 2 ? 'applied' : 'failed');
     }
+    harness.events.length = 0;
     await meddle();
   }
 
@@ -62,9 +64,12 @@ describe('a shared child that another manager changes back again and again', () 
     shop.now += 1_000;
     const { result, writes } = await shop.reconcile();
     expect(writes).toEqual(['APPLY Service shop (kindred)']);
-    expect(result).toMatchObject({ state: { state: 'applied' }, retry: false });
-    expect(result.requeueAfterMs).toBeUndefined();
-    expect((await shop.reconcile()).writes).toEqual([]);
+    expect(result).toMatchObject({ state: { state: 'failed' }, retry: false, requeueAfterMs: 60_000 });
+    shop.now += 60_000;
+    const after = await shop.reconcile();
+    expect(after.writes).toEqual([]);
+    expect(after.result).toMatchObject({ state: { state: 'applied' }, retry: false });
+    expect(after.result.requeueAfterMs).toBeUndefined();
   });
 
   it('is no contest when ten objects come to share it one after the other', async () => {

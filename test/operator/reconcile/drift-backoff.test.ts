@@ -1,86 +1,9 @@
-import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { HelloApp } from '../../../constructs/kinds';
-import type { ReconcileResult } from '../../../operator/reconcile/context';
-import { DriftBackoff } from '../../../operator/apply/drift-backoff';
-import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { formatRequest } from '../../../testing/api-server/requests';
-import { Harness, NAMESPACE, ref, rolledOut } from './harness';
+import { AT_ONCE, CORRECTION, Fight } from './fight';
+import { NAMESPACE, ref } from './harness';
 
 const { Deployment } = owned;
-const CORRECTION = 'APPLY Deployment web (kindred)';
-const AT_ONCE = 5;
-
-/** A HelloApp of two replicas whose Deployment somebody else wants otherwise, and a clock that only the test moves. */
-class Fight {
-  readonly harness = new Harness(HelloApp);
-  private now = 0;
-  private readonly context = { ...this.harness.context, driftBackoff: new DriftBackoff(() => this.now) };
-
-  async begin(): Promise<void> {
-    await this.harness.add('web', { image: 'nginx:1', size: 2 });
-    await this.reconcile();
-    this.rollOut(2);
-    await this.reconcile();
-  }
-
-  /** The other manager sets its value. */
-  async meddle(replicas = 9, manager = 'scaler'): Promise<void> {
-    await this.harness.server.patch(
-      Deployment,
-      ref('web'),
-      { spec: { replicas } },
-      { type: 'merge', fieldManager: manager },
-    );
-  }
-
-  /** The other manager puts its whole object in the place of ours: without our annotations, or with a hash of its own. */
-  replace(annotations: Record<string, string> = {}): void {
-    this.harness.server.edit(Deployment, ref('web'), (live) => ({
-      ...live,
-      metadata: { ...live.metadata, annotations },
-      spec: { ...(live.spec as object), replicas: 9 },
-    }));
-  }
-
-  /** How often the child is corrected while somebody does something to it again and again. */
-  async correctionsOf(meddle: (time: number) => void, times = 20): Promise<number> {
-    let corrections = 0;
-    for (let time = 0; time < times; time++) {
-      meddle(time);
-      corrections += (await this.reconcile()).writes.filter((write) => write === CORRECTION).length;
-    }
-    return corrections;
-  }
-
-  async reconcile(): Promise<{ readonly next: ReconcileResult; readonly writes: readonly string[] }> {
-    this.harness.server.takeRequests();
-    const next = await reconcileObject(this.context, ref('web'));
-    return { next, writes: this.harness.server.writes };
-  }
-
-  /** The other manager meddles and is corrected, as often as that is free. */
-  async untilContested(): Promise<void> {
-    for (let i = 0; i < AT_ONCE; i++) {
-      await this.meddle();
-      await this.reconcile();
-    }
-    await this.meddle();
-  }
-
-  pass(ms: number): void {
-    this.now += ms;
-  }
-
-  rollOut(replicas: number): void {
-    const { generation } = this.harness.live(Deployment, 'web').metadata;
-    this.harness.server.setStatus(Deployment, ref('web'), rolledOut(replicas, generation));
-  }
-
-  get replicas(): unknown {
-    return (this.harness.live(Deployment, 'web') as KubeObject & { spec: { replicas: number } }).spec.replicas;
-  }
-}
 
 describe('a child that another manager changes back again and again', () => {
   let fight: Fight;
@@ -90,21 +13,57 @@ describe('a child that another manager changes back again and again', () => {
     await fight.begin();
   });
 
-  it('is corrected at once five times, without a word', async () => {
+  it('is corrected at once five times, the first two without a word', async () => {
     for (let i = 0; i < AT_ONCE; i++) {
       await fight.meddle();
       const { writes, next } = await fight.reconcile();
       expect(writes.filter((write) => write.startsWith('APPLY Deployment'))).toEqual([CORRECTION]);
-      expect(next.failed).toBeUndefined();
+      expect(next.failed?.reason).toBe(i < 2 ? undefined : 'ErrContested');
       expect(fight.replicas).toBe(2);
     }
-    expect(fight.harness.events).toEqual([]);
+    expect(fight.harness.events).toHaveLength(AT_ONCE - 2);
+  });
+
+  it('is said to be contested with the third correction of one field within a minute, however slow the other is', async () => {
+    for (let i = 0; i < 3; i++) {
+      expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+      fight.pass(25_000);
+      await fight.meddle(9, 'kube-controller-manager');
+      await fight.reconcile();
+      fight.rollOut(2);
+      await fight.reconcile();
+    }
+    expect(fight.harness.conditions('web')[0]).toBe('Ready=False ErrContested');
+    expect(fight.harness.message('web')).toContain('spec.replicas is changed by "kube-controller-manager"');
+    expect((await fight.reconcile()).next).toMatchObject({
+      requeueAfterMs: 60_000,
+      failed: { reason: 'ErrContested' },
+    });
+    expect(fight.harness.events).toHaveLength(1);
+  });
+
+  it('is not contested when its corrections are of several fields, or further apart', async () => {
+    const image = { template: { spec: { containers: [{ name: 'helloapp', image: 'other' }] } } };
+    for (const [edit, ms] of [
+      [{ replicas: 9 }, 1],
+      [image, 1],
+      [{ replicas: 9 }, 1],
+      [image, 60_001],
+      [image, 1],
+    ] as const) {
+      await fight.change(edit);
+      expect((await fight.reconcile()).writes).toContain(CORRECTION);
+      fight.rollOut(2);
+      await fight.reconcile();
+      expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+      fight.pass(ms);
+    }
   });
 
   it('is then left alone, and asked for again when the delay is over', async () => {
     await fight.untilContested();
     const { next, writes } = await fight.reconcile();
-    expect(writes).toEqual(['APPLY HelloApp web/status (kindred)']);
+    expect(writes).toEqual([]);
     expect(fight.replicas).toBe(9);
     expect(next).toMatchObject({ action: 'wait', requeueAfterMs: 1_000, failed: { reason: 'ErrContested' } });
   });
@@ -116,9 +75,11 @@ describe('a child that another manager changes back again and again', () => {
       'Deployment "web": spec.replicas is changed by "scaler" as often as it is corrected; have one of the two leave it alone';
     expect(fight.harness.conditions('web')).toEqual(['Ready=False ErrContested', 'Reconciling=True ErrContested']);
     expect(fight.harness.message('web')).toBe(message);
-    expect(fight.harness.events).toEqual([
-      { regarding: 'web', type: 'Warning', action: 'Apply', reason: 'ErrContested', message },
-    ]);
+    expect(new Set(fight.harness.events.map((event) => JSON.stringify(event)))).toEqual(
+      new Set([
+        JSON.stringify({ regarding: 'web', type: 'Warning', action: 'Apply', reason: 'ErrContested', message }),
+      ]),
+    );
   });
 
   it('names the manager that wrote last, and no writer of its status', async () => {
@@ -166,18 +127,36 @@ describe('a child that another manager changes back again and again', () => {
     expect((await fight.reconcile()).next.requeueAfterMs).toBe(2_000);
   });
 
-  it('is Ready again when the other has stopped', async () => {
+  it('is Ready again when the other has stopped for a minute', async () => {
     await fight.untilContested();
     await fight.reconcile();
     fight.pass(1_000);
     const { next } = await fight.reconcile();
     fight.rollOut(2);
-    await fight.reconcile();
     expect(fight.replicas).toBe(2);
-    expect(next.failed).toBeUndefined();
-    expect(next.requeueAfterMs).toBeUndefined();
+    expect(next).toMatchObject({ requeueAfterMs: 60_000, failed: { reason: 'ErrContested' } });
+    fight.pass(59_999);
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')[0]).toBe('Ready=False ErrContested');
+    fight.pass(1);
+    expect((await fight.reconcile()).next.requeueAfterMs).toBeUndefined();
     expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
     expect((await fight.reconcile()).writes).toEqual([]);
+  });
+
+  it('is not contested any more once something else is rendered, until the other changes that too', async () => {
+    await fight.untilContested();
+    fight.pass(1_000);
+    await fight.reconcile();
+    fight.harness.respec('web', { size: 3 });
+    await fight.reconcile();
+    fight.rollOut(3);
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')).toEqual(['Ready=True Ready']);
+    fight.pass(5_000);
+    await fight.meddle();
+    await fight.reconcile();
+    expect(fight.harness.conditions('web')[0]).toBe('Ready=False ErrContested');
   });
 
   it('is Ready at once when the other gives in before the delay is over', async () => {
