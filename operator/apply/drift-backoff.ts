@@ -99,9 +99,13 @@ export class DriftBackoff {
     return entry !== undefined && this.recentCorrections(entry, path).length + 1 >= CONTESTED_AFTER;
   }
 
-  /** The field of a child that is contested; undefined when there is none, or it was not corrected for a minute. */
-  contestOf(child: string): Contest | undefined {
-    const entry = this.entries.get(child);
+  /**
+   * The field of a child that is contested; undefined when there is none, or it was not corrected for a minute.
+   *
+   * @param child called only when any child was corrected
+   */
+  contestOf(child: () => string): Contest | undefined {
+    const entry = this.entries.size === 0 ? undefined : this.entries.get(child());
     if (entry?.contest === undefined) return undefined;
     const waitMs = entry.lastAt + RESET_AFTER_MS - this.now();
     return waitMs > 0 ? { ...entry.contest, waitMs } : undefined;

@@ -147,8 +147,8 @@ async function updateExisting(
   const difference =
     (await findDrift(write, cached, applied)) ??
     (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
+  if (difference === undefined) return { result: 'unchanged', live, ...contestOf(write, live, applied) };
   const backoffKey = backoffKeyOf(uidOf(live), applied);
-  if (difference === undefined) return { result: 'unchanged', live, ...contestOf(write, backoffKey) };
   const isCorrection = isDriftCorrection(write, live, applied);
   const waitMs = isCorrection ? driftBackoff.remainingDelayMs(backoffKey) : 0;
   // Its name is gone from the managedFields after the apply.
@@ -166,11 +166,15 @@ async function updateExisting(
   else driftBackoff.endContest(backoffKey);
   driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
   registerStoredForm(write, applied, result);
-  return { result: 'applied', live: result, ...contestOf(write, backoffKey) };
+  return { result: 'applied', live: result, ...contestOf(write, live, applied) };
 }
 
-function contestOf({ driftBackoff }: WriteChildOptions, backoffKey: string): { readonly contest?: Contest } {
-  const contest = driftBackoff.contestOf(backoffKey);
+function contestOf(
+  { driftBackoff }: WriteChildOptions,
+  live: KubeObject,
+  applied: KubeObject,
+): { readonly contest?: Contest } {
+  const contest = driftBackoff.contestOf(() => backoffKeyOf(uidOf(live), applied));
   return contest === undefined ? {} : { contest };
 }
 

@@ -21,6 +21,8 @@ import {
 export interface ApplyResult extends ChildProblems {
   /** At least one child was written. */
   readonly wrote: boolean;
+  /** Children that are as rendered, but that another writer changes again and again. */
+  readonly contests: ChildProblems;
 }
 
 /**
@@ -41,10 +43,11 @@ export async function applyChildren(
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
   const problems: ChildProblem[] = [];
+  const contests: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
     const { problem, wrote: wroteChild } = await applyChild(context, owner, child);
-    if (problem !== undefined) problems.push(problem);
+    if (problem !== undefined) (problem.isCorrected ? contests : problems).push(problem);
     wrote ||= wroteChild;
   };
   const { accounts, others } = splitAccounts(children);
@@ -57,7 +60,7 @@ export async function applyChildren(
     if (held === undefined) await apply(child);
     else problems.push(held);
   }
-  return { ...combineProblems(problems), wrote };
+  return { ...combineProblems(problems), wrote, contests: combineProblems(contests) };
 }
 
 async function applyChild(

@@ -23,6 +23,8 @@ export interface ChildProblem {
   /** Try again after this long, in milliseconds. */
   readonly requeueAfterMs?: number;
   readonly awaited?: AwaitedName;
+  /** The child is as rendered; but another writer changes it again and again. */
+  readonly isCorrected?: true;
 }
 
 /** The problems of several children, combined. */
@@ -109,7 +111,8 @@ export function problemOfOutcome(
       if (outcome.contest === undefined) return undefined;
       // The event is the correction's; the problem stays until nobody has changed the field for a while.
       const tell = outcome.result === 'applied' ? warn : undefined;
-      return contestProblem(child, describeFieldContest(outcome.contest), outcome.contest.waitMs, tell);
+      const problem = contestProblem(child, describeFieldContest(outcome.contest), outcome.contest.waitMs, tell);
+      return { ...problem, isCorrected: true };
     }
     case 'waiting': {
       const message = `${type.kind} "${ref.name}": ${outcome.message}`;

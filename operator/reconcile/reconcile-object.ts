@@ -95,14 +95,15 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const open = combineProblems(problems);
   const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
-  const wrong = mostSevere([applied.readiness ?? [], open.readiness ?? [], effects?.readiness ?? [], failures].flat());
+  const problemsFound = [applied.readiness, applied.contests.readiness, open.readiness, effects?.readiness];
+  const wrong = mostSevere([...problemsFound.filter((one) => one !== undefined), ...failures]);
   const readiness = wrong ?? worst ?? defaultReadiness(context, rendered);
   if (open.readiness === undefined) recordSyncedEvent(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const times = [applied.requeueAfterMs, open.requeueAfterMs, effects?.requeueAfterMs, seenAfterMs].filter(
-    (ms) => ms !== undefined,
-  );
+  const times = [applied, applied.contests, open, effects, { requeueAfterMs: seenAfterMs }]
+    .map((one) => one?.requeueAfterMs)
+    .filter((ms) => ms !== undefined);
   const requeueAfterMs = times.length === 0 ? undefined : Math.min(...times);
   const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, requeueAfterMs });
   return { ...next, awaited: applied.awaited };
