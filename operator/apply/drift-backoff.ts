@@ -29,7 +29,8 @@ interface BackoffEntry {
   lastAt: number;
   /** When fields were corrected within the last minute, by path. */
   readonly corrected: Map<string, readonly number[]>;
-  contest?: { readonly path: string; readonly by: string } | undefined;
+  /** `at`: when that field was last corrected. */
+  contest?: { readonly path: string; readonly by: string; readonly at: number } | undefined;
 }
 
 interface AppliedHash {
@@ -96,7 +97,8 @@ export class DriftBackoff {
   /** Whether a correction of a field now would make it contested. */
   isContestedNext(child: string, path: string): boolean {
     const entry = this.entries.get(child);
-    return entry !== undefined && this.recentCorrections(entry, path).length + 1 >= CONTESTED_AFTER;
+    if (entry === undefined || isQuiet(entry, this.now())) return false;
+    return entry.corrections >= FREE_CORRECTIONS || this.recentCorrections(entry, path).length + 1 >= CONTESTED_AFTER;
   }
 
   /**
@@ -107,8 +109,11 @@ export class DriftBackoff {
   contestOf(child: () => string): Contest | undefined {
     const entry = this.entries.size === 0 ? undefined : this.entries.get(child());
     if (entry?.contest === undefined) return undefined;
-    const waitMs = entry.lastAt + RESET_AFTER_MS - this.now();
-    return waitMs > 0 ? { ...entry.contest, waitMs } : undefined;
+    const { path, by, at } = entry.contest;
+    const waitMs = at + RESET_AFTER_MS - this.now();
+    if (waitMs > 0) return { path, by, waitMs };
+    entry.contest = undefined;
+    return undefined;
   }
 
   /** Ends the contest of a child: something else is rendered now, or it is left to the other writer for a while. */
@@ -132,7 +137,11 @@ export class DriftBackoff {
     if (over >= 0) entry.notBefore = now + Math.min(FIRST_DELAY_MS * 2 ** over, LONGEST_DELAY_MS);
     if (field === undefined) return;
     entry.corrected.set(field.path, [...this.recentCorrections(entry, field.path), now]);
-    if (field.by !== undefined) entry.contest = { path: field.path, by: field.by };
+    if (field.by === undefined) return;
+    // Of several fields the first is named, as long as it is contested, so that the message stays the same.
+    const { contest } = entry;
+    const isOther = contest !== undefined && contest.path !== field.path && now - contest.at < RESET_AFTER_MS;
+    if (!isOther) entry.contest = { path: field.path, by: field.by, at: now };
   }
 
   /**

@@ -181,8 +181,8 @@ export function mergeUpdateIntoApply(
 /**
  * The managedFields of a Secret in which `data` stands for the `stringData` that a manager applied. The server
  * stores `stringData` in `data`, and tracks only the former: nobody owns the keys that were applied so, and
- * those that an apply leaves out would stay for ever. Whatever else sets a key of `data` owns it, so that the
- * keys without an owner are the manager's.
+ * those that an apply leaves out would stay for ever. Who else sets a key owns it, in `data` or in `stringData`,
+ * so that the keys without an owner are the manager's.
  *
  * @returns the entries themselves when the manager owns no `stringData`
  * @testonly
@@ -194,7 +194,11 @@ export function moveStringDataToData(
 ): readonly ManagedFieldsEntry[] {
   const applied = entries.find((entry) => isOf(manager, 'Apply')(entry) && entry.fieldsV1?.['f:stringData']);
   if (applied === undefined) return entries;
-  const owned = new Set(entries.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.['f:data'] ?? {})));
+  const inOthers = (entry: ManagedFieldsEntry): readonly string[] =>
+    entry === applied ? [] : Object.keys(entry.fieldsV1?.['f:stringData'] ?? {});
+  const owned = new Set(
+    entries.flatMap((entry) => [...Object.keys(entry.fieldsV1?.['f:data'] ?? {}), ...inOthers(entry)]),
+  );
   const keys = Object.keys((data as object | undefined) ?? {}).map((key) => `f:${key}`);
   const free = Object.fromEntries(keys.filter((key) => !owned.has(key)).map((key) => [key, {}]));
   const { 'f:stringData': _, ...others } = applied.fieldsV1 ?? {};
@@ -212,13 +216,16 @@ function isOf(manager: string, operation: 'Apply' | 'Update') {
  * owns the field, because it was removed, the manager that last wrote the object. Its status does not count.
  *
  * @param path as `ChildComparison` names it
- * @param except managers whose names begin so are left out
+ * @param except managers that are left out
  */
-export function lastFieldManager(live: KubeObject, path: string, except: string): string | undefined {
+export function lastFieldManager(live: KubeObject, path: string, except: readonly string[]): string | undefined {
   const others = managedFieldsOf(live).filter(
-    ({ manager, subresource }) => manager?.startsWith(except) !== true && subresource !== 'status',
+    ({ manager, subresource }) => !except.includes(manager ?? '') && subresource !== 'status',
   );
-  const owners = others.filter(({ fieldsV1 }) => fieldsV1 !== undefined && includesPath(fieldsV1, live, `.${path}`));
+  const depths = new Map(others.map((entry) => [entry, depthOf(entry.fieldsV1 ?? {}, live, `.${path}`)] as const));
+  // A manager may own only the map around a field of another's.
+  const deepest = Math.max(...depths.values());
+  const owners = others.filter((entry) => deepest > 0 && depths.get(entry) === deepest);
   const last = (owners.length > 0 ? owners : others).reduce<ManagedFieldsEntry | undefined>(
     (a, b) => (a !== undefined && (a.time ?? '') > (b.time ?? '') ? a : b),
     undefined,
@@ -226,20 +233,22 @@ export function lastFieldManager(live: KubeObject, path: string, except: string)
   return last?.manager;
 }
 
-/** Whether a set has the field of a value at a path, or a map or list around it as a whole. */
-function includesPath(set: FieldSet, value: unknown, path: string): boolean {
-  if (path === '' || Object.keys(set).length === 0) return true;
-  if (typeof value !== 'object' || value === null) return false;
+/** How many steps of a path to a field a set has, if it has the field or a map or list around it; else 0. */
+function depthOf(set: FieldSet, value: unknown, path: string, depth = 0): number {
+  if (path === '' || Object.keys(set).length === 0) return depth;
+  if (typeof value !== 'object' || value === null) return 0;
   const keyOfItem = keysInSet(set);
   const steps = Array.isArray(value)
     ? value.map((item: unknown, i) => [`[${itemName(item, i)}]`, keyOfItem(item), item] as const)
     : Object.entries(value).map(([name, field]) => [`.${name}`, `f:${name}`, field] as const);
-  return steps.some(([step, key, inner]) => {
-    const below = set[key];
-    if (below === undefined || !path.startsWith(step)) return false;
-    const rest = path.slice(step.length);
-    return /^($|[.[])/.test(rest) && includesPath(below, inner, rest);
-  });
+  // Names may have dots: the longest is meant.
+  const [found] = steps
+    .filter(([step]) => path.startsWith(step) && /^($|[.[])/.test(path.slice(step.length)))
+    .sort(([a], [b]) => b.length - a.length);
+  const below = found === undefined ? undefined : set[found[1]];
+  return found === undefined || below === undefined
+    ? 0
+    : depthOf(below, found[2], path.slice(found[0].length), depth + 1);
 }
 
 /**

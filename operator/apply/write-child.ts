@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   FIELD_MANAGER,
+  SEED_FIELD_MANAGER,
   HASH_ANNOTATION,
   MANAGED_BY_LABEL,
   ANNOTATION_PREFIX,
@@ -22,7 +23,7 @@ export type ChildOutcome =
   | {
       readonly result: 'unchanged' | 'created' | 'applied';
       readonly live: KubeObject;
-      /** Another writer has reverted it several times, and is corrected at once so far. */
+      /** Another writer reverts it again and again; at the moment it is as rendered. */
       readonly contest?: Contest;
     }
   /** An object that is not ours has its name. */
@@ -151,8 +152,10 @@ async function updateExisting(
   const backoffKey = backoffKeyOf(uidOf(live), applied);
   const isCorrection = isDriftCorrection(write, live, applied);
   const waitMs = isCorrection ? driftBackoff.remainingDelayMs(backoffKey) : 0;
-  // Its name is gone from the managedFields after the apply.
-  const isContested = isCorrection && (waitMs > 0 || driftBackoff.isContestedNext(backoffKey, difference));
+  const field = difference.startsWith(OWNERS) ? undefined : difference;
+  const isContested =
+    isCorrection && (waitMs > 0 || (field !== undefined && driftBackoff.isContestedNext(backoffKey, field)));
+  // Before the apply, after which the other writer's name is gone from the managedFields.
   const by = isContested ? await getLastFieldManager(write, live, difference) : undefined;
   if (by !== undefined && waitMs > 0) {
     // If the other gives in, the child is found as rendered, and that ends the contest.
@@ -162,8 +165,9 @@ async function updateExisting(
   if (missingOwners(live, applied).length > 0) await write.beforeAddingOwner(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
-  if (isCorrection) driftBackoff.recordCorrection(backoffKey, { path: difference, by });
-  else driftBackoff.endContest(backoffKey);
+  if (!isCorrection) driftBackoff.endContest(backoffKey);
+  else if (result.metadata.resourceVersion !== live.metadata.resourceVersion)
+    driftBackoff.recordCorrection(backoffKey, field === undefined ? undefined : { path: field, by });
   driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
   registerStoredForm(write, applied, result);
   return { result: 'applied', live: result, ...contestOf(write, live, applied) };
@@ -202,14 +206,17 @@ async function findDrift(
     standing = { ...stored, metadata: applied.metadata };
     difference = comparison.firstDifference(standing, live);
   }
+  // The server stores the envelope as it is sent. An upgrade of the operator may change it in all children.
+  const isCertain = difference !== undefined && isInEnvelope(difference);
   difference ??= comparison.firstUnowned(standing, live, facts.unowned);
   // Another hash means that something else is rendered; the owners of a shared child are not part of its hash.
   const isDrift = hashOf(live) === hash && missingOwners(live, applied).length === 0;
-  if (difference === undefined || !isDrift || isInEnvelope(difference)) return difference;
+  if (difference === undefined || !isDrift || isCertain) return difference;
   return (await isChangedByApply(write, cached, applied)) ? difference : undefined;
 }
 
-/** The server stores the envelope as it is sent. An upgrade of the operator may change it in all children. */
+/** Objects that come to share a child, and leave it, change its owners: that is no contest. */
+const OWNERS = 'metadata.ownerReferences';
 const ENVELOPE_FIELDS = [`annotations.${ANNOTATION_PREFIX}`, `labels.${MANAGED_BY_LABEL}`, 'ownerReferences'];
 
 function isInEnvelope(path: string): boolean {
@@ -223,7 +230,9 @@ function isInEnvelope(path: string): boolean {
 async function isChangedByApply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<boolean> {
   const { client, child, projection } = write;
   const hash = hashOf(applied) ?? '';
-  const of = digestOf(JSON.stringify([contentOf(cached.object), applied.metadata]));
+  // What was left out of a reduced child may change as well.
+  const content = cached.isReduced ? cached.object.metadata.resourceVersion : contentOf(cached.object);
+  const of = digestOf(JSON.stringify([content, applied.metadata]));
   const known = projection.verdict(hash);
   if (known?.of === of) return known.changes;
   const answer = await dryRun(client, child.type, withPreconditions(cached.object, applied));
@@ -308,7 +317,9 @@ async function getLastFieldManager(
   path: string,
 ): Promise<string> {
   const current = await client.get(child.type, refOf(live));
-  return (current && lastFieldManager(current, path, FIELD_MANAGER)) ?? 'an unknown field manager';
+  return (
+    (current && lastFieldManager(current, path, [FIELD_MANAGER, SEED_FIELD_MANAGER])) ?? 'an unknown field manager'
+  );
 }
 
 async function apply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {

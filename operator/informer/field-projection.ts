@@ -138,7 +138,7 @@ export class FieldProjection {
     const { unowned: all, ...facts } = entry.facts;
     const unowned = unownedIn(shapes.rendered, all);
     const kept = all === unowned ? entry.facts : intern(unowned === undefined ? facts : { ...facts, unowned });
-    if (namesField(unowned)) return { object: entry.object, facts: kept };
+    if (namesField(shapes.rendered, unowned)) return { object: entry.object, facts: kept };
     return { object: keep(entry.object, shapes.kept) as KubeObject, facts: kept, isReduced: true };
   }
 
@@ -241,7 +241,7 @@ function merge(a: Shape, b: Shape): Shape {
 function unownedIn(shape: Shape | undefined, unowned: UnownedFields | undefined, depth = 0): UnownedFields | undefined {
   if (unowned === undefined || unowned === true || shape === undefined)
     return shape === undefined ? undefined : unowned;
-  if (shape === 'all') return undefined;
+  if (shape === 'all') return unowned;
   const kept: Record<string, UnownedFields> = {};
   for (const step in unowned) {
     const inner = isList(shape) ? shape.items : Object.hasOwn(shape, step) ? shape[step] : undefined;
@@ -251,12 +251,18 @@ function unownedIn(shape: Shape | undefined, unowned: UnownedFields | undefined,
   return Object.keys(kept).length === 0 ? undefined : kept;
 }
 
-/** Whether a field is not owned, other than items of lists, which are mostly others', and metadata. */
-function namesField(unowned: UnownedFields | undefined): boolean {
+/**
+ * Whether a field is not owned. Metadata is kept anyhow. Items of lists are mostly others' own, and would make
+ * many children be kept whole; if one of ours is lost, the child is read when it matters.
+ */
+function namesField(shape: Shape | undefined, unowned: UnownedFields | undefined, depth = 0): boolean {
   if (unowned === undefined || unowned === true) return unowned === true;
-  return Object.entries(unowned).some(([step, inner]) =>
-    inner === true ? !/^\d+$/.test(step) : step !== 'metadata' && namesField(inner),
-  );
+  return Object.entries(unowned).some(([step, inner]) => {
+    if (depth === 0 && step === 'metadata') return false;
+    if (shape === undefined || shape === 'all') return true;
+    if (!isList(shape)) return namesField(shape[step], inner, depth + 1);
+    return inner !== true && namesField(shape.items, inner, depth + 1);
+  });
 }
 
 function keep(value: unknown, shape: Shape): unknown {

@@ -217,3 +217,50 @@ describe('what is remembered of an object that is gone', () => {
     expect(driftBackoff.remainingDelayMs('Deployment web')).toBe(1_000);
   });
 });
+
+describe('a contest', () => {
+  function fightAt(): ReturnType<typeof contestsAt> & { readonly change: (path: string, by: string) => void } {
+    const at = contestsAt();
+    const change = (path: string, by: string): void => {
+      if (at.driftBackoff.remainingDelayMs('a') > 0) {
+        at.driftBackoff.endContest('a');
+        return;
+      }
+      const isContested = at.driftBackoff.isContestedNext('a', path);
+      at.driftBackoff.recordCorrection('a', { path, by: isContested ? by : undefined });
+    };
+    return { ...at, change };
+  }
+
+  test('with an autoscaler that acts every 15 s is said within a minute, and never taken back while it lasts', () => {
+    const { driftBackoff, pass, change } = fightAt();
+    const said: boolean[] = [];
+    for (let seconds = 0; seconds < 20 * 60; seconds += 15) {
+      change('spec.replicas', 'hpa');
+      const isBackingOff = driftBackoff.remainingDelayMs('a') > 0;
+      said.push(isBackingOff || driftBackoff.contestOf(() => 'a') !== undefined);
+      pass(15_000);
+    }
+    expect(said.indexOf(true)).toBe(2);
+    expect(said.slice(2)).not.toContain(false);
+  });
+
+  test('is not kept up, renewed or renamed by corrections of another field', () => {
+    const { driftBackoff, pass, change } = fightAt();
+    const contest = (): string | undefined => driftBackoff.contestOf(() => 'a')?.path;
+    for (let i = 0; i < 3; i++) change('spec.replicas', 'hpa');
+    expect(contest()).toBe('spec.replicas');
+    change('metadata.labels.a', 'other');
+    expect(driftBackoff.contestOf(() => 'a')).toEqual({ path: 'spec.replicas', by: 'hpa', waitMs: 60_000 });
+    pass(59_999);
+    expect(contest()).toBe('spec.replicas');
+    pass(1);
+    expect(contest()).toBeUndefined();
+  });
+
+  test('asks for no key while nothing was corrected', () => {
+    const key = jest.fn(() => 'a');
+    expect(contestsAt().driftBackoff.contestOf(key)).toBeUndefined();
+    expect(key).not.toHaveBeenCalled();
+  });
+});

@@ -178,11 +178,23 @@ describe('lastFieldManager', () => {
     ['metadata.annotations.example.com/a.b', 'annotator', 'names may have dots'],
     ['spec.minReadySeconds', 'annotator', 'nobody owns it: who wrote last, but not the status'],
   ])('of %s is %s: %s', (path, manager) => {
-    expect(lastFieldManager(live, path, 'kindred')).toBe(manager);
+    expect(lastFieldManager(live, path, ['kindred'])).toBe(manager);
+  });
+
+  test('of a field is not who owns only the map around it, nor who owns a field whose name its own begins with', () => {
+    const labels = { 'app.kubernetes.io/name': '', app: '' };
+    const managedFields = [
+      entry('map', '07', { 'f:metadata': { 'f:labels': {} } }),
+      entry('app', '08', { 'f:metadata': { 'f:labels': { 'f:app': {} } } }),
+      entry('kindred-two', '02', { 'f:metadata': { 'f:labels': { 'f:app.kubernetes.io/name': {} } } }),
+    ];
+    const labelled = { ...live, metadata: { name: 'web', labels, managedFields } };
+    expect(lastFieldManager(labelled, 'metadata.labels.app.kubernetes.io/name', ['kindred'])).toBe('kindred-two');
+    expect(lastFieldManager(labelled, 'metadata.labels.app', ['kindred'])).toBe('app');
   });
 
   test('is none when nobody else has written', () => {
     const metadata = { name: 'web', managedFields: entries.slice(0, 1) };
-    expect(lastFieldManager({ ...live, metadata }, 'spec.replicas', 'kindred')).toBeUndefined();
+    expect(lastFieldManager({ ...live, metadata }, 'spec.replicas', ['kindred'])).toBeUndefined();
   });
 });

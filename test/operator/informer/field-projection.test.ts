@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { HASH_ANNOTATION } from '../../../constructs/kube/envelope';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
+import type { UnownedFields } from '../../../operator/informer/field-ownership';
 import { ObjectCache } from '../../../operator/informer/object-cache';
 import { DroppedFields, FieldProjection } from '../../../operator/informer/field-projection';
 import { type CacheEntry } from '../../../operator/informer/projection';
@@ -113,6 +114,26 @@ describe('what is kept of a child', () => {
     expect(projection.project(entry(live, unowned)).facts).toEqual({ createdByUpdate: false, unowned: kept });
     const defaults = { spec: { replicas: true, template: { spec: { dnsPolicy: true } } } } as const;
     expect(projection.project(entry(live, defaults)).facts).toEqual({ createdByUpdate: false });
+  });
+
+  test('has fields that are not owned also where another item of a list is rendered empty', () => {
+    const projection = new FieldProjection();
+    const security = { capabilities: { add: ['A'] } };
+    projection.register(
+      HASH,
+      child({ spec: { containers: [{ securityContext: security }, { securityContext: {} }] } }),
+    );
+    const unowned = { spec: { containers: { 0: { securityContext: { capabilities: { add: true } } } } } } as const;
+    const found = projection.project(entry(live, unowned));
+    expect(found).toEqual({ object: live, facts: { createdByUpdate: false, unowned } });
+  });
+
+  test('is everything while somebody else owns a map under a name of digits, or one called metadata', () => {
+    const projection = new FieldProjection();
+    const rich = child({ spec: { 80: { a: { b: 1 } }, metadata: { ref: { a: 1 } } } });
+    projection.register(HASH, rich);
+    const fields: readonly UnownedFields[] = [{ spec: { 80: true } }, { spec: { metadata: { ref: true } } }];
+    for (const unowned of fields) expect(projection.project(entry(rich, unowned)).isReduced).toBeUndefined();
   });
 
   test('stays as it is when it is reduced already', () => {

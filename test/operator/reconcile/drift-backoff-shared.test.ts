@@ -72,6 +72,15 @@ describe('a shared child that another manager changes back again and again', () 
     expect(after.result.requeueAfterMs).toBeUndefined();
   });
 
+  it('is no contest when an object leaves it and comes back again and again', async () => {
+    for (let i = 0; i < 8; i++) {
+      harness.respec('b', { msName: i % 2 === 0 ? 'elsewhere' : 'shop' });
+      const { result } = await shop.reconcile();
+      if (i < 5) expect(result.state).toEqual({ state: 'applied' });
+      else expect(JSON.stringify(result.state)).not.toContain('ErrContested');
+    }
+  });
+
   it('is no contest when ten objects come to share it one after the other', async () => {
     for (let i = 0; i < 10; i++) {
       await harness.add(`more-${String(i)}`, { ...shopSpec, fullName: `more-${String(i)}` });

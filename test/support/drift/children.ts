@@ -61,6 +61,8 @@ const template = {
         securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } },
         env: [{ name: 'ONLY', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }],
       },
+      // Empty where the others have something.
+      { name: 'bare', image: 'example.com/bare:1', securityContext: {}, env: [] },
     ],
     volumes: [
       { name: 'tmp', emptyDir: {} },
