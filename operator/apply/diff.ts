@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { QUANTITY_PATTERN, compareQuantities } from '../../constructs/kind/quantity';
-import type { KubeObject } from '../../constructs/kube/kube-object';
+import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey } from '../../constructs/kube/resource-type';
 import type { UnownedFields } from '../informer/field-ownership';
 import type { DroppedFields } from '../informer/field-projection';
@@ -69,13 +69,13 @@ export class ChildComparison {
     if (applied === ABSENT) return isAbsent(live) ? undefined : '';
     if (isAbsent(live)) return isEmpty(applied) && this.dropped.has(this.type, at) ? undefined : deepest(applied);
     if (Array.isArray(applied)) return this.compareLists(applied, live, at);
-    if (isFields(applied)) return this.compareMaps(applied, live, at);
+    if (isObject(applied)) return this.compareMaps(applied, live, at);
     return quantities && sameQuantity(applied, live) ? undefined : '';
   }
 
   private compareMaps(applied: Fields, live: unknown, at: string): string | undefined {
-    if (!isFields(live)) return '';
-    const quantities = QUANTITY_MAPS.has(at.slice(at.lastIndexOf('.') + 1));
+    if (!isObject(live)) return '';
+    const quantities = holdsQuantities(at);
     for (const name in applied) {
       const difference = this.compare(applied[name], live[name], `${at}.${name}`, quantities);
       if (difference !== undefined) return `.${name}${difference}`;
@@ -138,7 +138,7 @@ export class ChildComparison {
         const inner = isLost ? '' : this.unowned(standing[i], live[j], unowned[String(j)], `${at}[]`);
         if (inner !== undefined) path = `[${itemName(standing[i], i)}]${inner}`;
       });
-    } else if (isFields(standing) && isFields(live)) {
+    } else if (isObject(standing) && isObject(live)) {
       for (const name in unowned) {
         const inner = Object.hasOwn(standing, name)
           ? this.unowned(standing[name], live[name], unowned[name], `${at}.${name}`)
@@ -155,7 +155,7 @@ export class ChildComparison {
     } else if (Array.isArray(applied) && Array.isArray(stored)) {
       for (const [i, item] of storedItems(applied, stored)?.entries() ?? [])
         this.learnDropped(applied[i], item, `${at}[]`);
-    } else if (isFields(applied) && isFields(stored)) {
+    } else if (isObject(applied) && isObject(stored)) {
       for (const name in applied) this.learnDropped(applied[name], stored[name], `${at}.${name}`);
     }
   }
@@ -167,8 +167,8 @@ export class ChildComparison {
       const items = storedItems(applied, stored);
       return items?.map((item, i) => this.stored(applied[i], item, `${at}[]`, false)) ?? stored;
     }
-    if (!isFields(applied) || !isFields(stored)) return stored;
-    const inner = QUANTITY_MAPS.has(at.slice(at.lastIndexOf('.') + 1));
+    if (!isObject(applied) || !isObject(stored)) return stored;
+    const inner = holdsQuantities(at);
     return Object.fromEntries(
       Object.entries(applied).map(([name, value]) => [name, this.stored(value, stored[name], `${at}.${name}`, inner)]),
     );
@@ -193,7 +193,7 @@ const ITEM_KEYS: readonly (readonly string[])[] = [
 ];
 
 function itemKeys(item: unknown): readonly string[] {
-  if (!isFields(item)) return [];
+  if (!isObject(item)) return [];
   return ITEM_KEYS.find(([first = '']) => isScalar(item[first]))?.filter((key) => isScalar(item[key])) ?? [];
 }
 
@@ -213,7 +213,7 @@ function storedItems(applied: readonly unknown[], stored: readonly unknown[]): r
 function findLike(item: unknown, list: readonly unknown[]): unknown {
   const keys = itemKeys(item);
   if (keys.length === 0) return undefined;
-  return list.find((one) => isFields(one) && keys.every((key) => one[key] === (item as Fields)[key]));
+  return list.find((one) => isObject(one) && keys.every((key) => one[key] === (item as Fields)[key]));
 }
 
 /** The item of a list in a path: by its keys, or by its index when it has none. */
@@ -225,7 +225,7 @@ export function itemName(item: unknown, index: number): string {
 /** The path within a value to its first field that is no map, or to the first item of a list. */
 function deepest(value: unknown): string {
   if (Array.isArray(value)) return itemKeys(value[0]).length === 0 ? '' : `[${itemName(value[0], 0)}]`;
-  if (!isFields(value)) return '';
+  if (!isObject(value)) return '';
   const first = Object.keys(value).find((name) => value[name] !== undefined);
   return first === undefined ? '' : `.${first}${deepest(value[first])}`;
 }
@@ -237,16 +237,17 @@ function isAbsent(value: unknown): value is undefined | null {
 /** Whether a value may be one that the server drops: maps of nothing but such values are. */
 function isEmpty(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
-  if (isFields(value)) return Object.values(value).every((field) => field === undefined || isEmpty(field));
+  if (isObject(value)) return Object.values(value).every((field) => field === undefined || isEmpty(field));
   return value === null || value === '' || value === false || value === 0;
+}
+
+/** Whether the values of a map are quantities, by the last name of its field. */
+function holdsQuantities(at: string): boolean {
+  return QUANTITY_MAPS.has(at.slice(at.lastIndexOf('.') + 1));
 }
 
 function isScalar(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number';
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function sameQuantity(a: unknown, b: unknown): boolean {

@@ -12,7 +12,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import { type FieldProjection } from '../informer/field-projection';
+import type { FieldProjection } from '../informer/field-projection';
 import { childEntry, stripManagedFields, type CacheEntry } from '../informer/projection';
 import { ChildComparison, childHash, digestOf } from './diff';
 import type { Contest, DriftBackoff } from './drift-backoff';

@@ -43,7 +43,8 @@ export class DroppedFields {
  * that its shape names, and so leaves out what the API server filled in: most of a Deployment.
  *
  * Guarantee: no difference is missed. The comparison with a cached child reads only rendered fields. A child
- * of which somebody else has written a rendered field is kept whole, so that a dry run can be compared with it.
+ * of which somebody else has written a rendered field is kept whole, so that a dry run can be compared with it;
+ * if only an item of a list is in doubt, the child is read then.
  * When the rendered child has another hash than the cached one, it is applied whatever else the cached one
  * contains.
  */
@@ -132,8 +133,7 @@ export class FieldProjection {
    * else has written a field of its shape.
    */
   project(entry: CacheEntry): CacheEntry {
-    const hash = hashOf(entry);
-    const shapes = hash === undefined ? undefined : this.byHash.get(hash);
+    const shapes = this.shapesOf(entry.object);
     if (shapes === undefined || entry.isReduced) return entry;
     const { unowned: all, ...facts } = entry.facts;
     const unowned = unownedIn(shapes.rendered, all);
@@ -144,8 +144,13 @@ export class FieldProjection {
 
   /** A child with the fields of its shape only; the child itself when its shape is not known. */
   reduce(child: KubeObject): KubeObject {
-    const shapes = this.byHash.get(child.metadata.annotations?.[HASH_ANNOTATION] ?? '');
+    const shapes = this.shapesOf(child);
     return shapes === undefined ? child : (keep(child, shapes.kept) as KubeObject);
+  }
+
+  private shapesOf(object: KubeObject): Shapes | undefined {
+    const hash = hashOf({ object });
+    return hash === undefined ? undefined : this.byHash.get(hash);
   }
 }
 

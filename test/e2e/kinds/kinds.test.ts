@@ -1,5 +1,5 @@
 import { childTypes } from '../../../constructs/kind/kind';
-import { groupOf, type ResourceType } from '../../../constructs/kube/resource-type';
+import { resourceName } from '../../../constructs/kube/resource-type';
 import { kinds } from '../../../constructs/kinds';
 import { useTestEnv } from '../../support/test-env';
 import { cronTabTests } from './cron-tab';
@@ -38,12 +38,6 @@ test('nothing was granted in vain', async () => {
   // Lists are for servers without streaming ones, finalizers for an admission plugin: the operator's own tests need both.
   const elsewhere = (grant: string): boolean => grant.startsWith('list ') || grant.includes('/finalizers.');
   // A child is read when it has changed since it was cached, which comes about by chance.
-  const childReads = new Set(kinds.flatMap(childTypes).map((type) => `get ${resourceOf(type)}`));
+  const childReads = new Set(kinds.flatMap(childTypes).map((type) => `get ${resourceName(type)}`));
   expect(unused.filter((grant) => !elsewhere(grant) && !childReads.has(grant))).toEqual([]);
 });
-
-/** A type as the audit names it: `deployments.apps`. */
-function resourceOf(type: ResourceType): string {
-  const group = groupOf(type);
-  return group === '' ? type.plural : `${type.plural}.${group}`;
-}
