@@ -9,7 +9,7 @@ let copy: string;
 /** A copy of what the steps change, so that following them changes nothing here. */
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'kindred-readme-'));
-  take(['constructs', 'provision', 'stacks', 'scripts', 'crds', 'package.json', 'tsconfig.json']);
+  take(['constructs', 'provision', 'operator', 'stacks', 'scripts', 'crds', 'package.json', 'tsconfig.json']);
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 });
 
