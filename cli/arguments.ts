@@ -1,8 +1,16 @@
-import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube/names';
-import { configFilesProblems, isImageReference } from '../constructs/operator';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
+import {
+  configFiles,
+  flagError,
+  folder,
+  image,
+  namespaceName,
+  oneOf,
+  parseFlags,
+  parseInteger,
+  secretName,
+} from './flags';
 
 /** The parsed arguments of `kindred start`. */
 export interface StartArguments {
@@ -194,85 +202,4 @@ function synthNamespaces(
         'it is where the samples go: name another one, or other samples with --samples-namespace',
       )
     : flagError('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
-}
-
-function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
-  command: string,
-  argv: readonly string[],
-  options: O,
-): ReturnType<typeof parseArgs<{ args: string[]; options: O; strict: true }>>['values'] {
-  try {
-    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${why}. See: kindred help ${command}`, { cause: error });
-  }
-}
-
-// The parsers of flag values. Each takes the flag's name without dashes and the given text, and throws a
-// UsageError that names the flag, what was given, and what is allowed.
-
-/** A whole number from `min` to `max`. */
-function parseInteger(name: string, value: string, min: number, max: number): number {
-  const number = Number(value);
-  if (/^\d+$/.test(value) && number >= min && number <= max) return number;
-  throw flagError(name, value, `it must be a whole number from ${min} to ${max}`);
-}
-
-/** One of some words. */
-function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw flagError(name, value, `it may be one of ${allowed.join(', ')}`);
-}
-
-const NAMESPACE: NameRule = { format: 'dns-label' };
-
-/** The name of a namespace. */
-function namespaceName(name: string, value: string): string {
-  if (nameProblem(value, NAMESPACE) === undefined) return value;
-  throw flagError(name, value, `a namespace's name must be ${describeNameRule(NAMESPACE)}`);
-}
-
-const SECRET: NameRule = { format: 'dns-subdomain' };
-
-/** The name of a Secret; undefined stays undefined. */
-function secretName(name: string, value: string | undefined): string | undefined {
-  if (value === undefined || nameProblem(value, SECRET) === undefined) return value;
-  throw flagError(name, value, `a Secret's name must be ${describeNameRule(SECRET)}`);
-}
-
-/** Files by their paths, each given as `PATH=KEY`; undefined stays undefined. */
-function configFiles(
-  name: string,
-  values: readonly string[] | undefined,
-): Readonly<Record<string, string>> | undefined {
-  if (values === undefined) return undefined;
-  const files: Record<string, string> = {};
-  for (const value of values) {
-    const [, path = '', key = ''] = /^(.+)=(.+)$/.exec(value) ?? [];
-    const [problem] = configFilesProblems(name, { [path]: key });
-    if (path === '') throw flagError(name, value, 'give PATH=KEY, such as clusters/aws.yml=aws.yml');
-    if (problem !== undefined) throw flagError(name, value, problem.message);
-    if (Object.hasOwn(files, path)) throw flagError(name, value, 'this path was given before');
-    files[path] = key;
-  }
-  return files;
-}
-
-/** The reference of a container image; undefined stays undefined. */
-function image(name: string, value: string | undefined): string | undefined {
-  if (value === undefined || isImageReference(value)) return value;
-  throw flagError(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
-}
-
-/** The path of a directory, which need not exist yet. */
-function folder(name: string, value: string): string {
-  if (value !== '') return value;
-  throw flagError(name, value, 'it is empty: name a folder, or leave the flag out');
-}
-
-/** The error for an invalid value of a flag. */
-function flagError(name: string, value: string, why: string): UsageError {
-  return new UsageError(`--${name}=${value}: ${why}`);
 }
