@@ -1,4 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
+import { buildArguments, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
 import {
   configFiles,
@@ -58,6 +59,7 @@ export interface SynthArguments {
 type Arguments =
   | StartArguments
   | SynthArguments
+  | BuildArguments
   | { readonly command: 'run'; readonly rest: readonly string[] }
   | { readonly command: 'prepare' }
   | { readonly command: 'version' }
@@ -73,7 +75,7 @@ const installers = ['auto', 'pulumi', 'apply'] as const;
  *
  * @testonly
  */
-export const commands = ['start', 'synth', 'run', 'prepare', 'help'] as const;
+export const commands = ['start', 'synth', 'build', 'run', 'prepare', 'help'] as const;
 
 /**
  * Parses the command line.
@@ -99,6 +101,8 @@ export function parseArguments(argv: readonly string[]): Arguments {
       return startArguments(rest);
     case 'synth':
       return synthArguments(rest);
+    case 'build':
+      return buildArguments(rest);
     case 'run':
       return { command: 'run', rest };
     case 'prepare':

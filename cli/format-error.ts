@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
 import { codeOf, isError } from '../local/assets/errors';
 import { InvalidObjectError } from '../constructs/kube/errors';
+import { ImageError } from '../image/oci';
 import { ApiError, TransportError } from '../operator/client/errors';
 import { KubeconfigError } from '../operator/client/kubeconfig';
 import { CliError } from './errors';
@@ -19,7 +20,7 @@ export function formatError(error: unknown): string {
 }
 
 function isUserError(error: unknown): error is Error {
-  return [CliError, LocalControlPlaneError, KubeconfigError, InvalidObjectError, TransportError].some(
+  return [CliError, LocalControlPlaneError, KubeconfigError, InvalidObjectError, TransportError, ImageError].some(
     (type) => error instanceof type,
   );
 }

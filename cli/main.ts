@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { cacheFolder, prepare as prepareParts } from '../local';
 import { version } from '../package.json';
 import { parseArguments } from './arguments';
+import { build } from './build';
 import { InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
 import { operatorBundle, programFor } from './operator-bundle';
@@ -36,6 +37,8 @@ async function main(): Promise<void> {
       return start(args);
     case 'synth':
       return synth(args);
+    case 'build':
+      return build(args);
     case 'run':
       run(args.rest);
       return;

@@ -1,9 +1,11 @@
+import { defaultBases } from './build-arguments';
 import { UsageError } from './errors';
 
 const overview = `Kindred: Kubernetes kinds, defined once.
 
   kindred start     a Kubernetes control plane on this machine with the platform, the operator and the samples
   kindred synth     write the platform's manifests as YAML
+  kindred build     make the operator's image, without a container engine
   kindred run       run the operator out of cluster, against the cluster of a kubeconfig
   kindred prepare   download or build the parts of the control plane, so that a later start takes seconds
   kindred help      this text, or that of one command: kindred help start
@@ -46,6 +48,33 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
                             one of these files and its key, may be given more than once (default: one for each key)
   --namespace=NAME          of the operator (default: kindred-system)
   --samples-namespace=NAME  (default: kindred-samples)
+`,
+  build: `kindred build [options]
+
+Makes an image of the operator: its bundle on a base that has Node.js. No container engine is needed. The same bundle and
+base give the same digest. Prints the digest, or the name with the digest of what was pushed. Registries are asked with the
+credentials of docker login, or without.
+
+  --push=REF           push it, such as registry.example.com/team/kindred-operator:0.1.0
+  --archive=FILE       write it, for docker load, kind load image-archive, k3d image import and ctr images import
+                       (default: dist/operator.tar if nothing is pushed)
+  --tag=REF            its name in the archive (default: what is pushed, or kindred-operator with the version)
+  --base=BASE          what to build on: an image in a registry; oci:DIR or oci:DIR:TAG, an OCI layout in a folder; or
+                       local, made of this machine's Node.js, for tests and trials
+                       (default: ${defaultBases.operator})
+  --update-base        take the digest that the base's tag has today, and keep it in kindred.lock.json. Without it, the
+                       digest there is taken; a base that is not there is added
+  --platform=PLATFORM  such as linux/arm64; may be repeated (default: linux/amd64 and linux/arm64, if the base has them)
+  --provisioner        make the provisioner's image instead
+                       (default base: ${defaultBases.provisioner})
+  --binary=NAME=FILE or --binary=NAME=URL#sha256:...
+                       add a program as /usr/local/bin/NAME, such as rke for the provisioner; may be repeated, and given
+                       once for each architecture
+  --label=KEY=VALUE    such as org.opencontainers.image.revision=abc123; may be repeated
+  --plain-http         speak HTTP without TLS to registries on other machines; to those on this machine it is the default
+  -o, --output=FORMAT  text, or json with base, platforms and archive (default: text)
+
+SOURCE_DATE_EPOCH sets the image's creation time (default: 1970).
 `,
   run: `kindred run [options]
 

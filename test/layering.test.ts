@@ -54,6 +54,7 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ...within('provisioner', ['cluster', 'ssh', 'tasks']),
   ...within('stacks', ['bridge', 'config', 'remote-cluster']),
   ['local', /^local\//],
+  ['image', /^image\//],
   ['cli', /^cli\//],
   ['scripts', /^scripts\//],
   ['bench', /^bench\//],
@@ -145,10 +146,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'stacks/config': ['package.json', ...allConstructs, ...allProvision, 'stacks/bridge', 'stacks/remote-cluster'],
   stacks: [...allConstructs, ...allProvision, 'kubeconfig files', 'package.json', ...stacksParts],
   local: [...allConstructs, 'package.json'],
+  // Of local/ only how it tells errors.
+  image: ['local'],
   bench: [...allConstructs, ...allOperator, 'local', 'testing'],
   examples: [],
   scripts: [...allConstructs, ...allStacks],
-  cli: [...allConstructs, 'package.json', ...allOperator, 'local'],
+  cli: [...allConstructs, 'package.json', ...allOperator, 'local', 'image'],
 };
 
 /** The packages that pure layers may import, and the globals that would make them impure. */

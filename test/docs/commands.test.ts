@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { commands } from '../../cli/arguments';
-import { name, version } from '../../package.json';
+import { buildArguments, defaultBases } from '../../cli/build-arguments';
+import { engines, name, version } from '../../package.json';
 
 const root = join(__dirname, '..', '..');
 // Not benchmarks.md: it names commands that it measures, and does not tell anyone to run them.
@@ -25,4 +26,34 @@ test.each(pages)('%s calls the command as it can be called, since nothing puts i
 
 test.each(pages)("%s deletes no CRD by a label that other kinds' CRDs bear too", (page) => {
   expect(text(page)).not.toMatch(/^kubectl delete crd .*(-l|--selector)/m);
+});
+
+/** The arguments of the page's calls of `npm run image`, with values for what readers fill in. */
+function imageCalls(page: string): readonly (readonly string[])[] {
+  const values: Readonly<Record<string, string>> = {
+    '<registry>': 'registry.example.com',
+    '<version>': '1.0.0',
+    '"$url': '"https://downloads.example.com',
+    $sha256: '0'.repeat(64),
+  };
+  return [...text(page).matchAll(/npm run image(?: -- ([^`\n]*?))?(?= +#|`|\n)/g)].map(([, given = '']) => {
+    const filled = Object.entries(values).reduce((left, [from, to]) => left.replaceAll(from, to), given);
+    return filled.split(' ').flatMap((word) => (word === '' ? [] : [word.replaceAll('"', '')]));
+  });
+}
+
+test('npm run image is called with arguments that it takes', () => {
+  const calls = pages.flatMap(imageCalls).filter((args) => !args.includes('--help'));
+  expect(calls.map((args) => buildArguments(args).program).toSorted()).toEqual(
+    expect.arrayContaining(['operator', 'provisioner']),
+  );
+  expect(calls.filter((args) => args.some((arg) => arg.startsWith('--binary=rke=https:')))).toHaveLength(1);
+});
+
+test('images are built on a Node.js that the package supports', () => {
+  const [, least = ''] = /^>=(\d+)/.exec(engines.node) ?? [];
+  for (const base of Object.values(defaultBases)) {
+    const [, node = ''] = /node(?:js|:)(\d+)/.exec(base) ?? [];
+    expect(Number(node)).toBeGreaterThanOrEqual(Number(least));
+  }
 });

@@ -1,0 +1,133 @@
+import type { BinarySource } from '../image/binaries';
+import { isDigest, parsePlatform, type Platform } from '../image/oci';
+import { parseReference, type ImageReference } from '../image/reference';
+import { UsageError } from './errors';
+import { flagError, folder, oneOf, parseFlags } from './flags';
+import type { Program } from './operator-bundle';
+
+/** What an image is built on. */
+type BaseArgument =
+  | { readonly type: 'registry'; readonly reference: ImageReference }
+  | { readonly type: 'oci'; readonly folder: string }
+  | { readonly type: 'local' };
+
+/** The parsed arguments of `kindred build`. */
+export interface BuildArguments {
+  readonly command: 'build';
+  readonly program: Program;
+  readonly base: BaseArgument;
+  /** Undefined: linux/amd64 and linux/arm64, as far as the base has them. */
+  readonly platforms: readonly Platform[] | undefined;
+  readonly push: ImageReference | undefined;
+  /** The file to write; undefined: `dist/<program>.tar` if nothing is pushed, else none. */
+  readonly archive: string | undefined;
+  /** The name in the archive; undefined: that of `push`, else `kindred-<program>:<version>`. */
+  readonly tag: ImageReference | undefined;
+  readonly binaries: readonly BinarySource[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly updateBase: boolean;
+  readonly plainHttp: boolean;
+  readonly output: 'text' | 'json';
+}
+
+/** The base of each program's image, if none is given. */
+export const defaultBases: Readonly<Record<Program, string>> = {
+  // Node.js alone: no shell and no package manager.
+  operator: 'gcr.io/distroless/nodejs22-debian12:nonroot',
+  // With a shell and OpenSSH's client, which the images named slim and alpine do not have.
+  provisioner: 'docker.io/library/node:22-bookworm',
+};
+
+/**
+ * Parses the arguments of `kindred build`.
+ *
+ * @throws UsageError saying which argument is wrong and what it may be
+ */
+export function buildArguments(argv: readonly string[]): BuildArguments {
+  const values = parseFlags('build', argv, {
+    provisioner: { type: 'boolean' },
+    base: { type: 'string' },
+    'update-base': { type: 'boolean' },
+    platform: { type: 'string', multiple: true },
+    push: { type: 'string' },
+    archive: { type: 'string' },
+    tag: { type: 'string' },
+    binary: { type: 'string', multiple: true },
+    label: { type: 'string', multiple: true },
+    'plain-http': { type: 'boolean' },
+    output: { type: 'string', short: 'o' },
+  });
+  const program = values.provisioner === true ? 'provisioner' : 'operator';
+  const base = baseOf(values.base ?? defaultBases[program]);
+  const updateBase = values['update-base'] === true;
+  if (updateBase && (base.type !== 'registry' || base.reference.digest !== undefined)) {
+    throw new UsageError('--update-base is only for a base with a tag in a registry: leave it out');
+  }
+  return {
+    command: 'build',
+    ...{ program, base, updateBase },
+    platforms: platformsOf(values.platform),
+    push: nameOf('push', values.push),
+    archive: values.archive === undefined ? undefined : folder('archive', values.archive),
+    tag: nameOf('tag', values.tag),
+    binaries: (values.binary ?? []).map(binaryOf),
+    labels: Object.fromEntries((values.label ?? []).map(labelOf)),
+    plainHttp: values['plain-http'] === true,
+    output: oneOf('output', values.output ?? 'text', ['text', 'json']),
+  };
+}
+
+function reference(flag: string, value: string): ImageReference {
+  try {
+    return parseReference(value);
+  } catch (error) {
+    // The message does not show what may be a password.
+    throw new UsageError(`--${flag}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** A name for the image, whose digest is not known before it is built. */
+function nameOf(flag: string, value: string | undefined): ImageReference | undefined {
+  if (value === undefined) return undefined;
+  const name = reference(flag, value);
+  if (name.digest === undefined) return name;
+  throw new UsageError(`--${flag}: leave the digest out, because it follows from the image; a tag is fine`);
+}
+
+function baseOf(value: string): BaseArgument {
+  if (value === 'local') return { type: 'local' };
+  const path = /^oci:(.*)$/s.exec(value)?.[1];
+  if (path === undefined) return { type: 'registry', reference: reference('base', value) };
+  if (path === '') throw flagError('base', value, 'name the folder too, as oci:DIR');
+  return { type: 'oci', folder: path };
+}
+
+function platformsOf(values: readonly string[] | undefined): readonly Platform[] | undefined {
+  const names = [...new Set((values ?? []).flatMap((value) => value.split(',')))];
+  if (names.length === 0) return undefined;
+  return names.map((name) => {
+    const platform = parsePlatform(name);
+    if (platform?.os === 'linux') return platform;
+    throw flagError('platform', name, 'give one such as linux/amd64 or linux/arm64');
+  });
+}
+
+function binaryOf(value: string): BinarySource {
+  const [, name, given = ''] = /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(value) ?? [];
+  if (name === undefined) throw flagError('binary', value, 'give NAME=FILE, or NAME=URL#sha256:...');
+  const [, from = given, digest] = /^(.*)#([^#]*)$/s.exec(given) ?? [];
+  if (digest !== undefined && !isDigest(digest)) {
+    throw flagError('binary', value, 'after the # there must be sha256: and 64 hexadecimal digits');
+  }
+  if (/^(?!https:)[a-z]+:\/\//.test(from)) throw flagError('binary', value, 'a URL must begin with https://');
+  if (from.startsWith('https:') && digest === undefined) {
+    throw flagError('binary', value, 'a URL needs the checksum of the program: NAME=URL#sha256:...');
+  }
+  return { name, from, digest };
+}
+
+function labelOf(value: string): readonly [string, string] {
+  const [, key, text = ''] = /^([^=]+)=(.*)$/s.exec(value) ?? [];
+  if (key === undefined) throw flagError('label', value, 'give KEY=VALUE');
+  return [key, text];
+}

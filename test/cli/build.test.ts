@@ -1,0 +1,62 @@
+import { parseArguments } from '../../cli/arguments';
+import { UsageError } from '../../cli/errors';
+import { formatReference } from '../../image/reference';
+
+const digest = `sha256:${'0'.repeat(64)}`;
+
+function buildArguments(...args: readonly string[]): Extract<ReturnType<typeof parseArguments>, { command: 'build' }> {
+  const parsed = parseArguments(['build', ...args]);
+  if (parsed.command !== 'build') throw new Error(`it is ${parsed.command}`);
+  return parsed;
+}
+
+test('the bases of the operator and of the provisioner have a tag, and no digest', () => {
+  const references = [buildArguments(), buildArguments('--provisioner')].map(({ base }) =>
+    base.type === 'registry' ? formatReference(base.reference) : base.type,
+  );
+  expect(references).toEqual(['gcr.io/distroless/nodejs22-debian12:nonroot', 'docker.io/library/node:22-bookworm']);
+});
+
+test('platforms may be repeated or separated by commas', () => {
+  const { platforms } = buildArguments('--platform=linux/amd64,linux/arm64/v8', '--platform=linux/amd64');
+  expect(platforms).toEqual([
+    { os: 'linux', architecture: 'amd64' },
+    { os: 'linux', architecture: 'arm64', variant: 'v8' },
+  ]);
+});
+
+test('a binary is a file, or a URL with a checksum', () => {
+  const url = 'https://example.com/rke_linux-amd64';
+  expect(buildArguments('--binary=rke=bin/rke', `--binary=ssh=${url}#${digest}`).binaries).toEqual([
+    { name: 'rke', from: 'bin/rke', digest: undefined },
+    { name: 'ssh', from: url, digest },
+  ]);
+});
+
+test('a base is a reference, an OCI layout or this machine', () => {
+  expect(buildArguments('--base=oci:some/dir:tag').base).toEqual({ type: 'oci', folder: 'some/dir:tag' });
+  expect(buildArguments('--base=local').base).toEqual({ type: 'local' });
+  expect(buildArguments('--base=node:22').base).toMatchObject({ reference: { repository: 'library/node', tag: '22' } });
+});
+
+test.each([
+  [['--binary=x=https://example.com/x'], /a URL needs the checksum/],
+  [['--binary=x=http://example.com/x'], /a URL must begin with https/],
+  [['--binary=x=file#sha256:12'], /there must be sha256: and 64 hexadecimal digits/],
+  [['--binary=x'], /give NAME=FILE/],
+  [['--base=oci:'], /name the folder too/],
+  [['--base=Upper/case'], /--base: "Upper\/case" is not the reference of an image/],
+  [['--push=Upper/case'], /--push: "Upper\/case" is not the reference of an image/],
+  [['--push=me:s3cret@example.com/x'], /--push: the reference is not the reference of an image: credentials/],
+  [[`--push=example.com/x@${digest}`], /--push: leave the digest out/],
+  [[`--tag=example.com/x@${digest}`], /--tag: leave the digest out/],
+  [['--platform=windows/amd64'], /--platform=windows\/amd64: give one such as linux\/amd64/],
+  [['--base=local', '--update-base'], /--update-base is only for a base with a tag/],
+  [[`--base=node@${digest}`, '--update-base'], /--update-base is only for a base with a tag/],
+  [['--label=x'], /give KEY=VALUE/],
+  [['--output=yaml'], /it may be one of text, json/],
+])('%j is a usage error', (args, message) => {
+  expect(() => buildArguments(...args)).toThrow(UsageError);
+  expect(() => buildArguments(...args)).toThrow(message);
+  expect(() => buildArguments(...args)).not.toThrow(/s3cret/);
+});

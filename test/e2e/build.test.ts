@@ -1,0 +1,173 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '../../image/oci';
+import { version } from '../../package.json';
+import { tinyImage, writeLayout } from '../image/images';
+import { temporaryFolder } from '../support/temporary-folder';
+
+const root = join(__dirname, '..', '..');
+const folder = temporaryFolder('kindred-build-');
+let layout: string;
+beforeAll(async () => (layout = await writeLayout(join(folder, 'layout'), await tinyImage('base'))));
+
+interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The built command and programs, copied to another folder. */
+function checkout(name: string): string {
+  const made = join(folder, name);
+  mkdirSync(join(made, 'dist'), { recursive: true });
+  for (const file of ['cli.cjs', 'operator.cjs', 'operator.cjs.LEGAL.txt', 'provisioner.cjs'])
+    copyFileSync(join(root, 'dist', file), join(made, 'dist', file));
+  return made;
+}
+
+async function build(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
+  const child = spawn(process.execPath, [join('dist', 'cli.cjs'), 'build', ...args], {
+    ...{ cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...output };
+}
+
+async function built(cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Result> {
+  const result = await build(cwd, args, env);
+  expect(result).toMatchObject({ code: 0 });
+  return result;
+}
+
+/** A file of an archive. */
+const inArchive = (archive: string, name: string): Buffer =>
+  execFileSync('tar', ['-xOf', archive, name], { maxBuffer: 1e9 });
+
+interface DockerManifest {
+  readonly Config: string;
+  readonly RepoTags: readonly string[];
+  readonly Layers: readonly string[];
+}
+
+const manifestOf = (archive: string): DockerManifest =>
+  (JSON.parse(inArchive(archive, 'manifest.json').toString()) as [DockerManifest])[0];
+
+/** Unpacks the layers of an image, one onto the other, as a container's root. */
+function unpack(archive: string, to: string): string {
+  mkdirSync(to);
+  for (const layer of manifestOf(archive).Layers)
+    execFileSync('tar', ['-xf', '-', '-C', to], { input: inArchive(archive, layer) });
+  return to;
+}
+
+test('the same bundle and base give the same digest and the same archive in two folders', async () => {
+  const folders = [checkout('one'), checkout('two')];
+  const results = await Promise.all(folders.map((made) => built(made, [`--base=oci:${layout}`])));
+  const [one, two] = results.map(({ stdout }) => stdout);
+  expect(one).toMatch(/^sha256:[0-9a-f]{64}\n$/);
+  expect(two).toBe(one);
+  const archives = folders.map((made) => readFileSync(join(made, 'dist', 'operator.tar')));
+  expect(archives[0]!.equals(archives[1]!)).toBe(true);
+  expect(archives[0]!.includes(folder)).toBe(false);
+});
+
+test('an image has the bundle, the labels, and a name', async () => {
+  const made = checkout('labels');
+  const archive = join(made, 'operator.tar');
+  const args = [`--base=oci:${layout}`, '--platform=linux/amd64', `--archive=${archive}`, '--label=a=b'];
+  const { stdout } = await built(made, [...args, '--output=json'], { SOURCE_DATE_EPOCH: '1700000000' });
+  expect(JSON.parse(stdout)).toMatchObject({
+    base: { name: `oci:${layout}` },
+    platforms: [{ platform: 'linux/amd64' }],
+    archive: { file: archive, name: `docker.io/library/kindred-operator:${version}` },
+  });
+  const { Layers, Config, RepoTags } = manifestOf(archive);
+  // As the Deployment names it.
+  expect(RepoTags).toEqual([`kindred-operator:${version}`]);
+  expect(JSON.parse(inArchive(archive, Config).toString())).toMatchObject({
+    created: '2023-11-14T22:13:20Z',
+    config: {
+      Entrypoint: ['/bin/node', '/operator.cjs'],
+      Labels: {
+        'org.opencontainers.image.title': 'kindred operator',
+        'org.opencontainers.image.version': version,
+        'org.opencontainers.image.base.digest': expect.stringMatching(/^sha256:/) as string,
+        a: 'b',
+      },
+    },
+  });
+  const layer = inArchive(archive, Layers.at(-1)!);
+  expect(`blobs/${sha256(layer).replace(':', '/')}`).toBe(Layers.at(-1));
+  const bundle = execFileSync('tar', ['-xO', 'operator.cjs'], { input: layer, maxBuffer: 1e9 });
+  expect(bundle.equals(readFileSync(join(root, 'dist', 'operator.cjs')))).toBe(true);
+});
+
+const canChangeRoot = process.platform === 'linux' && process.getuid?.() === 0;
+if (!canChangeRoot) console.warn('skipped: running an image without a container engine needs Linux and root');
+
+(canChangeRoot ? test : test.skip)(
+  'of the Node.js of this machine: both programs start in nothing but their image',
+  async () => {
+    const made = checkout('local');
+    const rke = join(made, 'rke');
+    writeFileSync(rke, '#!/bin/sh\necho rke version v1.8.14\n');
+    await built(made, ['--base=local']);
+    await built(made, ['--base=local', '--provisioner', `--binary=rke=${rke}#${sha256(readFileSync(rke))}`]);
+    const run = (at: string, ...command: readonly string[]): string =>
+      execFileSync('chroot', ['--userspec=65532:65532', at, ...command], { encoding: 'utf8', env: {} });
+    const operator = unpack(join(made, 'dist', 'operator.tar'), join(folder, 'operator'));
+    expect(run(operator, '/usr/local/bin/node', '/operator.cjs', '--help')).toContain('helloapps.apps.anupam.com');
+    const script =
+      'console.log(process.getuid(), os.userInfo().username, fs.statSync("/tmp").mode.toString(8), fs.readdirSync("/").join())';
+    const shown = run(operator, '/usr/local/bin/node', '-e', script);
+    expect(shown).toMatch(/^65532 nonroot 41777 /);
+    expect(shown).not.toMatch(/\b(proc|root|work|opt)\b/);
+    const provisioner = unpack(join(made, 'dist', 'provisioner.tar'), join(folder, 'provisioner'));
+    expect(run(provisioner, '/usr/local/bin/node', '/provisioner.cjs', '--help')).toContain('rke.io');
+    expect(run(provisioner, '/bin/sh', '-c', 'PATH=/usr/local/bin:/usr/bin:/bin; rke; ssh -V 2>&1; id -un')).toMatch(
+      /^rke version v1\.8\.14\nOpenSSH_.*\nnonroot\n$/,
+    );
+  },
+);
+
+test.each([
+  [['--base=oci:/nowhere'], /\/nowhere is not an OCI layout: ENOENT/],
+  [['--base=local', '--platform=linux/s390x'], /can only make an image for the platform of this machine, linux\//],
+  [['--base=local', '--binary=x=/nowhere'], /the program x cannot be read: ENOENT/],
+  [['--base=127.0.0.1:1/base:1'], /the registry 127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED/],
+])('%j fails in one line, and leaves nothing behind', async (args, message) => {
+  const made = join(folder, 'bad');
+  if (!existsSync(made)) checkout('bad');
+  const { code, stdout, stderr } = await build(made, args);
+  expect(stderr).toMatch(message);
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  expect({ code, stdout, files: readdirSync(made) }).toEqual({ code: 1, stdout: '', files: ['dist'] });
+  expect(readdirSync(join(made, 'dist')).filter((name) => !/^(cli|operator|provisioner)\.cjs/.test(name))).toEqual([]);
+});
+
+test('an archive that cannot be written, and a bundle that is not built', async () => {
+  const made = checkout('unbuilt');
+  rmSync(join(made, 'dist', 'operator.cjs'));
+  expect(await build(made, ['--base=local'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the operator is not built: .*npm run build/) as string,
+  });
+  writeFileSync(join(made, 'file'), '');
+  chmodSync(join(made, 'file'), 0o444);
+  const failed = await build(made, [`--base=oci:${layout}`, '--provisioner', '--archive=file/x.tar']);
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/file\/x\.tar cannot be written/) as string });
+});

@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package gotools names the programs this module builds, so that `go mod tidy` keeps their requirements.
+package gotools
+
+import (
+	_ "github.com/distribution/distribution/v3/cmd/registry"
+	_ "github.com/google/go-containerregistry/cmd/crane"
+)
