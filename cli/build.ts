@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { kinds, provisionerKinds } from '../constructs/kinds';
+import { defaultImage } from '../constructs/platform';
 import { layoutBase, registryBase, type Base } from '../image/base';
 import { binariesFor, readBinary } from '../image/binaries';
 import { buildImage, layerOf, type Image, type LayerEntry } from '../image/image';
@@ -145,7 +146,7 @@ async function archiveImage(
 ): Promise<BuildResult['archive']> {
   const file = archive ?? (pushed === undefined ? path.join('dist', `${program}.tar`) : undefined);
   if (file === undefined) return undefined;
-  const name = withTag(tag ?? pushed ?? parseReference(`kindred-${program}:${version}`));
+  const name = withTag(tag ?? pushed ?? parseReference(defaultImage(program, version)));
   await writeArchive(file, image, name);
   progressToStderr(`${file} contains ${formatReference(name)}`);
   return { file: path.resolve(file), name: formatReference(name) };

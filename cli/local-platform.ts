@@ -2,7 +2,7 @@ import { App } from 'cdk8s';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { Kubeconfig, allKinds, kinds, provisionerKinds } from '../constructs/kinds';
-import { DEFAULT_NAMESPACE } from '../constructs/platform';
+import { DEFAULT_NAMESPACE, defaultImage } from '../constructs/platform';
 import { version } from '../package.json';
 import { Samples, synthPlatform } from './synth';
 import { CliError } from './errors';
@@ -40,10 +40,10 @@ export interface LocalPlatform {
  * @param withProvisioner - the provisioner too, for Cluster and Kubeconfig
  */
 export function localPlatform(samplesNamespace: string, withProvisioner = false): LocalPlatform {
-  const provisionerImage = withProvisioner ? `kindred-provisioner:${version}` : undefined;
+  const provisionerImage = withProvisioner ? defaultImage('provisioner', version) : undefined;
   const objects = synthPlatform(new App(), {
     ...{ kinds, provisionerKinds, provisionerImage, samplesNamespace },
-    image: `kindred-operator:${version}`,
+    image: defaultImage('operator', version),
     namespace: DEFAULT_NAMESPACE,
   });
   const programs: readonly Program[] = withProvisioner ? ['operator', 'provisioner'] : ['operator'];

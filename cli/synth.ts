@@ -7,7 +7,7 @@ import { CustomResource, argoCdHealth, crdManifest } from '../constructs/crd';
 import type { AnyKind } from '../constructs/kind/kind';
 import { kinds, provisionerKinds } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { Platform, provisioner, type PlatformOperator } from '../constructs/platform';
+import { Platform, defaultImage, defaultImageAdvice, provisioner, type PlatformOperator } from '../constructs/platform';
 import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
 import type { SynthArguments } from './arguments';
@@ -22,7 +22,7 @@ export async function synth(args: SynthArguments): Promise<void> {
   const files = manifests({
     kinds,
     provisionerKinds,
-    image: args.image ?? `kindred-operator:${version}`,
+    image: args.image ?? defaultImage('operator', version),
     provisionerImage: args.provisionerImage,
     provisionerConfigSecret: args.provisionerConfigSecret,
     provisionerConfigFiles: args.provisionerConfigFiles,
@@ -34,6 +34,10 @@ export async function synth(args: SynthArguments): Promise<void> {
     const file = path.join(args.out, name);
     await inFolder(args.out, () => writeFile(file, text));
     process.stdout.write(`${file}\n`);
+  }
+  if (args.image === undefined) {
+    const advice = defaultImageAdvice('operator', defaultImage('operator', version), '--image=REF');
+    process.stderr.write(`kindred: ${advice}\n`);
   }
 }
 

@@ -1,6 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { provisionerKinds } from '../constructs/kinds';
-import { provisioner } from '../constructs/platform';
+import { defaultImage, defaultImageAdvice, provisioner } from '../constructs/platform';
+import { version } from '../package.json';
 import { PlatformComponent } from './platform';
 import { KindComponent } from './kind-component';
 import type { PlatformComponentArgs, PlatformOperatorArgs } from './platform-args';
@@ -45,6 +46,7 @@ const NAME = 'kindred';
 
 /** The whole stack: the cluster, if its machines are configured; the platform; and the samples. */
 export function program(config: ConfigValues): ProgramOutputs {
+  warnOfDefaultImages(config);
   const cluster = remoteCluster(config);
   const kubeconfig = cluster?.kubeconfig ?? config.kubeconfig;
   const platform = new PlatformComponent(
@@ -60,6 +62,16 @@ export function program(config: ConfigValues): ProgramOutputs {
     crdVersions: platform.crdVersions,
     operatorImages: platform.operatorImages,
   };
+}
+
+/** In the preview already, where no image is named: by the time that pods cannot start, everything else is installed. */
+function warnOfDefaultImages({ provisioner: withProvisioner, replicas }: ConfigValues): void {
+  const programs = withProvisioner ? (['operator', 'provisioner'] as const) : (['operator'] as const);
+  for (const name of replicas === 0 ? [] : programs) {
+    const key = `${NAMESPACE}${name}Image`;
+    if (pulumi.runtime.allConfig()[key] !== undefined) continue;
+    void pulumi.log.warn(defaultImageAdvice(name, defaultImage(name, version), `pulumi config set ${key} REF`));
+  }
 }
 
 function remoteCluster(config: ConfigValues): RemoteCluster | undefined {

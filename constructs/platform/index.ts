@@ -1,6 +1,8 @@
 export { guardedNamespaceProblems, Platform } from './platform';
 export {
   DEFAULT_NAMESPACE,
+  defaultImage,
+  defaultImageAdvice,
   type CertManagerCertificates,
   type GuardedNamespace,
   type PlatformConversion,

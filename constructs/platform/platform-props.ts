@@ -85,6 +85,24 @@ export interface CertManagerCertificates {
 /** The default namespace of a platform. */
 export const DEFAULT_NAMESPACE = 'kindred-system';
 
+/** The image of Kindred's own operator or provisioner if none is named. No registry has it: whoever installs makes it. */
+export function defaultImage(program: 'operator' | 'provisioner', version: string): string {
+  return `kindred-${program}:${version}`;
+}
+
+/**
+ * What to do before the pods of a default image can start, since they would end in ImagePullBackOff.
+ *
+ * @param setting how the image is named instead: `--image=REF`
+ */
+export function defaultImageAdvice(program: 'operator' | 'provisioner', image: string, setting: string): string {
+  const build = program === 'operator' ? 'npm run image --' : 'npm run image -- --provisioner';
+  return (
+    `no registry has ${image}, so its pods cannot start: make the image with ${build} --push=REF and name it with ${setting}, ` +
+    'or load it into the nodes and name it in the same way (docs/installing.md, "The image")'
+  );
+}
+
 /** The annotation by which cert-manager finds the CRDs to write `caBundle` into. Source: its documentation of the CA injector. */
 export const INJECT_CA_FROM = 'cert-manager.io/inject-ca-from';
 

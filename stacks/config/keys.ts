@@ -3,7 +3,7 @@ import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
 import { kinds } from '../../constructs/kinds';
 import { configFilesProblems } from '../../constructs/operator';
-import type { GuardedNamespace } from '../../constructs/platform';
+import { defaultImage, type GuardedNamespace } from '../../constructs/platform';
 import { version } from '../../package.json';
 import { clusterConfig, text } from '../remote-cluster/validate';
 
@@ -53,11 +53,11 @@ const kindName = checked((name) =>
 const labelKey = (fallback: string, meaning: string) =>
   key({ shape: 'a DNS label', meaning, default: fallback, schema: label });
 
-const imageKey = (operator: string) =>
+const imageKey = (operator: 'operator' | 'provisioner') =>
   key({
     shape: 'an image',
     meaning: `The ${operator}'s image. Prefer a digest.`,
-    default: `kindred-${operator}:${version}`,
+    default: defaultImage(operator, version),
     schema: text.regex(/^\S+$/, 'it is no image: give one such as registry/name@sha256:...'),
   });
 

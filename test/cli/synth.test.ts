@@ -29,6 +29,19 @@ test('kindred synth writes the platform and the samples, and says where', async 
   expect(samples.map(({ object }) => object.metadata.namespace)).toContain('kindred-samples');
 });
 
+test('kindred synth says how to make the image that it names by default, and nothing of one that is given', async () => {
+  jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const said = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  await synth(parseArguments(['synth', `--out=${folder}`, '--image=mine:1']) as SynthArguments);
+  expect(said).not.toHaveBeenCalled();
+  await synth(parseArguments(['synth', `--out=${folder}`]) as SynthArguments);
+  expect(said.mock.calls.map(([line]) => line)).toEqual([
+    expect.stringMatching(
+      /^kindred: no registry has kindred-operator:.*npm run image -- --push=REF and name it with --image=REF, .*\n$/,
+    ),
+  ]);
+});
+
 describe('a folder that cannot be written to is told to people, with the flag', () => {
   const told = async (out: string): Promise<string> => {
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);

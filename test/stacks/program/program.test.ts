@@ -1,6 +1,7 @@
 import * as pulumi from '@pulumi/pulumi';
 import { kinds } from '../../../constructs/kinds';
 import { DEFAULT_NAMESPACE } from '../../../constructs/platform';
+import { version } from '../../../package.json';
 import type { ProgramOutputs } from '../../../stacks/program';
 import { named, run, wrapped } from '../bridge/engine';
 import type { Registration } from '../bridge/engine';
@@ -35,12 +36,16 @@ interface Ran {
   readonly outputs: Program;
 }
 
+/** Images, of which the program does not warn as of its defaults. */
+const images = { operatorImage: 'kindred-operator:test', provisionerImage: 'kindred-provisioner:test' };
+
 /** Runs stacks/index.ts from its first line, as `pulumi up` does. */
 async function runStack(
   values: Readonly<Record<string, unknown>>,
   { secretKeys = [], preview = false }: { secretKeys?: readonly string[]; preview?: boolean } = {},
 ): Promise<Ran> {
-  const texts = Object.entries(values).map(([key, value]) => [
+  const given = Object.entries({ ...images, ...values }).filter(([, value]) => value !== undefined);
+  const texts = given.map(([key, value]) => [
     `kindred:${key}`,
     typeof value === 'string' ? value : JSON.stringify(value),
   ]);
@@ -91,6 +96,31 @@ describe('on an existing cluster', () => {
     expect((await valueOf(outputs.operatorImages)).value).toEqual({
       operator: expect.stringMatching(/^kindred-operator:/) as unknown,
     });
+  });
+
+  test('an image that is in no registry is a warning of the preview, with what to do, until an image is named', async () => {
+    const warn = jest.spyOn(pulumi.log, 'warn').mockResolvedValue(undefined);
+    try {
+      await runStack(
+        { context: 'a', provisioner: true, operatorImage: undefined, provisionerImage: undefined },
+        { preview: true },
+      );
+      const words = warn.mock.calls.map(([message]) => message);
+      expect(words).toEqual([
+        expect.stringMatching(
+          /^no registry has kindred-operator:.* make the image with npm run image -- --push=REF/,
+        ) as unknown,
+        expect.stringMatching(
+          / -- --provisioner --push=REF and name it with pulumi config set kindred:provisionerImage REF/,
+        ) as unknown,
+      ]);
+      warn.mockClear();
+      await runStack({ context: 'a', operatorImage: `kindred-operator:${version}` });
+      await runStack({ context: 'a', operatorImage: undefined, replicas: 0 });
+      expect(warn).not.toHaveBeenCalled();
+    } finally {
+      warn.mockRestore();
+    }
   });
 
   test('a kubeconfig is an output, and a secret; it stands in the clear nowhere', async () => {
