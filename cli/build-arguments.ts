@@ -26,7 +26,8 @@ export interface BuildArguments {
   readonly binaries: readonly BinarySource[];
   readonly labels: Readonly<Record<string, string>>;
   readonly updateBase: boolean;
-  readonly plainHttp: boolean;
+  /** Registries on other machines that have no TLS. */
+  readonly plainHttp: readonly string[];
   readonly output: 'text' | 'json';
 }
 
@@ -54,7 +55,7 @@ export function buildArguments(argv: readonly string[]): BuildArguments {
     tag: { type: 'string' },
     binary: { type: 'string', multiple: true },
     label: { type: 'string', multiple: true },
-    'plain-http': { type: 'boolean' },
+    'plain-http': { type: 'string', multiple: true },
     output: { type: 'string', short: 'o' },
   });
   const program = values.provisioner === true ? 'provisioner' : 'operator';
@@ -72,7 +73,7 @@ export function buildArguments(argv: readonly string[]): BuildArguments {
     tag: nameOf('tag', values.tag),
     binaries: (values.binary ?? []).map(binaryOf),
     labels: Object.fromEntries((values.label ?? []).map(labelOf)),
-    plainHttp: values['plain-http'] === true,
+    plainHttp: (values['plain-http'] ?? []).map(hostOf),
     output: oneOf('output', values.output ?? 'text', ['text', 'json']),
   };
 }
@@ -120,10 +121,20 @@ function binaryOf(value: string): BinarySource {
     throw flagError('binary', value, 'after the # there must be sha256: and 64 hexadecimal digits');
   }
   if (/^(?!https:)[a-z]+:\/\//.test(from)) throw flagError('binary', value, 'a URL must begin with https://');
+  if (from.startsWith('https:') && (!URL.canParse(from) || new URL(from).username !== '')) {
+    throw new UsageError(`--binary=${name}=https://...: give a URL with a host, and without a user or a password`);
+  }
   if (from.startsWith('https:') && digest === undefined) {
     throw flagError('binary', value, 'a URL needs the checksum of the program: NAME=URL#sha256:...');
   }
   return { name, from, digest };
+}
+
+/** The host of a registry, with its port. */
+function hostOf(value: string): string {
+  const isHost = /^[A-Za-z0-9[\]:.-]+$/.test(value) && URL.canParse(`http://${value}`);
+  if (isHost) return value;
+  throw flagError('plain-http', value, 'give the host of a registry, such as registry.example.com:5000');
 }
 
 function labelOf(value: string): readonly [string, string] {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 import path from 'node:path';
 import { kinds, provisionerKinds } from '../constructs/kinds';
 import { defaultImage } from '../constructs/platform';
@@ -8,15 +9,16 @@ import { buildImage, layerOf, type Image, type LayerEntry } from '../image/image
 import { localBase, userFiles } from '../image/local-base';
 import { LOCK_FILE, lockDigest, lockedDigest } from '../image/lock';
 import { formatPlatform, type Blob, type Platform } from '../image/oci';
-import { pushImage, writeArchive } from '../image/publish';
+import { archivePath, pushImage, writeArchive } from '../image/publish';
 import { formatReference, parseReference, type ImageReference } from '../image/reference';
 import { Registry } from '../image/registry';
+import { removeTemporaryFiles } from '../image/temporary-files';
 import { cacheFolder } from '../local';
 import { undefinedIfMissing } from '../local/assets/errors';
 import { progressToStderr, size } from '../local/assets/progress';
 import { version } from '../package.json';
 import type { BuildArguments } from './build-arguments';
-import { CliError } from './errors';
+import { CliError, InterruptedError } from './errors';
 import { operatorBundle, type Program } from './operator-bundle';
 
 /** What `kindred build --output=json` prints. */
@@ -40,29 +42,48 @@ const optionalScriptPrograms = (
   'sleep sort ssh-keygen ssh-keyscan stat tail tar timeout touch tr uname uniq wc'
 ).split(' ');
 
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /**
  * `kindred build`: makes the image of the operator or of the provisioner, writes it into an archive, and pushes it.
  *
  * @throws CliError when the program is not built; ImageError when the image cannot be made, written or pushed
  */
 export async function build(args: BuildArguments): Promise<void> {
+  const onSignal = (signal: NodeJS.Signals): void => {
+    removeTemporaryFiles();
+    process.stderr.write(`kindred: ${new InterruptedError(signal).message}\n`);
+    process.exit(128 + constants.signals[signal]);
+  };
+  for (const signal of endingSignals) process.once(signal, onSignal);
+  try {
+    await buildAndPublish(args);
+  } finally {
+    for (const signal of endingSignals) process.off(signal, onSignal);
+  }
+}
+
+async function buildAndPublish(args: BuildArguments): Promise<void> {
   const registries = new Map<string, Registry>();
   const registryOf = (host: string): Registry => {
     const found = registries.get(host);
     if (found !== undefined) return found;
-    const registry = new Registry(host, { plainHttp: args.plainHttp, cacheFolder: path.join(cacheFolder(), 'layers') });
+    const plainHttp = args.plainHttp.includes(host);
+    const registry = new Registry(host, { plainHttp, cacheFolder: path.join(cacheFolder(), 'layers') });
     registries.set(host, registry);
     return registry;
   };
   try {
-    const base = await loadBase(args, registryOf);
+    const archiveFile = await archiveFileOf(args);
+    const { base, lock } = await loadBase(args, registryOf);
     const image = buildImage(base, {
       program: `/${args.program}.cjs`,
       labels: { ...labelsOf(args.program), ...args.labels },
       layers: await layersFor(args, base),
       createdSeconds: sourceDate(),
     });
-    const archive = await archiveImage(args, image);
+    await lock?.();
+    const archive = archiveFile === undefined ? undefined : await archiveImage(args, archiveFile, image);
     if (args.push !== undefined) await push(registryOf(args.push.host), args.push, image);
     printResult(args, { base, image, archive });
   } finally {
@@ -70,28 +91,34 @@ export async function build(args: BuildArguments): Promise<void> {
   }
 }
 
-async function loadBase(args: BuildArguments, registryOf: (host: string) => Registry): Promise<Base> {
+/** The base, and how its digest gets into the lock file once there is an image on it. */
+interface LoadedBase {
+  readonly base: Base;
+  readonly lock?: () => Promise<void>;
+}
+
+async function loadBase(args: BuildArguments, registryOf: (host: string) => Registry): Promise<LoadedBase> {
   const { base, platforms, program } = args;
-  if (base.type === 'oci') return layoutBase(base.folder, platforms);
+  if (base.type === 'oci') return { base: await layoutBase(base.folder, platforms) };
   if (base.type === 'local') {
     const programs = program === 'provisioner' ? scriptPrograms : [];
     const optionalPrograms = program === 'provisioner' ? optionalScriptPrograms : [];
-    return localBase({ platforms, programs, optionalPrograms });
+    return { base: await localBase({ platforms, programs, optionalPrograms }) };
   }
   const { reference } = base;
   const registry = registryOf(reference.host);
-  if (reference.digest !== undefined) return registryBase(registry, reference, platforms);
+  if (reference.digest !== undefined) return { base: await registryBase(registry, reference, platforms) };
   const tagged = withTag(reference);
   const name = formatReference(tagged);
   const locked = args.updateBase ? undefined : await lockedDigest(LOCK_FILE, name);
   const loaded = await registryBase(registry, { ...tagged, digest: locked }, platforms);
-  if (locked === undefined && loaded.digest !== undefined) {
-    await lockDigest(LOCK_FILE, name, loaded.digest);
-    progressToStderr(
-      `${name} has the digest ${loaded.digest}, which ${LOCK_FILE} keeps for later builds. Commit that file.`,
-    );
-  }
-  return loaded;
+  const { digest } = loaded;
+  if (locked !== undefined || digest === undefined) return { base: loaded };
+  const lock = async (): Promise<void> => {
+    await lockDigest(LOCK_FILE, name, digest);
+    progressToStderr(`${name} has the digest ${digest}, which ${LOCK_FILE} keeps for later builds. Commit that file.`);
+  };
+  return { base: loaded, lock };
 }
 
 /** The layers on the base. The programs come before the bundle, because they change less often. */
@@ -139,13 +166,17 @@ function sourceDate(): number {
   throw new CliError(`SOURCE_DATE_EPOCH=${value}: it must be a whole number of seconds since 1970, or not set`);
 }
 
-/** Writes the archive that is asked for, or the default one if nothing is pushed. */
-async function archiveImage(
-  { archive, push: pushed, tag, program }: BuildArguments,
-  image: Image,
-): Promise<BuildResult['archive']> {
+/** The archive that is asked for, or the default one if nothing is pushed. */
+async function archiveFileOf({ archive, push: pushed, program }: BuildArguments): Promise<string | undefined> {
   const file = archive ?? (pushed === undefined ? path.join('dist', `${program}.tar`) : undefined);
-  if (file === undefined) return undefined;
+  return file === undefined ? undefined : archivePath(file);
+}
+
+async function archiveImage(
+  { push: pushed, tag, program }: BuildArguments,
+  file: string,
+  image: Image,
+): Promise<NonNullable<BuildResult['archive']>> {
   const name = withTag(tag ?? pushed ?? parseReference(defaultImage(program, version)));
   await writeArchive(file, image, name);
   progressToStderr(`${file} contains ${formatReference(name)}`);

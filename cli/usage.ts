@@ -71,7 +71,7 @@ credentials of docker login, or without.
                        add a program as /usr/local/bin/NAME, such as rke for the provisioner; may be repeated, and given
                        once for each architecture
   --label=KEY=VALUE    such as org.opencontainers.image.revision=abc123; may be repeated
-  --plain-http         speak HTTP without TLS to registries on other machines; to those on this machine it is the default
+  --plain-http=HOST    speak HTTP without TLS to this registry; may be repeated (default: to registries on this machine)
   -o, --output=FORMAT  text, or json with base, platforms and archive (default: text)
 
 SOURCE_DATE_EPOCH sets the image's creation time (default: 1970).

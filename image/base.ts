@@ -4,16 +4,20 @@ import path from 'node:path';
 import { messageOf } from '../local/assets/errors';
 import {
   ImageError,
+  MAX_DOCUMENT_BYTES,
   blobOf,
   formatPlatform,
+  imageConfigSchema,
+  indexSchema,
+  manifestSchema,
   matchesPlatform,
   mediaTypes,
   ociLayerType,
   readAll,
-  sha256,
+  readDocument,
   verified,
 } from './oci';
-import type { Blob, Descriptor, ImageConfig, Index, Manifest, Platform } from './oci';
+import type { Blob, Descriptor, ImageConfig, Index, Platform } from './oci';
 import { formatReference } from './reference';
 import type { ImageReference } from './reference';
 import type { Registry } from './registry';
@@ -85,7 +89,8 @@ export async function layoutBase(text: string, platforms: readonly Platform[] | 
   const index = await readIndex(folder);
   const source: Source = {
     name: `oci:${text}`,
-    manifest: async (descriptor) => blobOf(descriptor.mediaType, await readAll(layoutBlob(folder, descriptor).open())),
+    manifest: async (descriptor) =>
+      blobOf(descriptor.mediaType, await readAll(layoutBlob(folder, descriptor).open(), MAX_DOCUMENT_BYTES)),
     blob: (descriptor) => layoutBlob(folder, descriptor),
   };
   const named = index.manifests.filter(({ annotations }) => tag === undefined || isNamed(annotations, tag));
@@ -118,12 +123,10 @@ function namesIn({ manifests }: Index): string {
 async function readIndex(folder: string): Promise<Index> {
   const file = path.join(folder, 'index.json');
   try {
-    const index = JSON.parse(await readFile(file, 'utf8')) as Partial<Index>;
-    if (Array.isArray(index.manifests)) return index as Index;
-    throw new Error('it has no manifests');
+    return await readDocument(indexSchema, blobOf(mediaTypes.index, await readFile(file)), file);
   } catch (cause) {
     throw new ImageError(
-      `${folder} is not an OCI layout: ${messageOf(cause)}. Make one with: skopeo copy --all docker://IMAGE oci:DIR`,
+      `${folder} is not an OCI layout: ${messageOf(cause)} Make one with: skopeo copy --all docker://IMAGE oci:DIR`,
       { cause },
     );
   }
@@ -157,14 +160,24 @@ async function imagesOf(
   if (!indexTypes.includes(mediaType)) {
     throw new ImageError(`${source.name} is not an image that can be built on: its media type is ${mediaType}`);
   }
-  const { manifests } = await readJson<Index>(source.name, root);
+  const { manifests } = await readDocument(indexSchema, root, source.name);
   const wanted = platforms ?? defaultPlatforms.filter((platform) => findIn(manifests, platform) !== undefined);
   if (wanted.length === 0) throw missing(source, defaultPlatforms, platformsOf(manifests));
+  const found = wanted.map((platform) => {
+    const descriptor = findIn(manifests, platform);
+    if (descriptor === undefined) throw missing(source, [platform], platformsOf(manifests));
+    return [descriptor.digest, { descriptor, platform }] as const;
+  });
+  // Two of the platforms may be the same image, such as linux/arm64 and linux/arm64/v8.
+  const images = [...new Map(found).values()];
   return Promise.all(
-    wanted.map(async (platform) => {
-      const found = findIn(manifests, platform);
-      if (found === undefined) throw missing(source, [platform], platformsOf(manifests));
-      return imageOf(source, await source.manifest(found));
+    images.map(async ({ descriptor, platform }) => {
+      const image = await imageOf(source, await source.manifest(descriptor));
+      if (matchesPlatform(image.platform, platform)) return image;
+      throw new ImageError(
+        `the base ${source.name} names an image for ${formatPlatform(platform)}, which is for ${formatPlatform(image.platform)} by its own ` +
+          'config: it was put together wrongly. Give another base.',
+      );
     }),
   );
 }
@@ -181,10 +194,15 @@ async function onlyImage(
 }
 
 async function imageOf(source: Source, blob: Blob): Promise<BaseImage> {
-  const manifest = await readJson<Manifest>(source.name, blob);
-  const config = await readJson<ImageConfig>(source.name, source.blob(manifest.config));
-  const { architecture, os, variant } = config;
+  const manifest = await readDocument(manifestSchema, blob, source.name);
+  const config = await readDocument(imageConfigSchema, source.blob(manifest.config), source.name);
   const layers = manifest.layers.map((layer) => source.blob({ ...layer, mediaType: ociLayerType(layer.mediaType) }));
+  if (layers.length !== config.rootfs.diff_ids.length) {
+    throw new ImageError(
+      `the base ${source.name} has ${layers.length} layers, and ${config.rootfs.diff_ids.length} by its config: give another base`,
+    );
+  }
+  const { architecture, os, variant } = config;
   return { platform: { architecture, os, ...(variant === undefined ? {} : { variant }) }, config, layers };
 }
 
@@ -203,13 +221,4 @@ function missing({ name }: Source, wanted: readonly Platform[], found: readonly 
     `the base ${name} has no image for the platform ${list(wanted)}: it has ${list(found) || 'none'}. ` +
       'Give another base, or some of these with --platform.',
   );
-}
-
-async function readJson<T>(name: string, blob: Blob): Promise<T> {
-  const content = await readAll(blob.open());
-  try {
-    return JSON.parse(content.toString()) as T;
-  } catch (cause) {
-    throw new ImageError(`${name}: ${sha256(content)} is not JSON: ${messageOf(cause)}`, { cause });
-  }
 }

@@ -44,7 +44,7 @@ export async function readBinary({ name, from, digest }: BinarySource): Promise<
   const found = sha256(content);
   if (digest !== undefined && found !== digest) {
     throw new ImageError(
-      `the program ${name} from ${from} has the checksum ${found}, not ${digest}. It was changed or damaged, or the ` +
+      `the program ${name} from ${shown(from)} has the checksum ${found}, not ${digest}. It was changed or damaged, or the ` +
         'checksum is that of another version: compare it with what its makers publish.',
     );
   }
@@ -71,11 +71,18 @@ export function binariesFor(platform: Platform, binaries: readonly Binary[]): re
     }
     if (second !== undefined) {
       throw new ImageError(
-        `the program ${name} is given twice for ${formatPlatform(platform)}: ${binary.from}, ${second.from}`,
+        `the program ${name} is given twice for ${formatPlatform(platform)}: ${shown(binary.from)}, ${shown(second.from)}`,
       );
     }
     return { type: 'file', path: `/usr/local/bin/${name}`, mode: 0o755, content: binary.content };
   });
+}
+
+/** Where a program is from, for messages: of a URL only what names it, since its query may sign it. */
+function shown(from: string): string {
+  if (!URL.canParse(from) || !from.startsWith('https:')) return from;
+  const { origin, pathname } = new URL(from);
+  return `${origin}${pathname}`;
 }
 
 function architectureOf(content: Uint8Array): string | undefined {
@@ -95,10 +102,9 @@ async function readProgram(name: string, file: string): Promise<Uint8Array> {
 }
 
 async function download(name: string, url: string): Promise<Uint8Array> {
-  const { origin, pathname } = new URL(url);
   const fail = (problem: string, cause?: unknown): never => {
-    // Without the query, which may sign the URL.
-    throw new ImageError(`the program ${name} cannot be downloaded from ${origin}${pathname}: ${problem}`, { cause });
+    const without = problem.replaceAll(url, shown(url));
+    throw new ImageError(`the program ${name} cannot be downloaded from ${shown(url)}: ${without}`, { cause });
   };
   const dispatcher = new EnvHttpProxyAgent();
   try {

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { codeOf, messageOf, undefinedIfMissing } from '../local/assets/errors';
-import { ImageError, readAll } from './oci';
+import { z } from 'zod';
+import { codeOf, messageOf } from '../local/assets/errors';
+import { ImageError, MAX_DOCUMENT_BYTES, readAll } from './oci';
 
 /** Credentials for a registry. */
 export interface Credentials {
@@ -15,21 +16,20 @@ export interface Credentials {
     | { readonly type: 'identity-token'; readonly token: string };
 }
 
-/** The parts of Docker's config.json that are read here. */
-interface DockerConfig {
-  readonly auths?: Readonly<Record<string, StoredAuth>>;
-  readonly credsStore?: string;
-  readonly credHelpers?: Readonly<Record<string, string>>;
-}
+const optional = <T>(schema: z.ZodType<T>) => schema.nullish().transform((value) => value ?? undefined);
+const text = optional(z.string());
 
-/** An entry of `auths`. */
-interface StoredAuth {
-  /** Base64 of `user:password`. */
-  readonly auth?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly identitytoken?: string;
-}
+/** An entry of `auths`. `auth` is base64 of `user:password`. */
+const storedAuth = z.object({ auth: text, username: text, password: text, identitytoken: text });
+type StoredAuth = z.output<typeof storedAuth>;
+
+/** The parts of Docker's config.json that are read here. Programs in Go write null for what is empty. */
+const dockerConfig = z.object({
+  auths: optional(z.record(z.string(), storedAuth)),
+  credsStore: text,
+  credHelpers: optional(z.record(z.string(), z.string())),
+});
+type DockerConfig = z.output<typeof dockerConfig>;
 
 /** Docker's configuration: `config.json` in `$DOCKER_CONFIG`, or in `~/.docker`. */
 export function dockerConfigFile(env: NodeJS.ProcessEnv = process.env): string {
@@ -57,8 +57,13 @@ export async function dockerCredentials(
     const found = await askHelper(helper, server, { file, env });
     if (found !== undefined) return found;
   }
-  const key = Object.keys(auths).find((name) => name === server || hostOf(name) === host);
-  return key === undefined ? undefined : storedCredentials(auths[key] ?? {}, host, file);
+  const keys = Object.keys(auths).filter((name) => hostOf(name) === host && name !== server);
+  for (const key of [server, ...keys]) {
+    const stored = auths[key];
+    const credentials = stored === undefined ? undefined : storedCredentials(stored, host, file);
+    if (credentials !== undefined) return credentials;
+  }
+  return undefined;
 }
 
 function storedCredentials(stored: StoredAuth, host: string, file: string): Credentials | undefined {
@@ -84,21 +89,28 @@ function hostOf(key: string): string {
 }
 
 async function readConfig(file: string): Promise<DockerConfig> {
-  const text = await readFile(file, 'utf8').catch(undefinedIfMissing);
-  if (text === undefined) return {};
+  const fail = (problem: string): never => {
+    throw new ImageError(`${file}, Docker's configuration with your credentials, ${problem}. Correct it.`);
+  };
+  const content = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return '{}';
+    return fail(`cannot be read (${codeOf(error) ?? messageOf(error)})`);
+  });
+  let value: unknown;
   try {
-    return JSON.parse(text) as DockerConfig;
+    value = JSON.parse(content);
   } catch {
     // Without the reason of JSON.parse: it quotes the text, which may hold a password.
-    throw new ImageError(`${file}, Docker's configuration with your credentials, is not valid JSON. Correct it.`);
+    return fail('is not valid JSON');
   }
+  const parsed = dockerConfig.safeParse(value ?? {});
+  const [issue] = parsed.success ? [] : parsed.error.issues;
+  // Of the issue only the path: the message may quote a value.
+  return parsed.data ?? fail(`is not as Docker writes it, at ${issue?.path.slice(0, 1).join('') || 'its root'}`);
 }
 
 /** What a credential helper prints. */
-interface HelperAnswer {
-  readonly Username?: string;
-  readonly Secret?: string;
-}
+const helperAnswer = z.object({ Username: text, Secret: text });
 
 /** Its stdout is never shown, because it holds the secret. */
 async function askHelper(
@@ -107,11 +119,11 @@ async function askHelper(
   { file, env }: { readonly file: string; readonly env: NodeJS.ProcessEnv },
 ): Promise<Credentials | undefined> {
   const program = `docker-credential-${helper}`;
-  const fail = (problem: string, advice = `Run: docker login ${hostOf(server)}`): never => {
+  const fail = (problem: string, advice = 'Log in again with what this helper is for.'): never => {
     throw new ImageError(`the credential helper ${program}, which ${file} names, ${problem}. ${advice}`);
   };
   if (!/^[\w.-]+$/.test(helper)) fail('is not the name of a program', `Correct ${file}.`);
-  const { code, stdout } = await runHelper(program, server, env).catch((error: unknown) => {
+  const { code, stdout, lastLine } = await runHelper(program, server, env).catch((error: unknown) => {
     const isMissing = codeOf(error) === 'ENOENT';
     return fail(
       isMissing ? 'is not on PATH' : `cannot be run: ${messageOf(error)}`,
@@ -120,7 +132,8 @@ async function askHelper(
   });
   // The words of Docker's own helpers, which are part of their protocol.
   if (code !== 0 && /credentials not found/i.test(stdout)) return undefined;
-  if (code !== 0) fail(`failed with exit code ${code}`);
+  if (code === TIMED_OUT) fail(`did not answer within ${HELPER_SECONDS} s`);
+  if (code !== 0) fail(`failed with exit code ${code}${lastLine === '' ? '' : ` (${lastLine})`}`);
   const answer = parseAnswer(stdout) ?? fail('printed no credentials', 'See its documentation.');
   const { Username: username = '', Secret: secret = '' } = answer;
   if (username === '' && secret === '') return undefined;
@@ -128,28 +141,42 @@ async function askHelper(
   return { source: program, secret: { type: 'password', username, password: secret } };
 }
 
-function parseAnswer(stdout: string): HelperAnswer | undefined {
+function parseAnswer(stdout: string): z.output<typeof helperAnswer> | undefined {
   try {
-    return JSON.parse(stdout) as HelperAnswer;
+    return helperAnswer.safeParse(JSON.parse(stdout)).data;
   } catch {
     // Shown without its text.
     return undefined;
   }
 }
 
-async function runHelper(
-  program: string,
-  server: string,
-  env: NodeJS.ProcessEnv,
-): Promise<{ readonly code: number; readonly stdout: string }> {
-  const child = spawn(program, ['get'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
-  const exited = new Promise<number>((resolve, reject) => {
-    child.once('error', reject);
+/** A helper may ask a person, or a cloud. */
+const HELPER_SECONDS = 60;
+const TIMED_OUT = 'timeout';
+
+interface HelperResult {
+  readonly code: number | typeof TIMED_OUT;
+  readonly stdout: string;
+  /** The last line of its stderr, which says why it failed. */
+  readonly lastLine: string;
+}
+
+async function runHelper(program: string, server: string, env: NodeJS.ProcessEnv): Promise<HelperResult> {
+  const timeout = AbortSignal.timeout(HELPER_SECONDS * 1000);
+  const child = spawn(program, ['get'], { env, stdio: ['pipe', 'pipe', 'pipe'], signal: timeout });
+  const exited = new Promise<HelperResult['code']>((resolve, reject) => {
+    child.once('error', (error) => (timeout.aborted ? resolve(TIMED_OUT) : reject(error)));
     child.once('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
   });
   // A helper may end without reading its stdin; its exit code tells whether it failed.
   child.stdin.on('error', () => undefined);
   child.stdin.end(server);
-  const [code, stdout] = await Promise.all([exited, readAll(child.stdout)]);
-  return { code, stdout: stdout.toString() };
+  const [code, stdout, stderr] = await Promise.all([
+    exited,
+    readAll(child.stdout, MAX_DOCUMENT_BYTES),
+    readAll(child.stderr, MAX_DOCUMENT_BYTES),
+  ]);
+  const lines = stderr.toString().trim().split('\n');
+  const lastLine = (lines.at(-1) ?? '').replaceAll(/\p{Cc}+/gu, ' ').slice(0, 300);
+  return { code, stdout: stdout.toString(), lastLine };
 }

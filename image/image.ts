@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { pack } from 'tar-stream';
 import type { Base, BaseImage } from './base';
 import { blobOf, jsonBlob, mediaTypes, readAll } from './oci';
-import type { Blob, ImageConfig, Manifest, Platform } from './oci';
+import type { Blob, ImageConfig, Platform } from './oci';
 
 /** Something in a layer. Everything belongs to root, and has no time. */
 export type LayerEntry =
@@ -92,7 +92,7 @@ function platformImage(base: Base, image: BaseImage, contents: ImageContents): P
   const added = contents.layers(image.platform);
   const config = jsonBlob(mediaTypes.config, imageConfig(base, image, contents, added));
   const layers = [...image.layers, ...added];
-  const manifest: Manifest = {
+  const manifest = {
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     config: config.descriptor,
@@ -108,7 +108,7 @@ function imageConfig(
   { platform, config: from }: BaseImage,
   { program, labels, createdSeconds = 0 }: ImageContents,
   added: readonly Blob[],
-): ImageConfig {
+): object {
   const created = new Date(createdSeconds * 1000).toISOString().replace('.000Z', 'Z');
   const { Env, Labels } = from.config ?? {};
   return {

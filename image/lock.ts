@@ -1,11 +1,13 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { ImageError, isDigest } from './oci';
+import { removeTemporary, temporaryFile } from './temporary-files';
 
 /** The content of the lock file: the digest of each base, by its name with the tag. */
-interface LockFile {
-  readonly bases: Readonly<Record<string, string>>;
-}
+const lockFile = z.object({ bases: z.record(z.string(), z.string()) });
+type LockFile = z.output<typeof lockFile>;
 
 /** The name of the lock file, which stands beside package.json and belongs into version control. */
 export const LOCK_FILE = 'kindred.lock.json';
@@ -26,22 +28,27 @@ export async function lockedDigest(file: string, base: string): Promise<string |
 export async function lockDigest(file: string, base: string, digest: string): Promise<void> {
   const { bases } = await readLock(file);
   const sorted = Object.entries({ ...bases, [base]: digest }).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const temporary = temporaryFile(file, randomUUID());
   try {
-    await writeFile(file, `${JSON.stringify({ bases: Object.fromEntries(sorted) }, undefined, 2)}\n`);
+    await writeFile(temporary, `${JSON.stringify({ bases: Object.fromEntries(sorted) }, undefined, 2)}\n`);
+    await rename(temporary, file);
   } catch (cause) {
     throw new ImageError(`${file}, which keeps the digest of the base, cannot be written: ${messageOf(cause)}`, {
       cause,
     });
+  } finally {
+    await removeTemporary(temporary);
   }
 }
 
 async function readLock(file: string): Promise<LockFile> {
-  const text = await readFile(file, 'utf8').catch(undefinedIfMissing);
-  if (text === undefined) return { bases: {} };
   try {
-    const { bases = {} } = JSON.parse(text) as Partial<LockFile>;
-    return { bases };
+    const text = await readFile(file, 'utf8').catch(undefinedIfMissing);
+    if (text === undefined) return { bases: {} };
+    const parsed = lockFile.safeParse(JSON.parse(text));
+    if (parsed.success) return parsed.data;
+    throw new Error('it has no bases, each with its digest');
   } catch (cause) {
-    throw new ImageError(`${file} is not valid JSON: ${messageOf(cause)}. Correct it, or remove it.`, { cause });
+    throw new ImageError(`${file} cannot be used: ${messageOf(cause)}. Correct it, or remove it.`, { cause });
   }
 }

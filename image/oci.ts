@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 
 /**
  * An image cannot be read, built or pushed. The message says what is wrong (the registry, the credentials, a digest, the
@@ -25,6 +26,32 @@ const ociLayerTypes: Readonly<Record<string, string>> = {
   'application/vnd.docker.image.rootfs.diff.tar.zstd': `${mediaTypes.layer}+zstd`,
 };
 
+/**
+ * The media type of a manifest or an index: what the registry says, otherwise what the document says, or looks like. Registries that serve
+ * files say nothing.
+ */
+export function mediaTypeOf(content: Uint8Array, header: string | readonly string[] | undefined): string {
+  const known: readonly string[] = [
+    mediaTypes.index,
+    mediaTypes.manifest,
+    mediaTypes.dockerIndex,
+    mediaTypes.dockerManifest,
+  ];
+  const said = typeof header === 'string' ? header.replace(/;.*$/s, '').trim() : '';
+  if (known.includes(said)) return said;
+  try {
+    const { mediaType, manifests, layers } = JSON.parse(Buffer.from(content).toString()) as Readonly<
+      Record<string, unknown>
+    >;
+    if (typeof mediaType === 'string' && known.includes(mediaType)) return mediaType;
+    if (Array.isArray(manifests)) return mediaTypes.index;
+    if (Array.isArray(layers)) return mediaTypes.manifest;
+  } catch {
+    // No document has no media type either.
+  }
+  return /^[\w.+/-]{1,100}$/.test(said) ? said : 'unknown';
+}
+
 /** The OCI name of a layer's media type. */
 export function ociLayerType(mediaType: string): string {
   return ociLayerTypes[mediaType] ?? mediaType;
@@ -34,7 +61,7 @@ export function ociLayerType(mediaType: string): string {
 export interface Platform {
   readonly architecture: string;
   readonly os: string;
-  readonly variant?: string;
+  readonly variant?: string | undefined;
 }
 
 export function formatPlatform({ os, architecture, variant }: Platform): string {
@@ -65,63 +92,109 @@ export interface Descriptor {
   readonly digest: string;
   /** Bytes. */
   readonly size: number;
-  readonly platform?: Platform;
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly platform?: Platform | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface Manifest {
-  readonly schemaVersion: 2;
-  readonly mediaType?: string;
   readonly config: Descriptor;
   readonly layers: readonly Descriptor[];
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface Index {
-  readonly schemaVersion: 2;
-  readonly mediaType?: string;
   readonly manifests: readonly Descriptor[];
 }
 
-/** What an image's config says about its container. */
-interface ContainerConfig {
-  readonly User?: string;
-  readonly ExposedPorts?: Readonly<Record<string, object>>;
-  readonly Env?: readonly string[];
-  readonly Entrypoint?: readonly string[];
-  readonly WorkingDir?: string;
-  readonly Labels?: Readonly<Record<string, string>>;
-}
-
+/** What the config of a base says. The images on it need no more of it. */
 export interface ImageConfig extends Platform {
-  readonly created?: string;
-  readonly config?: ContainerConfig;
-  readonly rootfs: { readonly type: 'layers'; readonly diff_ids: readonly string[] };
-  readonly history?: readonly HistoryEntry[];
+  readonly config?:
+    | {
+        readonly Env?: readonly string[] | undefined;
+        readonly Entrypoint?: readonly string[] | undefined;
+        readonly Labels?: Readonly<Record<string, string>> | undefined;
+      }
+    | undefined;
+  readonly rootfs: { readonly diff_ids: readonly string[] };
+  /** How the layers were made, for people. */
+  readonly history?: readonly object[] | undefined;
 }
 
-/** How a layer was made, for people. */
-interface HistoryEntry {
-  readonly created?: string;
-  readonly created_by?: string;
-  readonly empty_layer?: boolean;
+export function isDigest(text: string): boolean {
+  return /^sha256:[0-9a-f]{64}$/.test(text);
 }
+
+// What others wrote is checked before it is used: a digest becomes a path and a part of URLs. Programs in Go write null for what is empty.
+
+const optional = <T>(schema: z.ZodType<T>) => schema.nullish().transform((value) => value ?? undefined);
+
+const texts = z.record(z.string(), z.string());
+const digest = z.string().refine(isDigest, 'it is not sha256: and 64 hexadecimal digits');
+const platform = z.object({ architecture: z.string(), os: z.string(), variant: optional(z.string()) });
+const descriptor = z.object({
+  mediaType: z.string(),
+  digest,
+  /** Bytes. */
+  size: z.int().min(0),
+  platform: optional(platform),
+  annotations: optional(texts),
+});
+
+export const manifestSchema: z.ZodType<Manifest> = z.object({ config: descriptor, layers: z.array(descriptor) });
+
+export const indexSchema: z.ZodType<Index> = z.object({ manifests: z.array(descriptor) });
+
+export const imageConfigSchema: z.ZodType<ImageConfig> = z.object({
+  ...platform.shape,
+  config: optional(
+    z.object({
+      Env: optional(z.array(z.string())),
+      Entrypoint: optional(z.array(z.string())),
+      Labels: optional(texts),
+    }),
+  ),
+  rootfs: z.object({ diff_ids: z.array(digest) }),
+  history: optional(z.array(z.looseObject({}))),
+});
+
+/**
+ * Reads a document that somebody else wrote.
+ *
+ * @param name where it is from, for messages
+ * @throws ImageError when it is not such a document
+ */
+export async function readDocument<T>(schema: z.ZodType<T>, blob: Blob, name: string): Promise<T> {
+  const content = await readAll(blob.open(), MAX_DOCUMENT_BYTES);
+  let value: unknown;
+  try {
+    value = JSON.parse(content.toString());
+  } catch (cause) {
+    throw new ImageError(`${name}: ${sha256(content)} is not JSON. Check that it is the name of an image.`, { cause });
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ImageError(
+    `${name}: ${sha256(content)} does not describe an image (${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}). ` +
+      'Check that it is the name of an image, and not of something else that registries hold.',
+  );
+}
+
+/** More than any manifest, index, config or error has. Registries allow manifests of 4 MiB. */
+export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 
 /** Content that is known by its digest. */
 export interface Blob {
   readonly descriptor: Descriptor;
   /** The repository of a registry that has it already. @default none */
   readonly origin?: { readonly host: string; readonly repository: string };
+  /** Makes the content available on this machine. @throws ImageError when it cannot be had */
+  prepare?(): Promise<void>;
   /** Reads the content. @throws ImageError when it is not there, or is not what the digest says */
   open(): AsyncIterable<Uint8Array>;
 }
 
 export function sha256(content: string | Uint8Array): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`;
-}
-
-export function isDigest(text: string): boolean {
-  return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
 /** A blob in memory. */
@@ -140,9 +213,15 @@ export function jsonBlob(mediaType: string, value: unknown): Blob {
   return blobOf(mediaType, Buffer.from(JSON.stringify(value)));
 }
 
-export async function readAll(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+/** @throws ImageError when there is more than `maxBytes` */
+export async function readAll(content: AsyncIterable<Uint8Array>, maxBytes = Infinity): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new ImageError(`more than ${maxBytes} bytes came where a short document is expected`);
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks);
 }
 
@@ -162,12 +241,13 @@ export async function* verified(
   for await (const chunk of content) {
     hash.update(chunk);
     bytes += chunk.byteLength;
+    if (bytes > size) break;
     yield chunk;
   }
   const found = `sha256:${hash.digest('hex')}`;
-  if (found === digest) return;
+  if (found === digest && bytes === size) return;
   throw new ImageError(
-    `${from}: the content of ${digest} is not what its digest says: it is ${found} with ${bytes} of ${size} bytes. ` +
+    `${from}: the content of ${digest} is not what its digest says: it is ${bytes > size ? 'longer' : found} (${bytes} of ${size} bytes). ` +
       'It is damaged or was changed on its way: get it again from where it came from.',
   );
 }

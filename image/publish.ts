@@ -1,29 +1,49 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, realpath, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
 import type { Pack } from 'tar-stream';
-import { messageOf, undefinedIfMissing } from '../local/assets/errors';
+import { codeOf, messageOf, undefinedIfMissing } from '../local/assets/errors';
 import type { Image, PlatformImage } from './image';
 import { ImageError, blobOf, goArchitecture, jsonBlob, mediaTypes } from './oci';
 import type { Blob } from './oci';
 import { formatReference } from './reference';
 import type { ImageReference } from './reference';
 import type { Registry } from './registry';
+import { removeTemporary, temporaryFile } from './temporary-files';
+
+/**
+ * Checks that an archive can be written, before minutes go into its image.
+ *
+ * @returns the file itself where a link is given
+ * @throws ImageError when something else is there
+ */
+export async function archivePath(file: string): Promise<string> {
+  try {
+    const target = await realpath(file).catch(undefinedIfMissing);
+    if (target === undefined) return file;
+    if ((await stat(target)).isFile()) return target;
+  } catch (cause) {
+    throw new ImageError(`the archive ${file} cannot be written: ${messageOf(cause)}`, { cause });
+  }
+  throw new ImageError(`the archive ${file} cannot be written: what is there is no file. Give the name of a file.`);
+}
 
 /**
  * Writes an image into one file, for `docker load`, `ctr images import`, `kind load image-archive` and `k3d image import`:
- * an OCI layout, with the list that Docker reads beside it. The same image gives the same bytes.
+ * an OCI layout, with the list that Docker reads beside it. On machines of the same architecture, the same image gives the same bytes.
  *
  * @param reference the name that the image has after loading
  * @throws ImageError when the file cannot be written
  */
 export async function writeArchive(file: string, image: Image, reference: ImageReference): Promise<void> {
-  const temporary = `${file}.${randomUUID()}.tmp`;
+  // Not while the archive is written: what fails then is not the archive.
+  for (const { config, layers } of image.images) for (const blob of [config, ...layers]) await blob.prepare?.();
+  const temporary = temporaryFile(file, randomUUID());
   try {
     await mkdir(path.dirname(path.resolve(file)), { recursive: true });
     const tar = pack();
@@ -31,10 +51,10 @@ export async function writeArchive(file: string, image: Image, reference: ImageR
     await Promise.all([writeEntries(tar, image, reference, written), written]);
     await rename(temporary, file);
   } catch (cause) {
-    if (cause instanceof ImageError) throw cause;
+    if (cause instanceof ImageError || codeOf(cause) === 'ENOSPC') throw cause;
     throw new ImageError(`the archive ${file} cannot be written: ${messageOf(cause)}`, { cause });
   } finally {
-    await rm(temporary, { force: true }).catch(undefinedIfMissing);
+    await removeTemporary(temporary);
   }
 }
 

@@ -55,7 +55,7 @@ export function registryUrl(host: string, plainHttp: boolean): URL {
   return new URL(`${plainHttp || isLoopback(host) ? 'http' : 'https'}://${host}`);
 }
 
-/** Whether a host is this machine, whose registries speak HTTP by convention. */
-function isLoopback(host: string): boolean {
+/** Whether a host is this machine: its registries speak HTTP by convention, and need no proxy. */
+export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?$/.test(host);
 }

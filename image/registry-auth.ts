@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Credentials } from './credentials';
-import { ImageError, readAll } from './oci';
+import { ImageError, MAX_DOCUMENT_BYTES, readAll } from './oci';
+import type { RegistryResponse } from './transport';
 
 /** Options of {@link RegistryAuth}. */
 interface RegistryAuthOptions {
@@ -10,7 +11,7 @@ interface RegistryAuthOptions {
   readonly send: (
     url: URL,
     request: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
-  ) => Promise<Dispatcher.ResponseData>;
+  ) => Promise<RegistryResponse>;
   /** Docker's configuration, for messages. */
   readonly configFile: string;
   readonly credentials: () => Promise<Credentials | undefined>;
@@ -46,25 +47,26 @@ export class RegistryAuth {
    * Answers a challenge.
    *
    * @param header WWW-Authenticate of a response
+   * @returns the header's value, and whether it is a token, which is given only for good credentials
    * @throws ImageError when there are no credentials, or they are refused
    */
-  async authorize(header: string | string[] | undefined, scopes: readonly string[]): Promise<string> {
-    const challenges = [header ?? []].flat().map(parseChallenge);
-    const challenge = challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges[0];
+  async authorize(
+    header: string | string[] | undefined,
+    scopes: readonly string[],
+  ): Promise<{ readonly authorization: string; readonly isToken: boolean }> {
+    const challenges = [header ?? []].flat().flatMap(parseChallenges);
+    const challenge = ['bearer', 'basic'].flatMap((name) => challenges.find(({ scheme }) => scheme === name) ?? [])[0];
     this.found ??= this.options.credentials();
     this.credentials = await this.found;
-    const authorization =
-      challenge?.scheme === 'bearer'
-        ? `Bearer ${await this.token(challenge.parameters, scopes)}`
-        : this.basic(challenge?.scheme);
+    const isToken = challenge?.scheme === 'bearer';
+    const authorization = isToken ? `Bearer ${await this.token(challenge.parameters, scopes)}` : this.basic(challenge);
     this.authorizations.set(scopes.join(' '), authorization);
-    return authorization;
+    return { authorization, isToken: isToken && this.credentials !== undefined };
   }
 
   /** The error of a request that is refused although it was authorized. */
-  async refused(): Promise<ImageError> {
+  refused(): ImageError {
     const { host } = this.options;
-    await this.found;
     return new ImageError(
       this.credentials === undefined
         ? this.noCredentials()
@@ -74,7 +76,10 @@ export class RegistryAuth {
 
   private noCredentials(): string {
     const { host, configFile } = this.options;
-    return `the registry ${host} wants credentials, and there are none for it in ${configFile}. Run: docker login ${host}`;
+    return (
+      `the registry ${host} wants credentials, and there are none for it in ${configFile}. Check the name of the repository, since some ` +
+      `registries say this of one that does not exist, or run: docker login ${host}`
+    );
   }
 
   /** Who asks, for messages. */
@@ -92,12 +97,11 @@ export class RegistryAuth {
     return [...secrets, ...sent].reduce((left, value) => (value === '' ? left : left.replaceAll(value, '***')), text);
   }
 
-  private basic(scheme: string | undefined): string {
+  private basic(challenge: Challenge | undefined): string {
     const { host } = this.options;
+    if (challenge === undefined) throw new ImageError(`the registry ${host} asks for a login of an unknown kind`);
     const secret = this.credentials?.secret;
     if (secret?.type === 'password') return basicAuth(secret);
-    if (scheme !== 'basic')
-      throw new ImageError(`the registry ${host} asks for an unknown kind of login (${scheme ?? 'none'})`);
     throw new ImageError(
       secret === undefined
         ? this.noCredentials()
@@ -129,11 +133,17 @@ export class RegistryAuth {
           method: 'GET',
           headers: secret === undefined ? {} : { authorization: basicAuth(secret) },
         });
-    const content = await readAll(response.body);
-    if ([400, 401, 403].includes(response.statusCode)) throw await this.refused();
-    if (response.statusCode !== 200) {
+    const content = await readAll(response.body, MAX_DOCUMENT_BYTES);
+    if (response.status === 400 || response.status === 401) throw this.refused();
+    if (response.status === 403) {
       throw new ImageError(
-        `${url.host}, which gives tokens for the registry ${host}, answered with ${response.statusCode}`,
+        `the registry ${host} gives no token for ${scopes.join(' ')}. ${this.describe()} may not do that, or there is no such repository: ` +
+          'check its name, or log in as somebody who may.',
+      );
+    }
+    if (response.status !== 200) {
+      throw new ImageError(
+        `${url.host}, which gives tokens for the registry ${host}, answered with ${response.status}`,
       );
     }
     const token = tokenOf(content.toString());
@@ -157,18 +167,24 @@ function basicAuth({ username, password }: { readonly username: string; readonly
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-function parseChallenge(header: string): Challenge {
-  const [, scheme = '', rest = ''] = /^\s*(\w+)\s*(.*)$/s.exec(header) ?? [];
-  const parameters = [...rest.matchAll(/(\w+)=(?:"([^"]*)"|([^\s,]+))/g)].map(
-    ([, name = '', quoted, bare]) => [name.toLowerCase(), quoted ?? bare ?? ''] as const,
-  );
-  return { scheme: scheme.toLowerCase(), parameters: Object.fromEntries(parameters) };
+/** The challenges of one header. Source: RFC 9110, section 11.6.1, without tokens in the place of parameters. */
+function parseChallenges(header: string): readonly Challenge[] {
+  const challenges: { readonly scheme: string; readonly parameters: Record<string, string> }[] = [];
+  for (const [, scheme, name, quoted, bare] of header.matchAll(
+    /(?:^|,)\s*(?:(\w+)(?:\s+(?=\w+\s*=)|\s*(?=,|$)))?(?:(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+)))?/g,
+  )) {
+    if (scheme !== undefined) challenges.push({ scheme: scheme.toLowerCase(), parameters: {} });
+    const last = challenges.at(-1);
+    if (last !== undefined && name !== undefined) last.parameters[name.toLowerCase()] = quoted ?? bare ?? '';
+  }
+  return challenges;
 }
 
 function tokenOf(text: string): string | undefined {
   try {
-    const { token, access_token } = JSON.parse(text) as { readonly token?: string; readonly access_token?: string };
-    return token ?? access_token;
+    const answer: unknown = JSON.parse(text);
+    const values = ['token', 'access_token'].map((name): unknown => Reflect.get(Object(answer) as object, name));
+    return values.find((value): value is string => typeof value === 'string' && value !== '');
   } catch {
     // No JSON is no token.
     return undefined;

@@ -1,17 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App, Chart } from 'cdk8s';
 import { HelloApp } from '../../constructs/kinds';
 import { OperatorDeployment } from '../../constructs/operator';
-import { writeArchive } from '../../image/publish';
+import { archivePath, writeArchive } from '../../image/publish';
 import { layoutBase } from '../../image/base';
 import { binariesFor, readBinary } from '../../image/binaries';
 import { buildImage } from '../../image/image';
 import { layerOf } from '../../image/image';
 import { lockDigest, lockedDigest } from '../../image/lock';
-import { readAll, sha256 } from '../../image/oci';
-import type { ImageConfig } from '../../image/oci';
+import { mediaTypes, readAll, sha256 } from '../../image/oci';
+import type { ImageConfig, Index } from '../../image/oci';
 import { formatReference, parseReference, registryUrl } from '../../image/reference';
 import { temporaryFolder } from '../support/temporary-folder';
 import { textEntry, tinyBase, tinyImage, writeLayout } from './images';
@@ -26,6 +26,12 @@ interface Deployment {
 }
 
 const folder = temporaryFolder('kindred-image-');
+/** The path of the index of all platforms, in an OCI layout. */
+function indexOf(layout: string): string {
+  const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8')) as Index;
+  return join(layout, 'blobs', ...manifests[0]!.digest.split(':'));
+}
+
 const amd64 = { os: 'linux', architecture: 'amd64' };
 const arm64 = { os: 'linux', architecture: 'arm64' };
 
@@ -53,7 +59,9 @@ describe('a layer', () => {
 describe('an image', () => {
   test('runs the program with the Node.js of its base, as the user of the Deployment', async () => {
     const { images } = await tinyImage();
-    const config = JSON.parse((await readAll(images[0]!.config.open())).toString()) as ImageConfig;
+    const config = JSON.parse((await readAll(images[0]!.config.open())).toString()) as ImageConfig & {
+      readonly config: { readonly User: string };
+    };
     expect(config).toMatchObject({
       architecture: 'amd64',
       config: {
@@ -67,7 +75,7 @@ describe('an image', () => {
     new OperatorDeployment(chart, 'operator', { name: 'o', namespace: 'n', image: 'i', kinds: [HelloApp] });
     const deployment = (chart.toJson() as readonly Deployment[]).find(({ kind }) => kind === 'Deployment');
     const { runAsUser, runAsGroup } = deployment!.spec.template.spec.securityContext;
-    expect(config.config?.User).toBe(`${runAsUser}:${runAsGroup}`);
+    expect(config.config.User).toBe(`${runAsUser}:${runAsGroup}`);
   });
 
   test('takes node from PATH where its base starts something else', async () => {
@@ -125,7 +133,43 @@ describe('an archive', () => {
   });
 });
 
+describe('the path of an archive', () => {
+  test('may be new, a file, or a link to one', async () => {
+    const file = join(folder, 'plain');
+    writeFileSync(file, '');
+    symlinkSync(file, join(folder, 'link'));
+    expect(await archivePath(join(folder, 'new.tar'))).toBe(join(folder, 'new.tar'));
+    expect(await archivePath(file)).toBe(file);
+    expect(await archivePath(join(folder, 'link'))).toBe(file);
+  });
+
+  test('may not be a folder or a device, which would be replaced', async () => {
+    await expect(archivePath(folder)).rejects.toThrow(/cannot be written: what is there is no file/);
+    await expect(archivePath('/dev/null')).rejects.toThrow(/cannot be written: what is there is no file/);
+  });
+});
+
 describe('a base in an OCI layout', () => {
+  test('that calls an image one of another platform is refused', async () => {
+    const layout = await writeLayout(join(folder, 'mismatch'), await tinyImage());
+    const index = JSON.parse(readFileSync(indexOf(layout), 'utf8')) as Index;
+    const [amd, arm] = index.manifests;
+    const swapped = JSON.stringify({ ...index, manifests: [{ ...amd, platform: arm!.platform }] });
+    const digest = sha256(swapped);
+    writeFileSync(join(layout, 'blobs', ...digest.split(':')), swapped);
+    const root = { mediaType: mediaTypes.index, digest, size: swapped.length };
+    writeFileSync(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [root] }));
+    await expect(layoutBase(layout, [arm64])).rejects.toThrow(
+      /names an image for linux\/arm64, which is for linux\/amd64/,
+    );
+  });
+
+  test('gives an image once, though two names of its platform are asked for', async () => {
+    const layout = await writeLayout(join(folder, 'twice'), await tinyImage());
+    const base = await layoutBase(layout, [arm64, { ...arm64, variant: 'v8' }]);
+    expect(base.images).toHaveLength(1);
+  });
+
   test('gives the images of both platforms, and only those that are asked for', async () => {
     const layout = await writeLayout(join(folder, 'layout'), await tinyImage());
     const base = await layoutBase(layout, undefined);
@@ -187,6 +231,14 @@ describe('a binary', () => {
     expect(() => binariesFor(amd64, [binaries[0]!, binaries[0]!])).toThrow(/given twice for linux\/amd64/);
   });
 
+  test('of a URL is named without what may sign it', async () => {
+    const url = 'https://127.0.0.1:1/rke?signature=s3cret';
+    const reading = readBinary({ name: 'rke', from: url, digest: sha256('') });
+    await expect(reading).rejects.toThrow(
+      /^the program rke cannot be downloaded from https:\/\/127\.0\.0\.1:1\/rke: (?!.*s3cret)/,
+    );
+  });
+
   test('with another checksum is refused', async () => {
     const digest = `sha256:${'0'.repeat(64)}`;
     await expect(readBinary({ name: 'rke', from: join(folder, 'amd'), digest })).rejects.toThrow(
@@ -210,7 +262,7 @@ describe('the lock file', () => {
   });
 
   test.each([
-    ['{', /is not valid JSON/],
+    ['{', /cannot be used: .*JSON/],
     ['{"bases":{"r/a:1":"latest"}}', /the digest of r\/a:1 is not sha256:/],
   ])('%s is an error', async (text, message) => {
     const file = join(folder, 'bad.lock.json');

@@ -44,7 +44,7 @@ async function runStack(
   values: Readonly<Record<string, unknown>>,
   { secretKeys = [], preview = false }: { secretKeys?: readonly string[]; preview?: boolean } = {},
 ): Promise<Ran> {
-  const given = Object.entries({ ...images, ...values }).filter(([, value]) => value !== undefined);
+  const given = Object.entries<unknown>({ ...images, ...values }).filter(([, value]) => value !== undefined);
   const texts = given.map(([key, value]) => [
     `kindred:${key}`,
     typeof value === 'string' ? value : JSON.stringify(value),
