@@ -115,19 +115,20 @@ function platformsOf(values: readonly string[] | undefined): readonly Platform[]
 
 function binaryOf(value: string): BinarySource {
   const [, name, given = ''] = /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(value) ?? [];
-  if (name === undefined) throw flagError('binary', value, 'give NAME=FILE, or NAME=URL#sha256:...');
+  if (name === undefined) throw new UsageError('--binary: give NAME=FILE, or NAME=URL#sha256:...');
   const [, from = given, digest] = /^(.*)#([^#]*)$/s.exec(given) ?? [];
-  if (digest !== undefined && !isDigest(digest)) {
-    throw flagError('binary', value, 'after the # there must be sha256: and 64 hexadecimal digits');
-  }
-  if (/^(?!https:)[a-z]+:\/\//.test(from)) throw flagError('binary', value, 'a URL must begin with https://');
-  if (from.startsWith('https:') && (!URL.canParse(from) || new URL(from).username !== '')) {
-    throw new UsageError(`--binary=${name}=https://...: give a URL with a host, and without a user or a password`);
-  }
-  if (from.startsWith('https:') && digest === undefined) {
-    throw flagError('binary', value, 'a URL needs the checksum of the program: NAME=URL#sha256:...');
-  }
-  return { name, from, digest };
+  // A URL is not shown: it may have a password in it, or be signed.
+  const fail = (problem: string): never => {
+    throw new UsageError(`--binary=${name}=${/^[a-z]+:\/\//i.test(from) ? 'URL' : from}: ${problem}`);
+  };
+  const isUrl = /^https:\/\//i.test(from);
+  if (!isUrl && /^[a-z]+:\/\//i.test(from)) return fail('the URL must begin with https://');
+  if (isUrl && (!URL.canParse(from) || new URL(from).username !== ''))
+    return fail('give a URL with a host, and without a user or a password');
+  if (digest !== undefined && !isDigest(digest))
+    return fail('after the # there must be sha256: and 64 hexadecimal digits');
+  if (isUrl && digest === undefined) return fail('a URL needs the checksum of the program: NAME=URL#sha256:...');
+  return { name, from: isUrl ? new URL(from).href : from, digest };
 }
 
 /** The host of a registry, with its port. */

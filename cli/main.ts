@@ -53,7 +53,15 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
+let isDone = false;
+// Node.js ends, with code 0, when nothing is left to wait for. A command that waits for what never comes has failed.
+process.once('exit', () => {
+  if (isDone || process.exitCode !== undefined) return;
+  process.exitCode = 1;
+  process.stderr.write('kindred: it ended before it was done, which should not happen: please report it\n');
+});
+
+const finished = main().catch((error: unknown) => {
   if (error instanceof InterruptedError) {
     process.stderr.write(`kindred: ${error.message}\n`);
     process.exitCode = 130;
@@ -62,3 +70,4 @@ main().catch((error: unknown) => {
   process.stderr.write(`kindred: ${formatError(error)}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 });
+void finished.then(() => (isDone = true));

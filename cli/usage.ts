@@ -51,9 +51,9 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
 `,
   build: `kindred build [options]
 
-Makes an image of the operator: its bundle on a base that has Node.js. No container engine is needed. The same bundle and
-base give the same digest. Prints the digest, or the name with the digest of what was pushed. Registries are asked with the
-credentials of docker login, or without.
+Makes an image of the operator: its bundle on a base that has Node.js. No container engine is needed. The same bundle
+and base give the same digest. Prints the digest, or the name with the digest of what was pushed. Uses the credentials
+of docker login where a registry asks for them.
 
   --push=REF           push it, such as registry.example.com/team/kindred-operator:0.1.0
   --archive=FILE       write it, for docker load, kind load image-archive, k3d image import and ctr images import
@@ -62,8 +62,8 @@ credentials of docker login, or without.
   --base=BASE          what to build on: an image in a registry; oci:DIR or oci:DIR:TAG, an OCI layout in a folder; or
                        local, made of this machine's Node.js, for tests and trials
                        (default: ${defaultBases.operator})
-  --update-base        take the digest that the base's tag has today, and keep it in kindred.lock.json. Without it, the
-                       digest there is taken; a base that is not there is added
+  --update-base        take the digest that the base's tag has today, and keep it in kindred.lock.json. Without it, that
+                       file decides; a base that it does not list yet is looked up and added
   --platform=PLATFORM  such as linux/arm64; may be repeated (default: linux/amd64 and linux/arm64, if the base has them)
   --provisioner        make the provisioner's image instead
                        (default base: ${defaultBases.provisioner})

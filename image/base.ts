@@ -86,7 +86,7 @@ export async function registryBase(
 export async function layoutBase(text: string, platforms: readonly Platform[] | undefined): Promise<Base> {
   const [, before = text, tag] = existsSync(text) ? [text, text] : (/^(.*):([^:/]+)$/.exec(text) ?? []);
   const folder = path.resolve(before);
-  const index = await readIndex(folder);
+  const { index, content } = await readIndex(folder);
   const source: Source = {
     name: `oci:${text}`,
     manifest: async (descriptor) =>
@@ -102,8 +102,7 @@ export async function layoutBase(text: string, platforms: readonly Platform[] | 
   if (named.length > 1 && !isIndex) {
     throw new ImageError(`oci:${text}: ${folder} has several images: name one, as oci:DIR:TAG${namesIn(index)}`);
   }
-  const content = JSON.stringify({ ...index, mediaType: mediaTypes.index });
-  const root = isIndex ? blobOf(mediaTypes.index, Buffer.from(content)) : await source.manifest(only);
+  const root = isIndex ? content : await source.manifest(only);
   // The name of a folder is another one on each machine, and must not get into the image.
   return { name: '', digest: root.descriptor.digest, images: await imagesOf(source, root, platforms) };
 }
@@ -120,10 +119,11 @@ function namesIn({ manifests }: Index): string {
   return names.length === 0 ? '' : ` (it has ${names.join(', ')})`;
 }
 
-async function readIndex(folder: string): Promise<Index> {
+async function readIndex(folder: string): Promise<{ readonly index: Index; readonly content: Blob }> {
   const file = path.join(folder, 'index.json');
   try {
-    return await readDocument(indexSchema, blobOf(mediaTypes.index, await readFile(file)), file);
+    const content = blobOf(mediaTypes.index, await readFile(file));
+    return { index: await readDocument(indexSchema, content, file), content };
   } catch (cause) {
     throw new ImageError(
       `${folder} is not an OCI layout: ${messageOf(cause)} Make one with: skopeo copy --all docker://IMAGE oci:DIR`,
@@ -163,23 +163,22 @@ async function imagesOf(
   const { manifests } = await readDocument(indexSchema, root, source.name);
   const wanted = platforms ?? defaultPlatforms.filter((platform) => findIn(manifests, platform) !== undefined);
   if (wanted.length === 0) throw missing(source, defaultPlatforms, platformsOf(manifests));
-  const found = wanted.map((platform) => {
+  // Two of the platforms may be the same image, such as linux/arm64 and linux/arm64/v8.
+  const read = new Map<string, Promise<BaseImage>>();
+  const images = wanted.map(async (platform) => {
     const descriptor = findIn(manifests, platform);
     if (descriptor === undefined) throw missing(source, [platform], platformsOf(manifests));
-    return [descriptor.digest, { descriptor, platform }] as const;
+    const known = read.get(descriptor.digest);
+    const reading = known ?? source.manifest(descriptor).then((blob) => imageOf(source, blob, descriptor.platform));
+    read.set(descriptor.digest, reading);
+    const image = await reading;
+    if (matchesPlatform(image.platform, platform)) return image;
+    throw new ImageError(
+      `the base ${source.name} names an image for ${formatPlatform(platform)}, which is for ${formatPlatform(image.platform)} by its ` +
+        'own config: it was put together wrongly. Give another base.',
+    );
   });
-  // Two of the platforms may be the same image, such as linux/arm64 and linux/arm64/v8.
-  const images = [...new Map(found).values()];
-  return Promise.all(
-    images.map(async ({ descriptor, platform }) => {
-      const image = await imageOf(source, await source.manifest(descriptor));
-      if (matchesPlatform(image.platform, platform)) return image;
-      throw new ImageError(
-        `the base ${source.name} names an image for ${formatPlatform(platform)}, which is for ${formatPlatform(image.platform)} by its own ` +
-          'config: it was put together wrongly. Give another base.',
-      );
-    }),
-  );
+  return [...new Set(await Promise.all(images))];
 }
 
 async function onlyImage(
@@ -193,7 +192,7 @@ async function onlyImage(
   throw missing(source, lacking, [image.platform]);
 }
 
-async function imageOf(source: Source, blob: Blob): Promise<BaseImage> {
+async function imageOf(source: Source, blob: Blob, named?: Platform): Promise<BaseImage> {
   const manifest = await readDocument(manifestSchema, blob, source.name);
   const config = await readDocument(imageConfigSchema, source.blob(manifest.config), source.name);
   const layers = manifest.layers.map((layer) => source.blob({ ...layer, mediaType: ociLayerType(layer.mediaType) }));
@@ -202,7 +201,9 @@ async function imageOf(source: Source, blob: Blob): Promise<BaseImage> {
       `the base ${source.name} has ${layers.length} layers, and ${config.rootfs.diff_ids.length} by its config: give another base`,
     );
   }
-  const { architecture, os, variant } = config;
+  const { architecture, os } = config;
+  // Some configs leave it out, and the index tells it.
+  const variant = config.variant || named?.variant || undefined;
   return { platform: { architecture, os, ...(variant === undefined ? {} : { variant }) }, config, layers };
 }
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { EnvHttpProxyAgent, fetch } from 'undici';
 import { messageOf } from '../local/assets/errors';
+import { HttpClient, discard, errorOfStatus, isRedirect, withRetries } from './http';
 import type { LayerEntry } from './image';
-import { ImageError, formatPlatform, sha256 } from './oci';
+import { ImageError, formatPlatform, readAll, sha256 } from './oci';
 import type { Platform } from './oci';
 
 /** A program for `/usr/local/bin` of an image. */
@@ -101,20 +101,33 @@ async function readProgram(name: string, file: string): Promise<Uint8Array> {
   }
 }
 
-async function download(name: string, url: string): Promise<Uint8Array> {
-  const fail = (problem: string, cause?: unknown): never => {
-    const without = problem.replaceAll(url, shown(url));
-    throw new ImageError(`the program ${name} cannot be downloaded from ${shown(url)}: ${without}`, { cause });
+/** More than any program has that a provisioner needs. */
+const MAX_PROGRAM_BYTES = 512 * 1024 * 1024;
+const MAX_REDIRECTS = 5;
+
+async function download(name: string, from: string): Promise<Uint8Array> {
+  const fail = (problem: string): never => {
+    throw new ImageError(`the program ${name} cannot be downloaded from ${shown(from)}: ${problem}`);
   };
-  const dispatcher = new EnvHttpProxyAgent();
+  let url = new URL(from);
+  const client = new HttpClient({ url, nameOf: ({ host }) => host });
   try {
-    const response = await fetch(url, { dispatcher });
-    if (!response.ok) return fail(`the answer is ${response.status} ${response.statusText}`);
-    return new Uint8Array(await response.arrayBuffer());
+    return await withRetries(async () => {
+      for (let count = 0; ; count += 1) {
+        const response = await client.request(url, { method: 'GET' });
+        if (response.status === 200) return await readAll(response.body, MAX_PROGRAM_BYTES);
+        await discard(response);
+        if (!isRedirect(response)) throw errorOfStatus(`${url.host} answered with ${response.status}`, response);
+        const location = String(response.headers['location']);
+        const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
+        if (count >= MAX_REDIRECTS || next?.protocol !== 'https:')
+          return fail('it redirects without end, or without TLS');
+        url = next;
+      }
+    });
   } catch (cause) {
-    if (cause instanceof ImageError) throw cause;
-    return fail(messageOf((cause as Error).cause ?? cause), cause);
+    return fail(messageOf(cause));
   } finally {
-    await dispatcher.close();
+    await client.close();
   }
 }

@@ -25,9 +25,9 @@ type StoredAuth = z.output<typeof storedAuth>;
 
 /** The parts of Docker's config.json that are read here. Programs in Go write null for what is empty. */
 const dockerConfig = z.object({
-  auths: optional(z.record(z.string(), storedAuth)),
+  auths: optional(z.record(z.string(), optional(storedAuth))),
   credsStore: text,
-  credHelpers: optional(z.record(z.string(), z.string())),
+  credHelpers: optional(z.record(z.string(), text)),
 });
 type DockerConfig = z.output<typeof dockerConfig>;
 
@@ -163,10 +163,14 @@ interface HelperResult {
 
 async function runHelper(program: string, server: string, env: NodeJS.ProcessEnv): Promise<HelperResult> {
   const timeout = AbortSignal.timeout(HELPER_SECONDS * 1000);
-  const child = spawn(program, ['get'], { env, stdio: ['pipe', 'pipe', 'pipe'], signal: timeout });
+  // A process group of its own, so that what it starts ends with it.
+  const child = spawn(program, ['get'], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  timeout.addEventListener('abort', () => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  });
   const exited = new Promise<HelperResult['code']>((resolve, reject) => {
-    child.once('error', (error) => (timeout.aborted ? resolve(TIMED_OUT) : reject(error)));
-    child.once('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve(timeout.aborted ? TIMED_OUT : (code ?? (signal === null ? 1 : 128))));
   });
   // A helper may end without reading its stdin; its exit code tells whether it failed.
   child.stdin.on('error', () => undefined);

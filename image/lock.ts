@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { ImageError, isDigest } from './oci';
-import { removeTemporary, temporaryFile } from './temporary-files';
+import { writeAtomically } from './temporary-files';
 
 /** The content of the lock file: the digest of each base, by its name with the tag. */
-const lockFile = z.object({ bases: z.record(z.string(), z.string()) });
+const lockFile = z.looseObject({ bases: z.record(z.string(), z.string()) });
 type LockFile = z.output<typeof lockFile>;
 
 /** The name of the lock file, which stands beside package.json and belongs into version control. */
@@ -26,18 +25,15 @@ export async function lockedDigest(file: string, base: string): Promise<string |
 
 /** Writes the digest of a base into the lock file. */
 export async function lockDigest(file: string, base: string, digest: string): Promise<void> {
-  const { bases } = await readLock(file);
-  const sorted = Object.entries({ ...bases, [base]: digest }).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const temporary = temporaryFile(file, randomUUID());
+  const lock = await readLock(file);
+  const sorted = Object.entries({ ...lock.bases, [base]: digest }).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const text = `${JSON.stringify({ ...lock, bases: Object.fromEntries(sorted) }, undefined, 2)}\n`;
   try {
-    await writeFile(temporary, `${JSON.stringify({ bases: Object.fromEntries(sorted) }, undefined, 2)}\n`);
-    await rename(temporary, file);
+    await writeAtomically(file, (temporary) => writeFile(temporary, text));
   } catch (cause) {
     throw new ImageError(`${file}, which keeps the digest of the base, cannot be written: ${messageOf(cause)}`, {
       cause,
     });
-  } finally {
-    await removeTemporary(temporary);
   }
 }
 

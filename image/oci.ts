@@ -7,6 +7,11 @@ import { z } from 'zod';
  */
 export class ImageError extends Error {
   override readonly name = 'ImageError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    // Parts of it come from registries and documents, and it goes to a terminal.
+    super(message.replaceAll(/\p{Cc}+/gu, ' '), options);
+  }
 }
 
 /** Media types of the OCI image specification, and of Docker's, which many base images have. */
@@ -127,7 +132,11 @@ export function isDigest(text: string): boolean {
 
 const optional = <T>(schema: z.ZodType<T>) => schema.nullish().transform((value) => value ?? undefined);
 
-const texts = z.record(z.string(), z.string());
+const texts = z
+  .record(z.string(), optional(z.string()))
+  .transform((given) =>
+    Object.fromEntries(Object.entries(given).flatMap(([key, text]) => (text === undefined ? [] : [[key, text]]))),
+  );
 const digest = z.string().refine(isDigest, 'it is not sha256: and 64 hexadecimal digits');
 const platform = z.object({ architecture: z.string(), os: z.string(), variant: optional(z.string()) });
 const descriptor = z.object({
@@ -168,14 +177,17 @@ export async function readDocument<T>(schema: z.ZodType<T>, blob: Blob, name: st
   try {
     value = JSON.parse(content.toString());
   } catch (cause) {
-    throw new ImageError(`${name}: ${sha256(content)} is not JSON. Check that it is the name of an image.`, { cause });
+    throw new ImageError(`${name}: ${sha256(content)} is not JSON. Check that the name is that of an image.`, {
+      cause,
+    });
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
+  const where = issue?.path.join('.') ?? '';
   throw new ImageError(
-    `${name}: ${sha256(content)} does not describe an image (${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}). ` +
-      'Check that it is the name of an image, and not of something else that registries hold.',
+    `${name}: ${sha256(content)} does not describe an image (${where === '' ? '' : `${where}: `}${issue?.message ?? ''}). ` +
+      'Check that the name is that of an image, and not of something else that registries hold.',
   );
 }
 

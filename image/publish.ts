@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdir, realpath, rename, stat } from 'node:fs/promises';
+import { mkdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -14,7 +13,7 @@ import type { Blob } from './oci';
 import { formatReference } from './reference';
 import type { ImageReference } from './reference';
 import type { Registry } from './registry';
-import { removeTemporary, temporaryFile } from './temporary-files';
+import { writeAtomically } from './temporary-files';
 
 /**
  * Checks that an archive can be written, before minutes go into its image.
@@ -30,7 +29,9 @@ export async function archivePath(file: string): Promise<string> {
   } catch (cause) {
     throw new ImageError(`the archive ${file} cannot be written: ${messageOf(cause)}`, { cause });
   }
-  throw new ImageError(`the archive ${file} cannot be written: what is there is no file. Give the name of a file.`);
+  throw new ImageError(
+    `the archive ${file} cannot be written: there is a folder or a device of that name. Give another name.`,
+  );
 }
 
 /**
@@ -43,18 +44,16 @@ export async function archivePath(file: string): Promise<string> {
 export async function writeArchive(file: string, image: Image, reference: ImageReference): Promise<void> {
   // Not while the archive is written: what fails then is not the archive.
   for (const { config, layers } of image.images) for (const blob of [config, ...layers]) await blob.prepare?.();
-  const temporary = temporaryFile(file, randomUUID());
   try {
     await mkdir(path.dirname(path.resolve(file)), { recursive: true });
-    const tar = pack();
-    const written = pipeline(Readable.from(tar as AsyncIterable<Uint8Array>), createWriteStream(temporary));
-    await Promise.all([writeEntries(tar, image, reference, written), written]);
-    await rename(temporary, file);
+    await writeAtomically(file, async (temporary) => {
+      const tar = pack();
+      const written = pipeline(Readable.from(tar as AsyncIterable<Uint8Array>), createWriteStream(temporary));
+      await Promise.all([writeEntries(tar, image, reference, written), written]);
+    });
   } catch (cause) {
     if (cause instanceof ImageError || codeOf(cause) === 'ENOSPC') throw cause;
     throw new ImageError(`the archive ${file} cannot be written: ${messageOf(cause)}`, { cause });
-  } finally {
-    await removeTemporary(temporary);
   }
 }
 

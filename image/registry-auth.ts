@@ -1,17 +1,14 @@
-import type { Dispatcher } from 'undici';
 import type { Credentials } from './credentials';
+import { discard, errorOfStatus } from './http';
+import type { HttpRequest, HttpResponse } from './http';
 import { ImageError, MAX_DOCUMENT_BYTES, readAll } from './oci';
-import type { RegistryResponse } from './transport';
 
 /** Options of {@link RegistryAuth}. */
 interface RegistryAuthOptions {
   /** The registry as references name it. */
   readonly host: string;
   /** Sends a request without authorization of its own. */
-  readonly send: (
-    url: URL,
-    request: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
-  ) => Promise<RegistryResponse>;
+  readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   /** Docker's configuration, for messages. */
   readonly configFile: string;
   readonly credentials: () => Promise<Credentials | undefined>;
@@ -30,6 +27,8 @@ interface Challenge {
 export class RegistryAuth {
   /** Values of the header, by what they are for. */
   private readonly authorizations = new Map<string, string>();
+  /** Whatever must not be shown. */
+  private readonly secrets = new Set<string>();
   private found: Promise<Credentials | undefined> | undefined;
   private credentials: Credentials | undefined;
 
@@ -58,8 +57,10 @@ export class RegistryAuth {
     const challenge = ['bearer', 'basic'].flatMap((name) => challenges.find(({ scheme }) => scheme === name) ?? [])[0];
     this.found ??= this.options.credentials();
     this.credentials = await this.found;
+    this.keepSecret(this.credentials?.secret);
     const isToken = challenge?.scheme === 'bearer';
     const authorization = isToken ? `Bearer ${await this.token(challenge.parameters, scopes)}` : this.basic(challenge);
+    this.secrets.add(authorization.replace(/^\w+ /, ''));
     this.authorizations.set(scopes.join(' '), authorization);
     return { authorization, isToken: isToken && this.credentials !== undefined };
   }
@@ -84,6 +85,7 @@ export class RegistryAuth {
 
   /** Who asks, for messages. */
   describe(): string {
+    if (this.found === undefined) return 'Somebody without credentials (the registry did not ask for any)';
     return this.credentials === undefined
       ? `Somebody without credentials (there are none in ${this.options.configFile})`
       : `The user whose credentials are those of ${this.credentials.source}`;
@@ -91,10 +93,17 @@ export class RegistryAuth {
 
   /** Takes the secrets out of a text, should a registry repeat them. */
   redact(text: string): string {
-    const secret = this.credentials?.secret;
-    const secrets = secret === undefined ? [] : [secret.type === 'password' ? secret.password : secret.token];
-    const sent = [...this.authorizations.values()].map((value) => value.replace(/^\w+ /, ''));
-    return [...secrets, ...sent].reduce((left, value) => (value === '' ? left : left.replaceAll(value, '***')), text);
+    // A very short one would take the text itself apart, and is none that anybody should have.
+    const secrets = [...this.secrets].filter((secret) => secret.length >= 4).toSorted((a, b) => b.length - a.length);
+    return secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
+  }
+
+  /** In each form in which it is sent. */
+  private keepSecret(secret: Credentials['secret'] | undefined): void {
+    if (secret === undefined) return;
+    const value = secret.type === 'password' ? secret.password : secret.token;
+    for (const form of [value, encodeURIComponent(value)]) this.secrets.add(form);
+    if (secret.type === 'password') this.secrets.add(basicAuth(secret).replace(/^Basic /, ''));
   }
 
   private basic(challenge: Challenge | undefined): string {
@@ -133,20 +142,26 @@ export class RegistryAuth {
           method: 'GET',
           headers: secret === undefined ? {} : { authorization: basicAuth(secret) },
         });
-    const content = await readAll(response.body, MAX_DOCUMENT_BYTES);
-    if (response.status === 400 || response.status === 401) throw this.refused();
+    if (response.status === 400 || response.status === 401) {
+      await discard(response);
+      throw this.refused();
+    }
     if (response.status === 403) {
+      await discard(response);
       throw new ImageError(
         `the registry ${host} gives no token for ${scopes.join(' ')}. ${this.describe()} may not do that, or there is no such repository: ` +
           'check its name, or log in as somebody who may.',
       );
     }
     if (response.status !== 200) {
-      throw new ImageError(
+      await discard(response);
+      throw errorOfStatus(
         `${url.host}, which gives tokens for the registry ${host}, answered with ${response.status}`,
+        response,
       );
     }
-    const token = tokenOf(content.toString());
+    const token = tokenOf((await readAll(response.body, MAX_DOCUMENT_BYTES)).toString());
+    if (token !== undefined) this.secrets.add(token);
     if (token !== undefined) return token;
     throw new ImageError(`${url.host}, which should give a token for the registry ${host}, gave none`);
   }

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf, undefinedIfMissing } from '../local/assets/errors';
+import { discard, withRetries } from './http';
+import type { HttpResponse } from './http';
 import {
   ImageError,
   MAX_DOCUMENT_BYTES,
@@ -17,14 +18,16 @@ import {
   verified,
 } from './oci';
 import type { Blob, Descriptor } from './oci';
-import { removeTemporary, temporaryFile } from './temporary-files';
-import { RegistryTransport, discard } from './transport';
-import type { RegistryResponse, TransportOptions } from './transport';
+import { writeAtomically } from './temporary-files';
+import { RegistryTransport } from './transport';
+import type { TransportOptions } from './transport';
 
 /** Options of {@link Registry}. */
 export interface RegistryOptions extends TransportOptions {
   /** The folder where downloaded blobs are kept, by digest. */
   readonly cacheFolder: string;
+  /** Before a request is sent again, in milliseconds, where the registry names no time. @default 1000 */
+  readonly retryDelayMs?: number;
 }
 
 /** What became of a blob that was pushed. */
@@ -62,7 +65,7 @@ export class Registry {
    */
   async manifest(repository: string, reference: string): Promise<Blob> {
     const name = this.nameOf(repository, reference);
-    const { content, response } = await this.transport.withRetries(async () => {
+    const { content, response } = await this.withRetries(async () => {
       const received = await this.transport.send({
         method: 'GET',
         target: `/v2/${repository}/manifests/${reference}`,
@@ -81,6 +84,10 @@ export class Registry {
       throw new ImageError(`the registry ${this.host} answers with ${digest} when asked for ${name}: do not use it`);
     }
     return blobOf(mediaTypeOf(content, response.headers['content-type']), content);
+  }
+
+  private withRetries<T>(run: () => Promise<T>): Promise<T> {
+    return withRetries(run, this.options.retryDelayMs);
   }
 
   /** A blob of a repository, which is downloaded when it is read first. */
@@ -103,18 +110,18 @@ export class Registry {
    * @throws ImageError when the registry refuses it, or stored something else
    */
   async pushBlob(repository: string, blob: Blob): Promise<PushResult> {
-    return this.transport.withRetries(async () => {
-      const { digest } = blob.descriptor;
-      const scopes = [`repository:${repository}:pull,push`];
-      const found = await this.transport.send({ method: 'HEAD', target: `/v2/${repository}/blobs/${digest}`, scopes });
-      await discard(found);
-      if (found.status === 200) return 'present';
-      if (await this.mount(repository, blob)) return 'mounted';
-      // An upload that waits for a download may be given up by the registry.
-      await blob.prepare?.();
-      await this.upload(repository, blob, scopes);
-      return 'uploaded';
-    });
+    const { digest } = blob.descriptor;
+    const scopes = [`repository:${repository}:pull,push`];
+    const found = await this.withRetries(() =>
+      this.transport.send({ method: 'HEAD', target: `/v2/${repository}/blobs/${digest}`, scopes }),
+    );
+    await discard(found);
+    if (found.status === 200) return 'present';
+    if (await this.mount(repository, blob)) return 'mounted';
+    // An upload that waits for a download may be given up by the registry.
+    await blob.prepare?.();
+    await this.withRetries(() => this.upload(repository, blob, scopes));
+    return 'uploaded';
   }
 
   /** Asks for a blob of another repository of this registry. A registry need not do that: then it is uploaded. */
@@ -169,7 +176,7 @@ export class Registry {
   async pushManifest(repository: string, reference: string, manifest: Blob): Promise<void> {
     const content = await readAll(manifest.open());
     const doing = `pushing ${this.nameOf(repository, reference)}`;
-    await this.transport.withRetries(async () => {
+    await this.withRetries(async () => {
       const stored = await this.transport.expect(
         {
           method: 'PUT',
@@ -193,17 +200,13 @@ export class Registry {
     try {
       if (await isUndamaged(file, descriptor)) return file;
       await mkdir(path.dirname(file), { recursive: true });
-      await this.transport.withRetries(async () => {
+      await this.withRetries(async () => {
         const request = { method: 'GET', target: `/v2/${repository}/blobs/${digest}` } as const;
         const response = await this.transport.send({ ...request, scopes: [`repository:${repository}:pull`] });
         if (response.status !== 200) throw await this.transport.unexpected(response, `reading ${digest} of ${what}`);
-        const temporary = temporaryFile(file, randomUUID());
-        try {
-          await pipeline(verified(descriptor, response.body, what), createWriteStream(temporary));
-          await rename(temporary, file);
-        } finally {
-          await removeTemporary(temporary);
-        }
+        await writeAtomically(file, (temporary) =>
+          pipeline(verified(descriptor, response.body, what), createWriteStream(temporary)),
+        );
       });
       return file;
     } catch (cause) {
@@ -215,7 +218,7 @@ export class Registry {
     }
   }
 
-  private requireDigest({ headers }: RegistryResponse, digest: string, doing: string): void {
+  private requireDigest({ headers }: HttpResponse, digest: string, doing: string): void {
     const stored = headers['docker-content-digest'];
     if (stored === undefined || stored === digest) return;
     const shown = typeof stored === 'string' && isDigest(stored) ? stored : 'something else';

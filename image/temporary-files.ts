@@ -1,24 +1,29 @@
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { undefinedIfMissing } from '../local/assets/errors';
 
-/** Files that become others when they are complete. A command that is interrupted removes them. */
+/** Files that are not complete yet. A command that is interrupted removes them. */
 const files = new Set<string>();
 
-/** The name of a file beside another one, which it becomes by a rename. */
-export function temporaryFile(file: string, id: string): string {
-  const temporary = `${file}.${id}.tmp`;
+/**
+ * Writes a file as a whole: under another name beside it, which becomes its name when it is complete.
+ *
+ * @throws what `write` throws, and errors of the rename; nothing is left then
+ */
+export async function writeAtomically(file: string, write: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = `${file}.${randomUUID()}.tmp`;
   files.add(temporary);
-  return temporary;
+  try {
+    await write(temporary);
+    await rename(temporary, file);
+  } finally {
+    await rm(temporary, { force: true }).catch(undefinedIfMissing);
+    files.delete(temporary);
+  }
 }
 
-/** Removes a temporary file, if it was not renamed. */
-export async function removeTemporary(temporary: string): Promise<void> {
-  await rm(temporary, { force: true }).catch(undefinedIfMissing);
-  files.delete(temporary);
-}
-
-/** Removes all of them, before the process ends. */
+/** Removes what is not complete, before the process ends. */
 export function removeTemporaryFiles(): void {
   for (const file of files) rmSync(file, { force: true });
 }

@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
-import { Agent, EnvHttpProxyAgent } from 'undici';
-import type { Dispatcher } from 'undici';
-import { codeOf, messageOf } from '../local/assets/errors';
 import { dockerConfigFile, dockerCredentials } from './credentials';
+import { HttpClient, discard, errorOfStatus, isRedirect } from './http';
+import type { HttpRequest, HttpResponse } from './http';
 import { ImageError, MAX_DOCUMENT_BYTES, readAll } from './oci';
-import { isLoopback, registryUrl } from './reference';
+import { registryUrl } from './reference';
 import { RegistryAuth } from './registry-auth';
 
 /** Options of {@link RegistryTransport}. */
@@ -13,8 +12,6 @@ export interface TransportOptions {
   readonly plainHttp?: boolean;
   /** Finds the credentials and the proxy. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
-  /** Between one try and the next one, in milliseconds, where the registry names no time. @default 1000, doubled each time */
-  readonly retryDelayMs?: number;
 }
 
 /** A request to a registry. */
@@ -28,32 +25,7 @@ export interface RegistryRequest {
   readonly body?: () => Readable | string;
 }
 
-/** The response of a registry, or of where it redirects to. */
-export interface RegistryResponse {
-  readonly status: number;
-  readonly headers: Dispatcher.ResponseData['headers'];
-  readonly body: AsyncIterable<Uint8Array>;
-  /** Where it is from, after redirects. */
-  readonly url: URL;
-}
-
-/** What a registry, or the way to it, may do better the next time. */
-class TemporaryError extends ImageError {
-  constructor(
-    message: string,
-    readonly retryAfterMs: number | undefined,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
-
-const TRIES = 3;
-/** A registry that names a longer time is not waited for. */
-const LONGEST_WAIT_MS = 30_000;
-const redirects: readonly number[] = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
-const temporaryStatuses: readonly number[] = [429, 500, 502, 503, 504];
 
 /**
  * Sends requests to one registry, with authorization where it asks for that. Only the registry itself gets it: no host that it redirects
@@ -62,16 +34,15 @@ const temporaryStatuses: readonly number[] = [429, 500, 502, 503, 504];
 export class RegistryTransport {
   readonly url: URL;
   private readonly auth: RegistryAuth;
-  private readonly agent: Dispatcher;
+  private readonly client: HttpClient;
 
   /** @param host the registry as references name it: `docker.io` */
   constructor(
     readonly host: string,
-    private readonly options: TransportOptions = {},
+    { plainHttp = false, env }: TransportOptions = {},
   ) {
-    const { env } = options;
-    this.url = registryUrl(host, options.plainHttp ?? false);
-    this.agent = isLoopback(host) ? new Agent() : proxyAgent(env);
+    this.url = registryUrl(host, plainHttp);
+    this.client = new HttpClient({ url: this.url, env, nameOf: (url) => this.nameOf(url) });
     this.auth = new RegistryAuth(this.url, {
       host,
       send: (url, request) => this.exchange(url, request),
@@ -81,21 +52,7 @@ export class RegistryTransport {
   }
 
   async close(): Promise<void> {
-    await this.agent.close();
-  }
-
-  /** Runs what may fail for a while a few times: a limit of requests, a server that restarts, a connection that is cut. */
-  async withRetries<T>(run: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await run();
-      } catch (error) {
-        if (!(error instanceof TemporaryError) || tries === TRIES) throw error;
-        const delay = error.retryAfterMs ?? (this.options.retryDelayMs ?? 1000) * 2 ** (tries - 1);
-        if (delay > LONGEST_WAIT_MS) throw error;
-        await new Promise((resolve) => setTimeout(resolve, delay));
-      }
-    }
+    await this.client.close();
   }
 
   /**
@@ -103,26 +60,26 @@ export class RegistryTransport {
    *
    * @throws ImageError when the registry cannot be reached, or refuses the credentials
    */
-  async send(request: RegistryRequest): Promise<RegistryResponse> {
+  async send(request: RegistryRequest): Promise<HttpResponse> {
     const { scopes } = request;
     const response = await this.follow(request, this.auth.known(scopes));
     // Where a registry redirects to may not ask for the registry's credentials.
-    if (response.status !== 401 || response.url.origin !== this.url.origin) return response;
+    if (response.status !== 401 || !this.isOwn(response.url)) return response;
     await discard(response);
     const { authorization, isToken } = await this.auth.authorize(response.headers['www-authenticate'], scopes);
     const again = await this.follow(request, authorization);
     // A token was given, so the credentials are good, and do not permit this.
-    if (again.status !== 401 || isToken) return again;
+    if (again.status !== 401 || isToken || !this.isOwn(again.url)) return again;
     await discard(again);
     throw this.auth.refused();
   }
 
   /**
-   * Sends a request whose answer must have one of these statuses, and reads its body.
+   * Sends a request whose answer must have one of these statuses, and does not read its body.
    *
    * @param doing for messages: `pushing a to b`
    */
-  async expect(request: RegistryRequest, statuses: readonly number[], doing: string): Promise<RegistryResponse> {
+  async expect(request: RegistryRequest, statuses: readonly number[], doing: string): Promise<HttpResponse> {
     const response = await this.send(request);
     if (!statuses.includes(response.status)) throw await this.unexpected(response, doing);
     await discard(response);
@@ -130,15 +87,15 @@ export class RegistryTransport {
   }
 
   /** The error for a response that is not wanted. Reads its body. */
-  async unexpected(response: RegistryResponse, doing: string): Promise<ImageError> {
-    const { status, url, headers } = response;
-    const content = await readAll(response.body, MAX_DOCUMENT_BYTES);
-    const said = this.clean(errorWords(content.toString())) || 'no reason';
-    const from =
-      url.origin === this.url.origin ? `the registry ${this.host}` : `${url.host}, to which ${this.host} redirects,`;
-    const message = `${from} answered ${doing} with ${status} (${said}).${this.adviceFor(status)}`;
-    if (!temporaryStatuses.includes(status)) return new ImageError(message);
-    return new TemporaryError(message, retryAfterMs(headers['retry-after']));
+  async unexpected(response: HttpResponse, doing: string): Promise<ImageError> {
+    const { status, url } = response;
+    // A body that is too long, or cut, says less than the status.
+    const content = await readAll(response.body, MAX_DOCUMENT_BYTES).catch(() => Buffer.of());
+    const said = this.auth.redact(errorWords(content.toString())).slice(0, 500) || 'no reason';
+    const advice = this.isOwn(url)
+      ? this.adviceFor(status)
+      : ' There it stores what it holds: ask whoever runs the registry, or the network between.';
+    return errorOfStatus(`${this.nameOf(url)} answered ${doing} with ${status} (${said}).${advice}`, response);
   }
 
   private adviceFor(status: number): string {
@@ -157,130 +114,58 @@ export class RegistryTransport {
     }
   }
 
-  /** A text of the registry for people: without secrets, should it repeat them, and without control characters. */
-  clean(text: string): string {
-    return this.auth
-      .redact(text)
-      .replaceAll(/\p{Cc}+/gu, ' ')
-      .slice(0, 500);
-  }
-
   /**
    * Where an upload goes on.
    *
    * @param at the URL before, which goes on if the registry names none
    * @throws ImageError when it is no URL, or has no TLS although the registry has it
    */
-  location({ headers: { location } }: RegistryResponse, at: URL, doing: string): URL {
+  location({ headers: { location } }: Pick<HttpResponse, 'headers'>, at: URL, doing: string): URL {
     if (location === undefined) return new URL(at);
-    if (typeof location !== 'string' || !URL.canParse(location, this.url.href)) {
-      throw new ImageError(
-        `the registry ${this.host} names no place for the upload (${doing}): it breaks the protocol`,
-      );
-    }
-    return this.withTls(new URL(location, this.url));
+    return this.next(String(location), this.url, doing);
   }
 
-  /** Behind a proxy that ends TLS, a registry may call itself http. @throws ImageError for another host without TLS */
-  private withTls(url: URL): URL {
+  /** The URL that a header Location names, with TLS if the registry has it. */
+  private next(location: string, from: URL, doing: string): URL {
+    const url = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new ImageError(
+        `the registry ${this.host} answered ${doing} with a Location that is no URL of the web. Its software, or a proxy before it, is at fault.`,
+      );
+    }
     if (this.url.protocol !== 'https:' || url.protocol === 'https:') return url;
     if (url.hostname !== this.url.hostname) {
       throw new ImageError(`the registry ${this.host} redirects to ${url.host} without TLS, which is refused`);
     }
+    // Behind a proxy that ends TLS, a registry may call itself http.
     return new URL(`${url.pathname}${url.search}`, this.url);
   }
 
   /** Follows redirects, as registries send them to where they store blobs. Only the registry itself gets credentials. */
-  private async follow(request: RegistryRequest, authorization: string | undefined): Promise<RegistryResponse> {
+  private async follow(request: RegistryRequest, authorization: string | undefined): Promise<HttpResponse> {
+    const { method, body } = request;
     let url = new URL(request.target, this.url);
     for (let count = 0; ; count += 1) {
-      const isOwn = url.origin === this.url.origin;
-      const headers = { ...request.headers, ...(isOwn && authorization !== undefined ? { authorization } : {}) };
-      const { method, body } = request;
+      const own = this.isOwn(url) && authorization !== undefined ? { authorization } : {};
+      const headers = { ...request.headers, ...own };
       const response = await this.exchange(url, { method, headers, body: body?.() ?? null });
-      const { location } = response.headers;
-      if (!redirects.includes(response.status) || method === 'PATCH' || typeof location !== 'string') return response;
+      if (!isRedirect(response) || method === 'PATCH') return response;
       await discard(response);
-      if (count >= MAX_REDIRECTS || !URL.canParse(location, url.href)) {
-        throw new ImageError(`the registry ${this.host} redirects without end, or to what is no URL`);
-      }
-      url = this.withTls(new URL(location, url));
+      if (count >= MAX_REDIRECTS) throw new ImageError(`the registry ${this.host} redirects without end`);
+      url = this.next(String(response.headers['location']), url, `${method} ${url.pathname}`);
     }
   }
 
-  private async exchange(
-    url: URL,
-    { method, headers, body }: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
-  ): Promise<RegistryResponse> {
-    try {
-      const response = await this.agent.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method,
-        headers: headers ?? null,
-        body: body ?? null,
-      });
-      return { status: response.statusCode, headers: response.headers, body: this.reading(response.body, url), url };
-    } catch (error) {
-      throw error instanceof ImageError ? error : this.unreachable(url, error);
-    }
+  private async exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
+    return this.client.request(url, request);
   }
 
-  /** The body of a response, whose connection may be cut. */
-  private async *reading(body: Readable, url: URL): AsyncGenerator<Uint8Array> {
-    try {
-      yield* body as AsyncIterable<Uint8Array>;
-    } catch (error) {
-      throw error instanceof ImageError ? error : this.unreachable(url, error);
-    }
+  private isOwn(url: URL): boolean {
+    return url.origin === this.url.origin;
   }
 
-  private unreachable(url: URL, cause: unknown): ImageError {
-    const code = codeOf(cause) ?? '';
-    const what =
-      url.host === this.url.host ? `the registry ${this.host}` : `${url.host}, to which ${this.host} refers,`;
-    const message = `${what} cannot be reached: ${this.clean(messageOf(cause)).trim()}. ${connectionAdvice(code)}`;
-    if (!/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|EAI_AGAIN)$/.test(code)) return new ImageError(message, { cause });
-    return new TemporaryError(message, undefined, { cause });
-  }
-}
-
-/** Reads a body to its end, so that the connection can be used again. */
-export async function discard({ body }: Pick<RegistryResponse, 'body'>): Promise<void> {
-  for await (const _ of body);
-}
-
-function connectionAdvice(code: string): string {
-  if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'It may speak HTTP without TLS: give --plain-http=HOST if it does.';
-  if (code === 'CERT_HAS_EXPIRED')
-    return 'Its certificate has expired: it needs a new one. Check the clock of this machine too.';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'Its certificate is for another name: use that name.';
-  if (/CERT|ISSUER|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
-    return 'If its certificate is of your own authority, name the file of that in NODE_EXTRA_CA_CERTS.';
-  }
-  return 'Check its name, the network, and HTTPS_PROXY if you need a proxy.';
-}
-
-/** Requests to other machines use the proxy that the environment names. @throws ImageError when that is no URL */
-function proxyAgent(env: NodeJS.ProcessEnv = process.env): Dispatcher {
-  const named = (name: string): string | undefined => env[name.toLowerCase()] || env[name] || undefined;
-  const proxy = (name: string): string | undefined => {
-    const value = named(name);
-    // curl and Go take them without a scheme too.
-    const url = value === undefined || value.includes('://') ? value : `http://${value}`;
-    if (url === undefined || /^https?:\/\/[^\s]+$/.test(url)) return url;
-    throw new ImageError(`${name} is not the URL of a proxy: give one such as http://proxy.example.com:3128`);
-  };
-  const [httpProxy, httpsProxy] = [proxy('HTTP_PROXY'), proxy('HTTPS_PROXY')];
-  try {
-    return new EnvHttpProxyAgent({
-      ...(httpProxy === undefined ? {} : { httpProxy }),
-      ...(httpsProxy === undefined ? {} : { httpsProxy }),
-      noProxy: named('NO_PROXY') ?? '',
-    });
-  } catch {
-    // Without the reason: a proxy's URL may have a password in it.
-    throw new ImageError('HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy, such as http://proxy.example.com:3128');
+  private nameOf(url: URL): string {
+    return this.isOwn(url) ? `the registry ${this.host}` : `${url.host}, to which the registry ${this.host} refers,`;
   }
 }
 
@@ -299,8 +184,4 @@ function errorWords(text: string): string {
     .map((error) => ['code', 'message'].map((field): unknown => Reflect.get(error, field)))
     .map((words) => words.filter((word) => typeof word === 'string').join(': '))
     .join('; ');
-}
-
-function retryAfterMs(header: string | string[] | undefined): number | undefined {
-  return typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
 }

@@ -81,7 +81,7 @@ describe('the command line', () => {
   });
 
   test.each<[string[], RegExp]>([
-    [['begin'], /^"begin" is no command; there are start, synth, run, prepare, help\. Try: kindred help$/],
+    [['begin'], /^"begin" is no command; there are start, synth, build, run, prepare, help\. Try: kindred help$/],
     [['start', '--frob'], /--frob.* See: kindred help start/s],
     [['start', 'now'], /now.* See: kindred help start/s],
     [['start', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],

@@ -41,7 +41,7 @@ test('a base is a reference, an OCI layout or this machine', () => {
 
 test.each([
   [['--binary=x=https://example.com/x'], /a URL needs the checksum/],
-  [['--binary=x=http://example.com/x'], /a URL must begin with https/],
+  [['--binary=x=http://example.com/x'], /the URL must begin with https/],
   [['--binary=x=file#sha256:12'], /there must be sha256: and 64 hexadecimal digits/],
   [['--binary=x'], /give NAME=FILE/],
   [[`--binary=x=https://me:s3cret@example.com/x#${digest}`], /without a user or a password/],

@@ -65,7 +65,9 @@ describe('credentials go to nobody else', () => {
         ];
         await withServer(accepting(routes), async (host) => {
           const blob = clientOf(host, user1(host)).blob('a', { mediaType: 'x', digest: sha256('x'), size: 1 });
-          expect(await messageOf(readAll(blob.open()))).toContain(`${other}, to which ${host} redirects, answered`);
+          expect(await messageOf(readAll(blob.open()))).toContain(
+            `${other}, to which the registry ${host} refers, answered`,
+          );
           expect(await messageOf(push(clientOf(host, user1(host)), 'a:1'))).toContain(`${other}, to which`);
         });
       });
@@ -76,15 +78,12 @@ describe('credentials go to nobody else', () => {
   test('an upload goes on with TLS where the registry, behind a proxy, calls itself http; another host without TLS is refused', () => {
     const transport = new RegistryTransport('r.example.com');
     const at = new URL('https://r.example.com/v2/a/blobs/uploads/');
-    const locationOf = (location: string): string =>
-      transport.location({ status: 202, headers: { location }, body: emptyBody(), url: at }, at, 'pushing').href;
+    const locationOf = (location: string): string => transport.location({ headers: { location } }, at, 'pushing').href;
     expect(locationOf('http://r.example.com/v2/a?state=1')).toBe('https://r.example.com/v2/a?state=1');
     expect(locationOf('https://storage.example.com/x')).toBe('https://storage.example.com/x');
     expect(() => locationOf('http://storage.example.com/x')).toThrow(/without TLS, which is refused/);
-    expect(() => locationOf('http://')).toThrow(/names no place for the upload/);
+    expect(() => locationOf('http://')).toThrow(/with a Location that is no URL of the web/);
   });
-
-  async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 });
 
 describe('a push goes on', () => {
@@ -133,7 +132,7 @@ describe('an answer that is not as it should be is one clear error', () => {
     ['an error that is null', reply(400, {}, 'null'), /with 400 \(no reason\)/],
     ['a page of a proxy', reply(502, {}, '<html>'), /with 502 \(no reason\)/],
     ['control characters', reply(400, {}, '{"errors":[{"message":"a\\u001b[2Jb\\nc"}]}'), /\(a \[2Jb c\)/],
-    ['a redirect to no URL', reply(307, { location: 'http://' }), /redirects without end, or to what is no URL/],
+    ['a redirect to no URL', reply(307, { location: 'http://' }), /with a Location that is no URL of the web/],
     ['no JSON', reply(200, { 'content-type': mediaTypes.manifest }, '{'), /is not JSON/],
     ['null', json(null), /does not describe an image/],
     ['a manifest without layers', json({ ...manifest, layers: null }), /does not describe an image \(layers: /],
@@ -190,6 +189,71 @@ describe('who may not do something is told that, and not to log in again', () =>
       expect(await messageOf(clientOf(host, user1(host)).manifest('a', '1'))).toMatch(message);
     }),
   );
+});
+
+describe('a token server', () => {
+  const bearer = (host: string): Readonly<Record<string, string>> => ({
+    'www-authenticate': `Bearer realm="http://${host}/token",service="s"`,
+  });
+
+  test('that is busy is asked again', () => {
+    let asked = 0;
+    const token: Handler = (response, request) => {
+      asked += 1;
+      if (asked === 1) reply(503, { 'retry-after': '0' })(response, request);
+      else json({ token: 'some-token' })(response, request);
+    };
+    const manifest: Handler = (response, request) => {
+      if (request.headers.authorization === 'Bearer some-token') json({})(response, request);
+      else reply(401, bearer(request.headers.host ?? ''))(response, request);
+    };
+    return withServer(
+      answers([
+        ['GET /token', token],
+        ['GET /v2/', manifest],
+      ]),
+      async (host) => {
+        expect((await clientOf(host).manifest('a', '1')).descriptor.size).toBe(2);
+        expect(asked).toBe(2);
+      },
+    );
+  });
+
+  test('whose registry repeats what was sent there shows no secret', () => {
+    let sent = '';
+    const token: Handler = (response, request) => {
+      sent = request.headers.authorization ?? '';
+      json({ token: 'some-token' })(response, request);
+    };
+    const repeating: Handler = (response, request) => {
+      if (sent === '') reply(401, bearer(request.headers.host ?? ''))(response, request);
+      else {
+        const message = `${sent} ${request.headers.authorization ?? ''} ${encodeURIComponent(user.password)}`;
+        reply(400, {}, JSON.stringify({ errors: [{ code: 'BAD', message }] }))(response, request);
+      }
+    };
+    return withServer(
+      answers([
+        ['GET /token', token],
+        ['GET /v2/', repeating],
+      ]),
+      async (host) => {
+        const found = await messageOf(clientOf(host, user1(host)).manifest('a', '1'));
+        expect(found).toContain('with 400 (BAD: Basic *** Bearer *** ***)');
+      },
+    );
+  });
+});
+
+test('a body without end, which nobody wants, is not read to its end', () => {
+  const endless: Handler = (response) => {
+    response.writeHead(404);
+    const timer = setInterval(() => response.write('x'.repeat(10_000)), 1);
+    response.on('close', () => clearInterval(timer));
+  };
+  return withServer(answers([['GET /v2/', endless]]), async (host) => {
+    expect(await messageOf(clientOf(host).manifest('a', '1'))).toMatch(/the registry has no/);
+  });
 });
 
 describe('a damaged cache', () => {
@@ -267,6 +331,8 @@ describe("Docker's configuration", () => {
 test('a proxy that is no URL is named, without its password', () => {
   const open = (value: string): unknown => new RegistryTransport('r.example.com', { env: { HTTPS_PROXY: value } });
   expect(() => open('proxy.example.com:3128')).not.toThrow();
-  expect(() => open('socks5://me:s3cret@proxy')).toThrow(/^HTTPS_PROXY is not the URL of a proxy/);
-  expect(() => open('http://me:s3cret%@proxy:1')).toThrow(/is not the URL of a proxy, such as/);
+  expect(() => open('socks5://me:s3cret@proxy')).toThrow(
+    /^HTTPS_PROXY cannot be used: give the URL of a proxy with http/,
+  );
+  expect(() => open('http://me:s3cret%@proxy:1')).toThrow(/^HTTPS_PROXY cannot be used/);
 });

@@ -144,8 +144,8 @@ describe('the path of an archive', () => {
   });
 
   test('may not be a folder or a device, which would be replaced', async () => {
-    await expect(archivePath(folder)).rejects.toThrow(/cannot be written: what is there is no file/);
-    await expect(archivePath('/dev/null')).rejects.toThrow(/cannot be written: what is there is no file/);
+    await expect(archivePath(folder)).rejects.toThrow(/cannot be written: there is a folder or a device/);
+    await expect(archivePath('/dev/null')).rejects.toThrow(/cannot be written: there is a folder or a device/);
   });
 });
 
@@ -154,14 +154,14 @@ describe('a base in an OCI layout', () => {
     const layout = await writeLayout(join(folder, 'mismatch'), await tinyImage());
     const index = JSON.parse(readFileSync(indexOf(layout), 'utf8')) as Index;
     const [amd, arm] = index.manifests;
-    const swapped = JSON.stringify({ ...index, manifests: [{ ...amd, platform: arm!.platform }] });
+    const swapped = JSON.stringify({ ...index, manifests: [amd, { ...amd, platform: arm!.platform }] });
     const digest = sha256(swapped);
     writeFileSync(join(layout, 'blobs', ...digest.split(':')), swapped);
     const root = { mediaType: mediaTypes.index, digest, size: swapped.length };
     writeFileSync(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [root] }));
-    await expect(layoutBase(layout, [arm64])).rejects.toThrow(
-      /names an image for linux\/arm64, which is for linux\/amd64/,
-    );
+    const message = /names an image for linux\/arm64, which is for linux\/amd64/;
+    for (const platforms of [[arm64], [arm64, amd64], [amd64, arm64]])
+      await expect(layoutBase(layout, platforms)).rejects.toThrow(message);
   });
 
   test('gives an image once, though two names of its platform are asked for', async () => {
