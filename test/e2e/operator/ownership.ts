@@ -95,7 +95,9 @@ export function ownershipTests(env: TestEnv): void {
     expect(ready).toMatchObject({ reason: 'ErrInvalidChild' });
     expect(ready?.message).toContain('field is immutable');
     const [, command = ''] = /`kubectl ([^`]+--cascade=orphan)`/.exec(ready?.message ?? '') ?? [];
-    expect(await env.kubectl(command.split(' '))).toMatchObject({ code: 0 });
+    // With a bound, so that it says what it waits for: kubectl by itself waits for days.
+    const deletion = await env.kubectl([...command.split(' '), '--timeout=60s']);
+    expect(deletion).toMatchObject({ code: 0, stderr: '' });
     await waitForChildren(env, HelloApp, await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow));
     const made = await env.get(owned.Deployment, ref);
     expect(made.metadata.uid).not.toBe(uid);
