@@ -50,7 +50,7 @@ test("the steps to a kind of one's own lead to its CRD, its permissions and its 
   );
 
   // Only now: a new kind changes nothing about whether the types of these are right, and to check them takes its time.
-  take(['cli', 'local']);
+  take(['cli', 'image', 'local']);
   node('scripts/run-synth.mjs', `--out=${join(copy, 'manifests')}`);
   const manifest = (name: string): string => readFileSync(join(copy, 'manifests', name), 'utf8');
   expect(manifest('2-platform.yaml')).toContain('websites/status');
