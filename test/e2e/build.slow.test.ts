@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -15,6 +15,8 @@ import { tinyImage } from '../image/images';
 import { containersUnavailable, startContainerd } from '../support/containers';
 import type { Containerd } from '../support/containers';
 import { goTool, goToolsUnavailable } from '../support/go-tools/build';
+import { kindredBuild } from '../support/kindred-build';
+import type { BuildResult } from '../support/kindred-build';
 import { startRegistry, user } from '../support/registry';
 import { temporaryFolder } from '../support/temporary-folder';
 
@@ -26,24 +28,10 @@ const folder = temporaryFolder('kindred-build-');
 const [noContainers, noRegistry] = [containersUnavailable(), goToolsUnavailable()];
 for (const why of [noContainers, noRegistry]) if (why !== undefined) console.warn(why);
 
-interface Result {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const kindred = (args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<BuildResult> =>
+  kindredBuild(join(root, 'dist', 'cli.cjs'), args, cwd, env);
 
-async function kindred(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Result> {
-  const child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), 'build', ...args], {
-    ...{ cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
-  });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...output };
-}
-
-async function build(args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<Result> {
+async function build(args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<BuildResult> {
   const result = await kindred(args, cwd, env);
   if (result.code !== 0) throw new Error(`kindred build ${args.join(' ')} failed: ${result.stderr}`);
   return result;

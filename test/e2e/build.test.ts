@@ -14,18 +14,14 @@ import { join } from 'node:path';
 import { sha256 } from '../../image/oci';
 import { version } from '../../package.json';
 import { tinyImage, writeLayout } from '../image/images';
+import { kindredBuild } from '../support/kindred-build';
+import type { BuildResult } from '../support/kindred-build';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const root = join(__dirname, '..', '..');
 const folder = temporaryFolder('kindred-build-');
 let layout: string;
 beforeAll(async () => (layout = await writeLayout(join(folder, 'layout'), await tinyImage('base'))));
-
-interface Result {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** The built command and programs, copied to another folder. */
 function checkout(name: string): string {
@@ -36,18 +32,10 @@ function checkout(name: string): string {
   return made;
 }
 
-async function build(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
-  const child = spawn(process.execPath, [join('dist', 'cli.cjs'), 'build', ...args], {
-    ...{ cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
-  });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...output };
-}
+const build = (cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<BuildResult> =>
+  kindredBuild(join('dist', 'cli.cjs'), args, cwd, env);
 
-async function built(cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Result> {
+async function built(cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<BuildResult> {
   const result = await build(cwd, args, env);
   expect(result).toMatchObject({ code: 0 });
   return result;
