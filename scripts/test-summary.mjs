@@ -6,10 +6,10 @@ import { stripVTControlCharacters } from 'node:util';
  * The counts of a Jest run. A file that could not be run counts as one failure, and so does a run that failed
  * although none of its tests did.
  *
- * @param run - `code`: Jest's exit code; `root`: of the files; `readReport`: returns the text of Jest's JSON report,
- * and throws when there is none
+ * @param run - `code`: Jest's exit code; `killed`: why the run was killed, if it was; `root`: of the files; `readReport`: returns
+ * the text of Jest's JSON report, and throws when there is none
  */
-export function jestCounts({ code, root, readReport }) {
+export function jestCounts({ code, killed, root, readReport }) {
   let report;
   try {
     report = JSON.parse(readReport());
@@ -18,10 +18,11 @@ export function jestCounts({ code, root, readReport }) {
       passed: 0,
       failed: 1,
       skipped: 0,
-      failures: [{ name: 'Jest', error: `there is no report: ${error.message}` }],
+      failures: [{ name: 'Jest', error: killed ?? `there is no report: ${error.message}` }],
     };
   }
   const failures = report.testResults.flatMap((file) => failuresOf(file, root));
+  if (killed !== undefined) failures.push({ name: 'Jest', error: killed });
   if (code !== 0 && failures.length === 0) {
     failures.push({ name: 'Jest', error: `it ended with ${code} although no test failed; see its output above` });
   }

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runJest } from './run-jest.mjs';
 import { failureLines, jestCounts, sum, summaryLine } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -123,7 +124,7 @@ async function buildAndPrepare() {
 /** All projects run at once, so that no core waits for the last file of each. */
 async function jest(projects, chosen) {
   const outputFile = join(reports, 'report.json');
-  const code = await node(
+  const program = [
     'node_modules/jest/bin/jest.js',
     '--selectProjects',
     ...projects.flatMap((project) => (slow ? [project, `${project}-slow`] : [project])),
@@ -133,8 +134,14 @@ async function jest(projects, chosen) {
     // By default Jest leaves one core idle, which is half of a machine with two.
     `--maxWorkers=${long ? 1 : Math.max(2, availableParallelism())}`,
     ...(areas.length === 0 ? [] : ['--runTestsByPath', ...chosen]),
-  );
-  return jestCounts({ code, root, readReport: () => readFileSync(outputFile, 'utf8') });
+  ];
+  const { code, killed } = await runJest(program, {
+    ...{ report: outputFile, cwd: root, env: testEnvironment() },
+    // Twice what the gate takes on a busy machine.
+    limitMs: slow ? Infinity : 45 * 60_000,
+    onChild: track,
+  });
+  return jestCounts({ code, killed, root, readReport: () => readFileSync(outputFile, 'utf8') });
 }
 
 async function timed(name, run) {
@@ -160,14 +167,20 @@ async function check(name, ...program) {
  */
 function node(...program) {
   if (process.exitCode === 130) return Promise.resolve('not started');
-  const env = { ...process.env, ...(slow && { KINDRED_NEW_VALUES: '1' }), ...(long && { KINDRED_FAULTS: 'long' }) };
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, program, { cwd: root, env, stdio: 'inherit' });
-    children.add(child);
+    const child = spawn(process.execPath, program, { cwd: root, env: testEnvironment(), stdio: 'inherit' });
+    track(child);
     child.once('error', reject);
-    child.once('exit', (code, signal) => {
-      children.delete(child);
-      resolve(code ?? signal);
-    });
+    child.once('exit', (code, signal) => resolve(code ?? signal));
   });
+}
+
+function testEnvironment() {
+  return { ...process.env, ...(slow && { KINDRED_NEW_VALUES: '1' }), ...(long && { KINDRED_FAULTS: 'long' }) };
+}
+
+/** Signals to this process go to the child too. */
+function track(child) {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -7,7 +7,7 @@ import { waitFor } from '../../../testing/control-plane';
 import { startHosts, type Hosts } from '../../support/hosts';
 import { describeOnHosts } from '../../support/hosts/describe-on-hosts';
 
-/** Whether something answers at a port within a second. */
+/** Whether something answers at a port within a second. On a busy machine a server that runs may take longer; see `toAnswer`. */
 async function answers(host: string, port = 22): Promise<boolean> {
   const socket = connect({ host, port, timeout: 1000 });
   try {
@@ -19,6 +19,8 @@ async function answers(host: string, port = 22): Promise<boolean> {
     socket.destroy();
   }
 }
+
+const toAnswer = (host: string): Promise<true> => waitFor(() => answers(host), { describe: `${host} to answer` });
 
 const interfaces = (): readonly string[] => readdirSync('/sys/class/net').filter((name) => name.startsWith('kindred'));
 
@@ -43,7 +45,7 @@ describeOnHosts('hosts', () => {
   test('those behind a bastion are reached from there alone', async () => {
     const alpha = hosts.get('alpha');
     const bastion = hosts.bastion!;
-    expect(await answers(bastion.address)).toBe(true);
+    await toAnswer(bastion.address);
     expect(await answers(alpha.address)).toBe(false);
     expect(
       await bastion.exec(`exec 3<>/dev/tcp/${alpha.address}/22; head -n 1 <&3`.replace(/^(.*)$/, `bash -c '$1'`)),
@@ -61,20 +63,24 @@ describeOnHosts('hosts', () => {
     await bastion.cutNetwork();
     expect(await answers(bastion.address)).toBe(false);
     await bastion.restoreNetwork();
-    expect(await answers(bastion.address)).toBe(true);
+    await toAnswer(bastion.address);
   });
 });
 
 describeOnHosts('hosts of a process that was killed', () => {
+  let parent: ChildProcess | undefined;
+  // Also when the test fails: Jest would wait for as long as the process has its stderr.
+  afterEach(() => void parent?.kill('SIGKILL'));
+
   test('leave no process, no interface and no mount', async () => {
-    const parent = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'parent.ts')], {
+    parent = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'parent.ts')], {
       cwd: join(__dirname, '../../..'),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const [line] = (await once(parent.stdout.setEncoding('utf8'), 'data')) as [string];
+    const [line] = (await once(parent.stdout!.setEncoding('utf8'), 'data')) as [string];
     const [address = '', pid = ''] = line.trim().split(' ');
     const link = `kindred${address.split('.')[2] ?? ''}`;
-    expect(await answers(address)).toBe(true);
+    await toAnswer(address);
     expect(interfaces()).toContain(link);
     parent.kill('SIGKILL');
     await waitFor(() => !interfaces().includes(link) && !existsSync(`/proc/${pid}`), { describe: 'the host to go' });
