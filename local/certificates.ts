@@ -118,6 +118,7 @@ export function createPki(run: RunFolder): Pki {
     'kubernetes.default.svc.cluster.local',
     loopback,
     serviceNetwork.firstAddress,
+    apiServerInCluster.address,
   ]);
   const tokens = signingKeyPair();
   return {
@@ -133,8 +134,11 @@ export function createPki(run: RunFolder): Pki {
   };
 }
 
-/** The cluster IPs of Services. Nothing routes them; the first is that of the `kubernetes` Service. */
+/** The cluster IPs of Services, which only real nodes route; the first is that of the `kubernetes` Service. */
 export const serviceNetwork = { range: '10.96.0.0/16', firstAddress: '10.96.0.1' } as const;
+
+/** Where real nodes and their pods reach the API server: an address of the first node. */
+export const apiServerInCluster = { address: '10.200.0.1', port: 6443 } as const;
 
 /**
  * A key pair for signing service account tokens, both PEM.

@@ -20,6 +20,7 @@ import {
   type Probe,
   type RunningParts,
 } from './guarded-process';
+import { isUsable } from './node/node';
 import { freePort, loopback } from './ports';
 import type { RunFolder } from './run-folder';
 
@@ -168,6 +169,8 @@ interface ControllersOptions {
   readonly parts: RunningParts;
   readonly pki: Pki;
   readonly rest: RestClient;
+  /** Create the node whose pods KWOK simulates. Without it there are real nodes, which come later. */
+  readonly simulatedNode: boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -183,21 +186,20 @@ export interface Controllers {
 
 /** Starts controller manager, scheduler and KWOK, creates the node, and waits until pods can be scheduled. */
 export async function startControllers(options: ControllersOptions): Promise<Controllers> {
-  const { paths, parts, pki, rest, timeoutMs, signal } = options;
+  const { parts, pki, rest, simulatedNode, timeoutMs, signal } = options;
   const manager = credentialsFile(options, 'system:kube-controller-manager');
   const scheduler = credentialsFile(options, 'system:kube-scheduler');
-  // Kubernetes has no role for KWOK, which acts for kubelets and more.
-  const kwok = credentialsFile(options, 'kindred-kwok', ['system:masters']);
   const startManager = (): GuardedProcess =>
     startPart(options, 'kube-controller-manager', controllerManagerArgs(manager, pki));
   let running = startManager();
-  const processes = [
-    running,
-    startPart(options, 'kube-scheduler', schedulerArgs(scheduler)),
-    startPart(options, 'kwok', kwokArgs(kwok, requirePath(paths, 'kwok-stages'))),
-  ];
-  await createFakeNode(rest);
-  await pollUntilReady(schedulable(rest), {
+  const processes = [running, startPart(options, 'kube-scheduler', schedulerArgs(scheduler))];
+  if (simulatedNode) {
+    // Kubernetes has no role for KWOK, which acts for kubelets and more.
+    const kwok = credentialsFile(options, 'kindred-kwok', ['system:masters']);
+    processes.push(startPart(options, 'kwok', kwokArgs(kwok, requirePath(options.paths, 'kwok-stages'))));
+    await createFakeNode(rest);
+  }
+  await pollUntilReady(schedulable(rest, simulatedNode), {
     what: 'the node and the default ServiceAccount',
     processes,
     timeoutMs,
@@ -260,29 +262,12 @@ const node = {
 };
 
 /** Succeeds once pods can be created in the default namespace and will be scheduled. */
-function schedulable(rest: RestClient): Probe {
+function schedulable(rest: RestClient, simulatedNode: boolean): Probe {
   return async () => {
-    const [found, account] = await Promise.all([
-      rest.request('GET', `/api/v1/nodes/${nodeName}`),
-      rest.request('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
-    ]);
-    if (!isReady(found.body)) return `the node ${nodeName} is not Ready`;
-    if (isTainted(found.body)) return `the node ${nodeName} is tainted`;
-    return account.status === 200 ? true : 'the default ServiceAccount does not exist';
+    const account = await rest.request('GET', '/api/v1/namespaces/default/serviceaccounts/default');
+    if (account.status !== 200) return 'the default ServiceAccount does not exist';
+    if (!simulatedNode) return true;
+    const { body } = await rest.request('GET', `/api/v1/nodes/${nodeName}`);
+    return isUsable(body) ? true : `the node ${nodeName} is not Ready, or tainted`;
   };
-}
-
-interface NodeLike {
-  readonly spec?: { readonly taints?: readonly unknown[] };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
-
-function isReady(node: unknown): boolean {
-  const conditions = (node as NodeLike).status?.conditions ?? [];
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
-}
-
-/** Kubernetes taints a new node until its controllers have seen it ready. */
-function isTainted(node: unknown): boolean {
-  return ((node as NodeLike).spec?.taints ?? []).length > 0;
 }

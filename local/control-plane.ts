@@ -7,6 +7,8 @@ import type { Pki } from './certificates';
 import { describeResponse, renderKubeconfig, type RestClient } from './rest-client';
 import { compact, type ApiServer, type Controllers, type Etcd } from './components';
 import type { PartExit, RunningParts } from './guarded-process';
+import { importImage } from './node/node';
+import type { RealNode } from './node/node';
 import type { RunFolder } from './run-folder';
 
 /** How to start a control plane. */
@@ -18,6 +20,13 @@ export interface ControlPlaneOptions extends ObtainOptions {
    * @default 'full'
    */
   readonly components?: Components;
+  /**
+   * How many nodes run containers, each with a kubelet, containerd and kube-proxy in namespaces of its own, instead of the fake
+   * node: 1 to 9. It needs Linux, root, and the packages that `nodeProblem` names. Pods reach each other, Services and the API
+   * server, but neither this machine nor the internet; they resolve no names; images are imported with `importImage`.
+   * @default 0: one fake node
+   */
+  readonly nodes?: number;
   /**
    * The directory of the run; must be empty or new, is removed by stop().
    * @default a new temporary directory
@@ -43,6 +52,16 @@ export interface ControlPlane {
   readonly dataDir: string;
   /** The path of a kubeconfig with a client certificate in `system:masters`, which no RBAC rule limits. */
   readonly adminKubeconfig: string;
+  /** The nodes that run containers; empty when the node is simulated. */
+  readonly nodes: readonly RealNode[];
+
+  /**
+   * Imports an image into every real node.
+   *
+   * @param archive - the path of an OCI or Docker archive, whose images have names with a host and a tag
+   * @throws LocalControlPlaneError without real nodes, or when containerd refuses the archive
+   */
+  importImage(archive: string): Promise<void>;
 
   /**
    * The path of a kubeconfig with a token of a ServiceAccount. Grants nothing and creates no object.
@@ -144,6 +163,7 @@ interface RunningControlPlaneOptions {
   readonly etcd: Etcd;
   readonly apiServer: ApiServer;
   readonly controllers: Controllers | undefined;
+  readonly nodes: readonly RealNode[];
   readonly adminKubeconfig: string;
   readonly version: string;
   readonly unregisterExitHandler: () => void;
@@ -155,6 +175,7 @@ export class RunningControlPlane implements ControlPlane {
   readonly version: string;
   readonly dataDir: string;
   readonly adminKubeconfig: string;
+  readonly nodes: readonly RealNode[];
   readonly faults: Faults;
   readonly #options: RunningControlPlaneOptions;
   #kubeconfigs = 0;
@@ -166,6 +187,7 @@ export class RunningControlPlane implements ControlPlane {
     this.version = options.version;
     this.dataDir = options.run.path;
     this.adminKubeconfig = options.adminKubeconfig;
+    this.nodes = options.nodes;
     this.faults = faultsOf(options);
   }
 
@@ -181,6 +203,11 @@ export class RunningControlPlane implements ControlPlane {
       namespace: account.namespace,
     });
     return run.write(`kubeconfigs/${account.namespace}.${account.name}.${this.#kubeconfigs}.yaml`, content);
+  }
+
+  async importImage(archive: string): Promise<void> {
+    if (this.nodes.length > 0) return importImage(this.nodes, archive);
+    throw new LocalControlPlaneError(`cannot import ${archive}: no node runs containers (start with nodes: 1)`);
   }
 
   async auditLog(): Promise<AuditEvent[]> {

@@ -14,6 +14,8 @@ interface GuardedSpawnOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
   readonly output: number | 'pipe';
+  /** See {@link GuardedProcessOptions.endsWithPipe}. @default false */
+  readonly endsWithPipe?: boolean | undefined;
 }
 
 /**
@@ -21,8 +23,9 @@ interface GuardedSpawnOptions {
  * does not reach it. A program that has been stopped (SIGSTOP) is killed like any other.
  */
 export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
-  const { output, ...rest } = options;
-  const child = spawn('/bin/sh', ['-c', guard, 'guard', program, ...args], {
+  const { output, endsWithPipe = false, ...rest } = options;
+  const script = endsWithPipe ? [] : ['-c', guard, 'guard'];
+  const child = spawn('/bin/sh', [...script, program, ...args], {
     ...rest,
     detached: true,
     // The pipe is not stdin: Node closes stdin by itself when a process exits, and the watcher would take
@@ -76,6 +79,14 @@ interface GuardedProcessOptions {
   readonly cwd: string;
   /** Where stdout and stderr are appended. */
   readonly logFile: string;
+  /** Variables besides PATH, HOME and TMPDIR. @default none */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * The program is a shell script that reads a pipe at its descriptor 3, and ends by itself, with everything that it started, once
+   * that is closed. `kill` and SIGKILL close the pipe; nothing else ends the program.
+   * @default false: it is killed
+   */
+  readonly endsWithPipe?: boolean;
 }
 
 /** A program that runs under guard and logs to a file. */
@@ -85,18 +96,21 @@ export class GuardedProcess {
   /** Settles when the program has ended, for whatever reason. */
   readonly exited: Promise<PartExit>;
   readonly #child: ChildProcess;
+  readonly #endsWithPipe: boolean;
   #running = true;
 
   constructor(options: GuardedProcessOptions) {
     this.part = options.part;
     this.logFile = options.logFile;
+    this.#endsWithPipe = options.endsWithPipe ?? false;
     const log = openSync(options.logFile, 'a');
     try {
       this.#child = spawnGuarded(options.program, options.args, {
         cwd: options.cwd,
         // Nothing else from our environment: etcd, for example, takes every ETCD_* variable as a flag.
-        env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd },
+        env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd, ...options.env },
         output: log,
+        endsWithPipe: options.endsWithPipe,
       });
     } finally {
       closeSync(log);
@@ -115,7 +129,14 @@ export class GuardedProcess {
 
   /** Sends a signal to the program; does nothing once it has ended. */
   signal(signal: NodeJS.Signals): void {
-    if (this.#running) this.#child.kill(signal);
+    if (!this.#running) return;
+    if (this.#endsWithPipe && signal === 'SIGKILL') watcherOf(this.#child).destroy();
+    else this.#child.kill(signal);
+  }
+
+  /** Writes a line to the pipe of a program that reads it: see {@link GuardedProcessOptions.endsWithPipe}. */
+  writeLine(line: string): void {
+    watcherOf(this.#child).write(`${line}\n`);
   }
 
   /** Kills the program and waits until it has ended. */

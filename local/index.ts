@@ -8,5 +8,7 @@ export { prepare, type Components, type ObtainOptions, type PartPaths, type Prep
 export { versions, type DownloadHosts, type PartName } from './assets/parts';
 export { cacheFolder } from './assets/cache';
 export { startControlPlane } from './start';
+export { nodeProblem } from './node/available';
+export { serverImage, type RealNode } from './node/node';
 export type { AuditEvent, ControlPlane, ControlPlaneOptions, Faults, ServiceAccountRef } from './control-plane';
 export type { PartExit } from './guarded-process';

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { cacheFolder } from './assets/cache';
 import { LocalControlPlaneError } from './assets/errors';
 import { prepare, type PartPaths } from './assets/obtain';
 import { duration, progressToStderr } from './assets/progress';
@@ -6,6 +8,8 @@ import { RestClient, describeResponse, renderKubeconfig } from './rest-client';
 import { ApiServer, requirePath, startControllers, startEtcd } from './components';
 import { RunningControlPlane, auditPolicy, type ControlPlane, type ControlPlaneOptions } from './control-plane';
 import { RunningParts, retryOnPortConflict } from './guarded-process';
+import { nodeProblem } from './node/available';
+import { apiServerNodeArgs, startNodes } from './node/node';
 import { freePort, loopback, requireFree } from './ports';
 import { RunFolder, removeStaleRuns } from './run-folder';
 
@@ -26,6 +30,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const onProgress = options.onProgress ?? progressToStderr;
   requireSupportedSystem();
   if (options.port !== undefined) await requireFree(options.port);
+  requireNodes(options);
   await removeStaleRuns(onProgress);
   const paths = await prepare({ ...options, components: options.components ?? 'full' });
   options.signal?.throwIfAborted();
@@ -71,9 +76,12 @@ async function startParts(options: ControlPlaneOptions, context: StartContext): 
   const etcd = await startEtcd({ program: requirePath(paths, 'etcd'), run, parts, timeoutMs, signal });
   const { apiServer, rest } = await startApiServer(options, context, pki, etcd.url);
   try {
+    const count = options.nodes ?? 0;
+    const shared = { run, parts, pki, rest, timeoutMs, signal };
     const controllers = isFull(options)
-      ? await startControllers({ paths, run, parts, pki, rest, timeoutMs, signal })
+      ? await startControllers({ ...shared, paths, simulatedNode: count === 0 })
       : undefined;
+    const nodes = count === 0 ? [] : await startNodes({ ...shared, count, programs: nodePrograms(paths) });
     const admin = pki.authority.client({ commonName: 'kindred-admin', organizations: ['system:masters'] });
     const adminKubeconfig = run.write(
       'admin.kubeconfig',
@@ -85,7 +93,9 @@ async function startParts(options: ControlPlaneOptions, context: StartContext): 
       }),
     );
     const version = await serverVersion(rest);
-    return new RunningControlPlane({ ...context, rest, pki, etcd, apiServer, controllers, adminKubeconfig, version });
+    return new RunningControlPlane({
+      ...{ ...context, rest, pki, etcd, apiServer, controllers, nodes, adminKubeconfig, version },
+    });
   } catch (error) {
     await rest.close();
     throw error;
@@ -99,6 +109,7 @@ async function startApiServer(
   etcdUrl: string,
 ): Promise<{ readonly apiServer: ApiServer; readonly rest: RestClient }> {
   const client = pki.authority.client({ commonName: 'kindred-local', organizations: ['system:masters'] });
+  const nodeArgs = (options.nodes ?? 0) > 0 ? apiServerNodeArgs(run, pki) : [];
   const auditPolicyFile = run.write('audit-policy.yaml', auditPolicy);
   return retryOnPortConflict(async () => {
     const port = options.port ?? (await freePort());
@@ -117,7 +128,7 @@ async function startApiServer(
         auditPolicyFile,
         auditLogFile: run.file('audit.log'),
         serviceAccountAdmission: isFull(options),
-        extra: options.extraApiServerArgs ?? [],
+        extra: [...nodeArgs, ...(options.extraApiServerArgs ?? [])],
       },
     });
     try {
@@ -128,6 +139,24 @@ async function startApiServer(
       throw error;
     }
   });
+}
+
+/** @throws LocalControlPlaneError when real nodes are wanted and cannot run here */
+function requireNodes(options: ControlPlaneOptions): void {
+  const { nodes = 0, dataDir = tmpdir(), cache = cacheFolder(options.env) } = options;
+  if (nodes === 0) return;
+  if (!isFull(options))
+    throw new LocalControlPlaneError("real nodes need the controllers: start with components: 'full'");
+  const problem = nodeProblem(nodes, [dataDir, cache]);
+  if (problem !== undefined) throw new LocalControlPlaneError(`no real nodes: ${problem}`);
+}
+
+function nodePrograms(paths: PartPaths): { kubelet: string; kubeProxy: string; pod: string } {
+  return {
+    kubelet: requirePath(paths, 'kubelet'),
+    kubeProxy: requirePath(paths, 'kube-proxy'),
+    pod: requirePath(paths, 'pod'),
+  };
 }
 
 function isFull({ components = 'full' }: ControlPlaneOptions): boolean {

@@ -42,11 +42,15 @@ export function useControlPlane(options: ControlPlaneOptions = {}): TestControlP
     get adminKubeconfig() {
       return current().adminKubeconfig;
     },
+    get nodes() {
+      return current().nodes;
+    },
     get faults() {
       return current().faults;
     },
     kubeconfigFor: (account, more) => current().kubeconfigFor(account, more),
     auditLog: () => current().auditLog(),
+    importImage: (archive) => current().importImage(archive),
     onPartExit: (listener) => current().onPartExit(listener),
     stop: () => current().stop(),
   };

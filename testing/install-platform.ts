@@ -55,6 +55,8 @@ export async function installWithoutControllers(
   return installPlatform(
     {
       ...{ url: plane.url, version: plane.version, dataDir: plane.dataDir, adminKubeconfig: plane.adminKubeconfig },
+      nodes: plane.nodes,
+      importImage: (archive) => plane.importImage(archive),
       kubeconfigFor: (account, options) => plane.kubeconfigFor(account, options),
       auditLog: () => plane.auditLog(),
       onPartExit: (listener) => plane.onPartExit(listener),

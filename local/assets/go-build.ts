@@ -77,7 +77,7 @@ async function runGo(part: Part, args: readonly string[], context: BuildContext)
 /**
  * The directory of the Go modules: beside this code, or in the checkout when this code was bundled elsewhere.
  */
-function modulesFolder(): string {
+export function modulesFolder(): string {
   const candidates = [
     path.join(__dirname, '..', 'parts'),
     path.join(__dirname, '..', 'local', 'parts'),

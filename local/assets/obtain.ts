@@ -45,6 +45,8 @@ export type Components = 'api' | 'full';
 export interface PrepareOptions extends ObtainOptions {
   /** @default 'full' */
   readonly components?: Components;
+  /** How many nodes run containers: see `ControlPlaneOptions.nodes`. @default 0 */
+  readonly nodes?: number;
   /** Get kubectl too. @default false */
   readonly kubectl?: boolean;
 }
@@ -60,7 +62,9 @@ export type PartPaths = Readonly<Partial<Record<PartName, string>>>;
  * @throws LocalControlPlaneError when a part cannot be obtained
  */
 export async function prepare(options: PrepareOptions = {}): Promise<PartPaths> {
-  const names = [...((options.components ?? 'full') === 'full' ? full : api)];
+  const names = [...api];
+  if ((options.components ?? 'full') === 'full')
+    names.push(...controllers, ...((options.nodes ?? 0) > 0 ? realNode : simulatedNode));
   if (options.kubectl === true) names.push('kubectl');
   const source = new PartSource(options);
   const paths: Partial<Record<PartName, string>> = {};
@@ -74,7 +78,9 @@ export async function prepare(options: PrepareOptions = {}): Promise<PartPaths> 
 
 // Short builds first, so that there are results in the first minute.
 const api: readonly PartName[] = ['etcd', 'kube-apiserver'];
-const full: readonly PartName[] = [...api, 'kube-controller-manager', 'kube-scheduler', 'kwok', 'kwok-stages'];
+const controllers: readonly PartName[] = ['kube-controller-manager', 'kube-scheduler'];
+const simulatedNode: readonly PartName[] = ['kwok', 'kwok-stages'];
+const realNode: readonly PartName[] = ['pod', 'kube-proxy', 'kubelet'];
 
 /** Gets parts from the first source that has them: directory, cache, download, build. */
 export class PartSource {

@@ -8,10 +8,13 @@ export type PartName =
   | 'kube-scheduler'
   | 'kwok'
   | 'kwok-stages'
-  | 'kubectl';
+  | 'kubectl'
+  | 'kubelet'
+  | 'kube-proxy'
+  | 'pod';
 
 /** The pinned versions; `local/parts/<module>/go.mod` pins the same ones, and a test compares the two. */
-export const versions = { kubernetes: 'v1.36.3', etcd: 'v3.6.16', kwok: 'v0.8.0' } as const;
+export const versions = { kubernetes: 'v1.36.3', etcd: 'v3.6.16', kwok: 'v0.8.0', pod: 'v1' } as const;
 
 /** The hosts of releases. Tests use their own server. */
 export interface DownloadHosts {
@@ -173,6 +176,19 @@ const kwokStages: Part = {
   },
 };
 
+/**
+ * A program of our own, for nodes that run containers. Its version is that of the sources in `local/parts/node`,
+ * which a test compares.
+ */
+const pod: Part = {
+  name: 'pod',
+  version: versions.pod,
+  fileName: 'pod',
+  executable: true,
+  download: () => undefined,
+  build: { kind: 'program', module: 'node', package: '.', ldflags: '-s -w' },
+};
+
 /** Every part, by name. */
 export const parts: Readonly<Record<PartName, Part>> = {
   etcd,
@@ -182,4 +198,7 @@ export const parts: Readonly<Record<PartName, Part>> = {
   kwok,
   'kwok-stages': kwokStages,
   kubectl: kubernetesPart('kubectl', ['linux', 'darwin']),
+  kubelet: kubernetesPart('kubelet', ['linux']),
+  'kube-proxy': kubernetesPart('kube-proxy', ['linux']),
+  pod,
 };

@@ -273,6 +273,8 @@ interface TestEnvOptions {
   readonly operator?: boolean;
   /** More flags for kube-apiserver. @default none */
   readonly apiServerArgs?: readonly string[];
+  /** How many nodes run containers: see `ControlPlaneOptions.nodes`. @default 0 */
+  readonly nodes?: number;
   /** Put a proxy that can inject faults between the operators and the API server. @default false */
   readonly proxy?: boolean;
 }
@@ -281,7 +283,11 @@ interface TestEnvOptions {
 export function useTestEnv(options: TestEnvOptions & { readonly proxy: true }): FaultTestEnv;
 export function useTestEnv(options?: TestEnvOptions): TestEnv;
 export function useTestEnv(options: TestEnvOptions = {}): TestEnv {
-  const plane = useControlPlane({ components: 'full', extraApiServerArgs: options.apiServerArgs ?? [] });
+  const plane = useControlPlane({
+    components: 'full',
+    nodes: options.nodes ?? 0,
+    extraApiServerArgs: options.apiServerArgs ?? [],
+  });
   const env = new (options.proxy === true ? FaultTestEnv : TestEnv)(plane, options.program);
   beforeAll(async () => {
     const kinds = options.kinds ?? operatorKinds;
