@@ -99,6 +99,23 @@ export async function kubectl(
   return { stdout: result.stdout, stderr: result.stderr, code: result.code };
 }
 
+/**
+ * Runs kubectl against a control plane.
+ *
+ * @param input - text for its stdin
+ * @returns its stdout
+ * @throws LocalControlPlaneError with what it said on stderr, when it fails
+ */
+export async function kubectlOrThrow(
+  plane: Pick<ControlPlane, 'adminKubeconfig' | 'dataDir'>,
+  args: readonly string[],
+  input?: string,
+): Promise<string> {
+  const { code, stdout, stderr } = await kubectl(plane, args, input === undefined ? {} : { input });
+  if (code === 0) return stdout;
+  throw new LocalControlPlaneError(`kubectl ${args.join(' ')}: ${stderr}`);
+}
+
 async function obtained(): Promise<string> {
   builtKubectl ??= obtain();
   return builtKubectl;

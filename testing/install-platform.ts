@@ -4,7 +4,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { Platform, type PlatformOperator } from '../constructs/platform';
 import type { ControlPlane } from '../local';
-import { kubectl, type TestControlPlane } from './control-plane';
+import { kubectlOrThrow, type TestControlPlane } from './control-plane';
 import type { GrantedRule } from './index';
 
 /** A platform installed on a control plane, without the pods of its operator. */
@@ -94,9 +94,4 @@ function operatorRulesIn(objects: readonly KubeObject[], account: string): reado
 async function apply(plane: TestControlPlane, objects: readonly KubeObject[]): Promise<void> {
   const input = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join('---\n');
   await kubectlOrThrow(plane, ['apply', '--server-side', '-f', '-'], input);
-}
-
-async function kubectlOrThrow(plane: TestControlPlane, args: readonly string[], input?: string): Promise<void> {
-  const { code, stderr } = await kubectl(plane, args, input === undefined ? {} : { input });
-  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
 }

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { serverImage, startControlPlane } from '../../../local';
 import { nodePath } from '../../../local/node/available';
-import { kubectl, waitFor } from '../../../testing/control-plane';
+import { kubectlOrThrow, waitFor } from '../../../testing/control-plane';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnNodes } from './on-nodes';
 
@@ -85,14 +85,9 @@ function expectNothingOutside(dataDir: string): void {
   expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(dataDir);
 }
 
-async function runPod(plane: Parameters<typeof kubectl>[0]): Promise<void> {
-  for (const args of [
-    ['run', 'one', `--image=${serverImage}`],
-    ['wait', '--for=condition=Ready', 'pod/one', '--timeout=60s'],
-  ]) {
-    const { code, stderr } = await kubectl(plane, args);
-    if (code !== 0) throw new Error(stderr);
-  }
+async function runPod(plane: Parameters<typeof kubectlOrThrow>[0]): Promise<void> {
+  await kubectlOrThrow(plane, ['run', 'one', `--image=${serverImage}`]);
+  await kubectlOrThrow(plane, ['wait', '--for=condition=Ready', 'pod/one', '--timeout=60s']);
 }
 
 describeOnNodes('a node leaves nothing', () => {

@@ -1,29 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { serverImage } from '../../../local';
 import { expectChildren, isReadyNow } from '../../support/assertions';
+import { kubectlOrThrow } from '../../../testing/control-plane';
 import { useTestEnv } from '../../support/test-env';
 import { describeOnNodes } from './on-nodes';
+import { PODS, isReadyPod, type Pod } from './operator-pods';
 
 jest.setTimeout(120_000);
-
-interface Pod extends KubeObject {
-  readonly spec: { readonly nodeName?: string };
-  readonly status?: {
-    readonly phase?: string;
-    readonly podIP?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-    readonly containerStatuses?: readonly {
-      readonly ready: boolean;
-      readonly restartCount: number;
-      readonly state: { readonly waiting?: { readonly reason: string } };
-      readonly lastState: { readonly terminated?: { readonly reason: string; readonly exitCode: number } };
-    }[];
-  };
-}
-const PODS: ResourceType<Pod> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
 
 const WEBHOOKS: ResourceType = {
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -42,9 +27,6 @@ const webhookAt = (namespace: string, name: string): object => ({
   admissionReviewVersions: ['v1'],
 });
 
-const isReady = ({ status }: Pod): boolean =>
-  status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-
 describeOnNodes('nodes that run containers', () => {
   const env = useTestEnv({ kinds: [HelloApp], nodes: 2 });
   let namespace: string;
@@ -55,18 +37,15 @@ describeOnNodes('nodes that run containers', () => {
   // So that what a test left does not take the CPU of the next one.
   afterEach(() => kubectl('delete', 'namespace', namespace, '--wait=false'));
 
-  async function kubectl(...args: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await env.kubectl(['-n', namespace, ...args]);
-    if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
-    return stdout;
-  }
+  const kubectl = (...args: readonly string[]): Promise<string> =>
+    kubectlOrThrow(env.plane, ['-n', namespace, ...args]);
 
   /** Runs the server of `local/parts/node/serve.go` in a pod, and waits until it is ready. */
   async function runServer(name: string, container: object = {}): Promise<Pod> {
     const containers = [{ name: 'server', image: serverImage, ...container }];
     const spec = { containers, terminationGracePeriodSeconds: 1 };
     await env.create(PODS, { namespace, name, labels: { app: name } }, { spec });
-    return env.waitUntil(PODS, { namespace, name }, 'ready', isReady);
+    return env.waitUntil(PODS, { namespace, name }, 'ready', isReadyPod);
   }
 
   const podsOf = async (): Promise<Pod[]> => (await env.client.list(PODS, { namespace })).items as Pod[];
@@ -138,7 +117,7 @@ describeOnNodes('nodes that run containers', () => {
       PODS,
       { namespace, name: 'dead' },
       'restarted, and ready',
-      (pod) => restarted(pod) && isReady(pod),
+      (pod) => restarted(pod) && isReadyPod(pod),
     );
     expect(await kubectl('get', 'events')).toContain('Liveness probe failed: HTTP probe failed with statuscode: 503');
   });
@@ -150,7 +129,7 @@ describeOnNodes('nodes that run containers', () => {
       PODS,
       { namespace, name: 'ends' },
       'restarted',
-      (pod) => isReady(pod) && pod.status?.containerStatuses?.[0]?.restartCount === 1,
+      (pod) => isReadyPod(pod) && pod.status?.containerStatuses?.[0]?.restartCount === 1,
     );
     expect(ended.status?.containerStatuses?.[0]?.lastState.terminated).toMatchObject({ reason: 'Error', exitCode: 3 });
 
@@ -211,7 +190,7 @@ describeOnNodes('nodes that run containers', () => {
       const pods = await podsOf();
       const isDone =
         pods.length === 2 &&
-        pods.every(isReady) &&
+        pods.every(isReadyPod) &&
         pods.every(({ metadata }) => metadata.uid !== before[0]!.metadata.uid);
       return isDone ? true : undefined;
     });
