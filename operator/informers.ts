@@ -57,7 +57,7 @@ export class Informers {
       const indexes: ObjectCacheOptions['indexes'] = { [UID_INDEX]: ({ object }) => [object.metadata.uid ?? ''] };
       // The operator writes statuses and finalizers, never a spec: another spec in a response is somebody
       // else's change.
-      this.add(kind.type, { indexes, ownWritesKeepSpec: true });
+      this.add(kind.type, { indexes, ownWritesKeepSpec: true }, kind.versions.length > 0);
     }
     this.ofKinds = [...this.reflectors];
     const project = childProjection(kinds, this.projection);
@@ -136,7 +136,28 @@ export class Informers {
    * objects that need it report it.
    */
   problem(): string | undefined {
-    const bad = this.reflectors.flatMap(({ type, namespace, reflector }) => {
+    return this.problemOf(this.reflectors);
+  }
+
+  /**
+   * Why a replica that converts is not ready, or undefined when it is: its caches have not been filled. The webhook's Service leads
+   * to the replicas that are ready, so a watch that ends later must not take the conversions away from everybody else.
+   *
+   * A kind of several versions counts only while it is listed for the first time or the server refuses that (401, 403). Any other
+   * failure may be that of the conversions themselves, which need this replica where there is no other.
+   */
+  startProblem(): string | undefined {
+    return this.problemOf(
+      this.reflectors.filter(({ reflector, awaitsConversions }) => {
+        const { synced, lastError } = reflector.state();
+        if (synced) return false;
+        return !awaitsConversions || lastError === undefined || isRefusal(lastError.error);
+      }),
+    );
+  }
+
+  private problemOf(reflectors: readonly ReflectorEntry[]): string | undefined {
+    const bad = reflectors.flatMap(({ type, namespace, reflector }) => {
       const { synced, watching, missing, lastError } = reflector.state();
       if (missing || (synced && watching)) return [];
       const why = lastError === undefined ? '' : `: ${errorMessage(lastError.error)}`;
@@ -181,17 +202,23 @@ export class Informers {
     await Promise.all(this.reflectors.map(({ reflector }) => reflector.stop()));
   }
 
-  private add(type: ResourceType, options: ObjectCacheOptions): void {
+  private add(type: ResourceType, options: ObjectCacheOptions, awaitsConversions = false): void {
     const { namespaces } = this.options;
+    const create = (namespace?: string): ObjectCache =>
+      this.createInformer({ type, namespace, awaitsConversions }, options);
     if (namespaces === undefined || type.scope === 'Cluster') {
-      this.views.set(typeKey(type), this.createInformer(type, undefined, options));
+      this.views.set(typeKey(type), create());
       return;
     }
-    const caches = namespaces.map((namespace) => [namespace, this.createInformer(type, namespace, options)] as const);
+    const caches = namespaces.map((namespace) => [namespace, create(namespace)] as const);
     this.views.set(typeKey(type), new MultiNamespaceCache(type, new Map(caches)));
   }
 
-  private createInformer(type: ResourceType, namespace: string | undefined, options: ObjectCacheOptions): ObjectCache {
+  private createInformer(
+    watched: Pick<ReflectorEntry, 'type' | 'namespace' | 'awaitsConversions'>,
+    options: ObjectCacheOptions,
+  ): ObjectCache {
+    const { type, namespace } = watched;
     const { client, metrics } = this.options;
     metrics.observeAudits(typeKey(type));
     const cache = new ObjectCache(type, options);
@@ -208,7 +235,7 @@ export class Informers {
       settle();
     };
     const reflector = new Reflector({ client, type, cache, namespace, onError, onMissing });
-    const reflected: ReflectorEntry = { type, namespace, reflector, listedAt: -Infinity, settled };
+    const reflected: ReflectorEntry = { ...watched, reflector, listedAt: -Infinity, settled };
     reflector.synced().then(
       () => {
         reflected.listedAt = performance.now();
@@ -248,6 +275,8 @@ export class Informers {
 interface ReflectorEntry {
   readonly type: ResourceType;
   readonly namespace: string | undefined;
+  /** Whether the server may have to convert its objects before it can list them. */
+  readonly awaitsConversions: boolean;
   readonly reflector: Reflector;
   /**
    * When the first list was put into the cache, on the monotonic clock; -Infinity before that and after a
@@ -327,6 +356,11 @@ function outcomeOf({ missed, conclusive, rollback }: ConsistencyCheckResult): Au
 /** A function, because the compiler treats a property that it has read once as constant. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
+}
+
+/** Whether the server answers, and does not permit what is asked. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 401 || error.code === 403);
 }
 
 /** What a person can do about a failing watch. */

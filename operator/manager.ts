@@ -245,10 +245,10 @@ async function serveHealth(
     ...options.health,
     logger,
     metrics: metrics.registry,
-    readyz: {
-      caches: () => caches.problem(),
-      ...(webhook === undefined ? {} : { conversion: () => webhook.problem() }),
-    },
+    readyz:
+      webhook === undefined
+        ? { caches: () => caches.problem() }
+        : { caches: () => caches.startProblem(), conversion: () => webhook.problem() },
   });
   options.onListening?.(server.port);
   return server;

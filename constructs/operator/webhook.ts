@@ -85,18 +85,14 @@ export function webhookPodParts(props: WebhookProps): WebhookPodParts {
 }
 
 /**
- * Adds the Service by which the API server reaches the webhook.
- *
- * It also routes to pods that are not ready: a pod is ready when its caches are filled, and to fill them the
- * API server may have to call this very webhook to convert objects stored in an old version. Otherwise no pod
- * would ever become ready.
+ * Adds the Service by which the API server reaches the webhook. It leads to pods that are ready, and so to none that is stopping:
+ * with `publishNotReadyAddresses` it would lead there until the pod is gone. Source: `podToEndpoint` of k8s.io/endpointslice.
  */
 export function addWebhookService(scope: Construct, name: string, metadata: k8s.ObjectMeta): void {
   new k8s.KubeService(scope, 'webhook-service', {
     metadata: { ...metadata, name: webhookServiceName(name) },
     spec: {
       type: 'ClusterIP',
-      publishNotReadyAddresses: true,
       selector: operatorSelector(name),
       ports: [
         {

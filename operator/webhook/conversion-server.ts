@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { OperatorMetrics } from '../metrics/operator-metrics';
+import { systemClock, type Clock } from '../process/clock';
 import { closeServer } from '../process/health-server';
 import { StartupError } from '../process/lifecycle';
 import type { Logger } from '../process/logger';
@@ -16,6 +17,11 @@ export interface WebhookOptions {
   readonly host?: string;
   /** The directory of `tls.crt` and `tls.key`; they are read again when they change. */
   readonly certDir: string;
+  /**
+   * How long to go on converting after a stop has begun, in milliseconds: until every node has heard that the pod is taken out of the
+   * Service, the API server is still led to it. @default 5000
+   */
+  readonly drainMs?: number;
   /** Called when the server listens. */
   readonly onListening?: (port: number) => void;
 }
@@ -24,6 +30,8 @@ export interface WebhookOptions {
 interface ServeConversionOptions {
   readonly kinds: readonly AnyKind[];
   readonly webhook?: WebhookOptions;
+  /** Aborting it starts the orderly stop. */
+  readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly metrics: OperatorMetrics;
 }
@@ -50,6 +58,7 @@ export async function serveConversion(options: ServeConversionOptions): Promise<
   const server = await startConversionServer({
     ...where,
     kinds,
+    signal: options.signal,
     logger,
     metrics: new ConversionMetrics(metrics.registry),
   });
@@ -69,8 +78,14 @@ export interface ConversionServerOptions extends ConversionHandlerOptions {
   readonly host?: string;
   /** The directory of `tls.crt` and `tls.key`. */
   readonly certDir: string;
+  /** See `WebhookOptions.drainMs`. */
+  readonly drainMs?: number;
+  /** Aborting it starts the orderly stop. @default none: `close` does */
+  readonly signal?: AbortSignal;
   /** How the certificate is watched. @default every 10 s */
-  readonly watch?: Pick<CertificateWatcherOptions, 'everyMs' | 'clock'>;
+  readonly watch?: Pick<CertificateWatcherOptions, 'everyMs'>;
+  /** @default systemClock */
+  readonly clock?: Clock;
 }
 
 /** A running conversion server. */
@@ -80,7 +95,8 @@ export interface ConversionServer {
   /** Why it cannot serve, or undefined when it can; for readiness. */
   problem(): string | undefined;
   /**
-   * Stops listening, lets open requests finish for up to two seconds, then cuts them. May be called twice.
+   * Goes on until `drainMs` after the stop began, then stops listening, lets open requests finish for up to two seconds, and cuts them.
+   * May be called twice.
    */
   close(): Promise<void>;
 }
@@ -89,16 +105,18 @@ export interface ConversionServer {
  * Serves conversions to the API server over HTTPS. Clients are not asked for a certificate: the API server
  * has none unless its administrator configures one, and the server returns only what the request contains.
  *
- * Guarantees: when the certificate in the directory is replaced, new connections use the new one.
+ * Guarantees: when the certificate in the directory is replaced, new connections use the new one. Once the stop has begun, each
+ * connection ends with its next response, so that the API server finds another replica for the next request.
  *
  * @throws CertificateError when there is no usable certificate
  * @throws StartupError when it cannot listen on the port
  * @testonly
  */
 export async function startConversionServer(options: ConversionServerOptions): Promise<ConversionServer> {
-  const { certDir: directory, logger } = options;
-  const watch = await CertificateWatcher.open({ ...options.watch, directory, logger });
+  const { certDir: directory, logger, signal, drainMs = 5_000, clock = systemClock } = options;
+  const watch = await CertificateWatcher.open({ ...options.watch, directory, logger, clock });
   const server = createServer({ ...limits, ...context(watch.current) }, (request, response) => {
+    if (signal?.aborted === true) response.shouldKeepAlive = false;
     handleConversion(options, request, response).catch((error: unknown) => {
       if (request.errored !== null) logger.debug({ err: error }, 'conversion server: the client went away');
       else logger.error({ err: error }, 'conversion server: answering a request failed');
@@ -112,14 +130,18 @@ export async function startConversionServer(options: ConversionServerOptions): P
   server.on('error', (error) => logger.error({ err: error }, 'conversion server: the listening socket failed'));
   watch.follow((certificate) => server.setSecureContext({ minVersion: limits.minVersion, ...context(certificate) }));
   const { port } = server.address() as AddressInfo;
+  // The time counts from the beginning of the stop, while the running reconciles end.
+  const drained = signal === undefined ? undefined : whenDrained(signal, drainMs, clock);
+  const close = async (): Promise<void> => {
+    watch.stop();
+    if (signal?.aborted === true) await drained;
+    await closeServer(server, closeGraceMs);
+  };
   let closing: Promise<void> | undefined;
   return {
     port,
     problem: () => (server.listening ? watch.problem() : 'the conversion server does not listen'),
-    close: () => {
-      watch.stop();
-      return (closing ??= closeServer(server, closeGraceMs));
-    },
+    close: () => (closing ??= close()),
   };
 }
 
@@ -136,6 +158,15 @@ const limits = {
 } as const;
 const maxConnections = 256;
 const closeGraceMs = 2_000;
+
+/** Resolves so many milliseconds after the signal has aborted. */
+function whenDrained(signal: AbortSignal, drainMs: number, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    const wait = (): void => void clock.setTimer(resolve, drainMs);
+    if (signal.aborted) wait();
+    else signal.addEventListener('abort', wait, { once: true });
+  });
+}
 
 function context({ certificate, key }: ServingCertificate): { readonly cert: string; readonly key: string } {
   return { cert: certificate, key };

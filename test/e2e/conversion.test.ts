@@ -1,11 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { k8s } from 'cdk8s-plus-27';
-import { z } from 'zod';
 import { crdManifest } from '../../constructs/crd';
-import { defineKind, type AnyKind } from '../../constructs/kind/kind';
-import { owned } from '../../constructs/kube/resource-type';
+import type { AnyKind } from '../../constructs/kind/kind';
 import { CONVERSION_ANNOTATION } from '../../constructs/kind/conversion';
 import { CertificateAuthority } from '../../local/certificates';
 import { kubectl, waitFor } from '../../testing/control-plane';
@@ -13,37 +10,9 @@ import { runOperator } from '../../operator/manager';
 import { createLogger } from '../../operator/process/logger';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
 import { adminClient } from '../../testing';
-import { Shop } from '../constructs/kind/versions-kind';
+import { Shop, Stall } from '../constructs/kind/versions-kind';
 import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api } from './crds/api';
-
-/** A kind with a child, whose old version admits what the current one does not. */
-const Stall = defineKind({
-  group: 'test.example.com',
-  version: 'v1',
-  kind: 'Stall',
-  plural: 'stalls',
-  scope: 'Namespaced',
-  description: 'A stall.',
-  spec: z.object({ seats: z.int32().min(0).max(100).describe('Seats.') }),
-  status: z.object({ built: z.string().optional().describe('What was built.') }),
-  owns: [owned.ConfigMap],
-  children(scope, { metadata, spec }) {
-    new k8s.KubeConfigMap(scope, 'map', { metadata: { name: metadata.name }, data: { seats: String(spec.seats) } });
-  },
-  observe: ({ children }) => {
-    const built = children.one(owned.ConfigMap)?.metadata.name;
-    return built === undefined ? {} : { built };
-  },
-  versions: [
-    {
-      version: 'v1beta1',
-      spec: z.object({ chairs: z.string().max(10).describe('Seats, in digits.') }),
-      toCurrent: ({ chairs }) => ({ seats: Number(chairs) }),
-      fromCurrent: ({ seats }) => ({ chairs: String(seats) }),
-    },
-  ],
-});
 
 const plane = useSharedControlPlane();
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -81,6 +50,7 @@ async function startOperator(webhookPort = 0): Promise<RunningOperator> {
       port: webhookPort,
       host: '127.0.0.1',
       certDir,
+      drainMs: 0,
       onListening: (webhook) => (ports = { ...ports, webhook }),
     },
     health: { port: 0, host: '127.0.0.1' },

@@ -1,6 +1,8 @@
+import { k8s } from 'cdk8s-plus-27';
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import { cel } from '../../../constructs/kind/schema/cel';
+import { owned } from '../../../constructs/kube/resource-type';
 
 /** A kind of three versions, each of which holds something that the others cannot. */
 export const Shop = defineKind({
@@ -54,6 +56,34 @@ export const Shop = defineKind({
       rules: [cel('self.metadata.name != "none"', 'a shop has a name')],
       toCurrent: ({ image }) => ({ image }),
       fromCurrent: ({ image }) => ({ image }),
+    },
+  ],
+});
+
+/** A kind with a child, whose old version admits what the current one does not. */
+export const Stall = defineKind({
+  group: 'test.example.com',
+  version: 'v1',
+  kind: 'Stall',
+  plural: 'stalls',
+  scope: 'Namespaced',
+  description: 'A stall.',
+  spec: z.object({ seats: z.int32().min(0).max(100).describe('Seats.') }),
+  status: z.object({ built: z.string().optional().describe('What was built.') }),
+  owns: [owned.ConfigMap],
+  children(scope, { metadata, spec }) {
+    new k8s.KubeConfigMap(scope, 'map', { metadata: { name: metadata.name }, data: { seats: String(spec.seats) } });
+  },
+  observe: ({ children }) => {
+    const built = children.one(owned.ConfigMap)?.metadata.name;
+    return built === undefined ? {} : { built };
+  },
+  versions: [
+    {
+      version: 'v1beta1',
+      spec: z.object({ chairs: z.string().max(10).describe('Seats, in digits.') }),
+      toCurrent: ({ chairs }) => ({ seats: Number(chairs) }),
+      fromCurrent: ({ seats }) => ({ chairs: String(seats) }),
     },
   ],
 });

@@ -55,10 +55,11 @@ describe('an operator of a kind with several versions', () => {
     expect(synth().filter((manifest) => !plain.includes(JSON.stringify(manifest)))).toMatchSnapshot();
   });
 
-  test('its Service leads to pods that are not ready: their caches may wait for it', () => {
-    expect(find(synth(), 'Service shops-webhook')?.spec).toMatchObject({
-      publishNotReadyAddresses: true,
-      ports: [{ port: 443, targetPort: 'webhook' }],
+  test('its Service leads to pods that are ready, since it would lead to those that stop, too', () => {
+    expect(find(synth(), 'Service shops-webhook')?.spec).toEqual({
+      type: 'ClusterIP',
+      selector: expect.any(Object) as object,
+      ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],
     });
   });
 

@@ -1,3 +1,4 @@
+import { Agent } from 'node:https';
 import { connect } from 'node:tls';
 import { CertificateAuthority } from '../../../local/certificates';
 import { createLogger } from '../../../operator/process/logger';
@@ -9,6 +10,7 @@ import {
   type ConversionServerOptions,
 } from '../../../operator/webhook/conversion-server';
 import { Shop } from '../../constructs/kind/versions-kind';
+import { ManualClock } from '../support/manual-clock';
 import { CertificateDirectory } from './certificates';
 import { ask, type Answer, type Question } from './https-client';
 
@@ -147,6 +149,38 @@ describe('the server', () => {
     const server = await start();
     expect(server.problem()).toBeUndefined();
     await Promise.all([server.close(), server.close()]);
+    expect(server.problem()).toBe('the conversion server does not listen');
+  });
+
+  it('goes on converting after a stop has begun, but keeps no connection, until the time is over', async () => {
+    const [clock, stop, agent] = [
+      new ManualClock(),
+      new AbortController(),
+      new Agent({ keepAlive: true, maxCachedSessions: 0 }),
+    ];
+    const server = await start({ clock, signal: stop.signal });
+    const convert = (): Promise<Answer> => post(server, reviewOf({ image: 'a' }), { agent });
+    try {
+      expect((await convert()).headers.connection).toBe('keep-alive');
+      stop.abort();
+      let closed = false;
+      const closing = server.close().then(() => (closed = true));
+      for (const _ of [1, 2]) expect(await convert()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+      await clock.advance(4_999);
+      expect(closed).toBe(false);
+      expect(await convert()).toMatchObject({ status: 200 });
+      await clock.advance(1);
+      await closing;
+      await expect(convert()).rejects.toThrow('ECONNREFUSED');
+    } finally {
+      await clock.advance(5_000);
+      agent.destroy();
+    }
+  });
+
+  it('does not wait where it is closed without a stop, as after a failed start', async () => {
+    const server = await start({ clock: new ManualClock(), signal: new AbortController().signal });
+    await server.close();
     expect(server.problem()).toBe('the conversion server does not listen');
   });
 

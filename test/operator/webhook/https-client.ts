@@ -1,4 +1,4 @@
-import { request } from 'node:https';
+import { request, type Agent } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import type { IncomingMessage } from 'node:http';
 
@@ -19,13 +19,15 @@ export interface Question {
   readonly method?: string;
   readonly type?: string;
   readonly body?: string;
+  /** @default a connection of its own */
+  readonly agent?: Agent;
 }
 
-/** One request over a connection of its own, to the loopback. */
-export function ask({ port, ca, path = '/convert', method = 'POST', type, body }: Question): Promise<Answer> {
+/** One request to the loopback. */
+export function ask({ port, ca, path = '/convert', method = 'POST', type, body, agent }: Question): Promise<Answer> {
   const headers = { ...(type === undefined ? {} : { 'content-type': type }) };
   return new Promise((resolve, reject) => {
-    const call = request({ port, host: '127.0.0.1', ca, path, method, headers, agent: false }, (response) => {
+    const call = request({ port, host: '127.0.0.1', ca, path, method, headers, agent: agent ?? false }, (response) => {
       const { socket } = response;
       const servedBy = socket instanceof TLSSocket ? String(socket.getPeerCertificate().subject.CN) : '';
       let text = '';
