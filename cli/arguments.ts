@@ -41,6 +41,8 @@ export interface StartArguments {
   readonly installer: 'auto' | 'pulumi' | 'apply';
   /** Run the provisioner too, for Cluster and Kubeconfig. */
   readonly provisioner: boolean;
+  /** Run pods in containers, and the operator as its Deployment. */
+  readonly pods: boolean;
 }
 
 /** The parsed arguments of `kindred synth`. */
@@ -126,11 +128,21 @@ function startArguments(argv: readonly string[]): StartArguments {
     'log-level': { type: 'string' },
     installer: { type: 'string' },
     provisioner: { type: 'boolean' },
+    pods: { type: 'boolean' },
   });
   const files = values.file ?? [];
   const samples = values['no-samples'] !== true;
   if (!samples && files.length === 0) {
     throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
+  }
+  if (values.pods === true) {
+    const given = (['metrics-port', 'log-file', 'log-level'] as const).find((flag) => values[flag] !== undefined);
+    if (given !== undefined) {
+      throw new UsageError(`--${given} is for an operator that is a process: with --pods it runs as its Deployment`);
+    }
+    if (values.provisioner === true) {
+      throw new UsageError('--provisioner does not go with --pods: a pod reaches no machines from here');
+    }
   }
   return {
     command: 'start',
@@ -145,6 +157,7 @@ function startArguments(argv: readonly string[]): StartArguments {
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
     installer: oneOf('installer', values.installer ?? 'auto', installers),
     provisioner: values.provisioner === true,
+    pods: values.pods === true,
   };
 }
 

@@ -76,19 +76,34 @@ async function buildAndPublish(args: BuildArguments): Promise<void> {
   try {
     const archiveFile = await archiveFileOf(args);
     const { base, lock } = await loadBase(args, registryOf);
-    const image = buildImage(base, {
-      program: `/${args.program}.cjs`,
-      labels: { ...labelsOf(args.program), ...args.labels },
-      layers: await layersFor(args, base),
-      createdSeconds: sourceDate(),
-    });
+    const image = await imageOn(base, args);
     await lock?.();
     const archive = archiveFile === undefined ? undefined : await archiveImage(args, archiveFile, image);
+    if (archive !== undefined) progressToStderr(`${archiveFile} contains ${archive.name}`);
     if (args.push !== undefined) await push(registryOf(args.push.host), args.push, image);
     printResult(args, { base, image, archive });
   } finally {
     await Promise.all([...registries.values()].map((registry) => registry.close()));
   }
+}
+
+/** Makes the operator's image of this machine's Node.js, under its default name, and writes it into an archive. */
+export async function writeLocalImage(file: string): Promise<void> {
+  const args = { program: 'operator', base: { type: 'local' }, binaries: [], labels: {} } as const;
+  const image = await imageOn(await localBase({ platforms: undefined, programs: [], optionalPrograms: [] }), args);
+  await archiveImage({ ...args, push: undefined, tag: undefined }, file, image);
+}
+
+async function imageOn(
+  base: Base,
+  args: Pick<BuildArguments, 'program' | 'base' | 'binaries' | 'labels'>,
+): Promise<Image> {
+  return buildImage(base, {
+    program: `/${args.program}.cjs`,
+    labels: { ...labelsOf(args.program), ...args.labels },
+    layers: await layersFor(args, base),
+    createdSeconds: sourceDate(),
+  });
 }
 
 /** The base, and how its digest gets into the lock file once there is an image on it. */
@@ -123,7 +138,7 @@ async function loadBase(args: BuildArguments, registryOf: (host: string) => Regi
 
 /** The layers on the base. The programs come before the bundle, because they change less often. */
 async function layersFor(
-  { binaries, program, base }: BuildArguments,
+  { binaries, program, base }: Pick<BuildArguments, 'program' | 'base' | 'binaries'>,
   { images }: Base,
 ): Promise<(platform: Platform) => readonly Blob[]> {
   const bundle = operatorBundle(program);
@@ -173,13 +188,12 @@ async function archiveFileOf({ archive, push: pushed, program }: BuildArguments)
 }
 
 async function archiveImage(
-  { push: pushed, tag, program }: BuildArguments,
+  { push: pushed, tag, program }: Pick<BuildArguments, 'push' | 'tag' | 'program'>,
   file: string,
   image: Image,
 ): Promise<NonNullable<BuildResult['archive']>> {
   const name = withTag(tag ?? pushed ?? parseReference(defaultImage(program, version)));
   await writeArchive(file, image, name);
-  progressToStderr(`${file} contains ${formatReference(name)}`);
   return { file: path.resolve(file), name: formatReference(name) };
 }
 

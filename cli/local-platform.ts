@@ -12,7 +12,7 @@ import type { Program } from './operator-bundle';
 /** The name of a program's Deployment and of its ServiceAccount. */
 const nameOf = (program: Program): string => `kindred-${program}`;
 
-/** An operator of the platform that runs as a process on this machine. */
+/** An operator of the platform. */
 export interface LocalOperator {
   readonly program: Program;
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
@@ -20,10 +20,10 @@ export interface LocalOperator {
   readonly args: readonly string[];
 }
 
-/** The platform as it is installed when its operator runs out of cluster. */
+/** The platform as it is installed on the local control plane. */
 export interface LocalPlatform {
   readonly namespace: string;
-  /** In the order of their dependencies; the Deployments have 0 replicas. */
+  /** In the order of their dependencies. */
   readonly objects: readonly KubeObject[];
   /** The operator first. */
   readonly operators: readonly LocalOperator[];
@@ -33,13 +33,22 @@ export interface LocalPlatform {
   readonly kinds: readonly AnyKind[];
 }
 
+/** Which operators there are, and where they run. */
+interface LocalPlatformOptions {
+  /** The provisioner too, for Cluster and Kubeconfig. @default false */
+  readonly provisioner?: boolean;
+  /** The operators run in pods, as their Deployments. @default false: as processes of this machine */
+  readonly pods?: boolean;
+}
+
 /**
- * The same objects as `kindred synth` writes, except that the Deployments of the operators have 0 replicas.
- * The local control plane only simulates pods, and a simulated operator would look like one that works.
- *
- * @param withProvisioner - the provisioner too, for Cluster and Kubeconfig
+ * The same objects as `kindred synth` writes, except that without pods the Deployments of the operators have 0 replicas: a simulated
+ * operator would look like one that works.
  */
-export function localPlatform(samplesNamespace: string, withProvisioner = false): LocalPlatform {
+export function localPlatform(
+  samplesNamespace: string,
+  { provisioner: withProvisioner = false, pods = false }: LocalPlatformOptions = {},
+): LocalPlatform {
   const provisionerImage = withProvisioner ? defaultImage('provisioner', version) : undefined;
   const objects = synthPlatform(new App(), {
     ...{ kinds, provisionerKinds, provisionerImage, samplesNamespace },
@@ -54,9 +63,9 @@ export function localPlatform(samplesNamespace: string, withProvisioner = false)
   }));
   return {
     namespace: DEFAULT_NAMESPACE,
-    objects: objects.map(scaledToZero),
+    objects: pods ? objects : objects.map(scaledToZero),
     stackConfig: {
-      replicas: 0,
+      ...(pods ? {} : { replicas: 0 }),
       guardedNamespaces: [{ name: samplesNamespace, create: true }],
       ...(provisionerImage === undefined ? {} : { provisioner: true, provisionerImage }),
     },

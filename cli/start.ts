@@ -4,7 +4,7 @@ import { kinds } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { typeKey } from '../constructs/kube/resource-type';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
-import { startControlPlane, type ControlPlane } from '../local';
+import { serverImage, startControlPlane, type ControlPlane } from '../local';
 import { duration } from '../local/assets/progress';
 import { describeExit } from '../local/guarded-process';
 import { requireFree } from '../local/ports';
@@ -19,6 +19,7 @@ import { localPlatform, provisionerSamples, samplesOf, type LocalOperator, type 
 import { RestMapper, applyObjects, readObjects, type SourcedObject } from './objects';
 import { operatorBundle } from './operator-bundle';
 import { OperatorProcess } from './operator-process';
+import { preparePods, waitForDeployment } from './pods';
 import { checkoutFolder, findPulumi, installByPulumi } from './pulumi';
 import { SignalHandler, CleanupStack } from './shutdown';
 import { createView, type View } from './view';
@@ -45,7 +46,7 @@ export async function start(args: StartArguments): Promise<void> {
   if (args.provisioner) operatorBundle('provisioner');
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
-  const platform = localPlatform(args.namespace, args.provisioner);
+  const platform = localPlatform(args.namespace, args);
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
   const view = createView(process.stdout);
@@ -70,13 +71,12 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   const failed = rejectOnPartExit(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
   undo.add('close connections', () => client.close());
+  if (args.pods) await Promise.race([preparePods(plane, client, signal), failed]);
   await Promise.race([install(session, plane, client), failed]);
-  const [operator, provisioner] = await startOperators(session, plane);
-  const trouble = Promise.race([
-    failed,
-    operator.unexpectedExit,
-    ...(provisioner === undefined ? [] : [provisioner.unexpectedExit]),
-  ]);
+  if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
+  const processes = args.pods ? [] : await startOperators(session, plane);
+  const [operator, provisioner] = processes;
+  const trouble = Promise.race([failed, ...processes.map(({ unexpectedExit }) => unexpectedExit)]);
   trouble.catch(() => undefined);
 
   const board = new ObjectWatcher(client, platform.kinds);
@@ -89,15 +89,11 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   await Promise.race([untilReady(session, board, applied), trouble]);
   view.show(board.rows());
   if (args.once) return;
-  const { logFile, port: metricsPort } = operator;
-  const { namespace } = args;
+  const { namespace, pods } = args;
   view.print(
     nextSteps({
-      kubeconfig: plane.adminKubeconfig,
-      namespace,
-      samples: args.samples,
-      metricsPort,
-      logFile,
+      ...{ kubeconfig: plane.adminKubeconfig, namespace, samples: args.samples, pods },
+      operator,
       provisioner: provisioner?.logFile,
     }),
   );
@@ -107,6 +103,7 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
 async function startPlane({ args, view, undo, signal }: Session): Promise<ControlPlane> {
   const plane = await startControlPlane({
     components: 'full',
+    nodes: args.pods ? 1 : 0,
     ...(args.port === undefined ? {} : { port: args.port }),
     onProgress: (line) => view.print(line),
     signal,
@@ -161,10 +158,18 @@ async function installWithPulumi(
   return INSTALLED;
 }
 
-async function startOperators(
-  session: Session,
-  plane: ControlPlane,
-): Promise<readonly [OperatorProcess, OperatorProcess?]> {
+async function waitForOperatorPods({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
+  for (const { program, serviceAccount } of platform.operators) {
+    // Its Deployment has the same name as its ServiceAccount.
+    const count = await waitForDeployment(client, serviceAccount, signal);
+    view.print(
+      `The ${program} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
+        `The containers of all other pods are a small HTTP server, ${serverImage}, instead of their own images.`,
+    );
+  }
+}
+
+async function startOperators(session: Session, plane: ControlPlane): Promise<readonly OperatorProcess[]> {
   const { args, platform, view } = session;
   const [first, second] = platform.operators;
   if (first === undefined) throw new Error('the platform has no operator');
@@ -292,14 +297,16 @@ interface NextStepsOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly samples: boolean;
-  readonly metricsPort: number;
-  readonly logFile: string;
+  /** Whether pods are real ones. */
+  readonly pods: boolean;
+  /** The operator, unless it runs in pods. */
+  readonly operator: Pick<OperatorProcess, 'port' | 'logFile'> | undefined;
   /** Log of the provisioner. @default it does not run */
   readonly provisioner?: string | undefined;
 }
 
 /** Hints for the user once everything is Ready. */
-function nextSteps({ kubeconfig, namespace, samples, metricsPort, logFile, provisioner }: NextStepsOptions): string {
+function nextSteps({ kubeconfig, namespace, samples, pods, operator, provisioner }: NextStepsOptions): string {
   const n = `kubectl -n ${namespace}`;
   const tries = [
     [`kubectl get kindred -A`, 'every object of every kind'],
@@ -311,6 +318,9 @@ function nextSteps({ kubeconfig, namespace, samples, metricsPort, logFile, provi
           [`${n} get events.events.k8s.io`, 'what the operator has recorded'],
         ]
       : []),
+    ...(samples && pods
+      ? [[`${n} exec deploy/helloapp-sample -- /pod get http://127.0.0.1:8080/`, 'a pod answers'] as const]
+      : []),
     [`kubectl -n ${DEFAULT_NAMESPACE} get lease,deployment`, 'the operator'],
   ];
   const width = Math.max(...tries.map(([command = '']) => command.length));
@@ -321,8 +331,15 @@ function nextSteps({ kubeconfig, namespace, samples, metricsPort, logFile, provi
     `  export KUBECONFIG=${kubeconfig}`,
     ...tries.map(([command = '', what = '']) => `  ${command.padEnd(width)}  # ${what}`),
     '',
-    `Metrics of the operator: http://127.0.0.1:${metricsPort}/metrics`,
-    `Log of the operator:     ${logFile}`,
+    ...(operator === undefined
+      ? [
+          `Metrics of the operator: kubectl -n ${DEFAULT_NAMESPACE} port-forward service/kindred-operator-metrics 8080`,
+          `Log of the operator:     kubectl -n ${DEFAULT_NAMESPACE} logs -f -l app.kubernetes.io/instance=kindred-operator`,
+        ]
+      : [
+          `Metrics of the operator: http://127.0.0.1:${operator.port}/metrics`,
+          `Log of the operator:     ${operator.logFile}`,
+        ]),
     ...(provisioner === undefined ? [] : [`Log of the provisioner:  ${provisioner}`]),
     '',
   ].join('\n');

@@ -30,6 +30,8 @@ ServiceAccount, applies the samples, and shows them until Ctrl-C.
   --log-level=LEVEL    error, warn, info, debug, trace (default: info)
   --installer=WHICH    pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that
                        works, on PATH or as npm's package (default: auto)
+  --pods               run containers: the operator as its Deployment, and in every other pod a small HTTP server in
+                       place of its images, since none can be pulled. Needs Linux, root, containerd, runc, CNI plugins
   --provisioner        run the provisioner too, for Cluster and Kubeconfig. A Kubeconfig of this control plane shows it
                        at work; a Cluster needs machines that this one reaches by SSH, and, of rke, that program on PATH
 `,

@@ -19,6 +19,7 @@ describe('the command line', () => {
       logLevel: 'info',
       installer: 'auto',
       provisioner: false,
+      pods: false,
     });
   });
 
@@ -46,7 +47,9 @@ describe('the command line', () => {
       logLevel: 'debug',
       installer: 'apply',
       provisioner: true,
+      pods: false,
     });
+    expect(parseArguments(['start', '--pods'])).toMatchObject({ pods: true });
   });
 
   test('synth', () => {
@@ -91,6 +94,15 @@ describe('the command line', () => {
     [['start', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],
     [['start', '--timeout=-1'], /^--timeout=-1: /],
     [['start', '--log-level=loud'], /^--log-level=loud: it may be one of error, warn, info, debug, trace$/],
+    [
+      ['start', '--pods', '--log-file=a'],
+      /^--log-file is for an operator that is a process: with --pods it runs as its D/,
+    ],
+    [['start', '--pods', '--metrics-port=1'], /^--metrics-port is for /],
+    [
+      ['start', '--pods', '--provisioner'],
+      /^--provisioner does not go with --pods: a pod reaches no machines from here$/,
+    ],
     [['start', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
     [
       ['start', '-n', 'Bad_NS'],
@@ -163,7 +175,17 @@ describe('help', () => {
   });
 
   test('names every option of start', () => {
-    for (const option of ['once', 'timeout', 'file', 'no-samples', 'namespace', 'port', 'metrics-port', 'log-file'])
+    for (const option of [
+      'once',
+      'timeout',
+      'file',
+      'no-samples',
+      'namespace',
+      'port',
+      'metrics-port',
+      'log-file',
+      'pods',
+    ])
       expect(usage('start')).toContain(`--${option}`);
   });
 
