@@ -143,15 +143,14 @@ export class Informers {
    * Why a replica that converts is not ready, or undefined when it is: its caches have not been filled. The webhook's Service leads
    * to the replicas that are ready, so a watch that ends later must not take the conversions away from everybody else.
    *
-   * A kind of several versions counts only while it is listed for the first time or the server refuses that (401, 403). Any other
+   * A kind of several versions counts until its first list has failed, and again when the server refuses it (401, 403). Any other
    * failure may be that of the conversions themselves, which need this replica where there is no other.
    */
   startProblem(): string | undefined {
     return this.problemOf(
-      this.reflectors.filter(({ reflector, awaitsConversions }) => {
-        const { synced, lastError } = reflector.state();
-        if (synced) return false;
-        return !awaitsConversions || lastError === undefined || isRefusal(lastError.error);
+      this.reflectors.filter(({ reflector, awaitsConversions, lastFailure }) => {
+        if (reflector.state().synced) return false;
+        return !awaitsConversions || lastFailure === undefined || isRefusal(lastFailure);
       }),
     );
   }
@@ -226,7 +225,10 @@ export class Informers {
     let settle: () => void = () => undefined;
     const settled = new Promise<void>((resolve) => (settle = resolve));
     const onError = (error: unknown): void => {
-      if (!(error instanceof UndecodableObjectError)) reflected.listedAt = -Infinity;
+      if (!(error instanceof UndecodableObjectError)) {
+        reflected.listedAt = -Infinity;
+        reflected.lastFailure = error;
+      }
       // A missing type has been reported already, and the reflector tries again every few seconds.
       if (!isTypeMissing(error) || !reflector.state().missing) this.report(type, error);
     };
@@ -235,7 +237,7 @@ export class Informers {
       settle();
     };
     const reflector = new Reflector({ client, type, cache, namespace, onError, onMissing });
-    const reflected: ReflectorEntry = { ...watched, reflector, listedAt: -Infinity, settled };
+    const reflected: ReflectorEntry = { ...watched, reflector, listedAt: -Infinity, lastFailure: undefined, settled };
     reflector.synced().then(
       () => {
         reflected.listedAt = performance.now();
@@ -283,6 +285,8 @@ interface ReflectorEntry {
    * failure.
    */
   listedAt: number;
+  /** The last failure to list or watch; unlike the reflector's, it stays when the next attempt has only begun. */
+  lastFailure: unknown;
   /** Resolves when the first list is in the cache, or the server turns out not to have the type. */
   readonly settled: Promise<void>;
 }

@@ -245,10 +245,12 @@ async function serveHealth(
     ...options.health,
     logger,
     metrics: metrics.registry,
-    readyz:
-      webhook === undefined
-        ? { caches: () => caches.problem() }
-        : { caches: () => caches.startProblem(), conversion: () => webhook.problem() },
+    ...(webhook === undefined
+      ? { readyz: { caches: () => caches.problem() } }
+      : {
+          readyz: { caches: () => caches.startProblem(), conversion: () => webhook.problem() },
+          readyzNotes: { watches: () => caches.problem() },
+        }),
   });
   options.onListening?.(server.port);
   return server;

@@ -23,12 +23,16 @@ export async function runJest(args, { report, cwd, env, graceMs = 60_000, limitM
     child.once('exit', (code, signal) => resolve(code ?? signal));
   });
   const watching = new AbortController();
-  const watch = watchForEnd(report, { graceMs, limitMs, signal: watching.signal }).then((why) => {
+  const watch = watchForEnd(report, { graceMs, limitMs, signal: watching.signal }).then(async (why) => {
     if (why === undefined) return;
     const running = processesOf(run).filter(({ pid }) => pid !== child.pid);
     killed = `${why}; still running: ${running.map(({ pid, command }) => `${pid} ${command}`).join(' | ') || 'nothing else'}`;
-    for (const { pid } of running) kill(pid);
     child.kill('SIGKILL');
+    // Again and again: what is to be killed may just have started something.
+    for (let left = running; left.length > 0; left = processesOf(run)) {
+      for (const { pid } of left) kill(pid);
+      await delay(50);
+    }
   });
   try {
     return { code: await ended, killed };

@@ -137,8 +137,8 @@ async function jest(projects, chosen) {
   ];
   const { code, killed } = await runJest(program, {
     ...{ report: outputFile, cwd: root, env: testEnvironment() },
-    // Twice what the gate takes on a busy machine.
-    limitMs: slow ? Infinity : 45 * 60_000,
+    // Twice what they take on a busy machine. A soak takes as long as it is told to.
+    limitMs: long ? Infinity : (slow ? 180 : 45) * 60_000,
     onChild: track,
   });
   return jestCounts({ code, killed, root, readReport: () => readFileSync(outputFile, 'utf8') });

@@ -14,6 +14,8 @@ export interface HealthServerOptions {
   readonly healthz?: HealthChecks;
   /** Readiness: caches synced, watches alive. @default none */
   readonly readyz?: HealthChecks;
+  /** What `/readyz?verbose` says besides, and what never fails it. @default nothing */
+  readonly readyzNotes?: HealthChecks;
   /** @default `/metrics` is not served */
   readonly metrics?: MetricsSource;
   readonly logger: Logger;
@@ -125,7 +127,9 @@ async function respond(
   if (endpoint === 'metrics' && check === undefined && options.metrics !== undefined) {
     send(response, 200, await options.metrics.metrics(), options.metrics.contentType);
   } else if (endpoint === 'healthz' || endpoint === 'readyz') {
-    sendHealth(response, endpoint, options[endpoint] ?? {}, check, new URLSearchParams(query).has('verbose'));
+    const notes = endpoint === 'readyz' ? (options.readyzNotes ?? {}) : {};
+    const how = { only: check, verbose: new URLSearchParams(query).has('verbose') };
+    sendHealth(response, endpoint, { checks: options[endpoint] ?? {}, notes }, how);
   } else {
     send(response, 404, 'not found; this server has /healthz, /readyz and /metrics\n');
   }
@@ -134,9 +138,8 @@ async function respond(
 function sendHealth(
   response: ServerResponse,
   endpoint: string,
-  all: HealthChecks,
-  only: string | undefined,
-  verbose: boolean,
+  { checks: all, notes }: { readonly checks: HealthChecks; readonly notes: HealthChecks },
+  { only, verbose }: { readonly only: string | undefined; readonly verbose: boolean },
 ): void {
   const chosen = only === undefined ? all : Object.fromEntries(Object.entries(all).filter(([name]) => name === only));
   if (only !== undefined && Object.keys(chosen).length === 0) {
@@ -146,7 +149,7 @@ function sendHealth(
   const report = runChecks(chosen);
   const end = `${endpoint} check ${report.ok ? 'passed' : 'failed'}`;
   if (report.ok && !verbose) send(response, 200, 'ok');
-  else send(response, report.ok ? 200 : 503, `${[...report.lines, end].join('\n')}\n`);
+  else send(response, report.ok ? 200 : 503, `${[...report.lines, ...noteLines(notes), end].join('\n')}\n`);
 }
 
 /** The results of the checks. */
@@ -163,6 +166,14 @@ function runChecks(checks: HealthChecks): HealthReport {
     ok: reasons.every(([, reason]) => reason === undefined),
     lines: reasons.map(([name, reason]) => (reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${reason}`)),
   };
+}
+
+/** What is wrong and does not count, one line each. */
+function noteLines(notes: HealthChecks): readonly string[] {
+  return Object.entries(notes).flatMap(([name, check]) => {
+    const reason = reasonOf(check);
+    return reason === undefined ? [] : [`[!]${name} failed, which does not count: ${reason}`];
+  });
 }
 
 function reasonOf(check: HealthCheck): string | undefined {

@@ -59,7 +59,7 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
       this.destroy();
     });`;
     const inPod = ['-t', String(processOf(pod)), '-n', process.execPath, '-e', program];
-    return execFileSync('nsenter', inPod, { encoding: 'utf8' }).trim();
+    return execFileSync('nsenter', inPod, { encoding: 'utf8', timeout: 10_000 }).trim();
   }
 
   /** Changes a Shop in its old version, which the API server has converted each time, until it is told to stop. */
@@ -114,7 +114,10 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
     await operator.kubectl('wait', '--for=condition=Established', 'crd', Shop.crdName);
     await operator.rolledOut();
     shop.namespace = await env.namespace('shops');
-    await env.create(OLD_SHOPS, shop, { spec: { image: 'web', replicas: 3, memory: '1Gi' } });
+    // Ready pods are in the Service once kube-proxy has heard of them.
+    await env.eventually('the Service to lead to the pods', () =>
+      env.create(OLD_SHOPS, shop, { spec: { image: 'web', replicas: 3, memory: '1Gi' } }),
+    );
   });
   afterAll(() => env.close());
 
@@ -147,6 +150,10 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
     const converting = keepConverting();
     await operator.kubectl('rollout', 'restart', 'deployment/kindred-shops');
     await operator.rolledOut();
+    // The old ones go on for some seconds after the new ones are ready.
+    await env.eventually('the old pods to be gone', async () =>
+      (await operator.kubectl('get', 'pods', '-o', 'name')).trim().split('\n').length === 2 ? true : undefined,
+    );
     const { conversions, errors } = await converting.stop();
     expect(errors).toEqual([]);
     expect(conversions).toBeGreaterThan(20);
