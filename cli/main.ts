@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import { cacheFolder, prepare as prepareParts } from '../local';
+import { findProgram } from '../local/assets/process';
 import { version } from '../package.json';
 import { parseArguments } from './arguments';
 import { build } from './build';
 import { InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
 import { operatorBundle, programFor } from './operator-bundle';
-import { onPath } from './pulumi';
 import { start } from './start';
 import { synth } from './synth';
 import { usage } from './usage';
@@ -26,7 +26,7 @@ function run(args: readonly string[]): void {
 /** `kindred prepare`: downloads or builds every part of the control plane, and kubectl if PATH has none. */
 async function prepare(): Promise<void> {
   const onProgress = (line: string): void => void process.stdout.write(`${line}\n`);
-  const paths = await prepareParts({ components: 'full', kubectl: !onPath('kubectl'), onProgress });
+  const paths = await prepareParts({ components: 'full', kubectl: findProgram('kubectl') === undefined, onProgress });
   onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
 }
 

@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { owned } from '../constructs/kube/resource-type';
+import { owned, type ResourceType } from '../constructs/kube/resource-type';
 import { DEFAULT_NAMESPACE } from '../constructs/platform/platform-props';
 import { serverImage, type ControlPlane } from '../local';
 import type { ApiClient } from '../operator/client/api-client';
+import { childState } from '../operator/status/child-status';
 import { writeLocalImage } from './build';
 import { CliError } from './errors';
 import { RestMapper } from './objects';
 
 const name = 'kindred-local-images';
+const podType: ResourceType<PodLike> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
 
 /** A field manager of its own, so that the policy belongs to neither the platform nor the user. */
 const PODS_FIELD_MANAGER = 'kindred-local-pods';
@@ -29,43 +31,81 @@ export async function preparePods(plane: ControlPlane, client: ApiClient, signal
   }
 }
 
+/** How long the pods of a Deployment may take, in milliseconds. */
 const availableTimeoutMs = 120_000;
 
 interface DeploymentLike extends KubeObject {
   readonly spec?: { readonly replicas?: number };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly availableReplicas?: number;
-    readonly updatedReplicas?: number;
-  };
 }
 
 /**
- * Waits until all pods of a Deployment are ready.
+ * Waits until a Deployment is rolled out.
  *
- * @returns how many there are
- * @throws CliError when that takes longer than two minutes
+ * @returns the number of its pods
+ * @throws CliError when it takes too long, with the reasons that its Deployment and its pods give
  */
 export async function waitForDeployment(
   client: ApiClient,
   ref: { readonly namespace: string; readonly name: string },
-  signal: AbortSignal,
+  { signal, timeoutMs = availableTimeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs?: number },
 ): Promise<number> {
-  const deadline = Date.now() + availableTimeoutMs;
+  const started = Date.now();
   for (;;) {
     const deployment: DeploymentLike | undefined = await client.get(owned.Deployment, ref, { signal });
-    const { spec, status, metadata } = deployment ?? { spec: undefined, status: undefined, metadata: undefined };
-    const wanted = spec?.replicas ?? 1;
-    const isCurrent = status?.observedGeneration === metadata?.generation;
-    if (isCurrent && status?.availableReplicas === wanted && status.updatedReplicas === wanted) return wanted;
-    if (Date.now() > deadline) {
+    const state = deployment === undefined ? undefined : childState(deployment, Date.now());
+    if (state?.state === 'Current') return deployment?.spec?.replicas ?? 1;
+    if (state?.state === 'Failed' || Date.now() - started >= timeoutMs) {
+      const { items } = await client.list(podType, {
+        ...{ namespace: ref.namespace, labelSelector: `app.kubernetes.io/instance=${ref.name}`, signal },
+      });
       throw new CliError(
-        `${status?.availableReplicas ?? 0} of ${wanted} pods of the Deployment ${ref.name} are ready after ` +
-          `${availableTimeoutMs / 1000} s. Run it again with --installer=apply and look at: kubectl -n ${ref.namespace} describe pods`,
+        [
+          `the Deployment ${ref.namespace}/${ref.name} is not rolled out after ${Math.round((Date.now() - started) / 1000)} s: ${state?.message ?? 'it does not exist'}`,
+          ...items.flatMap(podProblems),
+        ].join('\n'),
       );
     }
     await delay(200, undefined, { signal });
   }
+}
+
+interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly terminated?: { readonly reason?: string; readonly exitCode?: number; readonly message?: string };
+}
+
+interface PodLike extends KubeObject {
+  readonly status?: {
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly state?: ContainerState;
+      readonly lastState?: ContainerState;
+    }[];
+  };
+}
+
+/** Why a pod is not ready, a line for each reason; the last lines of the log of a container that ended are one. */
+function podProblems(pod: PodLike): readonly string[] {
+  const state = childState(pod, Date.now());
+  if (state.state === 'Current') return [];
+  const containers = (pod.status?.containerStatuses ?? []).flatMap(({ name: container, state: now, lastState }) => {
+    const { waiting } = now ?? {};
+    const ended = now?.terminated ?? lastState?.terminated;
+    return [
+      ...(waiting === undefined
+        ? []
+        : [`${container}: ${[waiting.reason, waiting.message].filter(Boolean).join(': ')}`]),
+      ...(ended === undefined
+        ? []
+        : [
+            `${container} ended with ${ended.exitCode ?? '?'} (${ended.reason ?? 'no reason'}): ${ended.message?.trimEnd() ?? ''}`,
+          ]),
+    ];
+  });
+  return [
+    `  Pod ${pod.metadata.name}: ${state.message}`,
+    ...containers.map((line) => `    ${line.replaceAll('\n', '\n      ')}`),
+  ];
 }
 
 /** What a container asks for instead of what its image would need. */

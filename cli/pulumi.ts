@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 import { codeOf } from '../local/assets/errors';
+import { findProgram } from '../local/assets/process';
 import { CliError } from './errors';
 
 /** A Pulumi CLI that works, with the plugins that the stack needs. */
@@ -36,7 +37,7 @@ export function checkoutFolder(): string {
 /** Looks for a Pulumi that works: on PATH, then npm's package `pulumi` if it is installed. */
 export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | PulumiUnavailable> {
   const candidates: (readonly [string, ...string[]])[] = [];
-  if (onPath('pulumi')) candidates.push(['pulumi']);
+  if (findProgram('pulumi') !== undefined) candidates.push(['pulumi']);
   const fromNpm = npmPulumi(folder);
   if (fromNpm !== undefined) candidates.push([process.execPath, fromNpm]);
   if (candidates.length === 0) return { why: 'there is no pulumi on PATH' };
@@ -73,7 +74,7 @@ async function missingPlugin(
   name: string,
   options: PulumiRunOptions,
 ): Promise<string | undefined> {
-  if (onPath(`pulumi-resource-${name}`)) return undefined;
+  if (findProgram(`pulumi-resource-${name}`) !== undefined) return undefined;
   const { version } = requireFrom(options.cwd)(`@pulumi/${name}/package.json`) as { readonly version: string };
   const args = ['plugin', 'install', 'resource', name, version];
   // This is quick if the plugin is installed.
@@ -253,16 +254,4 @@ function environment(folder: string): NodeJS.ProcessEnv {
     TMPDIR: path.join(folder, 'tmp'),
     NO_COLOR: '1',
   };
-}
-
-/** Whether PATH has a program of this name. */
-export function onPath(program: string, env: NodeJS.ProcessEnv = process.env): boolean {
-  return (env['PATH'] ?? '').split(path.delimiter).some((folder) => {
-    try {
-      accessSync(path.join(folder, program), constants.X_OK);
-      return folder !== '';
-    } catch {
-      return false;
-    }
-  });
 }

@@ -161,7 +161,7 @@ async function installWithPulumi(
 async function waitForOperatorPods({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
   for (const { program, serviceAccount } of platform.operators) {
     // Its Deployment has the same name as its ServiceAccount.
-    const count = await waitForDeployment(client, serviceAccount, signal);
+    const count = await waitForDeployment(client, serviceAccount, { signal });
     view.print(
       `The ${program} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
         `The containers of all other pods are a small HTTP server, ${serverImage}, instead of their own images.`,

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../local/assets/errors';
+import { findProgram } from '../local/assets/process';
 import type { Base } from './base';
 import { layerOf } from './image';
 import type { LayerEntry } from './image';
@@ -57,7 +58,7 @@ export async function localBase(options: LocalBaseOptions = {}): Promise<Base> {
         `for ${others.map(formatPlatform).join(', ')} give a base that has it`,
     );
   }
-  const found = [...programs.map(requireProgram), ...optionalPrograms.flatMap((name) => onPath(name) ?? [])].map(
+  const found = [...programs.map(requireProgram), ...optionalPrograms.flatMap((name) => find(name) ?? [])].map(
     // Scripts begin with this path, whether /bin is a folder of its own or not.
     (program) => [path.basename(program) === 'sh' ? '/bin/sh' : program, program] as const,
   );
@@ -155,25 +156,15 @@ function isElf(program: string): boolean {
   return readFileSync(realpathSync(program)).subarray(0, 4).equals(Buffer.from('\x7fELF', 'latin1'));
 }
 
-/** The path of a program that must be there. */
-function requireProgram(name: string): string {
-  const found = onPath(name);
-  if (found !== undefined) return found;
-  throw new ImageError(`the image needs the program ${name}, and this machine has none on its PATH. Install it first.`);
+function find(name: string): string | undefined {
+  return findProgram(name, [PATH, process.env['PATH'] ?? ''].join(':'));
 }
 
-function onPath(name: string): string | undefined {
-  const files = [...PATH.split(':'), ...(process.env['PATH'] ?? '').split(':')].map((folder) =>
-    path.join(folder, name),
-  );
-  return files.find((candidate) => {
-    try {
-      accessSync(candidate, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** The path of a program that must be there. */
+function requireProgram(name: string): string {
+  const found = find(name);
+  if (found !== undefined) return found;
+  throw new ImageError(`the image needs the program ${name}, and this machine has none on its PATH. Install it first.`);
 }
 
 function file(at: string, mode: number, content: Uint8Array): LayerEntry {

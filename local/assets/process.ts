@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
+import path from 'node:path';
 import { codeOf } from './errors';
 
 /**
@@ -116,4 +117,25 @@ export function runTool(
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
   });
+}
+
+/**
+ * Where a program is that this process may execute.
+ *
+ * @param searchPath - folders in the form of PATH; an empty one is skipped, where a shell would take the current folder.
+ *   @default PATH
+ * @returns undefined when no folder has it
+ */
+export function findProgram(name: string, searchPath = process.env['PATH'] ?? ''): string | undefined {
+  const folders = searchPath.split(path.delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => path.join(folder, name)).find(isProgram);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false; // it does not exist, or this process may not execute it
+  }
 }

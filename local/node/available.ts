@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { platform } from 'node:os';
 import path from 'node:path';
+import { findProgram } from '../assets/process';
 import { maxNodes } from './network';
 
 /** Where packages put programs that only root runs; PATH may lack these folders. */
@@ -47,7 +48,7 @@ export function nodeProblem(count: number, folders: readonly string[]): string |
   if (!Number.isInteger(count) || count < 1 || count > maxNodes) return `there can be 1 to ${maxNodes}, not ${count}`;
   if (platform() !== 'linux') return `they need Linux, this is ${platform()}`;
   if (process.getuid?.() !== 0) return 'making namespaces and mounts needs root';
-  const missing = programs.filter((name) => !isOnPath(name));
+  const missing = programs.filter((name) => findProgram(name, nodePath()) === undefined);
   if (missing.length > 0) return `${missing.join(', ')} not installed (Debian: containerd, runc, iptables, iproute2)`;
   if (cniPluginFolder() === undefined) {
     return `no CNI plugins ${plugins.join(', ')} in ${pluginFolders.join(' or ')} (Debian: containernetworking-plugins)`;
@@ -61,10 +62,4 @@ export function nodeProblem(count: number, folders: readonly string[]): string |
   const { status, stderr } = spawnSync('unshare', [...namespaces, 'sh', '-c', trial], { env, encoding: 'utf8' });
   if (status === 0) return undefined;
   return `this system does not allow what they need (${stderr.trim().split('\n').at(-1) ?? ''})`;
-}
-
-function isOnPath(name: string): boolean {
-  return nodePath()
-    .split(':')
-    .some((folder) => existsSync(path.join(folder, name)));
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { serverImage } from '../../../local';
 import { kubectlOrThrow } from '../../../testing/control-plane';
+import { eventually } from '../../operator/support/eventually';
 import { Start, expectNothingLeft, startTimeoutMs } from '../start-process';
 import { describeOnNodes } from './on-nodes';
 
@@ -49,8 +50,11 @@ describeOnNodes('kindred start --pods', () => {
     // A Service reaches its pods, at the port that they declare.
     const service = ['-n', 'kindred-samples', 'get', 'service', 'ms-sample-v1s0', '-o', 'jsonpath={.spec.clusterIP}'];
     const url = `http://${await kubectl(...service)}:9898/hello`;
-    const asked = await kubectl('-n', 'kindred-samples', 'exec', 'deploy/helloapp-sample', '--', '/pod', 'get', url);
-    expect(asked).toMatch(/^ms-sample-v1s0-\S+ \/hello\n$/);
+    // A container without a readiness probe counts as ready before it listens.
+    await eventually(async () => {
+      const ask = ['exec', 'deploy/helloapp-sample', '--', '/pod', 'get', url];
+      expect(await kubectl('-n', 'kindred-samples', ...ask)).toMatch(/^ms-sample-v1s0-\S+ \/hello\n$/);
+    });
 
     // What it tells the user to try.
     await kubectl('-n', 'kindred-samples', 'scale', 'helloapp/helloapp-sample', '--replicas=3');
