@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { buildArguments, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
@@ -48,6 +49,7 @@ export interface StartArguments {
 /** The parsed arguments of `kindred synth`. */
 export interface SynthArguments {
   readonly command: 'synth';
+  readonly format: 'yaml' | 'helm';
   readonly out: string;
   readonly image: string | undefined;
   readonly provisionerImage: string | undefined;
@@ -82,9 +84,10 @@ export const commands = ['start', 'synth', 'build', 'run', 'prepare', 'help'] as
 /**
  * Parses the command line.
  *
+ * @param dist - folder in which `synth` writes by default
  * @throws UsageError saying which argument is wrong and what it may be
  */
-export function parseArguments(argv: readonly string[]): Arguments {
+export function parseArguments(argv: readonly string[], dist = 'dist'): Arguments {
   const [command, ...rest] = argv;
   // The operator explains its own arguments.
   if (command !== 'run' && rest.some((word) => word === '--help' || word === '-h')) {
@@ -102,7 +105,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
     case 'start':
       return startArguments(rest);
     case 'synth':
-      return synthArguments(rest);
+      return synthArguments(rest, dist);
     case 'build':
       return buildArguments(rest);
     case 'run':
@@ -161,8 +164,9 @@ function startArguments(argv: readonly string[]): StartArguments {
   };
 }
 
-function synthArguments(argv: readonly string[]): SynthArguments {
+function synthArguments(argv: readonly string[], dist: string): SynthArguments {
   const values = parseFlags('synth', argv, {
+    format: { type: 'string' },
     out: { type: 'string' },
     image: { type: 'string' },
     'provisioner-image': { type: 'string' },
@@ -171,9 +175,11 @@ function synthArguments(argv: readonly string[]): SynthArguments {
     namespace: { type: 'string' },
     'samples-namespace': { type: 'string' },
   });
+  const format = oneOf('format', values.format ?? 'yaml', ['yaml', 'helm']);
   return {
     command: 'synth',
-    out: folder('out', values.out ?? 'dist/manifests'),
+    format,
+    out: folder('out', values.out ?? path.join(dist, format === 'yaml' ? 'manifests' : 'chart')),
     image: image('image', values.image),
     provisionerImage: image('provisioner-image', values['provisioner-image']),
     ...provisionerConfig(values),

@@ -12,33 +12,46 @@ import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
 import type { SynthArguments } from './arguments';
 import { CliError } from './errors';
+import { helmChart } from './helm/chart';
 
 /**
- * `kindred synth`: writes the platform's manifests and the samples.
+ * `kindred synth`: writes the platform's manifests and the samples, or the platform as a Helm chart.
  *
  * @throws CliError when the files cannot be written
  */
 export async function synth(args: SynthArguments): Promise<void> {
-  const files = manifests({
-    kinds,
-    provisionerKinds,
-    image: args.image ?? defaultImage('operator', version),
-    provisionerImage: args.provisionerImage,
-    provisionerConfigSecret: args.provisionerConfigSecret,
-    provisionerConfigFiles: args.provisionerConfigFiles,
-    namespace: args.namespace,
-    samplesNamespace: args.samplesNamespace,
-  });
-  await inFolder(args.out, () => mkdir(args.out, { recursive: true }));
+  const { out, image, provisionerImage, ...options } = args;
+  const files =
+    args.format === 'helm'
+      ? chart(args)
+      : manifests({ ...options, ...{ kinds, provisionerKinds, provisionerImage }, image: image ?? operatorImage });
   for (const [name, text] of files) {
-    const file = path.join(args.out, name);
-    await inFolder(args.out, () => writeFile(file, text));
+    const file = path.join(out, name);
+    await inFolder(out, async () => {
+      await mkdir(path.dirname(file), { recursive: true });
+      await writeFile(file, text);
+    });
     process.stdout.write(`${file}\n`);
   }
-  if (args.image === undefined) {
-    const advice = defaultImageAdvice('operator', defaultImage('operator', version), '--image=REF');
-    process.stderr.write(`kindred: ${advice}\n`);
+  if (image === undefined) {
+    process.stderr.write(`kindred: ${defaultImageAdvice('operator', operatorImage, '--image=REF')}\n`);
   }
+}
+
+const operatorImage = defaultImage('operator', version);
+
+function chart({ image = operatorImage, provisionerImage, ...args }: SynthArguments): ReadonlyMap<string, string> {
+  const advice = (['operator', 'provisioner'] as const).map((program): readonly [string, string] => {
+    const ofProgram = defaultImage(program, version);
+    return [ofProgram, defaultImageAdvice(program, ofProgram, `--set ${program}.image=REF`)];
+  });
+  return helmChart({
+    ...args,
+    ...{ kinds, provisionerKinds, version, image },
+    provisionerImage: provisionerImage ?? defaultImage('provisioner', version),
+    provisionerEnabled: provisionerImage !== undefined,
+    imageAdvice: Object.fromEntries(advice),
+  });
 }
 
 async function inFolder(out: string, write: () => Promise<unknown>): Promise<void> {

@@ -4,7 +4,7 @@ import { UsageError } from './errors';
 const overview = `Kindred: Kubernetes kinds, defined once.
 
   kindred start     a Kubernetes control plane on this machine with the platform, the operator and the samples
-  kindred synth     write the platform's manifests as YAML
+  kindred synth     write the platform's manifests as YAML, or as a Helm chart
   kindred build     make the operator's image, without a container engine
   kindred run       run the operator out of cluster, against the cluster of a kubeconfig
   kindred prepare   download or build the parts of the control plane, so that a later start takes seconds
@@ -40,7 +40,8 @@ ServiceAccount, applies the samples, and shows them until Ctrl-C.
 Writes 1-crds.yaml, 2-platform.yaml and 3-samples.yaml, in the order in which kubectl apply takes them; and
 argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands the kinds' health.
 
-  --out=DIR                 (default: dist/manifests)
+  --format=FORMAT           yaml, or helm: the platform as a Helm chart, without samples (default: yaml)
+  --out=DIR                 (default: dist/manifests, or dist/chart)
   --image=IMAGE             the operator's image
   --provisioner-image=IMAGE install the provisioner too, of this image (default: only the CRDs of its kinds)
   --provisioner-config-secret=NAME

@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '../../../constructs/kinds';
+import { serverImage } from '../../../local';
 import { kubectl, kubectlOrThrow, useControlPlane } from '../../../testing/control-plane';
 import { codeBlocks, commandsIn, filesIn, wordsOf } from '../../support/code-blocks';
 import { goTool, goToolsUnavailable } from '../../support/go-tools/build';
+import { helmOrThrow, helmVersions } from '../../support/helm';
 import { kindredBuild } from '../../support/kindred-build';
 import { startRegistry } from '../../support/registry';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -112,5 +114,36 @@ describe('only images that you trust', () => {
       true,
     );
     expect(await refused({ containers: [container(`evil.example.com/${trusted}`)] })).toBe(true);
+  });
+});
+
+(why === undefined ? describeOnNodes : describe.skip)('with Helm', () => {
+  const plane = useControlPlane({ nodes: 1 });
+  const image = 'registry.example.com/team/kindred-operator:0.1.0';
+
+  test.each(helmVersions)('the commands install an operator that works, with %s', async (version) => {
+    const folder = temporaryFolder('kindred-helm-');
+    const run = (args: readonly string[]): string => helmOrThrow(version, args, plane.adminKubeconfig);
+    await build([`--archive=${join(folder, 'operator.tar')}`, `--tag=${image}`], folder);
+    await plane.importImage(join(folder, 'operator.tar'));
+    const [make, install, upgrade, ...more] = linesOf('With Helm').map((line) => wordsOf(line));
+    expect(more).toEqual([]);
+    synth(make!.slice(3), folder);
+    const chart = (words: readonly string[]): readonly string[] =>
+      words.slice(1).map((word) => (word === 'dist/chart' ? join(folder, word) : word));
+    run(chart(install!));
+
+    const object = { metadata: { name: 'hello', namespace: 'kindred-samples' }, spec: { image: serverImage } };
+    const hello = JSON.stringify({ apiVersion: 'apps.anupam.com/v1', kind: 'HelloApp', ...object });
+    await kubectlOrThrow(plane, ['apply', '-f', '-'], hello);
+    const wait = ['-n', 'kindred-samples', 'wait', 'helloapp/hello', '--for=condition=Ready', '--timeout=60s'];
+    await kubectlOrThrow(plane, wait);
+
+    run(chart(upgrade!));
+    const ready = ['-n', 'kindred-system', 'get', 'deployments', '-o', 'jsonpath={.items[*].status.readyReplicas}'];
+    expect(await kubectlOrThrow(plane, ready)).toBe('3');
+    run(['uninstall', 'kindred', '-n', 'kindred-system', '--wait']);
+    await kubectlOrThrow(plane, wait);
+    await kubectlOrThrow(plane, ['-n', 'kindred-samples', 'delete', 'helloapp', 'hello']);
   });
 });

@@ -8,6 +8,8 @@ import { cacheFolder } from '../../../local';
 const packages = {
   registry: 'github.com/distribution/distribution/v3/cmd/registry',
   crane: 'github.com/google/go-containerregistry/cmd/crane',
+  helm3: 'helm.sh/helm/v3/cmd/helm',
+  helm4: 'helm.sh/helm/v4/cmd/helm',
 } as const;
 
 type GoTool = keyof typeof packages;
@@ -16,7 +18,7 @@ type GoTool = keyof typeof packages;
 export function goToolsUnavailable(): string | undefined {
   return spawnSync('go', ['version']).status === 0
     ? undefined
-    : 'skipped: there is no go on PATH, with which a registry and its client are built';
+    : 'skipped: there is no go on PATH, with which the programs of others are built';
 }
 
 /** The path of a program, which is built by the first test that needs it: minutes, and kept in Kindred's cache folder. */

@@ -1,0 +1,263 @@
+import { App } from 'cdk8s';
+import { stringify } from 'yaml';
+import type { AnyKind } from '../../constructs/kind/kind';
+import type { KubeObject } from '../../constructs/kube/kube-object';
+import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
+import { operatorDefaults } from '../../constructs/operator/operator-props';
+import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
+import { operatorTemplate } from './operator-template';
+import { entryLines, replaceText, templateText, value } from './template';
+import { defaultValues, valuesSchema, valuesText } from './values';
+
+/** What a chart is made of. */
+export interface ChartOptions {
+  readonly kinds: readonly AnyKind[];
+  /** Kinds of the provisioner, which the chart installs on request; their CRDs are there in any case. */
+  readonly provisionerKinds: readonly AnyKind[];
+  /** Version of the chart and of what it installs. */
+  readonly version: string;
+  /** Default image of the operator. */
+  readonly image: string;
+  /** Default image of the provisioner. */
+  readonly provisionerImage: string;
+  /** Whether the chart installs the provisioner by default. */
+  readonly provisionerEnabled: boolean;
+  /** Default of the value `provisioner.configSecret`. @default none */
+  readonly provisionerConfigSecret?: string | undefined;
+  /** Default of the value `provisioner.configFiles`. @default none */
+  readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
+  /** Namespace of the operators of a release in the namespace `default`. */
+  readonly namespace: string;
+  /** Namespace that is created with guardrails by default. */
+  readonly samplesNamespace: string;
+  /** What to do about images that no registry has, by the image. */
+  readonly imageAdvice: Readonly<Record<string, string>>;
+}
+
+/** Stand for names in what is rendered, until the template names the value. They are DNS labels, as the platform demands. */
+const operatorNamespace = 'helm-operator-namespace';
+const guardedNamespace = 'helm-guarded-namespace';
+const configSecret = 'helm-config-secret';
+
+/**
+ * The platform as a Helm chart: its files by their paths. With its default values Helm renders the objects of `kindred synth`, plus the
+ * annotation by which CRDs and namespaces stay when the release is uninstalled.
+ */
+export function helmChart(options: ChartOptions): ReadonlyMap<string, string> {
+  const { kinds, provisionerKinds, namespace } = options;
+  const provisionerSettings = provisioner({
+    ...{ image: options.provisionerImage, kinds: provisionerKinds, namespace: operatorNamespace },
+    configSecretName: configSecret,
+  });
+  const operator: PlatformOperator = { name: 'operator', image: options.image, kinds };
+  const objects = render([operator, provisionerSettings]);
+  const { memoryLimitMiB = operatorDefaults.memoryLimitMiB, scratch } = provisionerSettings;
+  const values = defaultValues({ ...options, provisionerMemoryLimitMiB: memoryLimitMiB });
+  const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
+  const isNamespaceItself = ({ kind, metadata }: KubeObject): boolean =>
+    kind === 'Namespace' && metadata.name === operatorNamespace;
+  const isGuarded = ({ metadata }: KubeObject): boolean =>
+    metadata.name === guardedNamespace || metadata.namespace === guardedNamespace;
+  const isOf = ({ name, kinds: own }: PlatformOperator, { metadata }: KubeObject): boolean =>
+    metadata.labels?.['app.kubernetes.io/instance'] === `kindred-${name}` ||
+    own.some(({ crdName }) => metadata.name.startsWith(`${crdName}-`));
+  const take = (belongs: (object: KubeObject) => boolean): readonly KubeObject[] => objects.filter(belongs);
+  const programs = [
+    { program: operator, rendered: { values: '.Values.operator', memoryLimitMiB: operatorDefaults.memoryLimitMiB } },
+    { program: provisionerSettings, rendered: { values: '.Values.provisioner', memoryLimitMiB, config: true } },
+  ].map(({ program, rendered }) => ({
+    name: program.name,
+    objects: take((object) => isOf(program, object)).map((object) =>
+      operatorTemplate(object, { logLevel: operatorDefaults.logLevel, ...rendered }),
+    ),
+  }));
+  const groups = [take(isCrd), take(isNamespaceItself), take(isGuarded), ...programs.map((program) => program.objects)];
+  if (groups.reduce((sum, { length }) => sum + length, 0) !== objects.length) {
+    throw new Error('an object of the platform belongs to no template of the chart, or to two');
+  }
+  return new Map([
+    ['Chart.yaml', chartText(options.version)],
+    ['values.yaml', valuesText(values, namespace)],
+    ['values.schema.json', `${JSON.stringify(valuesSchema(namespace), undefined, 2)}\n`],
+    ['templates/_helpers.tpl', helpersText(namespace, scratch?.sizeMiB ?? 0)],
+    ['templates/NOTES.txt', notesText(options)],
+    ['templates/crds.yaml', guardedBy('.Values.crds.enabled', documents(take(isCrd).map(kept)))],
+    [
+      'templates/namespace.yaml',
+      `{{- include "kindred.validate" . }}\n${guardedBy(CREATES_NAMESPACE, documents(take(isNamespaceItself).map(kept)))}`,
+    ],
+    ['templates/guarded-namespaces.yaml', guardedNamespacesText(take(isGuarded))],
+    ...programs.map(({ name, objects: own }) => [`templates/${name}.yaml`, programText(name, own)] as const),
+  ]);
+}
+
+const CREATES_NAMESPACE = 'and .Values.createNamespace (ne (include "kindred.namespace" .) .Release.Namespace)';
+
+/** The platform's objects, with expressions of Helm in the place of the namespace. */
+function render(operators: readonly PlatformOperator[]): readonly KubeObject[] {
+  const platform = new Platform(new App(), 'kindred', {
+    namespace: operatorNamespace,
+    operators,
+    guardedNamespaces: [{ name: guardedNamespace, create: true }],
+    monitoring: {},
+  });
+  return platform.toJson() as KubeObject[];
+}
+
+/** An object that stays when the release is uninstalled, since objects of users are in it or depend on it. */
+function kept(object: KubeObject): KubeObject {
+  const annotations = { ...object.metadata.annotations, 'helm.sh/resource-policy': 'keep' };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function documents(objects: readonly KubeObject[]): string {
+  const name = 'include "kindred.namespace" $';
+  const inNamespace = objects.map((object) =>
+    replaceText(object, operatorNamespace, (isWhole) => value(isWhole ? `${name} | quote` : name)),
+  );
+  return templateText(inNamespace);
+}
+
+function guardedBy(condition: string, text: string): string {
+  return `{{- if ${condition} }}\n${text}{{- end }}\n`;
+}
+
+/** The template of an operator's objects. Those of the Prometheus operator are rendered on request only. */
+function programText(name: string, objects: readonly KubeObject[]): string {
+  const isMonitoring = ({ apiVersion }: KubeObject): boolean => apiVersion.startsWith('monitoring.coreos.com/');
+  const monitoring = objects.filter(isMonitoring).map(monitoringTemplate);
+  const text =
+    documents(objects.filter((object) => !isMonitoring(object))) +
+    guardedBy('.Values.monitoring.enabled', `---\n${documents(monitoring)}`);
+  return name === 'operator' ? text : guardedBy(`.Values.${name}.enabled`, text);
+}
+
+interface PodMonitorLike extends KubeObject {
+  readonly spec: { readonly podMetricsEndpoints?: readonly object[] };
+}
+
+function monitoringTemplate(object: KubeObject): KubeObject {
+  const { metadata, spec } = object as PodMonitorLike;
+  const labels = {
+    ...metadata.labels,
+    ...entryLines('{{- with .Values.monitoring.labels }}', '{{- toYaml . | nindent +0 }}', '{{- end }}'),
+  };
+  const interval = value('toJson .Values.monitoring.interval');
+  const podMetricsEndpoints = spec.podMetricsEndpoints?.map((endpoint) => ({ ...endpoint, interval }));
+  return {
+    ...object,
+    metadata: { ...metadata, labels },
+    spec: { ...spec, ...(podMetricsEndpoints === undefined ? {} : { podMetricsEndpoints }) },
+  };
+}
+
+interface GuardrailLike extends KubeObject {
+  readonly spec?: {
+    readonly hard?: Readonly<Record<string, string>>;
+    readonly limits?: readonly Readonly<Record<string, unknown>>[];
+  };
+}
+
+function guardedNamespacesText(objects: readonly GuardrailLike[]): string {
+  const named = objects.map((object) => replaceText(object, guardedNamespace, () => value('.name | quote')));
+  const [namespaces, others] = [true, false].map((is) => named.filter(({ kind }) => (kind === 'Namespace') === is));
+  const exists =
+    '(eq .name $.Release.Namespace) (and $.Values.createNamespace (eq .name (include "kindred.namespace" $)))';
+  return [
+    '{{- range .Values.guardedNamespaces }}\n',
+    guardedBy(`and .create (not (or ${exists}))`, `---\n${documents((namespaces ?? []).map(kept))}`),
+    `---\n${documents((others ?? []).map(guardrailTemplate))}`,
+    '{{- end }}\n',
+  ].join('');
+}
+
+/** A guardrail with the numbers of the value, and its own for those that are left out. */
+function guardrailTemplate(object: GuardrailLike): KubeObject {
+  const numbers = (defaults: object, ...path: readonly string[]): object =>
+    Object.fromEntries(
+      Object.entries(defaults).map(([key, number]) => {
+        const keys = [...path, key, String(number)].map((each) => `"${each}"`).join(' ');
+        return [key, value(`dig ${keys} . | toString | quote`)];
+      }),
+    );
+  const { hard, limits } = object.spec ?? {};
+  if (hard !== undefined) return { ...object, spec: { hard: numbers(hard, 'quota') } };
+  const groups = (limits ?? []).map((limit) =>
+    Object.fromEntries(
+      Object.entries(limit).map(([key, group]) => [
+        key,
+        typeof group === 'object' && group !== null ? numbers(group, 'containers', key) : group,
+      ]),
+    ),
+  );
+  return { ...object, spec: { limits: groups } };
+}
+
+function chartText(version: string): string {
+  return stringify({
+    apiVersion: 'v2',
+    name: 'kindred',
+    description: 'Kubernetes kinds and the operator that reconciles them.',
+    type: 'application',
+    version,
+    appVersion: version,
+  });
+}
+
+/** @param scratchMiB - memory of the provisioner that is no heap */
+function helpersText(namespace: string, scratchMiB: number): string {
+  return `{{/* The namespace of the operators. */}}
+{{- define "kindred.namespace" -}}
+{{- if .Values.namespace }}{{ .Values.namespace }}
+{{- else if eq .Release.Namespace "default" }}${namespace}
+{{- else }}{{ .Release.Namespace }}
+{{- end }}
+{{- end }}
+
+{{/* What values.schema.json cannot say. */}}
+{{- define "kindred.validate" -}}
+{{- range $name, $reserved := dict "operator" 0 "provisioner" ${scratchMiB} }}
+{{- $program := get $.Values $name }}
+{{- $limit := int $program.memoryLimitMiB }}
+{{- if gt (int $program.memoryRequestMiB) $limit }}
+{{- fail (printf "%s.memoryRequestMiB: it exceeds %s.memoryLimitMiB, which is %d" $name $name $limit) }}
+{{- end }}
+{{- if lt (sub $limit $reserved) ${MIN_MEMORY_MIB} }}
+{{- fail (printf "%s.memoryLimitMiB: it must be at least %d" $name (add ${MIN_MEMORY_MIB} $reserved)) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.provisioner.configFiles (not .Values.provisioner.configSecret) }}
+{{- fail "provisioner.configFiles: set provisioner.configSecret too, the Secret that these files come from" }}
+{{- end }}
+{{- $names := list }}
+{{- range .Values.guardedNamespaces }}
+{{- if has .name $names }}
+{{- fail (printf "guardedNamespaces: %q is listed twice; its guardrails are one set" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- end }}
+`;
+}
+
+function notesText({ image, provisionerImage, imageAdvice }: ChartOptions): string {
+  const advice = (program: string, ofImage: string): string =>
+    imageAdvice[ofImage] === undefined
+      ? ''
+      : `{{- if ${program === 'operator' ? '' : 'and .Values.provisioner.enabled '}(eq .Values.${program}.image ${JSON.stringify(ofImage)}) }}\n\nWARNING: ${imageAdvice[ofImage]}\n{{- end }}\n`;
+  return `Kindred {{ .Chart.AppVersion }} is installed in the namespace {{ include "kindred.namespace" . }}.
+${advice('operator', image)}${advice('provisioner', provisionerImage)}
+{{- if eq (include "kindred.namespace" .) .Release.Namespace }}
+
+Helm made the namespace, so it does not enforce a Pod Security Standard yet. The operator's pods meet "restricted":
+
+  kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted
+{{- end }}
+
+  kubectl -n {{ include "kindred.namespace" . }} rollout status deployment/kindred-operator
+  kubectl get kindred -A
+
+helm uninstall leaves the CRDs, with all objects of their kinds, and the namespaces that this chart created. Delete those of their objects first
+that have finalizers: once the operator is gone, nobody drops them.
+`;
+}

@@ -1,0 +1,102 @@
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { parseArguments, type SynthArguments } from '../../cli/arguments';
+import { entryLines, lines, replaceText, templateText, value } from '../../cli/helm/template';
+import { defaultValues, valuesSchema, valuesText } from '../../cli/helm/values';
+import { synth } from '../../cli/synth';
+import { temporaryFolder } from '../support/temporary-folder';
+
+const object = (spec: object) => ({ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec });
+const textOf = (spec: object): string => templateText([object(spec)]).split('spec:\n', 2)[1] ?? '';
+
+describe('the text of a template', () => {
+  test('has expressions in the place of values and of parts of them', () => {
+    expect(textOf({ a: value('.Values.a | quote'), b: `--x=${value('.Values.b')} -y`, c: [value('.c')] })).toBe(
+      '  a: {{ .Values.a | quote }}\n  b: --x={{ .Values.b }} -y\n  c:\n    - {{ .c }}\n',
+    );
+  });
+
+  test('has lines in the place of entries and items, and counts their indentation', () => {
+    const more = entryLines('{{- with .m }}', 'more:', '  {{- toYaml . | nindent +2 }}', '{{- end }}');
+    expect(textOf({ list: ['a', lines('{{- range .l }}', '- {{ . }}', '{{- end }}')], deep: { x: 1, ...more } })).toBe(
+      [
+        '  list:',
+        '    - a',
+        '    {{- range .l }}',
+        '    - {{ . }}',
+        '    {{- end }}',
+        '  deep:',
+        '    x: 1',
+        '    {{- with .m }}',
+        '    more:',
+        '      {{- toYaml . | nindent 6 }}',
+        '    {{- end }}',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('does not evaluate braces of the object itself', () => {
+    expect(textOf({ a: 'of {{ $labels.pod }}' })).toBe('  a: of {{ "{{" }} $labels.pod }}\n');
+  });
+
+  test('refuses lines that would stand within a line', () => {
+    expect(() => textOf({ a: lines('{{- end }}') })).toThrow('these lines of a template do not stand alone');
+  });
+
+  test('separates objects', () => {
+    expect(templateText([object({ a: 1 }), object({ a: 2 })]).split('---\n')).toHaveLength(2);
+  });
+});
+
+test('a text is replaced in all strings of an object, and it is known whether it is the whole string', () => {
+  const seen: boolean[] = [];
+  const replaced = replaceText({ a: ['ns', 'x=ns,ns'], b: { c: 'ns' }, d: 1, e: null, ns: 'f' }, 'ns', (isWhole) => {
+    seen.push(isWhole);
+    return 'N';
+  });
+  expect(replaced).toEqual({ a: ['N', 'x=N,N'], b: { c: 'N' }, d: 1, e: null, ns: 'f' });
+  expect(seen).toEqual([true, false, false, true]);
+});
+
+test('values.yaml has the default values, each described, and values.schema.json describes the same', () => {
+  const values = defaultValues({
+    ...{ image: 'o:1', provisionerImage: 'p:1', provisionerEnabled: true, provisionerMemoryLimitMiB: 512 },
+    ...{ samplesNamespace: 'team', provisionerConfigSecret: 's', provisionerConfigFiles: { a: 'b' } },
+  });
+  const text = valuesText(values, 'sys');
+  expect(parse(text)).toEqual(values);
+  expect(text).not.toMatch(/[&*]a\d/);
+  expect(text).toMatch(/^# .*\bsys\.\nnamespace: ""\n/);
+  expect(text).toMatch(/\n\n# The operator of the kinds Cluster .*\nprovisioner:\n {2}enabled: true\n {2}# The image/);
+  const schema = valuesSchema('sys') as { properties: Record<string, { properties?: object }> };
+  expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', additionalProperties: false });
+  expect(Object.keys(schema.properties)).toEqual([...Object.keys(values), 'enabled', 'global']);
+  expect(Object.keys(schema.properties['provisioner']?.properties ?? {}).sort()).toEqual(
+    Object.keys(values.provisioner).sort(),
+  );
+});
+
+test('synth --format=helm writes a chart, and beside its bundle by default', async () => {
+  const said = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const dist = temporaryFolder('kindred-helm-');
+  const args = parseArguments(['synth', '--format=helm', '--image=mine:1', '--namespace=sys'], dist) as SynthArguments;
+  expect(args.out).toBe(join(dist, 'chart'));
+  await synth(args);
+  const written = said.mock.calls.map(([line]) => String(line).trim());
+  said.mockRestore();
+  expect(written.filter((file) => !existsSync(file))).toEqual([]);
+  expect(readdirSync(args.out).sort()).toEqual(['Chart.yaml', 'templates', 'values.schema.json', 'values.yaml']);
+  const read = (name: string): string => readFileSync(join(args.out, name), 'utf8');
+  expect(parse(read('values.yaml'))).toMatchObject({
+    operator: { image: 'mine:1' },
+    provisioner: { enabled: false },
+    guardedNamespaces: [{ name: 'kindred-samples', create: true }],
+  });
+  expect(read('templates/_helpers.tpl')).toContain('"default" }}sys\n');
+  // Nothing that stood for a value while the platform was rendered is left.
+  for (const name of readdirSync(join(args.out, 'templates')))
+    expect(read(`templates/${name}`)).not.toMatch(/helm-[a-z]+-|HELM/);
+  rmSync(args.out, { recursive: true });
+});
