@@ -142,9 +142,17 @@ interface HostSetup {
   readonly sshdConfig: readonly string[];
 }
 
-/** Starts the SSH server, which puts itself in the background once it listens, and tells only its log why it does not. */
-const sshdCommand =
-  '"$(command -v sshd)" -f /etc/ssh/sshd_config -E /var/log/sshd.log || { cat /var/log/sshd.log >&2; exit 1; }';
+/**
+ * Starts the SSH server, and waits until it listens: it puts itself in the background before that, and writes its pid file after it. It
+ * tells only its log why it does not.
+ */
+const sshdCommand = `"$(command -v sshd)" -f /etc/ssh/sshd_config -E /var/log/sshd.log || { cat /var/log/sshd.log >&2; exit 1; }
+left=1500
+until [ -e /run/sshd.pid ]; do
+  [ "$left" -gt 0 ] || { echo 'sshd does not listen:' >&2; cat /var/log/sshd.log >&2; exit 1; }
+  left=$((left - 1))
+  sleep 0.02
+done`;
 
 /**
  * Gives a new machine its users (`root`, `admin` who may use sudo without a password, `guest` who may not), keys and SSH server.
