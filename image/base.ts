@@ -98,13 +98,20 @@ export async function layoutBase(text: string, platforms: readonly Platform[] | 
   if (only === undefined) {
     throw new ImageError(`oci:${text}: there is no such image in ${folder}${namesIn(index)}`);
   }
-  const isIndex = named.length > 1 && named.every(({ platform }) => platform !== undefined);
+  const platformNames = named.flatMap(({ platform }) => (platform === undefined ? [] : formatPlatform(platform)));
+  const isIndex = named.length > 1 && new Set(platformNames).size === named.length;
   if (named.length > 1 && !isIndex) {
     throw new ImageError(`oci:${text}: ${folder} has several images: name one, as oci:DIR:TAG${namesIn(index)}`);
   }
-  const root = isIndex ? content : await source.manifest(only);
+  // The folder's index may have images of other names.
+  const own = named.length === index.manifests.length ? content : indexOf(index, named);
+  const root = isIndex ? own : await source.manifest(only);
   // The name of a folder is another one on each machine, and must not get into the image.
   return { name: '', digest: root.descriptor.digest, images: await imagesOf(source, root, platforms) };
+}
+
+function indexOf(index: Index, manifests: readonly Descriptor[]): Blob {
+  return blobOf(mediaTypes.index, Buffer.from(JSON.stringify({ ...index, manifests })));
 }
 
 const REF_NAME = 'org.opencontainers.image.ref.name';
@@ -116,7 +123,7 @@ function isNamed(annotations: Descriptor['annotations'], tag: string): boolean {
 
 function namesIn({ manifests }: Index): string {
   const names = manifests.flatMap(({ annotations }) => annotations?.[REF_NAME] ?? []);
-  return names.length === 0 ? '' : ` (it has ${names.join(', ')})`;
+  return names.length === 0 ? '' : ` (it has ${[...new Set(names)].join(', ')})`;
 }
 
 async function readIndex(folder: string): Promise<{ readonly index: Index; readonly content: Blob }> {

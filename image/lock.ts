@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
+import { withLock } from '../local/assets/lock';
 import { ImageError, isDigest } from './oci';
 import { writeAtomically } from './temporary-files';
 
@@ -25,12 +26,18 @@ export async function lockedDigest(file: string, base: string): Promise<string |
 
 /** Writes the digest of a base into the lock file. */
 export async function lockDigest(file: string, base: string, digest: string): Promise<void> {
-  const lock = await readLock(file);
-  const sorted = Object.entries({ ...lock.bases, [base]: digest }).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const text = `${JSON.stringify({ ...lock, bases: Object.fromEntries(sorted) }, undefined, 2)}\n`;
-  try {
+  const write = async (): Promise<void> => {
+    const lock = await readLock(file);
+    const sorted = Object.entries({ ...lock.bases, [base]: digest }).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const text = `${JSON.stringify({ ...lock, bases: Object.fromEntries(sorted) }, undefined, 2)}\n`;
     await writeAtomically(file, (temporary) => writeFile(temporary, text));
+  };
+  const options = { purpose: file, onProgress: () => undefined, timeoutMs: 60_000, pollMs: 20 };
+  try {
+    // Another build may be writing the digest of its own base.
+    await withLock(`${file}.lock`, options, write);
   } catch (cause) {
+    if (cause instanceof ImageError) throw cause;
     throw new ImageError(`${file}, which keeps the digest of the base, cannot be written: ${messageOf(cause)}`, {
       cause,
     });

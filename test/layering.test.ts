@@ -146,7 +146,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'stacks/config': ['package.json', ...allConstructs, ...allProvision, 'stacks/bridge', 'stacks/remote-cluster'],
   stacks: [...allConstructs, ...allProvision, 'kubeconfig files', 'package.json', ...stacksParts],
   local: [...allConstructs, 'package.json'],
-  // Of local/ only how it tells errors and finds programs.
+  // Of local/ only how it tells errors, finds programs and locks files.
   image: ['local'],
   bench: [...allConstructs, ...allOperator, 'local', 'testing'],
   examples: [],

@@ -5,7 +5,7 @@ import { App, Chart } from 'cdk8s';
 import { HelloApp } from '../../constructs/kinds';
 import { OperatorDeployment } from '../../constructs/operator';
 import { archivePath, writeArchive } from '../../image/publish';
-import { layoutBase } from '../../image/base';
+import { layoutBase, type Base } from '../../image/base';
 import { binariesFor, readBinary } from '../../image/binaries';
 import { buildImage } from '../../image/image';
 import { layerOf } from '../../image/image';
@@ -181,6 +181,39 @@ describe('a base in an OCI layout', () => {
     expect((await digests[0])!.root.descriptor).toEqual((await digests[1])!.root.descriptor);
   });
 
+  describe('with several images directly in its folder', () => {
+    /** A layout whose index has the manifests of two images, for two platforms each, by name and platform. */
+    async function flatLayout(name: string, tags: readonly [string, string]): Promise<string> {
+      const layout = join(folder, name);
+      const manifests = [];
+      for (const [i, tag] of tags.entries()) {
+        await writeLayout(layout, await tinyImage(`${i}`));
+        const { manifests: own } = JSON.parse(readFileSync(indexOf(layout), 'utf8')) as Index;
+        const annotations = { 'org.opencontainers.image.ref.name': tag };
+        // The one for amd64 of the first image stands before the one of the second.
+        manifests.push(...own.map((manifest) => ({ ...manifest, annotations })));
+      }
+      writeFileSync(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }));
+      return layout;
+    }
+    const programOf = ({ images }: Base): readonly string[] =>
+      images.map(({ layers }) => layers.at(-1)!.descriptor.digest);
+
+    test('takes those of the name that is asked for', async () => {
+      const layout = await flatLayout('flat', ['1', '2']);
+      const [first, second] = [await layoutBase(`${layout}:1`, undefined), await layoutBase(`${layout}:2`, undefined)];
+      const alone = await layoutBase(await writeLayout(join(folder, 'alone'), await tinyImage('1')), undefined);
+      expect(programOf(second)).toEqual(programOf(alone));
+      expect(programOf(first)).not.toEqual(programOf(second));
+      expect(first.digest).not.toBe(second.digest);
+    });
+
+    test('refuses to choose between two for one platform', async () => {
+      const layout = await flatLayout('ambiguous', ['1', '2']);
+      await expect(layoutBase(layout, undefined)).rejects.toThrow(/has several images: name one, .*it has 1, 2/);
+    });
+  });
+
   test.each([
     ['a platform that it lacks', ['s390x'], /platform linux\/s390x: it has linux\/amd64, linux\/arm64/],
     ['one of two that it lacks', ['amd64', 'arm'], /platform linux\/arm: it has/],
@@ -251,6 +284,14 @@ describe('a binary', () => {
 });
 
 describe('the lock file', () => {
+  test('keeps what builds write at the same time', async () => {
+    const file = join(folder, 'at-once.lock.json');
+    const bases = Array.from({ length: 12 }, (_, i) => `r.example.com/base:${i}`);
+    await Promise.all(bases.map((base) => lockDigest(file, base, sha256(base))));
+    for (const base of bases) expect(await lockedDigest(file, base)).toBe(sha256(base));
+    expect(readdirSync(folder).filter((name) => name.startsWith('at-once'))).toEqual(['at-once.lock.json']);
+  });
+
   test('keeps the digest of each base, sorted', async () => {
     const file = join(folder, 'kindred.lock.json');
     const [a, b] = [sha256('a'), sha256('b')];
