@@ -229,6 +229,11 @@ function helpersText(namespace: string, scratchMiB: number): string {
 {{- if and .Values.provisioner.configFiles (not .Values.provisioner.configSecret) }}
 {{- fail "provisioner.configFiles: set provisioner.configSecret too, the Secret that these files come from" }}
 {{- end }}
+{{- range $key, $value := .Values.monitoring.labels }}
+{{- if hasPrefix "app.kubernetes.io/" $key }}
+{{- fail (printf "monitoring.labels: the chart itself sets %s" $key) }}
+{{- end }}
+{{- end }}
 {{- $names := list }}
 {{- range .Values.guardedNamespaces }}
 {{- if has .name $names }}

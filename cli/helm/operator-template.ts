@@ -60,7 +60,7 @@ function deploymentTemplate(deployment: DeploymentLike, rendered: RenderedOperat
             `{{- with ${values}.imagePullSecrets }}`,
             'imagePullSecrets:',
             '  {{- range . }}',
-            '  - name: {{ toJson . }}',
+            '  - name: {{ if kindIs "string" . }}{{ toJson . }}{{ else }}{{ toJson .name }}{{ end }}',
             '  {{- end }}',
             '{{- end }}',
           ),

@@ -9,24 +9,28 @@ const name = z.string().regex(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/);
 const quantity = z.union([z.number(), z.string().regex(new RegExp(QUANTITY_PATTERN))]);
 const texts = z.record(z.string(), z.string());
 
+// A list or an object may be left out, since Helm removes a value that is set to null.
+
 /** Settings of an operator's pods: those of `OperatorSettings` that the user of a chart decides. */
 const operatorValues = {
   image: z.string().regex(/^\S+$/).describe('The image. Prefer a digest.'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Always, IfNotPresent or Never.'),
   imagePullSecrets: z
-    .array(name)
-    .describe('Names of Secrets with registry credentials, in the namespace of the operator.'),
+    .array(z.union([name, z.strictObject({ name })]))
+    .default([])
+    .describe('Names of Secrets with registry credentials, in the namespace of the operator; or objects with a name.'),
   replicas: z.int().min(0).max(10).describe('Pods: one leads, the others stand by.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).describe('trace, debug, info, warn or error.'),
-  args: z.array(z.string()).describe('Further arguments.'),
+  args: z.array(z.string()).default([]).describe('Further arguments.'),
   cpuRequest: quantity.describe('There is no limit of CPU: throttling would delay the renewal of the Lease.'),
   memoryRequestMiB: z.int().min(1).max(65_536),
   memoryLimitMiB: z.int().min(MIN_MEMORY_MIB).max(65_536).describe('The size of the JavaScript heap follows from it.'),
   priorityClassName: z.string().describe('Empty: the default priority.'),
-  nodeSelector: texts,
-  tolerations: z.array(z.looseObject({})),
+  nodeSelector: texts.default({}),
+  tolerations: z.array(z.looseObject({})).default([]),
   metricsFrom: z
     .array(z.looseObject({}))
+    .default([])
     .describe('Peers of a NetworkPolicy that may reach the metrics port. Empty: everyone in the cluster.'),
 };
 
@@ -72,11 +76,14 @@ const chartValues = z.strictObject({
         .describe(
           "Secret in the operator's namespace with the files that configPath of a Cluster may name. Empty: none.",
         ),
-      configFiles: texts.describe('These files by their paths, each with its key there. Empty: one file for each key.'),
+      configFiles: texts
+        .default({})
+        .describe('These files by their paths, each with its key there. Empty: one file for each key.'),
     })
     .describe('The operator of the kinds Cluster and Kubeconfig, which makes clusters on machines.'),
   guardedNamespaces: z
     .array(guardedNamespace)
+    .default([])
     .describe(
       'Namespaces that get a ResourceQuota and a LimitRange: name, create, and numbers of their own under quota and containers.\n' +
         'Those that are created stay when the release is uninstalled.',
@@ -85,9 +92,9 @@ const chartValues = z.strictObject({
     .strictObject({
       enabled: z.boolean(),
       interval: z.string().regex(/^([0-9]+(ms|[smhdwy]))+$/),
-      labels: texts.describe(
-        'Labels by which a Prometheus selects its monitors and rules, such as release: prometheus.',
-      ),
+      labels: texts
+        .default({})
+        .describe('Labels by which a Prometheus selects its monitors and rules, such as release: prometheus.'),
     })
     .describe('A PodMonitor and a PrometheusRule. The CRDs of the Prometheus operator must be there.'),
   enabled: z.boolean().optional().describe('For the condition of a chart that depends on this one.'),

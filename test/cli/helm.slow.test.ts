@@ -115,7 +115,7 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
     );
   });
 
-  describe('wrong values end in one error that names the value', () => {
+  describe('wrong values', () => {
     let chart: string;
     beforeAll(async () => (chart = await writeChart()));
 
@@ -133,10 +133,12 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
       ['provisioner.memoryLimitMiB=200', /provisioner\.memoryLimitMiB: it must be at least 256/],
       ['provisioner.configFiles.a=b', /provisioner\.configFiles: set provisioner\.configSecret too/],
       ['operator.repplicas=1', /repplicas/],
+      ['operator.imagePullSecrets[0].nam=a', /imagePullSecrets/],
+      [String.raw`monitoring.labels.app\.kubernetes\.io/name=a`, /monitoring\.labels: the chart itself sets app/],
       ['namespace=Team', /namespace/],
       ['guardedNamespaces[0].name=a,guardedNamespaces[1].name=a', /guardedNamespaces: "a" is listed twice/],
       ['guardedNamespaces[0].quota.pods=1,guardedNamespaces[0].name=a', /pods/],
-    ])('%s', (setting, message) => {
+    ])('end in one error that names the value: %s', (setting, message) => {
       for (const helmVersion of helmVersions) {
         const { code, stderr } = helm(helmVersion, ['template', 'kindred', chart, '--set', setting]);
         expect([helmVersion, code]).toEqual([helmVersion, 1]);
@@ -144,7 +146,16 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
       }
     });
 
-    test('but what a chart that depends on this one gives is none of them', () => {
+    test('are none: lists and objects that are removed', () => {
+      const removed = ['operator.nodeSelector', 'operator.args', 'provisioner.configFiles', 'guardedNamespaces'];
+      const settings = removed.flatMap((name) => ['--set', `${name}=null`]);
+      for (const helmVersion of helmVersions) {
+        const kindsOf = new Set(helmTemplate(helmVersion, [chart, ...settings]).map(({ kind }) => kind));
+        expect([kindsOf.has('Deployment'), kindsOf.has('ResourceQuota')]).toEqual([true, false]);
+      }
+    });
+
+    test('are none: what a chart that depends on this one gives', () => {
       const rendered = helmTemplate('helm4', [chart, '--set', 'global.region=eu,enabled=true']);
       expect(rendered.length).toBeGreaterThan(10);
     });
@@ -193,7 +204,9 @@ function settings(values: OperatorValues): Omit<PlatformOperator, 'name' | 'kind
   return {
     ...rest,
     cpuRequest: String(rest.cpuRequest),
-    ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets }),
+    ...(imagePullSecrets.length === 0
+      ? {}
+      : { imagePullSecrets: imagePullSecrets.map((secret) => (typeof secret === 'string' ? secret : secret.name)) }),
     ...(args.length === 0 ? {} : { args }),
     ...(priorityClassName === '' ? {} : { priorityClassName }),
     ...(Object.keys(nodeSelector).length === 0 ? {} : { nodeSelector }),
@@ -243,7 +256,7 @@ const defaults = defaultValues({
 const operatorArbitrary: fc.Arbitrary<OperatorValues> = fc.record({
   image: fc.constantFrom('a', 'registry.example.com:5000/a/b@sha256:abc', '123', 'a:b'),
   imagePullPolicy: fc.constantFrom('Always', 'IfNotPresent', 'Never'),
-  imagePullSecrets: fc.uniqueArray(label, { maxLength: 2 }),
+  imagePullSecrets: fc.array(fc.oneof(label, fc.record({ name: label })), { maxLength: 2 }),
   replicas: fc.nat({ max: 10 }),
   logLevel: fc.constantFrom('trace', 'debug', 'info', 'warn', 'error'),
   args: fc.array(text, { maxLength: 2 }),
