@@ -34,75 +34,73 @@ export interface ChartOptions {
   readonly imageAdvice: Readonly<Record<string, string>>;
 }
 
-/** Stand for names in what is rendered, until the template names the value. They are DNS labels, as the platform demands. */
+/** Stand for names until the template names the value. They are DNS labels, as the platform demands. */
 const operatorNamespace = 'helm-operator-namespace';
 const guardedNamespace = 'helm-guarded-namespace';
 const configSecret = 'helm-config-secret';
 
 /**
- * The platform as a Helm chart: its files by their paths. With its default values Helm renders the objects of `kindred synth`, plus the
- * annotation by which CRDs and namespaces stay when the release is uninstalled.
+ * The platform as a Helm chart: its files by their paths. With its default values Helm renders the objects
+ * of `kindred synth`, plus the annotation by which CRDs and namespaces stay when the release is uninstalled.
  */
 export function helmChart(options: ChartOptions): ReadonlyMap<string, string> {
-  const { kinds, provisionerKinds, namespace } = options;
-  const provisionerSettings = provisioner({
-    ...{ image: options.provisionerImage, kinds: provisionerKinds, namespace: operatorNamespace },
+  const { namespace } = options;
+  const operator: PlatformOperator = { name: 'operator', image: options.image, kinds: options.kinds };
+  const separate = provisioner({
+    ...{ image: options.provisionerImage, kinds: options.provisionerKinds, namespace: operatorNamespace },
     configSecretName: configSecret,
   });
-  const operator: PlatformOperator = { name: 'operator', image: options.image, kinds };
-  const objects = render([operator, provisionerSettings]);
-  const { memoryLimitMiB = operatorDefaults.memoryLimitMiB, scratch } = provisionerSettings;
+  const { memoryLimitMiB = operatorDefaults.memoryLimitMiB, scratch } = separate;
+  const { logLevel } = operatorDefaults;
   const values = defaultValues({ ...options, provisionerMemoryLimitMiB: memoryLimitMiB });
-  const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
-  const isNamespaceItself = ({ kind, metadata }: KubeObject): boolean =>
-    kind === 'Namespace' && metadata.name === operatorNamespace;
-  const isGuarded = ({ metadata }: KubeObject): boolean =>
-    metadata.name === guardedNamespace || metadata.namespace === guardedNamespace;
-  const isOf = ({ name, kinds: own }: PlatformOperator, { metadata }: KubeObject): boolean =>
-    metadata.labels?.['app.kubernetes.io/instance'] === `kindred-${name}` ||
-    own.some(({ crdName }) => metadata.name.startsWith(`${crdName}-`));
-  const take = (belongs: (object: KubeObject) => boolean): readonly KubeObject[] => objects.filter(belongs);
-  const programs = [
-    { program: operator, rendered: { values: '.Values.operator', memoryLimitMiB: operatorDefaults.memoryLimitMiB } },
-    { program: provisionerSettings, rendered: { values: '.Values.provisioner', memoryLimitMiB, config: true } },
-  ].map(({ program, rendered }) => ({
-    name: program.name,
-    objects: take((object) => isOf(program, object)).map((object) =>
-      operatorTemplate(object, { logLevel: operatorDefaults.logLevel, ...rendered }),
-    ),
-  }));
-  const groups = [take(isCrd), take(isNamespaceItself), take(isGuarded), ...programs.map((program) => program.objects)];
-  if (groups.reduce((sum, { length }) => sum + length, 0) !== objects.length) {
-    throw new Error('an object of the platform belongs to no template of the chart, or to two');
-  }
+  const objects = objectsOf(operator, separate);
+  const operatorObjects = objects.operator.map((object) =>
+    operatorTemplate(object, {
+      ...{ values: '.Values.operator', logLevel, memoryLimitMiB: operatorDefaults.memoryLimitMiB },
+    }),
+  );
+  const provisionerObjects = objects.provisioner.map((object) =>
+    operatorTemplate(object, { values: '.Values.provisioner', logLevel, memoryLimitMiB, config: true }),
+  );
+  const namespaceText = guardedBy(CREATES_NAMESPACE, documents(objects.namespace.map(kept)));
   return new Map([
     ['Chart.yaml', chartText(options.version)],
     ['values.yaml', valuesText(values, namespace)],
     ['values.schema.json', `${JSON.stringify(valuesSchema(namespace), undefined, 2)}\n`],
     ['templates/_helpers.tpl', helpersText(namespace, scratch?.sizeMiB ?? 0)],
     ['templates/NOTES.txt', notesText(options)],
-    ['templates/crds.yaml', guardedBy('.Values.crds.enabled', documents(take(isCrd).map(kept)))],
-    [
-      'templates/namespace.yaml',
-      `{{- include "kindred.validate" . }}\n${guardedBy(CREATES_NAMESPACE, documents(take(isNamespaceItself).map(kept)))}`,
-    ],
-    ['templates/guarded-namespaces.yaml', guardedNamespacesText(take(isGuarded))],
-    ...programs.map(({ name, objects: own }) => [`templates/${name}.yaml`, programText(name, own)] as const),
+    ['templates/crds.yaml', guardedBy('.Values.crds.enabled', documents(objects.crds.map(kept)))],
+    ['templates/namespace.yaml', `{{- include "kindred.validate" . }}\n${namespaceText}`],
+    ['templates/guarded-namespaces.yaml', guardedNamespacesText(objects.guarded)],
+    ['templates/operator.yaml', programText(operatorObjects)],
+    ['templates/provisioner.yaml', guardedBy('.Values.provisioner.enabled', programText(provisionerObjects))],
   ]);
 }
 
-const CREATES_NAMESPACE = 'and .Values.createNamespace (ne (include "kindred.namespace" .) .Release.Namespace)';
-
-/** The platform's objects, with expressions of Helm in the place of the namespace. */
-function render(operators: readonly PlatformOperator[]): readonly KubeObject[] {
+/** The platform's objects by the templates that they belong to. */
+function objectsOf(operator: PlatformOperator, separate: PlatformOperator) {
   const platform = new Platform(new App(), 'kindred', {
     namespace: operatorNamespace,
-    operators,
+    operators: [operator, separate],
     guardedNamespaces: [{ name: guardedNamespace, create: true }],
     monitoring: {},
   });
-  return platform.toJson() as KubeObject[];
+  const objects = platform.toJson() as KubeObject[];
+  const isOf = ({ name, kinds }: PlatformOperator, { metadata }: KubeObject): boolean =>
+    metadata.labels?.['app.kubernetes.io/instance'] === `kindred-${name}` ||
+    kinds.some(({ crdName }) => metadata.name.startsWith(`${crdName}-`));
+  const groups = {
+    crds: objects.filter(({ kind }) => kind === 'CustomResourceDefinition'),
+    namespace: objects.filter(({ kind, metadata }) => kind === 'Namespace' && metadata.name === operatorNamespace),
+    guarded: objects.filter(({ metadata }) => [metadata.name, metadata.namespace].includes(guardedNamespace)),
+    operator: objects.filter((object) => isOf(operator, object)),
+    provisioner: objects.filter((object) => isOf(separate, object)),
+  };
+  if (Object.values(groups).reduce((sum, { length }) => sum + length, 0) === objects.length) return groups;
+  throw new Error('an object of the platform belongs to no template of the chart, or to two');
 }
+
+const CREATES_NAMESPACE = 'and .Values.createNamespace (ne (include "kindred.namespace" .) .Release.Namespace)';
 
 /** An object that stays when the release is uninstalled, since objects of users are in it or depend on it. */
 function kept(object: KubeObject): KubeObject {
@@ -110,6 +108,7 @@ function kept(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
+/** Objects as text, with the namespace of the release in the place of the one that they were rendered with. */
 function documents(objects: readonly KubeObject[]): string {
   const name = 'include "kindred.namespace" $';
   const inNamespace = objects.map((object) =>
@@ -123,13 +122,13 @@ function guardedBy(condition: string, text: string): string {
 }
 
 /** The template of an operator's objects. Those of the Prometheus operator are rendered on request only. */
-function programText(name: string, objects: readonly KubeObject[]): string {
+function programText(objects: readonly KubeObject[]): string {
   const isMonitoring = ({ apiVersion }: KubeObject): boolean => apiVersion.startsWith('monitoring.coreos.com/');
   const monitoring = objects.filter(isMonitoring).map(monitoringTemplate);
-  const text =
+  return (
     documents(objects.filter((object) => !isMonitoring(object))) +
-    guardedBy('.Values.monitoring.enabled', `---\n${documents(monitoring)}`);
-  return name === 'operator' ? text : guardedBy(`.Values.${name}.enabled`, text);
+    guardedBy('.Values.monitoring.enabled', `---\n${documents(monitoring)}`)
+  );
 }
 
 interface PodMonitorLike extends KubeObject {

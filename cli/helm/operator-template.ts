@@ -29,7 +29,7 @@ export interface RenderedOperator {
   readonly values: string;
   readonly memoryLimitMiB: number;
   readonly logLevel: string;
-  /** It has a volume named `config`, which the template has only if the value `configSecret` is set. @default false */
+  /** Its volume `config` is there only if the value `configSecret` is set. @default false: there is none */
   readonly config?: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 
-/** What the keys of {@link lines} are called, and values that Helm computes, until the template's text is written. */
+/** Stands for what {@link value} and {@link lines} are given, until the template's text is written. */
 const token = /HELM(VALUE|LINES)x([0-9a-f]*)x/;
 
 const tokenOf = (kind: 'VALUE' | 'LINES', text: string): string => `HELM${kind}x${Buffer.from(text).toString('hex')}x`;
@@ -9,14 +9,16 @@ const tokenOf = (kind: 'VALUE' | 'LINES', text: string): string => `HELM${kind}x
 /**
  * A text, or a part of one, that Helm computes.
  *
- * @param expression - what stands between the braces. Where it is the whole value, it must give YAML of one line: `toJson` does.
+ * @param expression - what is between the braces. Where it is the whole value, it must give YAML of one line, as
+ *   `toJson` does
  */
 export function value(expression: string): string {
   return tokenOf('VALUE', expression);
 }
 
 /**
- * An item of a list in whose place these lines stand. In them, `nindent +2` counts from the indentation of that place.
+ * An item of a list in whose place these lines are written. In them, `nindent +2` counts from the indentation
+ * of that place.
  */
 export function lines(...texts: readonly string[]): string {
   return tokenOf('LINES', texts.join('\n'));
@@ -39,7 +41,7 @@ export function replaceText<T>(within: T, text: string, replacement: (isWhole: b
   return replace(within) as T;
 }
 
-/** Objects as a Helm template: YAML documents, in which only what {@link value} and {@link lines} made is evaluated. */
+/** Objects as a Helm template, in which Helm evaluates only what {@link value} and {@link lines} made. */
 export function templateText(objects: readonly KubeObject[]): string {
   return objects.map(documentText).join('---\n');
 }

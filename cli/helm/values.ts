@@ -149,7 +149,7 @@ export function defaultValues(defaults: ChartDefaults): ChartValues {
   };
 }
 
-/** The JSON Schema of the values, against which Helm checks them. It has no title and no `$id`: nothing serves it. */
+/** The JSON Schema of the values, against which Helm checks them. */
 export function valuesSchema(namespace: string): object {
   const schema = z.toJSONSchema(chartValues, { target: 'draft-7', io: 'input' });
   return JSON.parse(JSON.stringify(schema).replaceAll(NAMESPACE, namespace)) as object;

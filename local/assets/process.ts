@@ -122,7 +122,7 @@ export function runTool(
 /**
  * Where a program is that this process may execute.
  *
- * @param searchPath - folders in the form of PATH; an empty one is skipped, where a shell would take the current folder.
+ * @param searchPath - folders in the form of PATH; an empty one, which to a shell is the current folder, is skipped.
  *   @default PATH
  * @returns undefined when no folder has it
  */

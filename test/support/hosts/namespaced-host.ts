@@ -143,8 +143,8 @@ interface HostSetup {
 }
 
 /**
- * Starts the SSH server, and waits until it listens: it puts itself in the background before that, and writes its pid file after it. It
- * tells only its log why it does not.
+ * Starts the SSH server, and waits until it listens: it puts itself in the background before that, and writes
+ * its pid file after it. It tells only its log why it does not.
  */
 const sshdCommand = `"$(command -v sshd)" -f /etc/ssh/sshd_config -E /var/log/sshd.log || { cat /var/log/sshd.log >&2; exit 1; }
 left=1500
