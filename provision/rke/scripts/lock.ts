@@ -87,7 +87,7 @@ hold() {
   turn=1
   after=0
   over=$2
-  out="lock/$1"
+  out="lock/$run/$1"
   while :; do
     code=0
     say "$run.$turn" "$over" | ssh -F ssh_config "$1" "$keeper" >"$out" || code=$?
@@ -111,13 +111,13 @@ lock_on() {
   stale=-
   left=45
   while :; do
-    : >"$dir/lock/$1"
+    : >"$dir/lock/$run/$1"
     # By exec: where a function is redirected, dash keeps what was open before, and whoever waits for this script to end would wait for all of it.
     (exec </dev/null >>"$dir/lock.log" 2>&1 3>&- 5<&-; hold "$1" "$stale") &
     holder=$!
-    while [ ! -s "$dir/lock/$1" ] && at_work "$holder"; do pause; done
+    while [ ! -s "$dir/lock/$run/$1" ] && at_work "$holder"; do pause; done
     said=''
-    read -r said token place since by <"$dir/lock/$1" || :
+    read -r said token place since by <"$dir/lock/$run/$1" || :
     case $said in
       locked)
         holders="$holders $holder"
@@ -139,7 +139,8 @@ lock_on() {
 }
 lock_cluster() {
   doing='locking the cluster on its control plane machines'
-  mkdir -p "$dir/lock"
+  # What keeps a lock outlives a run that is killed, and must not write where the next one reads.
+  mkdir -p "$dir/lock/$run"
   sort -k 2 "$1" >"$dir/to-lock"
   while read -r alias address <&5; do lock_on "$alias" "$address"; done 5<"$dir/to-lock"
 }
