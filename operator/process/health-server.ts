@@ -1,6 +1,6 @@
 import { errorMessage } from '../../constructs/kube/errors';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { StartupError } from './lifecycle';
 import type { Logger } from './logger';
 
@@ -196,10 +196,18 @@ function send(response: ServerResponse, status: number, body: string, type = 'te
   response.end(body);
 }
 
-/** Closes a server: idle connections at once, the others when their request ends or after `graceMs` milliseconds. */
-export function closeServer(server: Server, graceMs: number): Promise<void> {
+/**
+ * Closes a server: idle connections at once, the others when their request ends or after `graceMs`
+ * milliseconds.
+ *
+ * @param sockets - its connections, those too whose TLS handshake has not ended, of which the server does not know
+ */
+export function closeServer(server: Server, graceMs: number, sockets: ReadonlySet<Socket> = new Set()): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    const cut = setTimeout(() => {
+      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
     // The callback's error says only that the server was not listening: then it is closed already.
     server.close(() => {
       clearTimeout(cut);

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { OperatorMetrics } from '../metrics/operator-metrics';
 import { systemClock, type Clock } from '../process/clock';
@@ -124,6 +124,11 @@ export async function startConversionServer(options: ConversionServerOptions): P
     });
   });
   server.maxConnections = maxConnections;
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await listen(server, options);
   // A client that does not trust the certificate ends the handshake: check the caBundle of the CRD.
   server.on('tlsClientError', (error) => logger.debug({ err: error }, 'conversion server: a TLS handshake failed'));
@@ -135,7 +140,7 @@ export async function startConversionServer(options: ConversionServerOptions): P
   const close = async (): Promise<void> => {
     watch.stop();
     if (signal?.aborted === true) await drained;
-    await closeServer(server, closeGraceMs);
+    await closeServer(server, closeGraceMs, sockets);
   };
   let closing: Promise<void> | undefined;
   return {

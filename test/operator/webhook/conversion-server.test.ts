@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { Agent } from 'node:https';
+import { connect as connectTcp } from 'node:net';
 import { connect } from 'node:tls';
 import { CertificateAuthority } from '../../../local/certificates';
 import { createLogger } from '../../../operator/process/logger';
@@ -185,6 +187,16 @@ describe('the server', () => {
     await server.close();
     expect(server.problem()).toBe('the conversion server does not listen');
   });
+
+  // A handshake may take 10 s.
+  it('does not wait for a client that never begins its TLS handshake', async () => {
+    const server = await start();
+    const client = connectTcp({ port: server.port, host: '127.0.0.1' });
+    await once(client, 'connect');
+    // Once this is answered, the server has accepted the connection before it too.
+    expect(await post(server, reviewOf())).toMatchObject({ status: 200 });
+    await Promise.all([server.close(), once(client, 'close')]);
+  }, 8_000);
 
   it('says what is in the way of starting', async () => {
     const { port } = await start();
