@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { App, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
@@ -8,7 +8,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import { kinds, provisionerKinds } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { Platform, defaultImage, defaultImageAdvice, provisioner, type PlatformOperator } from '../constructs/platform';
-import { messageOf } from '../local/assets/errors';
+import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { version } from '../package.json';
 import type { SynthArguments } from './arguments';
 import { CliError } from './errors';
@@ -25,6 +25,7 @@ export async function synth(args: SynthArguments): Promise<void> {
     args.format === 'helm'
       ? chart(args)
       : manifests({ ...options, ...{ kinds, provisionerKinds, provisionerImage }, image: image ?? operatorImage });
+  if (args.format === 'helm') await inFolder(out, () => refuseForeignTemplates(out, files));
   for (const [name, text] of files) {
     const file = path.join(out, name);
     await inFolder(out, async () => {
@@ -54,10 +55,22 @@ function chart({ image = operatorImage, provisionerImage, ...args }: SynthArgume
   });
 }
 
+/** @throws CliError when the folder of the templates holds a file of something else, which Helm would install too */
+async function refuseForeignTemplates(out: string, files: ReadonlyMap<string, string>): Promise<void> {
+  const present = (await readdir(path.join(out, 'templates')).catch(undefinedIfMissing)) ?? [];
+  const foreign = present.filter((name) => !files.has(`templates/${name}`));
+  if (foreign.length === 0) return;
+  throw new CliError(
+    `--out=${out}: its templates/ has ${foreign.join(', ')}, which this chart does not write and Helm would install too. ` +
+      'Remove it, as what an older version wrote, or name another folder.',
+  );
+}
+
 async function inFolder(out: string, write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
+    if (error instanceof CliError) throw error;
     throw new CliError(
       `--out=${out} cannot be written to: ${messageOf(error)}. Name a folder that you may write to; it is made if need be.`,
       { cause: error },

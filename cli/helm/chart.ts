@@ -203,6 +203,12 @@ function chartText(version: string): string {
   });
 }
 
+/** Arguments that follow from other values, or that permissions and deadlines in the chart follow from. */
+const reservedFlags = [
+  ...['kinds', 'namespaces', 'leader-elect', 'lease-name', 'lease-namespace', 'metrics-port', 'log-level'],
+  ...['state-namespace', 'config-dir', 'key-dir', 'drain-seconds'],
+];
+
 /** @param scratchMiB - memory of the provisioner that is no heap */
 function helpersText(namespace: string, scratchMiB: number): string {
   return `{{/* The namespace of the operators. */}}
@@ -217,6 +223,11 @@ function helpersText(namespace: string, scratchMiB: number): string {
 {{- define "kindred.validate" -}}
 {{- range $name, $reserved := dict "operator" 0 "provisioner" ${scratchMiB} }}
 {{- $program := get $.Values $name }}
+{{- range $program.args }}
+{{- if regexMatch "^--(${reservedFlags.join('|')})(=|$)" . }}
+{{- fail (printf "%s.args: the chart itself sets %s" $name .) }}
+{{- end }}
+{{- end }}
 {{- $limit := int $program.memoryLimitMiB }}
 {{- if gt (int $program.memoryRequestMiB) $limit }}
 {{- fail (printf "%s.memoryRequestMiB: it exceeds %s.memoryLimitMiB, which is %d" $name $name $limit) }}
@@ -228,10 +239,18 @@ function helpersText(namespace: string, scratchMiB: number): string {
 {{- if and .Values.provisioner.configFiles (not .Values.provisioner.configSecret) }}
 {{- fail "provisioner.configFiles: set provisioner.configSecret too, the Secret that these files come from" }}
 {{- end }}
+{{- range $path, $key := .Values.provisioner.configFiles }}
+{{- if or (hasPrefix "/" $path) (hasPrefix ".." $path) (has ".." (splitList "/" $path)) }}
+{{- fail (printf "provisioner.configFiles: %q must be a path that stays within the directory" $path) }}
+{{- end }}
+{{- end }}
 {{- range $key, $value := .Values.monitoring.labels }}
 {{- if hasPrefix "app.kubernetes.io/" $key }}
 {{- fail (printf "monitoring.labels: the chart itself sets %s" $key) }}
 {{- end }}
+{{- end }}
+{{- if and (hasKey .Values "enabled") (not .Values.enabled) }}
+{{- fail "enabled: it is for the condition of a chart that depends on this one, and switches nothing off here" }}
 {{- end }}
 {{- $names := list }}
 {{- range .Values.guardedNamespaces }}
@@ -251,9 +270,9 @@ function notesText({ image, provisionerImage, imageAdvice }: ChartOptions): stri
       : `{{- if ${program === 'operator' ? '' : 'and .Values.provisioner.enabled '}(eq .Values.${program}.image ${JSON.stringify(ofImage)}) }}\n\nWARNING: ${imageAdvice[ofImage]}\n{{- end }}\n`;
   return `Kindred {{ .Chart.AppVersion }} is installed in the namespace {{ include "kindred.namespace" . }}.
 ${advice('operator', image)}${advice('provisioner', provisionerImage)}
-{{- if eq (include "kindred.namespace" .) .Release.Namespace }}
+{{- if and (eq (include "kindred.namespace" .) .Release.Namespace) (not (regexMatch "^(default$|kube-)" .Release.Namespace)) }}
 
-Helm made the namespace, so it does not enforce a Pod Security Standard yet. The operator's pods meet "restricted":
+The chart sets no Pod Security Standard for the namespace of the release. The operator's pods meet "restricted"; if nothing else runs there:
 
   kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted
 {{- end }}
@@ -261,7 +280,7 @@ Helm made the namespace, so it does not enforce a Pod Security Standard yet. The
   kubectl -n {{ include "kindred.namespace" . }} rollout status deployment/kindred-operator
   kubectl get kindred -A
 
-helm uninstall leaves the CRDs, with all objects of their kinds, and the namespaces that this chart created. Delete those of their objects first
-that have finalizers: once the operator is gone, nobody drops them.
+helm uninstall leaves the CRDs, with all objects of their kinds, and the namespaces that this chart created. Before it, delete the objects that have
+finalizers (DemoMicroService, Cluster): without the operator, nothing removes the finalizers.
 `;
 }

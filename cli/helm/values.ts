@@ -6,10 +6,26 @@ import { operatorDefaults } from '../../constructs/operator/operator-props';
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 const name = z.string().regex(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/);
-const quantity = z.union([z.number(), z.string().regex(new RegExp(QUANTITY_PATTERN))]);
+/** A quantity that is not negative, as the constructs demand. */
+const quantity = z.union([z.number().min(0), z.string().regex(new RegExp(QUANTITY_PATTERN.replace('[+-]?', '[+]?')))]);
+const nameOrEmpty = z.union([z.literal(''), name]).default('');
 const texts = z.record(z.string(), z.string());
 
 // A list or an object may be left out, since Helm removes a value that is set to null.
+
+const toleration = z.strictObject({
+  key: z.string().optional(),
+  operator: z.string().optional(),
+  value: z.string().optional(),
+  effect: z.string().optional(),
+  tolerationSeconds: z.int().optional(),
+});
+
+/**
+ * Files by their paths in a directory, each with its key in a Secret. The template checks the paths, since
+ * Helm reports a key that the schema refuses at another place.
+ */
+const files = z.record(z.string(), z.string().regex(/^[-._A-Za-z0-9]{1,253}$/));
 
 /** Settings of an operator's pods: those of `OperatorSettings` that the user of a chart decides. */
 const operatorValues = {
@@ -25,9 +41,9 @@ const operatorValues = {
   cpuRequest: quantity.describe('There is no limit of CPU: throttling would delay the renewal of the Lease.'),
   memoryRequestMiB: z.int().min(1).max(65_536),
   memoryLimitMiB: z.int().min(MIN_MEMORY_MIB).max(65_536).describe('The size of the JavaScript heap follows from it.'),
-  priorityClassName: z.string().describe('Empty: the default priority.'),
+  priorityClassName: nameOrEmpty.describe('Empty: the default priority.'),
   nodeSelector: texts.default({}),
-  tolerations: z.array(z.looseObject({})).default([]),
+  tolerations: z.array(toleration).default([]),
   metricsFrom: z
     .array(z.looseObject({}))
     .default([])
@@ -56,11 +72,12 @@ const guardedNamespace = z.strictObject({
 const chartValues = z.strictObject({
   namespace: z
     .union([z.literal(''), dnsLabel])
+    .default('')
     .describe('Namespace of the operator. Empty: that of the release, or, if that is "default", NAMESPACE.'),
   createNamespace: z
     .boolean()
     .describe(
-      'Create it, under the Pod Security Standard "restricted", if it is not the namespace of the release.\n' +
+      'Create the namespace of the operator, under the Pod Security Standard "restricted", unless it is that of the release.\n' +
         'It stays when the release is uninstalled.',
     ),
   crds: z
@@ -71,12 +88,10 @@ const chartValues = z.strictObject({
     .strictObject({
       enabled: z.boolean(),
       ...operatorValues,
-      configSecret: z
-        .union([z.literal(''), name])
-        .describe(
-          "Secret in the operator's namespace with the files that configPath of a Cluster may name. Empty: none.",
-        ),
-      configFiles: texts
+      configSecret: nameOrEmpty.describe(
+        "Secret in the operator's namespace with the files that configPath of a Cluster may name. Empty: none.",
+      ),
+      configFiles: files
         .default({})
         .describe('These files by their paths, each with its key there. Empty: one file for each key.'),
     })
@@ -86,6 +101,7 @@ const chartValues = z.strictObject({
     .default([])
     .describe(
       'Namespaces that get a ResourceQuota and a LimitRange: name, create, and numbers of their own under quota and containers.\n' +
+        'A list of yours replaces this one; [] is none. ' +
         'Those that are created stay when the release is uninstalled.',
     ),
   monitoring: z

@@ -133,6 +133,20 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
       ['provisioner.memoryLimitMiB=200', /provisioner\.memoryLimitMiB: it must be at least 256/],
       ['provisioner.configFiles.a=b', /provisioner\.configFiles: set provisioner\.configSecret too/],
       ['operator.repplicas=1', /repplicas/],
+      ['operator.cpuRequest=-1', /operator[./]cpuRequest/],
+      ['operator.priorityClassName=A B', /priorityClassName/],
+      ['operator.tolerations[0].tolerationSecond=5', /tolerationSecond/],
+      ['guardedNamespaces[0].name=a,guardedNamespaces[0].quota.limits\\.cpu=-5', /limits\.cpu/],
+      [
+        String.raw`provisioner.configSecret=s,provisioner.configFiles.\.\./x=k`,
+        /provisioner\.configFiles: "\.\.\/x" must be a path that stays within the directory/,
+      ],
+      [
+        'provisioner.args[0]=--state-namespace=other',
+        /provisioner\.args: the chart itself sets --state-namespace=other/,
+      ],
+      ['operator.args[0]=--kinds=a', /operator\.args: the chart itself sets --kinds=a/],
+      ['enabled=false', /enabled: it is for the condition of a chart that depends on this one/],
       ['operator.imagePullSecrets[0].nam=a', /imagePullSecrets/],
       [String.raw`monitoring.labels.app\.kubernetes\.io/name=a`, /monitoring\.labels: the chart itself sets app/],
       ['namespace=Team', /namespace/],
@@ -147,7 +161,14 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
     });
 
     test('are none: lists and objects that are removed', () => {
-      const removed = ['operator.nodeSelector', 'operator.args', 'provisioner.configFiles', 'guardedNamespaces'];
+      const removed = [
+        'namespace',
+        'operator.priorityClassName',
+        'operator.nodeSelector',
+        'operator.args',
+        'provisioner.configFiles',
+        'guardedNamespaces',
+      ];
       const settings = removed.flatMap((name) => ['--set', `${name}=null`]);
       for (const helmVersion of helmVersions) {
         const kindsOf = new Set(helmTemplate(helmVersion, [chart, ...settings]).map(({ kind }) => kind));

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { parseArguments, type SynthArguments } from '../../cli/arguments';
@@ -98,5 +98,13 @@ test('synth --format=helm writes a chart, and beside its bundle by default', asy
   // Nothing that stood for a value while the platform was rendered is left.
   for (const name of readdirSync(join(args.out, 'templates')))
     expect(read(`templates/${name}`)).not.toMatch(/helm-[a-z]+-|HELM/);
-  rmSync(args.out, { recursive: true });
+
+  // Helm would install it as well.
+  const old = join(args.out, 'templates', 'old.yaml');
+  writeFileSync(old, '');
+  writeFileSync(join(args.out, 'values.yaml'), 'untouched');
+  await expect(synth(args)).rejects.toThrow(
+    /its templates\/ has old\.yaml, which .* Remove it, .* or name another folder/,
+  );
+  expect(read('values.yaml')).toBe('untouched');
 });

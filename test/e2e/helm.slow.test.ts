@@ -92,6 +92,11 @@ const synth = (...flags: readonly string[]): string => {
       run('install', 'dry', unnamed, '--dry-run=client', '--take-ownership', ...settings);
     expect(notes()).toMatch(/WARNING: no registry has kindred-operator:\S+, .* --set operator\.image=REF/);
     expect(notes('--set', 'operator.image=mine:1')).not.toContain('WARNING');
+    // Nobody is told to restrict what others run in.
+    expect(notes('-n', 'team')).toContain('kubectl label namespace team');
+    for (const shared of ['default', 'kube-system']) {
+      expect(notes('-n', shared, '--set', `namespace=${shared}`)).not.toContain('kubectl label');
+    }
     expect(notes('--set', 'operator.image=mine:1,provisioner.enabled=true')).toMatch(
       /WARNING: no registry has kindred-provisioner:\S+, .* --set provisioner\.image=REF/,
     );
