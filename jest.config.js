@@ -46,6 +46,8 @@ const projects = [
 module.exports = {
   // A bound, not an expectation: on a machine that does other things too, a test of seconds takes tens of them.
   testTimeout: 120_000,
+  // A worker keeps something of each file that it has run; after some 200 files of test:all it ran out of memory.
+  workerIdleMemoryLimit: '1500MB',
   testSequencer: '<rootDir>/test/support/jest/sequencer.cjs',
   projects: projects.flatMap(([name, folder, more]) => [
     { ...common, ...more, displayName: name, testMatch: [`${folder}/!(*.slow).test.ts`] },
