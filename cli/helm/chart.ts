@@ -7,29 +7,17 @@ import { operatorDefaults } from '../../constructs/operator/operator-props';
 import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
 import { operatorTemplate } from './operator-template';
 import { entryLines, replaceText, templateText, value } from './template';
-import { defaultValues, valuesSchema, valuesText } from './values';
+import { defaultValues, valuesSchema, valuesText, type ChartDefaults } from './values';
 
 /** What a chart is made of. */
-export interface ChartOptions {
+export interface ChartOptions extends ChartDefaults {
   readonly kinds: readonly AnyKind[];
   /** Kinds of the provisioner, which the chart installs on request; their CRDs are there in any case. */
   readonly provisionerKinds: readonly AnyKind[];
   /** Version of the chart and of what it installs. */
   readonly version: string;
-  /** Default image of the operator. */
-  readonly image: string;
-  /** Default image of the provisioner. */
-  readonly provisionerImage: string;
-  /** Whether the chart installs the provisioner by default. */
-  readonly provisionerEnabled: boolean;
-  /** Default of the value `provisioner.configSecret`. @default none */
-  readonly provisionerConfigSecret?: string | undefined;
-  /** Default of the value `provisioner.configFiles`. @default none */
-  readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
   /** Namespace of the operators of a release in the namespace `default`. */
   readonly namespace: string;
-  /** Namespace that is created with guardrails by default. */
-  readonly samplesNamespace: string;
   /** What to do about images that no registry has, by the image. */
   readonly imageAdvice: Readonly<Record<string, string>>;
 }
@@ -52,7 +40,7 @@ export function helmChart(options: ChartOptions): ReadonlyMap<string, string> {
   });
   const { memoryLimitMiB = operatorDefaults.memoryLimitMiB, scratch } = separate;
   const { logLevel } = operatorDefaults;
-  const values = defaultValues({ ...options, provisionerMemoryLimitMiB: memoryLimitMiB });
+  const values = defaultValues(options, memoryLimitMiB);
   const objects = objectsOf(operator, separate);
   const operatorObjects = objects.operator.map((object) =>
     operatorTemplate(object, {

@@ -120,20 +120,24 @@ const chartValues = z.strictObject({
 /** Values of the chart. */
 export type ChartValues = z.output<typeof chartValues>;
 
-/** What differs from chart to chart. */
+/** The values that are chosen when a chart is made. */
 export interface ChartDefaults {
+  /** Image of the operator. */
   readonly image: string;
+  /** Image of the provisioner. */
   readonly provisionerImage: string;
+  /** Whether the chart installs the provisioner. */
   readonly provisionerEnabled: boolean;
+  /** `provisioner.configSecret`. @default none */
   readonly provisionerConfigSecret?: string | undefined;
+  /** `provisioner.configFiles`. @default none */
   readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
-  /** Where the provisioner's memory limit differs from the operator's. */
-  readonly provisionerMemoryLimitMiB: number;
+  /** Namespace that is created with guardrails. */
   readonly samplesNamespace: string;
 }
 
 /** The values that the chart has by default. */
-export function defaultValues(defaults: ChartDefaults): ChartValues {
+export function defaultValues(defaults: ChartDefaults, provisionerMemoryLimitMiB: number): ChartValues {
   const { replicas, logLevel, cpuRequest, memoryRequestMiB, memoryLimitMiB } = operatorDefaults;
   const operator = {
     image: defaults.image,
@@ -156,7 +160,7 @@ export function defaultValues(defaults: ChartDefaults): ChartValues {
       enabled: defaults.provisionerEnabled,
       ...operator,
       image: defaults.provisionerImage,
-      memoryLimitMiB: defaults.provisionerMemoryLimitMiB,
+      memoryLimitMiB: provisionerMemoryLimitMiB,
       configSecret: defaults.provisionerConfigSecret ?? '',
       configFiles: { ...defaults.provisionerConfigFiles },
     },

@@ -269,10 +269,8 @@ const label = fc.constantFrom('a', 'kindred-system', 'kindred-samples', 'default
 const dictionary = fc.dictionary(fc.constantFrom('a', 'b.example.com/c', '1', 'true', 'x_y'), text, { maxKeys: 3 });
 const amount = fc.constantFrom('1', '100m', '2Gi', '0.5', '500Mi', '1e3');
 
-const defaults = defaultValues({
-  ...{ image: 'operator:1', provisionerImage: 'provisioner:1', provisionerEnabled: false },
-  ...{ provisionerMemoryLimitMiB: 512, samplesNamespace: 'kindred-samples' },
-});
+const images = { image: 'operator:1', provisionerImage: 'provisioner:1' };
+const defaults = defaultValues({ ...images, provisionerEnabled: false, samplesNamespace: 'kindred-samples' }, 512);
 
 const operatorArbitrary: fc.Arbitrary<OperatorValues> = fc.record({
   image: fc.constantFrom('a', 'registry.example.com:5000/a/b@sha256:abc', '123', 'a:b'),
