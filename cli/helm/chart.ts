@@ -5,7 +5,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
 import { operatorDefaults } from '../../constructs/operator/operator-props';
 import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
-import { operatorTemplate } from './operator-template';
+import { flagsOf, operatorTemplate } from './operator-template';
 import { entryLines, replaceText, templateText, value } from './template';
 import { defaultValues, valuesSchema, valuesText, type ChartDefaults } from './values';
 
@@ -44,18 +44,22 @@ export function helmChart(options: ChartOptions): ReadonlyMap<string, string> {
   const objects = objectsOf(operator, separate);
   const operatorObjects = objects.operator.map((object) =>
     operatorTemplate(object, {
-      ...{ values: '.Values.operator', logLevel, memoryLimitMiB: operatorDefaults.memoryLimitMiB },
+      values: '.Values.operator',
+      logLevel,
+      memoryLimitMiB: operatorDefaults.memoryLimitMiB,
     }),
   );
   const provisionerObjects = objects.provisioner.map((object) =>
     operatorTemplate(object, { values: '.Values.provisioner', logLevel, memoryLimitMiB, config: true }),
   );
+  // Permissions and deadlines in the chart follow from what it sets, and from the namespaces that are watched.
+  const reserved = new Set(['namespaces', ...[...objects.operator, ...objects.provisioner].flatMap(flagsOf)]);
   const namespaceText = guardedBy(CREATES_NAMESPACE, documents(objects.namespace.map(kept)));
   return new Map([
     ['Chart.yaml', chartText(options.version)],
     ['values.yaml', valuesText(values, namespace)],
     ['values.schema.json', `${JSON.stringify(valuesSchema(namespace), undefined, 2)}\n`],
-    ['templates/_helpers.tpl', helpersText(namespace, scratch?.sizeMiB ?? 0)],
+    ['templates/_helpers.tpl', helpersText(namespace, scratch?.sizeMiB ?? 0, reserved)],
     ['templates/NOTES.txt', notesText(options)],
     ['templates/crds.yaml', guardedBy('.Values.crds.enabled', documents(objects.crds.map(kept)))],
     ['templates/namespace.yaml', `{{- include "kindred.validate" . }}\n${namespaceText}`],
@@ -147,13 +151,14 @@ interface GuardrailLike extends KubeObject {
 
 function guardedNamespacesText(objects: readonly GuardrailLike[]): string {
   const named = objects.map((object) => replaceText(object, guardedNamespace, () => value('.name | quote')));
-  const [namespaces, others] = [true, false].map((is) => named.filter(({ kind }) => (kind === 'Namespace') === is));
+  const namespaces = named.filter(({ kind }) => kind === 'Namespace');
+  const guardrails = named.filter(({ kind }) => kind !== 'Namespace');
   const exists =
     '(eq .name $.Release.Namespace) (and $.Values.createNamespace (eq .name (include "kindred.namespace" $)))';
   return [
     '{{- range .Values.guardedNamespaces }}\n',
-    guardedBy(`and .create (not (or ${exists}))`, `---\n${documents((namespaces ?? []).map(kept))}`),
-    `---\n${documents((others ?? []).map(guardrailTemplate))}`,
+    guardedBy(`and .create (not (or ${exists}))`, `---\n${documents(namespaces.map(kept))}`),
+    `---\n${documents(guardrails.map(guardrailTemplate))}`,
     '{{- end }}\n',
   ].join('');
 }
@@ -191,14 +196,11 @@ function chartText(version: string): string {
   });
 }
 
-/** Arguments that follow from other values, or that permissions and deadlines in the chart follow from. */
-const reservedFlags = [
-  ...['kinds', 'namespaces', 'leader-elect', 'lease-name', 'lease-namespace', 'metrics-port', 'log-level'],
-  ...['state-namespace', 'config-dir', 'key-dir', 'drain-seconds'],
-];
-
-/** @param scratchMiB - memory of the provisioner that is no heap */
-function helpersText(namespace: string, scratchMiB: number): string {
+/**
+ * @param scratchMiB - memory of the provisioner that is no heap
+ * @param reserved - flags that a value `args` may not have
+ */
+function helpersText(namespace: string, scratchMiB: number, reserved: ReadonlySet<string>): string {
   return `{{/* The namespace of the operators. */}}
 {{- define "kindred.namespace" -}}
 {{- if .Values.namespace }}{{ .Values.namespace }}
@@ -212,7 +214,7 @@ function helpersText(namespace: string, scratchMiB: number): string {
 {{- range $name, $reserved := dict "operator" 0 "provisioner" ${scratchMiB} }}
 {{- $program := get $.Values $name }}
 {{- range $program.args }}
-{{- if regexMatch "^--(${reservedFlags.join('|')})(=|$)" . }}
+{{- if regexMatch "^--(${[...reserved].join('|')})(=|$)" . }}
 {{- fail (printf "%s.args: the chart itself sets %s" $name .) }}
 {{- end }}
 {{- end }}

@@ -40,6 +40,13 @@ export function operatorTemplate(object: KubeObject, rendered: RenderedOperator)
   return object;
 }
 
+/** The flags of an operator's Deployment, without dashes and values; of another object none. */
+export function flagsOf(object: KubeObject): readonly string[] {
+  if (object.kind !== 'Deployment') return [];
+  const { containers } = (object as DeploymentLike).spec.template.spec;
+  return containers.flatMap(({ args }) => args.map((arg) => arg.replace(/^--|=.*$/g, '')));
+}
+
 function deploymentTemplate(deployment: DeploymentLike, rendered: RenderedOperator): KubeObject {
   const { values, config = false } = rendered;
   const { template } = deployment.spec;

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 
 /** Stands for what {@link value} and {@link lines} are given, until the template's text is written. */
-const token = /HELM(VALUE|LINES)x([0-9a-f]*)x/;
+const token = /HELM(VALUE|LINES)x([0-9a-f]*)x/g;
 
 const tokenOf = (kind: 'VALUE' | 'LINES', text: string): string => `HELM${kind}x${Buffer.from(text).toString('hex')}x`;
 
@@ -65,7 +65,7 @@ function lineText(line: string): string {
       )
       .join('\n');
   }
-  return line.replaceAll(new RegExp(token, 'g'), (_, kind: string, text: string) => {
+  return line.replaceAll(token, (_, kind: string, text: string) => {
     if (kind === 'LINES') throw new Error(`these lines of a template do not stand alone: ${line}`);
     return `{{ ${decode(text)} }}`;
   });
