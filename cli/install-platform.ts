@@ -5,8 +5,9 @@ import { PLATFORM_MANAGED_BY } from '../constructs/operator';
 import { managedFieldsOf } from '../operator/informer/field-ownership';
 import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
+import { RestMapper } from '../operator/client/rest-mapper';
 import { CliError } from './errors';
-import { RestMapper, objectName } from './objects';
+import { objectName, resourceTypeOf } from './objects';
 
 /** What to install, and where. */
 interface InstallOptions {
@@ -73,7 +74,7 @@ async function waitUntilAllServed({ client, signal }: InstallOptions, names: rea
 }
 
 async function applyOne({ client, signal }: InstallOptions, types: RestMapper, object: KubeObject): Promise<void> {
-  const type = await types.resourceTypeOf(object);
+  const type = await resourceTypeOf(types, object);
   try {
     await client.apply(type, object, { fieldManager: PLATFORM_FIELD_MANAGER, signal });
   } catch (error) {
@@ -113,7 +114,7 @@ async function pruneOne(
   types: RestMapper,
   entry: InventoryEntry,
 ): Promise<string | undefined> {
-  const type = await types.resourceTypeOf(entry);
+  const type = await resourceTypeOf(types, entry);
   const live = await client.get(type, entry, { signal });
   if (live?.metadata.uid === undefined) return undefined;
   const ours = managedFieldsOf(live).some(({ manager }) => manager === PLATFORM_FIELD_MANAGER);

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { typeKey, type ResourceType } from '../constructs/kube/resource-type';
+import type { ResourceType } from '../constructs/kube/resource-type';
 import { messageOf } from '../local/assets/errors';
 import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
+import type { RestMapper } from '../operator/client/rest-mapper';
 import { CliError } from './errors';
 
 /** An object and where it comes from. */
@@ -116,7 +117,7 @@ export async function applyObjects(
 }
 
 async function applyOne(object: KubeObject, { client, types, namespace, signal }: ApplyOptions): Promise<KubeObject> {
-  const type = await types.resourceTypeOf(object);
+  const type = await resourceTypeOf(types, object);
   const placed =
     type.scope === 'Cluster' || object.metadata.namespace !== undefined
       ? object
@@ -125,68 +126,23 @@ async function applyOne(object: KubeObject, { client, types, namespace, signal }
   return placed;
 }
 
-interface ApiResource {
-  readonly name: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-}
-
-/** Finds the resource type of any object, with one discovery request for each group and version. */
-export class RestMapper {
-  private readonly known: Map<string, ResourceType>;
-  private readonly discovered = new Map<string, Promise<readonly ApiResource[]>>();
-
-  /** @param known - types that need no discovery */
-  constructor(
-    private readonly client: Pick<ApiClient, 'getPath'>,
-    known: readonly ResourceType[] = [],
-  ) {
-    this.known = new Map(known.map((type) => [typeKey(type), type]));
-  }
-
-  /**
-   * The type of an object.
-   *
-   * @throws CliError when the server serves no such kind
-   */
-  async resourceTypeOf(object: Pick<KubeObject, 'apiVersion' | 'kind'>): Promise<ResourceType> {
-    const known = this.known.get(typeKey(object));
-    if (known !== undefined) return known;
-    const { apiVersion, kind } = object;
-    const resources = await this.resourcesOf(apiVersion);
-    const found = resources.find((resource) => resource.kind === kind && !resource.name.includes('/'));
-    if (found === undefined) throw new CliError(unknownKind(apiVersion, kind, resources));
-    const scope = found.namespaced ? 'Namespaced' : 'Cluster';
-    const type: ResourceType = { apiVersion, kind, plural: found.name, scope };
-    this.known.set(typeKey(type), type);
-    return type;
-  }
-
-  private resourcesOf(apiVersion: string): Promise<readonly ApiResource[]> {
-    let answer = this.discovered.get(apiVersion);
-    if (answer === undefined) {
-      answer = this.discover(apiVersion);
-      this.discovered.set(apiVersion, answer);
-    }
-    return answer;
-  }
-
-  private async discover(apiVersion: string): Promise<readonly ApiResource[]> {
-    try {
-      const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
-      const list = (await this.client.getPath(path)) as { readonly resources?: readonly ApiResource[] };
-      return list.resources ?? [];
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return [];
-      throw error;
-    }
-  }
-}
-
-function unknownKind(apiVersion: string, kind: string, resources: readonly ApiResource[]): string {
-  const kinds = [...new Set(resources.filter(({ name }) => !name.includes('/')).map((resource) => resource.kind))];
+/**
+ * The type of an object.
+ *
+ * @throws CliError when the server serves no such kind
+ */
+export async function resourceTypeOf(
+  types: RestMapper,
+  object: Pick<KubeObject, 'apiVersion' | 'kind'>,
+): Promise<ResourceType> {
+  const found = await types.find(object);
+  if (found !== undefined) return found;
+  const { apiVersion, kind } = object;
+  const kinds = await types.kindsOf(apiVersion);
   const there = kinds.length === 0 ? `nothing of ${apiVersion}` : `${kinds.length} other kinds of it`;
-  return `the API server serves no ${kind} of ${apiVersion}; it serves ${there}. Check apiVersion and kind (kubectl api-resources lists them).`;
+  throw new CliError(
+    `the API server serves no ${kind} of ${apiVersion}; it serves ${there}. Check apiVersion and kind (kubectl api-resources lists them).`,
+  );
 }
 
 /** An object in messages: `HelloApp kindred-samples/web`. */

@@ -6,9 +6,10 @@ import { DEFAULT_NAMESPACE } from '../constructs/platform/platform-props';
 import { serverImage, type ControlPlane } from '../local';
 import type { ApiClient } from '../operator/client/api-client';
 import { childState } from '../operator/status/child-status';
+import { RestMapper } from '../operator/client/rest-mapper';
 import { writeLocalImage } from './build';
 import { CliError } from './errors';
-import { RestMapper } from './objects';
+import { resourceTypeOf } from './objects';
 
 const name = 'kindred-local-images';
 const podType: ResourceType<PodLike> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' };
@@ -27,7 +28,7 @@ export async function preparePods(plane: ControlPlane, client: ApiClient, signal
   await plane.importImage(archive);
   const types = new RestMapper(client);
   for (const object of podPolicy()) {
-    await client.apply(await types.resourceTypeOf(object), object, { fieldManager: PODS_FIELD_MANAGER, signal });
+    await client.apply(await resourceTypeOf(types, object), object, { fieldManager: PODS_FIELD_MANAGER, signal });
   }
 }
 

@@ -1,4 +1,5 @@
-import { RestMapper, applyObjects, parseObjects, readObjects } from '../../cli/objects';
+import { applyObjects, parseObjects, readObjects, resourceTypeOf } from '../../cli/objects';
+import { RestMapper } from '../../operator/client/rest-mapper';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
@@ -69,10 +70,10 @@ describe('resource types', () => {
     const client = new FakeClient();
     const types = new RestMapper(client);
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment' };
-    expect(await types.resourceTypeOf(deployment)).toMatchObject({ plural: 'deployments', scope: 'Namespaced' });
-    await types.resourceTypeOf(deployment);
+    expect(await resourceTypeOf(types, deployment)).toMatchObject({ plural: 'deployments', scope: 'Namespaced' });
+    await resourceTypeOf(types, deployment);
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' };
-    expect(await types.resourceTypeOf(role)).toMatchObject({ plural: 'clusterroles', scope: 'Cluster' });
+    expect(await resourceTypeOf(types, role)).toMatchObject({ plural: 'clusterroles', scope: 'Cluster' });
     expect(client.asked).toEqual(['/apis/apps/v1', '/apis/rbac.authorization.k8s.io/v1']);
   });
 
@@ -80,7 +81,7 @@ describe('resource types', () => {
     [{ apiVersion: 'apps/v1', kind: 'Scale' }, 'serves no Scale of apps/v1; it serves 1 other kinds of it'],
     [{ apiVersion: 'none.dev/v1', kind: 'A' }, 'serves no A of none.dev/v1; it serves nothing of none.dev/v1'],
   ])('%j is not served', async (object, message) => {
-    await expect(new RestMapper(new FakeClient()).resourceTypeOf(object)).rejects.toThrow(message);
+    await expect(resourceTypeOf(new RestMapper(new FakeClient()), object)).rejects.toThrow(message);
   });
 });
 
