@@ -26,4 +26,4 @@ export type { Plain, Value, Values } from './engine/values';
 export { commandProvider } from './providers/command';
 export { kubernetesProvider } from './providers/kubernetes';
 export type { KubernetesOptions } from './providers/kubernetes';
-export { MemoryCluster, memoryClusters } from './providers/kubernetes';
+export { MemoryCluster, memoryClusters } from './providers/memory-cluster';

@@ -7,6 +7,7 @@ import {
   type RegisterResult,
   type Registration,
 } from './registration';
+import type { HookRegistry } from './hooks';
 import { InterruptedError, StoppedError } from './recorder';
 import { DeleteExecutor } from './removal';
 import { messageOf } from '../../../../local/assets/errors';
@@ -35,6 +36,7 @@ const nothing: Registration = {
   aliases: [],
   importId: '',
   deletedWith: '',
+  beforeCreate: [],
   timeouts: {},
 };
 
@@ -91,6 +93,10 @@ export class Deployment {
     if (state === undefined) throw new Error(`outputs of ${urn}, which is not registered`);
     this.run.ledger.put({ ...state, outputs });
     if (state.type === stackType) this.outputs = outputs;
+  }
+
+  registerHook(...hook: Parameters<HookRegistry['add']>): void {
+    this.run.hooks.add(...hook);
   }
 
   /** What someone else owns. */

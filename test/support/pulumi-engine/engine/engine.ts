@@ -4,6 +4,7 @@ import { Deployment } from './deployment';
 import { DeploymentError, InterruptedError, Recorder, Result } from './recorder';
 import { OperationGate, type Run, type RunOptions } from './run';
 import { SnapshotManager, SecretsManager, StackState } from './state';
+import { HookRegistry } from './hooks';
 import { MonitorServer } from './monitor-server';
 import { type Program, runProgram } from './program';
 import { ProviderRegistry, type ProviderPackage } from './provider';
@@ -113,6 +114,7 @@ export class Engine {
       recorder: new Recorder(),
       gate: new OperationGate(options),
       providers: new ProviderRegistry(this.options.providers),
+      hooks: new HookRegistry(),
     };
   }
 

@@ -155,7 +155,7 @@ const builtin: ProviderPackage = {
   name: 'pulumi',
   configure: () => ({
     check: ({ type, inputs }) => Promise.resolve({ inputs, failures: problems(type, inputs) }),
-    create: ({ name, inputs }) => Promise.resolve({ id: name, outputs: stashed(inputs, inputs) }),
+    create: ({ inputs }) => Promise.resolve({ id: randomUUID(), outputs: stashed(inputs, inputs) }),
     update: ({ inputs, oldOutputs }) => Promise.resolve({ outputs: stashed(inputs, oldOutputs, 'output') }),
     delete: () => Promise.resolve(),
     preview: ({ inputs, old }) =>

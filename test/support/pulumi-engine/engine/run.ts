@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { HookRegistry } from './hooks';
 import type { Provider, ProviderRegistry, ProviderRequest } from './provider';
 import { InterruptedError, StoppedError, type Operation, type Recorder } from './recorder';
 import { nameOf, parseReference, providedPackage, typeOf, type StackId } from './registration';
@@ -14,6 +15,7 @@ export interface Run {
   readonly recorder: Recorder;
   readonly gate: OperationGate;
   readonly providers: ProviderRegistry;
+  readonly hooks: HookRegistry;
 }
 
 /** The part of a request that is the same for all. */

@@ -111,8 +111,14 @@ export class StepExecutor {
     const made = await perform(
       this.run,
       operation,
-      () => this.requireProvider(provider).create({ ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
-      async () => ({ id: '', outputs: (await provider?.preview?.(request)) ?? inputs }),
+      async () => {
+        await this.beforeCreate(target, inputs);
+        return this.requireProvider(provider).create({ ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+      },
+      async () => {
+        await this.beforeCreate(target, inputs);
+        return { id: '', outputs: (await provider?.preview?.(request)) ?? inputs };
+      },
     ).catch((error: unknown) => {
       if (error instanceof PartialError) {
         this.saveState(
@@ -122,6 +128,12 @@ export class StepExecutor {
       throw error;
     });
     return this.saveState(this.entry(target, inputs, this.marked(target, made.outputs, inputs), made.id));
+  }
+
+  private async beforeCreate({ urn, registration }: Target, inputs: Values): Promise<void> {
+    const { hooks, preview } = this.run;
+    const { name, type, beforeCreate } = registration;
+    await hooks.beforeCreate(beforeCreate, { urn, name, type, inputs }, preview);
   }
 
   private async update(
