@@ -1,5 +1,9 @@
-import type * as pulumi from '@pulumi/pulumi';
-import type { GuardedNamespace, PlatformOperator, PlatformProps } from '../constructs/platform';
+import * as pulumi from '@pulumi/pulumi';
+import { ApiObject, App, JsonPatch } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import { InvalidPropsError } from '../constructs/operator';
+import { Platform, type GuardedNamespace, type PlatformOperator, type PlatformProps } from '../constructs/platform';
+import { isDeferred, outputs } from './bridge';
 
 /** An operator of a platform. Its values may be Outputs of other resources. */
 export interface PlatformOperatorArgs extends Omit<PlatformOperator, 'image' | 'replicas'> {
@@ -78,4 +82,94 @@ export interface PlatformComponentArgs extends Omit<PlatformProps, 'guardedNames
   readonly keepNamespace?: boolean;
   /** Refuse to delete CRDs. Destroying the stack then fails until it is false. @default false: they stay in the cluster anyway */
   readonly protect?: boolean;
+}
+
+/**
+ * The arguments as transforms and the state have them: kinds by the names of their CRDs, without the fields
+ * that say how the cluster is reached.
+ */
+export function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
+  const hidden: readonly (keyof PlatformComponentArgs)[] = [
+    'kubeconfig',
+    'context',
+    'crdProvider',
+    'namespaceProvider',
+  ];
+  const shown = Object.entries(args).filter(([key]) => !(hidden as readonly string[]).includes(key));
+  const operators = args.operators.map(({ kinds, ...rest }) => ({
+    ...rest,
+    kinds: kinds.map(({ crdName }) => crdName),
+  }));
+  return { ...Object.fromEntries(shown), operators };
+}
+
+const componentOnlyArgs: readonly (keyof PlatformComponentArgs)[] = [
+  'kubeconfig',
+  'context',
+  'clusterIdentifier',
+  'crdProvider',
+  'namespaceProvider',
+  'keepNamespace',
+  'protect',
+  'timeoutSeconds',
+];
+
+export function buildPlatform(name: string, args: PlatformComponentArgs): Platform {
+  const own = Object.entries(args).filter(([key]) => !(componentOnlyArgs as readonly string[]).includes(key));
+  const { namespace, guardedNamespaces, operators } = args;
+  const platform = new Platform(new App(), name, {
+    ...(Object.fromEntries(own) as Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'>),
+    ...(namespace === undefined ? {} : { namespace: outputs.text(namespace, { id: `${name}#namespace` }) }),
+    ...(guardedNamespaces === undefined
+      ? {}
+      : {
+          guardedNamespaces: guardedNamespaces.map((entry, i) =>
+            withNamespaceToken(entry, `${name}#guardedNamespaces[${i}]`),
+          ),
+        }),
+    operators: operators.map(({ replicas, ...operator }) => ({
+      ...operator,
+      ...(typeof replicas === 'number' ? { replicas } : {}),
+      image: outputs.text(operator.image, { id: `${name}#${operator.name}/image` }),
+    })),
+  });
+  for (const { name: operator, replicas } of operators) {
+    if (replicas === undefined || typeof replicas === 'number') continue;
+    const checked = pulumi.output(replicas).apply((value) => replicasOf(name, operator, value));
+    const token = outputs.number(checked, { id: `${name}#${operator}/replicas` });
+    const deployment = apiObjectsIn(platform.node.findChild('operators')).find(
+      ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
+    );
+    if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
+    // The construct checks the number, so it takes no token.
+    deployment.addJsonPatch(JsonPatch.replace('/spec/replicas', token));
+  }
+  return platform;
+}
+
+function withNamespaceToken(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
+  if (typeof entry === 'string' || isDeferred(entry)) return outputs.text(entry, { id });
+  return { ...entry, name: outputs.text(entry.name, { id }) };
+}
+
+/** Checks a number that is known later as the construct checks a plain one. */
+function replicasOf(platform: string, operator: string, value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
+  const message = `${value} must be an integer from 0 to 10`;
+  throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
+}
+
+/** @throws TypeError when `keepNamespace` is set and the platform does not create the namespace */
+export function shouldKeepNamespace(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
+  if (createNamespace === false && keepNamespace !== undefined) {
+    throw new TypeError(
+      `PlatformComponent ${name}: keepNamespace says what becomes of a namespace that the platform creates; leave it out with createNamespace: false`,
+    );
+  }
+  return keepNamespace ?? true;
+}
+
+/** All objects of a tree of constructs. */
+export function apiObjectsIn(construct: IConstruct): readonly ApiObject[] {
+  return construct.node.findAll().filter((part): part is ApiObject => ApiObject.isApiObject(part));
 }

@@ -20,6 +20,8 @@ export interface PlatformProviders {
    * one.
    */
   readonly retained: pulumi.ProviderResource;
+  /** What the providers were created from, reduced to the one cluster. Absent if they were given. */
+  readonly kubeconfig?: pulumi.Output<string>;
 }
 
 type TargetArgs = Pick<
@@ -96,19 +98,24 @@ function createProviders(
   keepsNamespace: boolean,
 ): PlatformProviders {
   const options = providerOptions(opts);
-  const target = targetOf(name, args, options);
+  const kubeconfig = kubeconfigOf(args);
+  const target = targetOf(name, args, kubeconfig, options);
   const main = new Provider(`${name}-cluster`, { ...target, ...createOnly }, options);
   const forNamespace = { ...target, ...(keepsNamespace ? upsert : createOnly) };
   return {
     main,
     namespace: args.createNamespace === false ? main : new Provider(`${name}-namespace`, forNamespace, options),
     retained: new Provider(`${name}-retained`, { ...target, ...upsert }, options),
+    kubeconfig,
   };
 }
 
-function targetOf(name: string, args: TargetArgs, options: pulumi.ResourceOptions): ProviderArgs {
-  const kubeconfig = kubeconfigOf(args);
-  const { clusterIdentifier } = args;
+function targetOf(
+  name: string,
+  { clusterIdentifier }: TargetArgs,
+  kubeconfig: pulumi.Output<string>,
+  options: pulumi.ResourceOptions,
+): ProviderArgs {
   if (clusterIdentifier !== undefined) return connection(kubeconfig, clusterIdentifier);
   // Only the component's name: if it contained the names of project and stack, `pulumi stack rename` would
   // replace everything that is installed.

@@ -1,13 +1,19 @@
 import { Provider } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
-import { ApiObject, App, JsonPatch } from 'cdk8s';
-import type { IConstruct } from 'constructs';
+import type { ApiObject } from 'cdk8s';
 import type { AnyKind } from '../constructs/kind/kind';
-import { InvalidPropsError, PLATFORM_MANAGED_BY } from '../constructs/operator';
-import { Platform, type GuardedNamespace, type PlatformProps } from '../constructs/platform';
-import { ConstructResources, KubernetesObject, isDeferred, outputs, resourceOptions } from './bridge';
+import { PLATFORM_MANAGED_BY } from '../constructs/operator';
+import type { Platform } from '../constructs/platform';
+import { ConstructResources, KubernetesObject, resourceOptions } from './bridge';
+import { PlatformOwner } from './platform-owner';
 import { platformProviders, type PlatformProviders } from './platform-providers';
-import type { GuardedNamespaceArgs, PlatformComponentArgs } from './platform-args';
+import {
+  apiObjectsIn,
+  buildPlatform,
+  inputsOf,
+  shouldKeepNamespace,
+  type PlatformComponentArgs,
+} from './platform-args';
 
 /**
  * The platform as Pulumi resources: namespace, CRDs, permissions, operators, guardrails.
@@ -43,6 +49,8 @@ export class PlatformComponent extends pulumi.ComponentResource {
   readonly provider: pulumi.ProviderResource;
   /** The Deployments of the operators. */
   readonly operators: readonly KubernetesObject[];
+  /** @internal */
+  readonly owner: PlatformOwner;
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const platform = buildPlatform(name, args);
@@ -56,11 +64,16 @@ export class PlatformComponent extends pulumi.ComponentResource {
     setOptions(platform, providers, { keepsNamespace, protect: args.protect, timeoutSeconds: args.timeoutSeconds });
     requirePrometheusOperator(name, platform, this, opts);
     const { dependsOn, retainOnDelete } = opts;
+    this.owner = new PlatformOwner(name, {
+      ...{ provider: providers.main, kubeconfig: providers.kubeconfig, parent: this, retainOnDelete },
+      timeoutSeconds: args.timeoutSeconds ?? DELETION_SECONDS,
+    });
     const resources = new ConstructResources(
       name,
       { constructs: platform },
       {
         parent: this,
+        transformations: [this.owner.transformation(true)],
         ...(dependsOn === undefined ? {} : { dependsOn }),
         ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
       },
@@ -144,90 +157,8 @@ function withProvider(
   return isGiven ? opts : { ...opts, providers: [...given, provider] };
 }
 
-/**
- * The arguments as transforms and the state have them: kinds by the names of their CRDs, without the fields
- * that say how the cluster is reached.
- */
-function inputsOf(args: PlatformComponentArgs): pulumi.Inputs {
-  const hidden: readonly (keyof PlatformComponentArgs)[] = [
-    'kubeconfig',
-    'context',
-    'crdProvider',
-    'namespaceProvider',
-  ];
-  const shown = Object.entries(args).filter(([key]) => !(hidden as readonly string[]).includes(key));
-  const operators = args.operators.map(({ kinds, ...rest }) => ({
-    ...rest,
-    kinds: kinds.map(({ crdName }) => crdName),
-  }));
-  return { ...Object.fromEntries(shown), operators };
-}
-
-const componentOnlyArgs: readonly (keyof PlatformComponentArgs)[] = [
-  'kubeconfig',
-  'context',
-  'clusterIdentifier',
-  'crdProvider',
-  'namespaceProvider',
-  'keepNamespace',
-  'protect',
-  'timeoutSeconds',
-];
-
-function buildPlatform(name: string, args: PlatformComponentArgs): Platform {
-  const own = Object.entries(args).filter(([key]) => !(componentOnlyArgs as readonly string[]).includes(key));
-  const { namespace, guardedNamespaces, operators } = args;
-  const platform = new Platform(new App(), name, {
-    ...(Object.fromEntries(own) as Omit<PlatformProps, 'guardedNamespaces' | 'namespace' | 'operators'>),
-    ...(namespace === undefined ? {} : { namespace: outputs.text(namespace, { id: `${name}#namespace` }) }),
-    ...(guardedNamespaces === undefined
-      ? {}
-      : {
-          guardedNamespaces: guardedNamespaces.map((entry, i) =>
-            withNamespaceToken(entry, `${name}#guardedNamespaces[${i}]`),
-          ),
-        }),
-    operators: operators.map(({ replicas, ...operator }) => ({
-      ...operator,
-      ...(typeof replicas === 'number' ? { replicas } : {}),
-      image: outputs.text(operator.image, { id: `${name}#${operator.name}/image` }),
-    })),
-  });
-  for (const { name: operator, replicas } of operators) {
-    if (replicas === undefined || typeof replicas === 'number') continue;
-    const checked = pulumi.output(replicas).apply((value) => replicasOf(name, operator, value));
-    const token = outputs.number(checked, { id: `${name}#${operator}/replicas` });
-    const deployment = apiObjectsIn(platform.node.findChild('operators')).find(
-      ({ kind, node }) => kind === 'Deployment' && node.scopes.some(({ node: { id } }) => id === operator),
-    );
-    if (deployment === undefined) throw new TypeError(`the platform has no Deployment of the operator ${operator}`);
-    // The construct checks the number, so it takes no token.
-    deployment.addJsonPatch(JsonPatch.replace('/spec/replicas', token));
-  }
-  return platform;
-}
-
-function withNamespaceToken(entry: pulumi.Input<string> | GuardedNamespaceArgs, id: string): string | GuardedNamespace {
-  if (typeof entry === 'string' || isDeferred(entry)) return outputs.text(entry, { id });
-  return { ...entry, name: outputs.text(entry.name, { id }) };
-}
-
-/** Checks a number that is known later as the construct checks a plain one. */
-function replicasOf(platform: string, operator: string, value: number): number {
-  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
-  const message = `${value} must be an integer from 0 to 10`;
-  throw new InvalidPropsError(`PlatformComponent ${platform}`, [{ path: `operator ${operator}: replicas`, message }]);
-}
-
-/** @throws TypeError when `keepNamespace` is set and the platform does not create the namespace */
-function shouldKeepNamespace(name: string, { keepNamespace, createNamespace }: PlatformComponentArgs): boolean {
-  if (createNamespace === false && keepNamespace !== undefined) {
-    throw new TypeError(
-      `PlatformComponent ${name}: keepNamespace says what becomes of a namespace that the platform creates; leave it out with createNamespace: false`,
-    );
-  }
-  return keepNamespace ?? true;
-}
+/** How long Pulumi waits until an object is deleted, in seconds. */
+const DELETION_SECONDS = 600;
 
 /** How long the server may take to serve a CRD, in seconds. It is a matter of milliseconds. */
 const ESTABLISHED_SECONDS = 120;
@@ -304,10 +235,6 @@ function retain(object: ApiObject, provider: pulumi.ProviderResource, retainOnDe
   // With the same field manager in every run, fields that an earlier run applied and this one leaves out are
   // removed instead of staying for ever.
   object.metadata.addAnnotation('pulumi.com/patchFieldManager', PLATFORM_MANAGED_BY);
-}
-
-function apiObjectsIn(construct: IConstruct): readonly ApiObject[] {
-  return construct.node.findAll().filter((part): part is ApiObject => ApiObject.isApiObject(part));
 }
 
 function versionsOf(kinds: readonly AnyKind[]): Readonly<Record<string, readonly string[]>> {

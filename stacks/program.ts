@@ -159,7 +159,8 @@ function addSamples(
           ...(spec === undefined ? {} : { spec }),
           timeoutSeconds,
         },
-        { parent: platform },
+        // Nothing waits for those with a finalizer: when the owner is deleted, no operator runs any more.
+        { parent: platform, transformations: [platform.owner.transformation(false)] },
       );
     }
   }

@@ -144,7 +144,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'stacks/bridge': [...kind, 'crd'],
   'stacks/remote-cluster': [...allConstructs, ...allProvision, 'stacks/bridge'],
   'stacks/config': ['package.json', ...allConstructs, ...allProvision, 'stacks/bridge', 'stacks/remote-cluster'],
-  stacks: [...allConstructs, ...allProvision, 'kubeconfig files', 'package.json', ...stacksParts],
+  // Of the operator only how it reaches a cluster.
+  stacks: [
+    ...[...allConstructs, ...allProvision, 'kubeconfig files', 'operator/client', 'operator/process'],
+    ...['package.json', ...stacksParts],
+  ],
   local: [...allConstructs, 'package.json'],
   // Of local/ only how it tells errors, finds programs and locks files.
   image: ['local'],

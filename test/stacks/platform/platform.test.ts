@@ -18,16 +18,20 @@ const operators = [{ name: 'operator', image: 'registry.example.com/op:1', kinds
 const guardedNamespaces = ['shop', { name: 'made', create: true }];
 const args: PlatformComponentArgs = { kubeconfig: KUBECONFIG, operators, guardedNamespaces };
 
+/** Name of the owner: the ID of a stash is random, but under mocks. */
+const OWNER = 'kindred-owner-kindred-owner-id-id';
+
 /** For platforms whose providers know the cluster. */
 const rest: PlatformComponentArgs = { operators };
 
 const platform = (changes: Partial<PlatformComponentArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
   new PlatformComponent('kindred', { ...args, ...changes }, opts);
 
-/** Without what tells the cluster. */
+/** Without what tells the cluster, and what owns the objects. */
 const ofPlatform = (registrations: readonly Registration[]): readonly Registration[] =>
   registrations.filter(
-    ({ type, name, custom }) => custom && !type.startsWith('pulumi:') && name !== 'kindred-identity',
+    ({ type, name, custom }) =>
+      custom && !type.startsWith('pulumi:') && !['kindred-identity', 'kindred-owner'].includes(name),
   );
 
 function providerOf(registrations: readonly Registration[], name: string): string {
@@ -50,14 +54,21 @@ function closure(registrations: readonly Registration[], name: string): Readonly
 }
 
 describe('the resources', () => {
-  test('are those of the Platform construct; kept ones carry the field manager', async () => {
-    const registrations = await run(() => platform());
+  test('are those of the Platform construct; all but kept ones and namespaces have the owner', async () => {
+    const state = (_: string, name: string) =>
+      name === 'kindred-owner' ? { metadata: { name: OWNER, uid: 'owner-uid' } } : {};
+    const registrations = await run(() => platform(), { state });
     const expected = Testing.synth(
       new Platform(new App(), 'kindred', { operators, guardedNamespaces }),
     ) as KubeObject[];
     const objects = ofPlatform(registrations);
-    const plain = objects.map(({ object }) => {
-      const { metadata, ...rest } = object as KubeObject;
+    const { object: owner } = named(registrations, 'kindred-owner');
+    const plain = objects.map(({ object, retainOnDelete }) => {
+      const { metadata: all, ...rest } = object as KubeObject;
+      const { ownerReferences, ...metadata } = all;
+      const { apiVersion, kind, metadata: of } = owner as unknown as KubeObject;
+      const reference = { apiVersion, kind, name: of.name, uid: 'owner-uid', blockOwnerDeletion: true };
+      expect([all.name, ownerReferences]).toEqual([all.name, retainOnDelete ? undefined : [reference]]);
       const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !key.startsWith('pulumi.com/'));
       const others = Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== 'annotations'));
       return {

@@ -25,7 +25,7 @@ export async function earlier(below: boolean): Promise<Required<Pick<ObservedClu
     engine
       .export()
       .replaceAll(
-        /kindred:platform:PlatformComponent\$(?=pulumi:|kubernetes:core\/v1:Namespace::kindred-identity)/g,
+        /kindred:platform:PlatformComponent\$(?=pulumi:(?!index:Stash::kindred-owner-id)|kubernetes:core\/v1:Namespace::kindred-identity)/g,
         '',
       ),
   ) as {

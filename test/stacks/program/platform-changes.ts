@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';
 import { Engine, InterruptedError, MemoryCluster, memoryClusters } from '../../support/pulumi-engine';
@@ -6,7 +7,7 @@ import { Engine, InterruptedError, MemoryCluster, memoryClusters } from '../../s
 export type Values = Readonly<Record<string, unknown>>;
 
 /** A stack of one kind, unless the values say otherwise. */
-const stack = (cluster: MemoryCluster, values: Values) => () => {
+export const stack = (cluster: MemoryCluster, values: Values) => (): object => {
   const all = { kinds: ['HelloApp'], kubeconfig: `${MemoryCluster.kubeconfig({ it: cluster })}\n`, ...values };
   const texts = Object.entries(all).map(([key, value]) => [
     key,
@@ -16,9 +17,14 @@ const stack = (cluster: MemoryCluster, values: Values) => () => {
   return { ...program(parseConfig(config)) };
 };
 
+/** Ends the clusters of a file. */
+const ended = new AbortController();
+setMaxListeners(0, ended.signal);
+afterAll(() => ended.abort());
+
 /** Namespaces of others, with something in each, and the CRDs of the Prometheus operator. */
-function newCluster(): MemoryCluster {
-  const cluster = new MemoryCluster('https://a.test');
+export async function newCluster(): Promise<MemoryCluster> {
+  const cluster = await MemoryCluster.serve(ended.signal);
   for (const name of ['podmonitors', 'prometheusrules']) {
     const metadata = { name: `${name}.monitoring.coreos.com` };
     cluster.put({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata });
@@ -35,13 +41,19 @@ function newCluster(): MemoryCluster {
   return cluster;
 }
 
-const newEngine = (cluster: MemoryCluster): Engine => new Engine({ providers: [memoryClusters(cluster)] });
+export const newEngine = (cluster: MemoryCluster): Engine => new Engine({ providers: [memoryClusters(cluster)] });
 
-/** What stands, without who it is. */
+/** What stands, without who it is. The owner of a stack's objects has a random name. */
 function standing(cluster: MemoryCluster): ReadonlyMap<string, unknown> {
+  const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
   return new Map(
-    [...cluster.objects].map(([key, { metadata, ...object }]) => {
-      return [key, { ...object, metadata: { ...metadata, uid: '' } }];
+    [...cluster.objects].map(([key, object]) => {
+      const owners = object.metadata.ownerReferences ?? [];
+      const lost = owners.filter(
+        (owner) => ![...cluster.objects.values()].some(({ metadata: { uid } }) => uid === owner.uid),
+      );
+      expect([key, lost]).toEqual([key, []]);
+      return [key.replace(uuid, 'id'), JSON.parse(JSON.stringify(object).replaceAll(uuid, 'id'))];
     }),
   );
 }
@@ -57,16 +69,16 @@ function installed(values: Values): Promise<ReadonlyMap<string, unknown>> {
 const installations = new Map<string, Promise<ReadonlyMap<string, unknown>>>();
 
 async function install(values: Values): Promise<ReadonlyMap<string, unknown>> {
-  const cluster = newCluster();
+  const cluster = await newCluster();
   await newEngine(cluster).up(stack(cluster, values));
   return standing(cluster);
 }
 
 /** What a platform leaves behind on purpose. */
-const stays = / (CustomResourceDefinition|Namespace) /;
+export const stays = / (CustomResourceDefinition|Namespace) /;
 
 /** What stands is what the configuration says, but for what was kept of earlier ones; nothing is left to do, and others have what they had. */
-async function expectSettled(
+export async function expectSettled(
   engine: Engine,
   cluster: MemoryCluster,
   values: Values,
@@ -80,7 +92,10 @@ async function expectSettled(
 }
 
 /** Whose UID must stay: objects of others, and everything that is kept. */
-function kept(cluster: MemoryCluster, before: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+export function kept(
+  cluster: MemoryCluster,
+  before: ReadonlyMap<string, string> = new Map(),
+): ReadonlyMap<string, string> {
   const objects = [...cluster.objects].filter(([key]) => stays.test(key) || key.includes('of-others'));
   return new Map([...objects.map(([key, { metadata }]) => [key, metadata.uid] as const), ...before]);
 }
@@ -99,7 +114,7 @@ export const WALK = 'kindred:%s from each of %j to each other, with %j';
 
 /** Expects that a platform goes from each value of a key to each other. */
 export async function expectWalk(key: string, choices: readonly unknown[], besides: Values): Promise<void> {
-  const cluster = newCluster();
+  const cluster = await newCluster();
   const engine = newEngine(cluster);
   let others = kept(cluster);
   for (const value of walk(choices)) {
@@ -115,7 +130,7 @@ export const INTERRUPTED = 'from %j to %j, interrupted halfway: on, and back';
 
 /** Expects that a change that was interrupted halfway can be finished, and can be taken back. */
 export async function expectOnAndBack(before: Values, after: Values): Promise<void> {
-  const cluster = newCluster();
+  const cluster = await newCluster();
   const engine = newEngine(cluster);
   await engine.up(stack(cluster, before));
   const planned = (await engine.preview(stack(cluster, after))).operations;

@@ -1,0 +1,10 @@
+import { changes, expectFinished } from './interrupted-runs';
+
+// The gate kills fewer runs: interrupted.test.ts.
+
+test.each(changes)(
+  '%s that is killed at any operation is finished by the next up, and removed by destroy',
+  async (...change) => {
+    expect(await expectFinished(change, 1)).toBeGreaterThan(5);
+  },
+);
