@@ -74,6 +74,23 @@ export class RealStack {
     return this.lastChanges();
   }
 
+  /**
+   * Starts an update and kills the CLI, its language host and its providers as soon as they have said so.
+   *
+   * @param said what the output has to contain
+   * @throws Error if the update ended before
+   */
+  async killUp(said: RegExp): Promise<void> {
+    const { code } = await this.run(['up', '--yes', '--skip-preview', '--non-interactive'], '', said);
+    if (code !== null) throw new Error(`pulumi up ended with ${code} before it was killed`);
+    await this.must('cancel', '--yes');
+  }
+
+  /** What a refresh that must find no change has said. */
+  async refresh(...flags: readonly string[]): Promise<PulumiResult> {
+    return this.run(['refresh', '--yes', '--skip-preview', '--non-interactive', ...flags]);
+  }
+
   async preview(): Promise<PulumiResult> {
     return this.run(['preview', '--non-interactive']);
   }
@@ -108,11 +125,14 @@ export class RealStack {
     throw new Error(`pulumi ${args.join(' ')} ended with ${String(result.code)}:\n${result.text}`);
   }
 
-  private run(args: readonly string[], input = ''): Promise<PulumiResult> {
+  /** @param killAt ends the run and all of its processes when the output contains it */
+  private run(args: readonly string[], input = '', killAt?: RegExp): Promise<PulumiResult> {
     const [command = '', ...rest] = args;
     const stack = command === 'stack' && rest[0] === 'init' ? [] : ['--stack', 'test'];
     const child = spawn('pulumi', [...args, ...stack], {
       cwd: this.project,
+      // A process group of its own, which is killed as a whole.
+      detached: killAt !== undefined,
       env: {
         ...process.env,
         PULUMI_BACKEND_URL: `file://${this.folder}`,
@@ -124,7 +144,12 @@ export class RealStack {
     });
     child.stdin.end(input);
     let text = '';
-    child.stdout.on('data', (data: Buffer) => (text += String(data)));
+    child.stdout.on('data', (data: Buffer) => {
+      text += String(data);
+      if (killAt?.test(text) === true && child.exitCode === null && child.pid !== undefined) {
+        process.kill(-child.pid, 'SIGKILL');
+      }
+    });
     child.stderr.on('data', (data: Buffer) => (text += String(data)));
     return new Promise((resolve, reject) => {
       child.once('error', reject);

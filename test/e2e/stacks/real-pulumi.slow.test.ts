@@ -48,8 +48,49 @@ describeWhere('the stack under the real pulumi CLI', () => {
 
   test('a changed configuration changes what follows from it, and nothing else', async () => {
     await stack.set('replicas', '3');
-    expect(await stack.up()).toEqual({ update: 1 });
+    // The Deployment, and the inputs of the component, which has no object in the cluster.
+    expect(await stack.up()).toEqual({ update: 2 });
     expect(await get('deployment', '-n', 'kindred-system', '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('3');
+  });
+
+  describe('a run that is killed', () => {
+    const objects = async (): Promise<readonly string[]> => {
+      const types = 'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments';
+      const names = await get(types, '-A', '-l', 'app.kubernetes.io/part-of=kindred', '-o', 'name');
+      return names.split('\n').filter((name) => name !== '');
+    };
+
+    test.each([/ClusterRoleBinding .* creating/, /ServiceAccount .* creating/, /Deployment .* creating/])(
+      'at %s is finished by the next up, and removed by destroy',
+      async (said) => {
+        await stack.destroy();
+        await stack.killUp(said);
+        expect(await objects()).not.toEqual([]);
+        await stack.up();
+        expect(await stack.up()).toEqual({});
+        await stack.destroy();
+        await stack.killUp(said);
+        await stack.destroy();
+        expect(await objects()).toEqual([]);
+      },
+    );
+
+    test('in a change of the namespace is finished by the next up', async () => {
+      await stack.up();
+      for (const namespace of ['ops', 'kindred-system']) {
+        await stack.set('namespace', namespace);
+        await stack.killUp(/creating replacement/);
+        await stack.up();
+        expect(await stack.up()).toEqual({});
+        const deployments = await get('deployments', '-A', '-o', 'jsonpath={.items[*].metadata.namespace}');
+        expect(deployments).toBe(namespace);
+      }
+    });
+
+    test('leaves pending operations, which a refresh removes', async () => {
+      expect((await stack.refresh('--clear-pending-creates')).code).toBe(0);
+      expect((await stack.preview()).text).not.toContain('pending operations');
+    });
   });
 
   test('destroy leaves the CRDs, the namespaces and the objects; up takes them over', async () => {
@@ -128,6 +169,7 @@ describeWhere('the stack under the real pulumi CLI', () => {
 
   test('destroy, at last', async () => {
     const changes = await stack.destroy();
-    expect(Object.keys(changes)).toEqual(['delete']);
+    // What is kept is discarded: the state forgets it.
+    expect(Object.keys(changes).sort()).toEqual(['delete', 'discard']);
   });
 });
