@@ -1,7 +1,7 @@
-import { Namespace } from '@pulumi/kubernetes/core/v1';
 import { Provider, type ProviderArgs } from '@pulumi/kubernetes/provider';
+import { getEnvBoolean } from '@pulumi/kubernetes/utilities';
 import * as pulumi from '@pulumi/pulumi';
-import { isDeferred, mutableContent } from './bridge';
+import { KubernetesObject, isDeferred, mutableContent } from './bridge';
 import { minifyKubeconfig } from './kubeconfig';
 import type { PlatformComponentArgs } from './platform-args';
 
@@ -74,6 +74,21 @@ export function platformProviders(
   return { main: given, namespace: namespaceProvider ?? given, retained: crdProvider };
 }
 
+/**
+ * Fails if a provider would be told to forget what it cannot reach. The variable is meant for one
+ * `pulumi destroy`; in an `up`, Pulumi stores it with the provider, and from then on a refresh while the
+ * cluster does not answer drops everything from the state.
+ *
+ * @throws RunError
+ */
+export function refuseDeleteUnreachable(name: string): void {
+  if (getEnvBoolean('PULUMI_K8S_DELETE_UNREACHABLE') !== true) return;
+  throw new pulumi.RunError(
+    `PlatformComponent ${name}: PULUMI_K8S_DELETE_UNREACHABLE is set, which is for \`pulumi destroy\` only: \`pulumi up\` would store it, and a later refresh ` +
+      'would drop from the state whatever the cluster does not answer for at that moment. Unset it',
+  );
+}
+
 function givenProvider({ provider, providers }: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
   if (provider !== undefined) return provider;
   if (Array.isArray(providers)) return providers.find((one) => Provider.isInstance(one));
@@ -97,9 +112,13 @@ function createProviders(
   opts: pulumi.ComponentResourceOptions,
   keepsNamespace: boolean,
 ): PlatformProviders {
-  const options = providerOptions(opts);
   const kubeconfig = kubeconfigOf(args);
-  const target = targetOf(name, args, kubeconfig, options);
+  const { clusterIdentifier } = args;
+  const before = providerOptions(opts);
+  // Without an identifier it is the component's name: if it contained the names of project and stack, `pulumi
+  // stack rename` would replace everything that is installed.
+  const target = connection(kubeconfig, clusterIdentifier ?? name);
+  const options = clusterIdentifier === undefined ? afterCheck(before, sameCluster(name, kubeconfig, before)) : before;
   const main = new Provider(`${name}-cluster`, { ...target, ...createOnly }, options);
   const forNamespace = { ...target, ...(keepsNamespace ? upsert : createOnly) };
   return {
@@ -110,16 +129,15 @@ function createProviders(
   };
 }
 
-function targetOf(
-  name: string,
-  { clusterIdentifier }: TargetArgs,
-  kubeconfig: pulumi.Output<string>,
-  options: pulumi.ResourceOptions,
-): ProviderArgs {
-  if (clusterIdentifier !== undefined) return connection(kubeconfig, clusterIdentifier);
-  // Only the component's name: if it contained the names of project and stack, `pulumi stack rename` would
-  // replace everything that is installed.
-  return connection(assertSameCluster(name, kubeconfig, options), name);
+/** The options of a provider that is registered only if a check does not fail. */
+function afterCheck(
+  { dependsOn, ...options }: pulumi.ResourceOptions,
+  check: pulumi.Output<readonly pulumi.Resource[]>,
+): pulumi.ResourceOptions {
+  // As a dependency, the check fails with its own message. As a part of an argument, it would be reported as
+  // an argument that cannot be serialized, with a stack trace.
+  const all = [check, ...(dependsOn === undefined ? [] : [dependsOn])] as unknown as pulumi.Input<pulumi.Resource>[];
+  return { ...options, dependsOn: all };
 }
 
 /**
@@ -165,11 +183,10 @@ function connection(kubeconfig: pulumi.Input<string>, identifier: string): Provi
 }
 
 /**
- * Returns the kubeconfig once the UID of `kube-system` shows that it leads to the cluster that the platform
- * was installed on. The first run records the UID in the state, where it stays until the platform is
- * destroyed.
+ * Checks by the UID of `kube-system` that a kubeconfig leads to the cluster that the platform was installed on.
+ * The first run records the UID in the state, where it stays until the platform is destroyed.
  *
- * Guarantees: if it leads to another cluster, preview and `up` fail before any resource of the platform is
+ * Guarantees: if it leads to another cluster, preview and `up` fail before any object of the platform is
  * changed, and say what to do. A move by replacement would delete the old objects after creating the new
  * ones, with credentials that may well lead to the new ones.
  *
@@ -177,34 +194,39 @@ function connection(kubeconfig: pulumi.Input<string>, identifier: string): Provi
  * is no request if a preview does not know the kubeconfig yet, and none under Pulumi's mocks.
  *
  * @param kubeconfig a minimal one
+ * @returns an empty list of dependencies, which fails with a RunError on another cluster
  */
-function assertSameCluster(
+function sameCluster(
   name: string,
   kubeconfig: pulumi.Output<string>,
   opts: pulumi.ResourceOptions,
-): pulumi.Output<string> {
+): pulumi.Output<readonly pulumi.Resource[]> {
   const provider = new Provider(`${name}-identity`, connection(kubeconfig, name), opts);
-  const system = Namespace.get(`${name}-identity`, SYSTEM_NAMESPACE, { ...opts, provider });
+  const type = { apiVersion: 'v1', kind: 'Namespace' };
+  // The inputs are those that a refresh finds, so that it reports no change of an object that is only read.
+  const inputs = { ...type, metadata: { name: SYSTEM_NAMESPACE } };
+  const system = new KubernetesObject(`${name}-identity`, type, inputs, { ...opts, provider, id: SYSTEM_NAMESPACE });
   // Every object has a UID, except under mocks.
   const uid = system.metadata.apply((metadata) => (metadata as { readonly uid?: string } | undefined)?.uid ?? '');
   const installed = new pulumi.Stash(`${name}-identity`, { input: uid }, opts);
   // A stash's type does not say what is in it.
   const installedOn = installed.output as pulumi.Output<string>;
   return pulumi.all([kubeconfig, uid, installedOn]).apply(([text, found, before]) => {
-    if (found !== '' && found !== before) throw new pulumi.RunError(clusterMismatch(name, text, found, before));
-    return text;
+    if (found !== '' && found !== before) throw clusterMismatch(name, text, found, before);
+    return [];
   });
 }
 
-function clusterMismatch(name: string, kubeconfig: string, found: string, before: string): string {
-  return (
+function clusterMismatch(name: string, kubeconfig: string, found: string, before: string): pulumi.RunError {
+  const message =
     `PlatformComponent ${name}: the kubeconfig leads to another cluster than the one that the platform is installed on. The UID of the namespace ` +
-    `${SYSTEM_NAMESPACE} is ${found} on ${hostOf(kubeconfig)}, and ${before} where the platform is. Nothing was changed.\n` +
+    `${SYSTEM_NAMESPACE} is ${found} on ${hostOf(kubeconfig)}, and ${before} where the platform is. No object was changed.\n` +
     '  To move the platform: `pulumi destroy`, which takes it off its own cluster, whichever one the configuration names, and leaves CRDs and ' +
     'namespaces there; then `pulumi up`.\n' +
     '  If its own cluster is gone: `PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy`, then `pulumi up`.\n' +
-    '  To have it on both clusters: a stack for each, `pulumi stack init`.'
-  );
+    '  To have it on both clusters: a stack for each, `pulumi stack init`.';
+  // Pulumi would print the stack: it hides that of a RunError only while the program's own code runs.
+  return Object.assign(new pulumi.RunError(message), { stack: undefined });
 }
 
 /** The host of the server, without the rest of the URL, which may contain credentials. */

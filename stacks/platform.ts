@@ -6,7 +6,7 @@ import { PLATFORM_MANAGED_BY } from '../constructs/operator';
 import type { Platform } from '../constructs/platform';
 import { ConstructResources, KubernetesObject, resourceOptions } from './bridge';
 import { PlatformOwner } from './platform-owner';
-import { platformProviders, type PlatformProviders } from './platform-providers';
+import { platformProviders, refuseDeleteUnreachable, type PlatformProviders } from './platform-providers';
 import {
   apiObjectsIn,
   buildPlatform,
@@ -33,7 +33,7 @@ import {
  * Caveats: destroying the stack leaves CRDs and namespaces behind. `kubectl delete` removes them and all
  * objects in them.
  *
- * Errors: InvalidPropsError with everything that is wrong with the platform; KubeconfigError if a kubeconfig
+ * Errors: RunError if PULUMI_K8S_DELETE_UNREACHABLE is set; InvalidPropsError with everything that is wrong with the platform; KubeconfigError if a kubeconfig
  * leads to no cluster; BridgeError.
  */
 export class PlatformComponent extends pulumi.ComponentResource {
@@ -53,6 +53,7 @@ export class PlatformComponent extends pulumi.ComponentResource {
   readonly owner: PlatformOwner;
 
   constructor(name: string, args: PlatformComponentArgs, opts: pulumi.ComponentResourceOptions = {}) {
+    refuseDeleteUnreachable(name);
     const platform = buildPlatform(name, args);
     const keepsNamespace = shouldKeepNamespace(name, args);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
@@ -220,10 +221,13 @@ function requirePrometheusOperator(
     const type = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
     const crd =
       known.get(crdName) ??
-      new KubernetesObject(`${name}/needs-the-prometheus-operator/${crdName}`, type, type, {
-        ...{ parent, id: crdName },
-        ...(dependsOn === undefined ? {} : { dependsOn }),
-      });
+      new KubernetesObject(
+        `${name}/needs-the-prometheus-operator/${crdName}`,
+        type,
+        // As a refresh finds them, so that it reports no change.
+        { ...type, metadata: { name: crdName } },
+        { parent, id: crdName, ...(dependsOn === undefined ? {} : { dependsOn }) },
+      );
     known.set(crdName, crd);
     resourceOptions(object, { dependsOn: [crd] });
   }

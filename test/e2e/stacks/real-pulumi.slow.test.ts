@@ -42,7 +42,20 @@ describeWhere('the stack under the real pulumi CLI', () => {
     expect(await stack.output('kubeconfig')).toBe(readFileSync(plane.adminKubeconfig, 'utf8').trimEnd());
   });
 
-  test('a second up changes nothing', async () => {
+  test('a second up changes nothing, and a refresh finds no change', async () => {
+    expect(await stack.up()).toEqual({});
+    expect(await stack.refresh('--expect-no-changes')).toMatchObject({ code: 0 });
+  });
+
+  test('an up that would store that unreachable objects are forgotten is refused', async () => {
+    process.env['PULUMI_K8S_DELETE_UNREACHABLE'] = 'true';
+    try {
+      await expect(stack.up()).rejects.toThrow(
+        'PULUMI_K8S_DELETE_UNREACHABLE is set, which is for `pulumi destroy` only',
+      );
+    } finally {
+      delete process.env['PULUMI_K8S_DELETE_UNREACHABLE'];
+    }
     expect(await stack.up()).toEqual({});
   });
 
@@ -157,7 +170,11 @@ describeWhere('the stack under the real pulumi CLI', () => {
     await stack.set('context', config['current-context']);
     const installed = await get(...here);
     expect(installed).not.toBe('');
-    expect((await stack.preview()).text).toContain('leads to another cluster than the one');
+    const refusal = (await stack.preview()).text;
+    expect(refusal).toMatch(
+      /^ +error: PlatformComponent kindred: the kubeconfig leads to another cluster than the one/m,
+    );
+    expect(refusal).not.toMatch(/serializing|^ +at /m);
     await expect(stack.up()).rejects.toThrow('leads to another cluster than the one');
     expect([await get(...here), await there()]).toEqual([installed, '']);
     await stack.destroy();

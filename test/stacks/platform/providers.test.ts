@@ -71,3 +71,25 @@ describe('a stack whose providers stood beside the platform', () => {
     expect(done).toEqual([]);
   });
 });
+
+describe('PULUMI_K8S_DELETE_UNREACHABLE', () => {
+  const surroundings = process.env;
+  beforeEach(() => (process.env = { ...surroundings }));
+  afterEach(() => (process.env = surroundings));
+
+  test.each(['true', '1'])('=%s is refused before anything is registered', async (value) => {
+    process.env['PULUMI_K8S_DELETE_UNREACHABLE'] = value;
+    const registrations = await run(() => {
+      expect(() => platform()).toThrow(
+        /^PlatformComponent kindred: PULUMI_K8S_DELETE_UNREACHABLE is set, .* Unset it$/,
+      );
+    });
+    expect(registrations).toEqual([]);
+  });
+
+  test('=false is as if it were not set', async () => {
+    process.env['PULUMI_K8S_DELETE_UNREACHABLE'] = 'false';
+    const registrations = await run(() => platform());
+    expect(registrations.filter(({ type }) => type.endsWith(':Deployment'))).toHaveLength(1);
+  });
+});
