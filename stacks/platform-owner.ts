@@ -12,6 +12,16 @@ import { KubernetesObject } from './bridge';
 
 const OWNER_TYPE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' } as const;
 
+/**
+ * Name of the resource that an object belongs to. An object that the state has under another name is no
+ * leftover: Pulumi would delete it by its name in the cluster, after it has created the new one.
+ */
+const RESOURCE_ANNOTATION = 'kindred.dev/pulumi-resource';
+
+interface OwnableMetadata {
+  readonly annotations?: Readonly<Record<string, pulumi.Input<string>>>;
+}
+
 const NAMESPACE = 'kubernetes:core/v1:Namespace';
 
 /** What a {@link PlatformOwner} needs. */
@@ -44,6 +54,7 @@ export interface PlatformOwnerArgs {
  */
 export class PlatformOwner {
   private readonly role: KubernetesObject;
+  private readonly chosen = new WeakMap<pulumi.Resource, boolean>();
   private readonly leftovers: LeftoverOptions | undefined;
 
   constructor(name: string, args: PlatformOwnerArgs) {
@@ -67,31 +78,61 @@ export class PlatformOwner {
           },
         },
       },
-      { ...this.hooks(true), provider, parent, ...(retainOnDelete === undefined ? {} : { retainOnDelete }) },
+      // If it is replaced, because of its provider for example, its name stays: the new one must not be deleted in
+      // place of the old one.
+      {
+        ...this.hooks(true),
+        provider,
+        parent,
+        deleteBeforeReplace: true,
+        ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
+      },
     );
   }
 
   /**
-   * Makes the objects below a resource the owner's.
+   * Chooses the objects below a resource to be the owner's.
    *
    * @param blockOwnerDeletion whether `destroy` waits until what the state does not have of them is gone, too
    */
-  transformation(blockOwnerDeletion: boolean): pulumi.ResourceTransformation {
-    const ownerReferences = this.role.metadata.apply(({ name, uid }) => [
-      { ...OWNER_TYPE, name, uid, blockOwnerDeletion },
-    ]);
-    return ({ resource, type, props, opts }) => {
-      const { retainOnDelete } = opts as pulumi.CustomResourceOptions;
-      if (!(resource instanceof KubernetesObject) || retainOnDelete === true || type === NAMESPACE) return undefined;
-      const { metadata } = props as { readonly metadata: object };
-      const owned = pulumi.Output.isInstance<object>(metadata)
-        ? metadata.apply((known) => ({ ...known, ownerReferences }))
-        : { ...metadata, ownerReferences };
-      // A replacement must not take the old object for a leftover.
-      const options = { ...opts, ...this.hooks(false), deleteBeforeReplace: true };
-      return { props: { ...props, metadata: owned }, opts: options };
+  choose(blockOwnerDeletion: boolean): pulumi.ResourceTransformation {
+    return ({ resource }) => {
+      this.chosen.set(resource, blockOwnerDeletion);
+      return undefined;
     };
   }
+
+  /**
+   * Makes the chosen objects the owner's. It has to run after the transformations of users, which may say that
+   * an object is retained.
+   */
+  readonly transformation: pulumi.ResourceTransformation = ({ resource, type, name, props, opts }) => {
+    const blockOwnerDeletion = this.chosen.get(resource);
+    const { retainOnDelete } = opts as pulumi.CustomResourceOptions;
+    if (blockOwnerDeletion === undefined || !(resource instanceof KubernetesObject)) return undefined;
+    if (retainOnDelete === true || type === NAMESPACE) return undefined;
+    const ownerReferences = this.role.metadata.apply((role) => [
+      { ...OWNER_TYPE, name: role.name, uid: role.uid, blockOwnerDeletion },
+    ]);
+    const own = (metadata: OwnableMetadata): object => ({
+      ...metadata,
+      annotations: { ...metadata.annotations, [RESOURCE_ANNOTATION]: name },
+      ownerReferences,
+    });
+    const { metadata } = props as { readonly metadata: OwnableMetadata };
+    const owned = pulumi.Output.isInstance<OwnableMetadata>(metadata) ? metadata.apply(own) : own(metadata);
+    return {
+      props: { ...props, metadata: owned },
+      opts: {
+        ...opts,
+        ...this.hooks(false),
+        // A replacement must not take the old object for a leftover.
+        deleteBeforeReplace: true,
+        // The garbage collector deletes the object with the old owner.
+        replaceWith: [this.role],
+      },
+    };
+  };
 
   private hooks(isOwner: boolean): Pick<pulumi.CustomResourceOptions, 'hooks'> {
     const { leftovers } = this;
@@ -139,22 +180,21 @@ async function removeLeftover(
   const kubeconfig = await valueOf(options.kubeconfig);
   const connected = await connect(kubeconfig, wanted).catch((error: unknown) => {
     options.unknown = true;
-    const why = error instanceof Error ? error.message : String(error);
     void pulumi.log.warn(
-      `PlatformComponent ${platform}: it is not known whether an interrupted run has left objects, since the cluster was not reached from ` +
-        `this machine: ${why}`,
+      `PlatformComponent ${platform}: it is not known whether an interrupted run has left objects, since the cluster did not say so to this ` +
+        `machine: ${reasonOf(error)}`,
     );
   });
   if (connected === undefined) return;
   const { client, type, live } = connected;
   try {
     if (type === undefined || live === undefined) return;
-    if (!isOwner && !sharesOwner(wanted, live)) {
-      throw new Error(
-        `${what} exists already, and this stack did not create it. If nothing needs it, ` +
-          `\`kubectl delete ${kubectlTarget(type, refOf(live))}\`, and run \`pulumi up\` again`,
-      );
+    // One that is being deleted goes by itself, whoever it belongs to.
+    if (live.metadata.deletionTimestamp !== undefined) {
+      await waitUntilGone(client, type, live, timeoutSeconds);
+      return;
     }
+    if (!isOwner) assertLeftover(wanted, live, type);
     void pulumi.log.info(
       `PlatformComponent ${platform}: ${what} is from a run that was interrupted. It is deleted and created again`,
     );
@@ -187,9 +227,28 @@ async function connect(
   }
 }
 
-function sharesOwner(wanted: KubeObject, live: KubeObject): boolean {
+/** @throws Error if the object is not one that this stack has created for the same resource */
+function assertLeftover(wanted: KubeObject, live: KubeObject, type: ResourceType): void {
   const owners = (object: KubeObject): readonly OwnerReference[] => object.metadata.ownerReferences ?? [];
-  return owners(wanted).some(({ uid }) => owners(live).some((owner) => owner.uid === uid));
+  const what = describeObject(live);
+  if (!owners(wanted).some(({ uid }) => owners(live).some((owner) => owner.uid === uid))) {
+    throw new Error(
+      `${what} exists already, and this stack did not create it. If nothing needs it, ` +
+        `\`kubectl delete ${kubectlTarget(type, refOf(live))}\`, and run \`pulumi up\` again`,
+    );
+  }
+  const resource = live.metadata.annotations?.[RESOURCE_ANNOTATION];
+  if (resource !== wanted.metadata.annotations?.[RESOURCE_ANNOTATION]) {
+    throw new Error(
+      `${what} exists already, as the resource ${String(resource)} of this stack. If that resource has another name now, give it its former name as an alias`,
+    );
+  }
+}
+
+/** Why a request failed, without the URL of the server, which may contain credentials. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replaceAll(/\b(https?:\/\/)[^\s/@]*@/g, '$1');
 }
 
 /** How often it is looked whether an object is gone, in milliseconds. */
@@ -205,7 +264,7 @@ async function waitUntilGone(
   while ((await client.get(type, refOf(object)))?.metadata.uid === uidOf(object)) {
     if (Date.now() > deadline) {
       throw new Error(
-        `${describeObject(object)} is from a run that was interrupted, and still there ${timeoutSeconds} s after its deletion: ` +
+        `${describeObject(object)} is being deleted, and still there after ${timeoutSeconds} s: ` +
           `\`kubectl describe ${kubectlTarget(type, refOf(object))}\` shows what it waits for`,
       );
     }

@@ -56,9 +56,12 @@ export class PlatformComponent extends pulumi.ComponentResource {
     refuseDeleteUnreachable(name);
     const platform = buildPlatform(name, args);
     const keepsNamespace = shouldKeepNamespace(name, args);
+    // It exists only once the platform's providers do.
+    const owner: { current?: PlatformOwner } = {};
+    const ownership: pulumi.ResourceTransformation = (resource) => owner.current?.transformation(resource);
     super('kindred:platform:PlatformComponent', name, inputsOf(args), {
       ...opts,
-      transformations: [...(opts.transformations ?? []), platformTransformation(opts.parent)],
+      transformations: [...(opts.transformations ?? []), platformTransformation(opts.parent), ownership],
     });
     const providers = platformProviders(name, args, { ...opts, parent: this }, keepsNamespace);
     this.provider = providers.main;
@@ -69,12 +72,13 @@ export class PlatformComponent extends pulumi.ComponentResource {
       ...{ provider: providers.main, kubeconfig: providers.kubeconfig, parent: this, retainOnDelete },
       timeoutSeconds: args.timeoutSeconds ?? DELETION_SECONDS,
     });
+    owner.current = this.owner;
     const resources = new ConstructResources(
       name,
       { constructs: platform },
       {
         parent: this,
-        transformations: [this.owner.transformation(true)],
+        transformations: [this.owner.choose(true)],
         ...(dependsOn === undefined ? {} : { dependsOn }),
         ...(retainOnDelete === undefined ? {} : { retainOnDelete }),
       },

@@ -160,7 +160,7 @@ function addSamples(
           timeoutSeconds,
         },
         // Nothing waits for those with a finalizer: when the owner is deleted, no operator runs any more.
-        { parent: platform, transformations: [platform.owner.transformation(false)] },
+        { parent: platform, transformations: [platform.owner.choose(false)] },
       );
     }
   }

@@ -17,8 +17,10 @@ function objects(registrations: readonly Registration[]): Readonly<Record<string
   const found = registrations.filter(({ type, custom }) => custom && type.startsWith('kubernetes:'));
   return Object.fromEntries(
     found.map(({ type, object }) => {
-      const { name, namespace = '' } = object['metadata'] as { readonly name: string; readonly namespace?: string };
-      return [`${type} ${namespace}/${name}`, object];
+      const metadata = object['metadata'] as Readonly<Record<string, unknown>>;
+      const { name, namespace = '', annotations } = metadata as Readonly<Record<string, string>>;
+      const shown = { ...(annotations as unknown as object), 'kindred.dev/pulumi-resource': '' };
+      return [`${type} ${namespace}/${name}`, { ...object, metadata: { ...metadata, annotations: shown } }];
     }),
   );
 }

@@ -69,7 +69,9 @@ describe('the resources', () => {
       const { apiVersion, kind, metadata: of } = owner as unknown as KubeObject;
       const reference = { apiVersion, kind, name: of.name, uid: 'owner-uid', blockOwnerDeletion: true };
       expect([all.name, ownerReferences]).toEqual([all.name, retainOnDelete ? undefined : [reference]]);
-      const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !key.startsWith('pulumi.com/'));
+      const annotations = Object.entries(metadata.annotations ?? {}).filter(
+        ([key]) => !/^(pulumi\.com|kindred\.dev)\//.test(key),
+      );
       const others = Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== 'annotations'));
       return {
         ...rest,

@@ -45,7 +45,7 @@ test('a cluster that this machine does not reach gets its platform, and one warn
   const { log } = await engine.up(stack(cluster, {}));
   const warnings = log.filter(({ severity, message }) => severity === 'warning' && message.includes('interrupted run'));
   expect(warnings.map(({ message }) => message)).toEqual([
-    expect.stringMatching(/^PlatformComponent kindred: it is not known whether .* not reached from this machine: GET /),
+    expect.stringMatching(/^PlatformComponent kindred: it is not known whether .* to this machine: GET /),
   ]);
   expect(cluster.names).toEqual(expect.arrayContaining(['Deployment kindred-system/kindred-operator']));
   expect((await engine.up(stack(cluster, {}))).summary).toEqual([]);

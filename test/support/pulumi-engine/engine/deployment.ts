@@ -36,6 +36,7 @@ const nothing: Registration = {
   aliases: [],
   importId: '',
   deletedWith: '',
+  replaceWith: [],
   beforeCreate: [],
   timeouts: {},
 };

@@ -14,7 +14,7 @@ import { type Alias, type Registration, durationMs } from './registration';
 import { valuesFromWire, valuesToWire, type Values } from './values';
 
 /** What the SDK may use. The rest it refuses with a clear error, or does without. */
-const features: ReadonlySet<string> = new Set(['secrets', 'aliasSpecs', 'deletedWith', 'resourceHooks']);
+const features: ReadonlySet<string> = new Set(['secrets', 'aliasSpecs', 'deletedWith', 'resourceHooks', 'replaceWith']);
 const severities: readonly Severity[] = ['debug', 'info', 'warning', 'error'];
 const noLimit = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 };
 
@@ -156,6 +156,7 @@ function registration(request: proto.RegisterResourceRequest): Registration {
     aliases: [...request.getAliasesList().map(alias), ...request.getAliasurnsList().map((urn) => ({ urn }))],
     importId: request.getImportid(),
     deletedWith: request.getDeletedwith(),
+    replaceWith: request.getReplaceWithList(),
     beforeCreate: request.getHooks()?.getBeforeCreateList() ?? [],
     timeouts: { ...(create === undefined ? {} : { create }), ...(update === undefined ? {} : { update }) },
   };

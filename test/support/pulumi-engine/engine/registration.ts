@@ -35,6 +35,8 @@ export interface Registration {
   readonly aliases: readonly Alias[];
   readonly importId: string;
   readonly deletedWith: string;
+  /** URNs of resources with which it is replaced. */
+  readonly replaceWith: readonly string[];
   /** Names of hooks. */
   readonly beforeCreate: readonly string[];
   readonly timeouts: { readonly create?: number; readonly update?: number };

@@ -76,6 +76,11 @@ export class StepExecutor {
   ): Promise<Diff> {
     const moved = this.providerChanged(target, old);
     if (moved) return { changed: ['provider'], replace: ['provider'] };
+    const { replaceWith } = target.registration;
+    const isReplaced = this.run.recorder.operations.some(
+      ({ op, urn }) => op === 'replace' && replaceWith.includes(urn),
+    );
+    if (isReplaced) return { changed: ['replaceWith'], replace: ['replaceWith'] };
     const byValue = (): Diff => ({ changed: changedKeys(old.inputs, inputs), replace: [] });
     const { ignoreChanges, replaceOnChanges } = target.registration;
     const told =
