@@ -186,7 +186,7 @@ describeWhere('the stack under the real pulumi CLI', () => {
 
   test('destroy, at last', async () => {
     const changes = await stack.destroy();
-    // What is kept is discarded: the state forgets it.
+    // Pulumi discards what it has only read: the namespace by which the cluster is known.
     expect(Object.keys(changes).sort()).toEqual(['delete', 'discard']);
   });
 });
