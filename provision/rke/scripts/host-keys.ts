@@ -6,13 +6,16 @@
  *
  * Each machine has one key, so a key of another type does not bypass the check. It is the one that the runner
  * knows (stdin `host_keys`, then `met_keys`; lines of `[address]:port type base64`, or `address type base64`
- * for all ports; the first match counts), else the one in the plan (stdin `known_hosts`).
+ * for all ports; the first match counts), else the one in the plan (stdin `known_hosts`). A machine that
+ * leaves is not in the plan any more: its key is the runner's, else the one that an earlier run has kept with
+ * the state. The keys that are kept are those that were given, so not those that a runner without a store of
+ * keys accepted on first use.
  *
  * Caveat: machines that do not respond are skipped, because RKE skips them too, and reports it.
  */
 export const HOST_KEY_CHECKS = String.raw`known_hosts() {
   {
-    cat "$dir/in/host_keys" "$dir/in/met_keys" 2>/dev/null | sed 's/^/carrier /'
+    cat "$dir/in/host_keys" "$dir/in/met_keys" "$dir/kept-keys" 2>/dev/null | sed 's/^/carrier /'
     sed 's/^/plan /' "$dir/in/known_hosts" 2>/dev/null || :
     sed 's/^/host /' "$1"
   } | awk '
@@ -25,6 +28,8 @@ export const HOST_KEY_CHECKS = String.raw`known_hosts() {
       else if ($2 in given) print $2, given[$2]
     }'
 }
+# The keys of the machines in $1, as lines of "[address]:port type base64".
+pins() { awk 'NR == FNR { at[$1] = "[" $2 "]:" $3; next } $1 in at { print at[$1], $2, $3 }' "$1" "$dir/known_hosts"; }
 is_known() { grep -q "^$1 " "$dir/known_hosts"; }
 # Ends after the exchange of keys: nobody is logged in, and nothing runs there. What it said is judged afterwards.
 meet() {
@@ -38,6 +43,7 @@ meet() {
   exec ssh -F ssh_config -o StrictHostKeyChecking="$policy" -o UserKnownHostsFile="$keys" \
     -o PreferredAuthentications=none "$1" true </dev/null >/dev/null 2>"met/$1.log" 3>&-
 }
+leaving_advice=''
 changed_keys=''
 unknown_keys=''
 judge() {
@@ -77,7 +83,7 @@ END
 }
 refuse_hosts() {
   if [ -n "$changed_keys" ]; then
-    die HostKeyMismatch "another host key than the one that is known is shown by$changed_keys, so nothing was sent to any machine: no login, no state. If it was installed anew, give its new key (the first two words of /etc/ssh/ssh_host_ed25519_key.pub, read on the machine itself) as the hostKey of its node, or in spec.hostKeys with a cluster.yml. If not, somebody else answers at its address"
+    die HostKeyMismatch "another host key than the one that is known is shown by$changed_keys, so nothing was sent to any machine: no login, no state. If it was installed anew, give its new key (the first two words of /etc/ssh/ssh_host_ed25519_key.pub, read on the machine itself) as the hostKey of its node, or in spec.hostKeys with a cluster.yml. If not, somebody else answers at its address$leaving_advice"
   fi
   if [ -n "$unknown_keys" ]; then
     die HostKeyUnknown "no host key is known of$unknown_keys, so nothing was sent to any machine. Give it (the first two words of /etc/ssh/ssh_host_ed25519_key.pub on the machine) as the hostKey of its node, or in spec.hostKeys with a cluster.yml"
@@ -89,12 +95,14 @@ check_hosts() {
   awk '$1 == "Host" { alias = $2 } $1 == "HostName" { address = $2 } $1 == "Port" { print alias, address, $2 }' \
     "$dir/ssh_config" >"$dir/hosts"
   known_hosts "$dir/hosts" >"$dir/known_hosts"
+  pins "$dir/hosts" >"$dir/pins"
   meet_all "$dir/hosts"
 }
 check_leaving() {
   doing='checking the host keys of the machines that leave'
+  leaving_advice=". It is about to leave the cluster. If it is yours: put it back among the nodes with its new key, run, and take it out again; or turn it off, since RKE passes over a machine that does not respond. If its address is another machine's by now: remove ~/.kindred/rke/$cluster.hosts on every control plane machine that has it; then RKE tries to log in at that address, unchecked"
   : >"$dir/leaving-machines"
-  if [ ! -s "$dir/cluster.rkestate" ] || [ ! -s "$dir/in/host_keys" ]; then return 0; fi
+  if [ ! -s "$dir/cluster.rkestate" ]; then return 0; fi
   awk -F '"' '
     function end() { if (address != "") print address, port, user, key, role; address = "" }
     $2 == "address" { end(); address = $4; port = 22; user = "nobody"; key = "none"; role = "other" }
@@ -104,15 +112,17 @@ check_leaving() {
     $2 == "controlplane" { role = $2 }
     /}/ { end() }' "$dir/cluster.rkestate" | awk '!seen[$1 " " $2]++' |
     grep -E '^[A-Za-z0-9:][A-Za-z0-9.:_-]* [0-9]+ [a-z_][a-z0-9_.-]* [A-Za-z0-9._/-]+ [a-z]+$' >"$dir/in-state" || return 0
-  awk 'NR == FNR { here[$2 " " $3] = 1; next } !(($1 " " $2) in here) { print "l" n++, $0 }' \
+  # By the address alone, as RKE does: with another port it is the same machine, and RKE uses the new one.
+  awk 'NR == FNR { here[$2] = 1; next } !($1 in here) { print "l" n++, $0 }' \
     "$dir/hosts" "$dir/in-state" >"$dir/left-plan"
   known_hosts "$dir/left-plan" >>"$dir/known_hosts"
+  pins "$dir/left-plan" >>"$dir/pins"
   jump=''
   if grep -q '^bastion ' "$dir/hosts"; then jump='ProxyJump bastion'; fi
   : >"$dir/leaving"
   while read -r alias address port user key role; do
     # Of a machine whose key was never given or met, nothing can be checked.
-    if ! is_known "$alias"; then continue; fi
+    if ! is_known "$alias" && [ "$unknown_hosts" != accept ]; then continue; fi
     printf '%s %s %s\n' "$alias" "$address" "$port" >>"$dir/leaving"
     if [ "$role" = controlplane ]; then printf '%s %s\n' "$alias" "$address" >>"$dir/leaving-machines"; fi
     printf '%s\n' "Host $alias" "HostName $address" "HostKeyAlias $alias" "Port $port" "User $user" \

@@ -54,7 +54,8 @@ exit 5`;
 /**
  * `lock_cluster`: takes the lock of the cluster on every control plane machine that responds, in the order of
  * their addresses, and keeps it until both this script and `rke` have ended. Any two runs whose control
- * planes share a machine exclude each other. The lock of another holder is waited for up to 45 s, as long as
+ * planes share a machine exclude each other. A machine that accepts the connection and says nothing for a
+ * minute counts as one that does not respond. The lock of another holder is waited for up to 45 s, as long as
  * that of a holder that was just killed may remain; a lock that an earlier run in this directory left behind
  * is taken over.
  */
@@ -115,7 +116,11 @@ lock_on() {
     # By exec: where a function is redirected, dash keeps what was open before, and whoever waits for this script to end would wait for all of it.
     (exec </dev/null >>"$dir/lock.log" 2>&1 3>&- 5<&-; hold "$1" "$stale") &
     holder=$!
-    while [ ! -s "$dir/lock/$run/$1" ] && at_work "$holder"; do pause; done
+    waits=300
+    while [ ! -s "$dir/lock/$run/$1" ] && at_work "$holder" && [ "$waits" -gt 0 ] && [ "$stopped" = 0 ]; do
+      pause
+      waits=$((waits - 1))
+    done
     said=''
     read -r said token place since by <"$dir/lock/$run/$1" || :
     case $said in
@@ -126,7 +131,10 @@ lock_on() {
         ;;
       error) unwritten="$unwritten $2"; return 0 ;;
       held) ;;
-      *) return 0 ;;
+      *)
+        if [ "$stopped" = 1 ]; then die Failed 'it was told to stop before anything was begun'; fi
+        return 0
+        ;;
     esac
     wait "$holder" || :
     if [ "$place" = "$here" ]; then stale=$token; else sleep 1; fi

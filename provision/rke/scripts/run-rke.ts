@@ -52,6 +52,7 @@ if ! keep_state; then
   die StateNotKept "the state of the cluster, with all its keys, could be written to none of its control plane machines, so nothing has been begun: see that SSH gets there with the pinned host key, and that the disk has room. ssh said:
 $(last_lines "$log" | unrevealing)"
 fi
+keep_keys
 changed=true`;
 
 const FAIL = String.raw`failed() { die "$1" "$2"; }

@@ -2,15 +2,22 @@
  * Copies of RKE's state on the control plane machines, which have the key of its certificate authority
  * anyway. A copy is a line of `kindred-rke-state 1 SERIAL SHA256` and the state, in the home of the SSH user,
  * of mode 0600. A torn or changed copy does not match its hash and is ignored.
+ *
+ * Beside it lie the host keys that the last run was given, after a line of `kindred-rke-hosts 1 SERIAL SHA256`:
+ * a later run, whose plan has some of the machines no more, checks by them the machines that leave. The newest
+ * counts, so that a machine that did not respond for a while brings no old key back. The serial is the time in
+ * seconds, at least one more than the last, because runs that each miss a machine do not see each other's.
  */
 export const STATE_COPIES = String.raw`copy=".kindred/rke/$cluster.state"
+keys_copy=".kindred/rke/$cluster.hosts"
 on() { (cd "$dir" && exec ssh -F ssh_config "$@" 2>>"$log" 3>&-); }
 serial=0
+keys_serial=0
 kept=''
 unreachable=''
 running=''
 offer() {
-  case $2 in '' | *[!0-9]* | ????????????????*) return 0 ;; esac
+  case $2 in '' | 0* | *[!0-9]* | ????????????????*) return 0 ;; esac
   if [ "$2" -gt "$serial" ]; then
     mv "$1" "$dir/newest"
     serial=$2
@@ -22,10 +29,23 @@ opened() {
   sum=$(sed -n 's/^kindred-rke-state 1 [0-9]* //p' "$1" | head -n 1)
   [ -n "$sum" ] && [ "$sum" = "$(sha <"$dir/opened")" ]
 }
+offer_keys() {
+  sed -n 's/^kindred-rke-keys //p' "$dir/answer" >"$dir/keys-on-$1"
+  found=$(sed -n '1s/^kindred-rke-hosts 1 \([1-9][0-9]\{0,14\}\) [0-9a-f]*$/\1/p' "$dir/keys-on-$1")
+  if [ -z "$found" ] || [ "$found" -le "$keys_serial" ]; then return 0; fi
+  sed 1d "$dir/keys-on-$1" | grep -E '^\[[A-Za-z0-9:._-]+\]:[0-9]+ [a-z0-9@.-]+ [A-Za-z0-9+/=]+$' >"$dir/offered-keys" || :
+  if [ "$(head -n 1 "$dir/keys-on-$1")" != "$(keys_header "$found" "$dir/offered-keys")" ]; then return 0; fi
+  keys_serial=$found
+  mv "$dir/offered-keys" "$dir/kept-keys"
+}
+keys_header() { printf 'kindred-rke-hosts 1 %s %s' "$1" "$(sha <"$2")"; }
 look_at() {
-  if ! on "$1" "sh -c 'if [ -f $copy ]; then cat $copy; else echo kindred-rke-none; docker ps -a --format \"{{.Names}}\" 2>/dev/null; fi; exit 0'" </dev/null >"$dir/answer"; then
+  if ! on "$1" "sh -c 'sed \"s/^/kindred-rke-keys /\" $keys_copy 2>/dev/null; echo; if [ -f $copy ]; then cat $copy; else echo kindred-rke-none; docker ps -a --format \"{{.Names}}\" 2>/dev/null; fi; exit 0'" </dev/null >"$dir/answer"; then
     unreachable="$unreachable $2"
-  elif grep -q '^kindred-rke-state 1 ' "$dir/answer"; then
+    return 0
+  fi
+  offer_keys "$1"
+  if grep -q '^kindred-rke-state 1 ' "$dir/answer"; then
     if opened "$dir/answer"; then
       offer "$dir/opened" "$(sed -n 's/^kindred-rke-state 1 \([0-9]*\) .*/\1/p' "$dir/answer" | head -n 1)" "$sum"
     else
@@ -73,6 +93,10 @@ find_state() {
 $(last_lines "$log" | unrevealing)"
   fi
 }
+# A connection that is lost may leave a torn copy, which its hash shows.
+write_copy() {
+  on "$1" "sh -c 'umask 077; mkdir -p .kindred/rke && cat >$2.new && mv -f $2.new $2'" >/dev/null
+}
 # Writes the state to every control plane machine, if it is another than what lies there; fails when it lies on none.
 keep_state() {
   if [ ! -s "$dir/cluster.rkestate" ]; then return 0; fi
@@ -83,7 +107,7 @@ keep_state() {
   written=0
   not_written=''
   while read -r alias address <&4; do
-    if on "$alias" "sh -c 'umask 077; mkdir -p .kindred/rke && cat >$copy.new && mv -f $copy.new $copy'" <"$dir/envelope" >/dev/null; then
+    if write_copy "$alias" "$copy" <"$dir/envelope"; then
       written=$((written + 1))
     else
       not_written="$not_written $address"
@@ -94,9 +118,26 @@ keep_state() {
   kept=$sum
   if [ -n "$not_written" ]; then note "the state could not be kept on$not_written (is the disk full?); another machine has it"; fi
 }
+same_text() { [ "$(cat "$dir/$1")" = "$(cat "$dir/$2" 2>/dev/null)" ]; }
+# Writes the host keys to every control plane machine that responded and has others.
+keep_keys() {
+  sort -u "$dir/pins" >"$dir/own-keys"
+  if [ "$keys_serial" -eq 0 ] && [ ! -s "$dir/own-keys" ]; then return 0; fi
+  if ! same_text own-keys kept-keys; then
+    now=$(date +%s)
+    keys_serial=$((keys_serial < now ? now : keys_serial + 1))
+  fi
+  { keys_header "$keys_serial" "$dir/own-keys"; echo; cat "$dir/own-keys"; } >"$dir/keys-envelope"
+  not_written=''
+  while read -r alias address <&4; do
+    if [ ! -e "$dir/keys-on-$alias" ] || same_text keys-envelope "keys-on-$alias"; then continue; fi
+    if ! write_copy "$alias" "$keys_copy" <"$dir/keys-envelope"; then not_written="$not_written $address"; fi
+  done 4<"$dir/in/machines"
+  if [ -n "$not_written" ]; then note "the host keys could not be kept on$not_written (is the disk full?), so a later run does not check by them the machines that leave"; fi
+}
 forget_state() {
   while read -r alias address <&4; do
-    on "$alias" "sh -c 'rm -f $copy $copy.new; rmdir .kindred/rke .kindred 2>/dev/null; exit 0'" </dev/null >/dev/null || :
+    on "$alias" "sh -c 'rm -f $copy $copy.new $keys_copy $keys_copy.new; rmdir .kindred/rke .kindred 2>/dev/null; exit 0'" </dev/null >/dev/null || :
   done 4<"$dir/in/machines"
 }
 give_state() {

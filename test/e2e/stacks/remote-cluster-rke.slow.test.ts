@@ -140,6 +140,19 @@ describeOnHosts('RemoteCluster of RKE', () => {
     expect(ups()).toHaveLength(before);
   });
 
+  test('leaves a machine that shows another host key when it is to leave, until it was put back with that', async () => {
+    const before = ups().length;
+    await two.changeHostKey();
+    const failure = await engine.up(program({ nodes: [node(one)] })).catch((error: unknown) => error);
+    if (!(failure instanceof DeploymentError)) throw new Error('it did not fail', { cause: failure });
+    expect(failure.message).toContain(`another host key than the one that is known is shown by ${two.address}`);
+    expect(failure.message).toContain('put it back among the nodes with its new key');
+    await expectNoSecrets(failure.message + failure.result.plainText());
+    expect(ups()).toHaveLength(before);
+    expect((await engine.up(program())).summary).toContain('update old/rke/up');
+    expect(rke.machines()).toEqual([one.address, two.address].sort());
+  });
+
   test('takes a machine out, with the state that lies on the others', async () => {
     const result = await engine.up(program({ nodes: [node(one)] }));
     expect(result.summary).toEqual([

@@ -20,8 +20,13 @@ export type Secrets = Map<string, string>;
 
 /** Two or more machines that keep RKE's state, a stand-in for `rke`, and what carries tasks out. */
 export interface Lab {
+  /** With the machines' homes, and the SSH key `id`. */
+  readonly folder: string;
   readonly rke: FakeRkeBinary;
+  /** The machines as they are now. */
   readonly homes: readonly FakeSshServer[];
+  /** Closes a machine's SSH server, if it is open, and starts another for the same home at the same address and port. */
+  restart(machine: number, options: { readonly key: 'same' | 'new' }): Promise<void>;
   readonly secrets: Secrets;
   /** What the tasks gave so far, by `task/name`. */
   readonly outputs: Map<string, string>;
@@ -110,8 +115,15 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
   };
   const taskOf = (input: RkeInput, id: string, options?: RkeTaskOptions): Task =>
     rkeTasks(input, options).find((task) => task.id === id)!;
+  const restart: Lab['restart'] = async (i, { key: which }) => {
+    const home = homes[i]!;
+    const { address, port, privateKey } = home;
+    await home.close();
+    const former = { port, ...(which === 'same' ? { privateKey } : {}) };
+    homes[i] = await startFakeSshServer(join(folder, `home-${i}`), address, publicKey, former);
+  };
   return {
-    ...{ rke, homes, secrets, outputs, seen, start },
+    ...{ folder, rke, homes, restart, secrets, outputs, seen, start },
     watchProcesses: () => (isWatched = true),
     carry: (task, shell) => finish(task, start(task, task.apply, shell)),
     input: (some, fields) =>

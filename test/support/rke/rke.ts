@@ -64,14 +64,30 @@ export interface FakeSshServer {
   readonly address: string;
   readonly port: number;
   readonly hostKey: string;
+  /** Of the host key, in PEM. */
+  readonly privateKey: string;
   readonly home: string;
   /** What `docker ps` says from now on. */
   setContainers(containers: readonly string[]): void;
   close(): Promise<void>;
 }
 
-/** @param publicKey - the only key that is let in, in OpenSSH's format */
-export async function startFakeSshServer(folder: string, address: string, publicKey: string): Promise<FakeSshServer> {
+/** An SSH server as it was before: the port that it listens on, and its key in PEM unless it gets a new one. */
+interface FormerSshServer {
+  readonly port: number;
+  readonly privateKey?: string;
+}
+
+/**
+ * @param publicKey - the only key that is let in, in OpenSSH's format
+ * @param former - @default a free port and a new key
+ */
+export async function startFakeSshServer(
+  folder: string,
+  address: string,
+  publicKey: string,
+  { port = 0, privateKey: key = newKey() }: Partial<FormerSshServer> = {},
+): Promise<FakeSshServer> {
   const home = join(folder, 'home');
   const bin = join(folder, 'bin');
   mkdirSync(home, { recursive: true });
@@ -81,7 +97,6 @@ export async function startFakeSshServer(folder: string, address: string, public
     chmodSync(join(bin, 'docker'), 0o755);
   };
   runs([]);
-  const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'sec1', format: 'pem' });
   const open = new Set<Connection>();
   const server = new Server({ hostKeys: [key] }, (connection) => {
     open.add(connection);
@@ -101,13 +116,14 @@ export async function startFakeSshServer(folder: string, address: string, public
     });
     connection.on('session', (accept) => serve(accept(), home, bin));
   });
-  await new Promise<void>((resolve) => server.listen(0, address, () => resolve()));
+  await new Promise<void>((resolve) => server.listen(port, address, () => resolve()));
   const parsed = utils.parseKey(key);
   if (parsed instanceof Error) throw parsed;
   return {
     address,
     port: (server.address() as AddressInfo).port,
     hostKey: `${parsed.type} ${parsed.getPublicSSH().toString('base64')}`,
+    privateKey: key,
     home,
     setContainers: runs,
     close: () =>
@@ -117,6 +133,9 @@ export async function startFakeSshServer(folder: string, address: string, public
       }),
   };
 }
+
+const newKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'sec1', format: 'pem' }).toString();
 
 function serve(session: Session, home: string, bin: string): void {
   session.on('exec', (accept, _, { command }) => {
