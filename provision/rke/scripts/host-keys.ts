@@ -100,7 +100,11 @@ check_hosts() {
 }
 check_leaving() {
   doing='checking the host keys of the machines that leave'
-  leaving_advice=". It is about to leave the cluster. If it is yours: put it back among the nodes with its new key, run, and take it out again; or turn it off, since RKE passes over a machine that does not respond. If its address is another machine's by now: remove ~/.kindred/rke/$cluster.hosts on every control plane machine that has it; then RKE tries to log in at that address, unchecked"
+  leaving_advice=". It is about to leave the cluster. If it is yours: put it back among the nodes with its new key, run, and take it out again; or turn it off, since RKE passes over a machine that does not respond"
+  # Where the runner has keys of its own, those that lie on the machines are not the ones that count.
+  if [ ! -s "$dir/in/host_keys" ]; then
+    leaving_advice="$leaving_advice. If its address is another machine's by now: remove ~/.kindred/rke/$cluster.hosts on every control plane machine that has it; then RKE tries to log in at that address, unchecked"
+  fi
   : >"$dir/leaving-machines"
   if [ ! -s "$dir/cluster.rkestate" ]; then return 0; fi
   awk -F '"' '

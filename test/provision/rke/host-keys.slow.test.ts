@@ -67,7 +67,10 @@ describe('a carrier that keeps what it is given', () => {
     await lab.apply(input(3), RKE_UP, { stateFrom: 'stdin' });
     const before = runs();
     const two = lab.input(3, { nodes: [0, 2].map((i) => input(3).nodes[i]!) });
-    await expect(lab.apply(two, RKE_UP, CARRIER)).resolves.toMatchObject(refused(1));
+    const answer = await lab.apply(two, RKE_UP, CARRIER);
+    expect(answer).toMatchObject(refused(1));
+    expect(answer.message).toContain('put it back among the nodes');
+    expect(answer.message).not.toContain('.hosts');
     expect(runs()).toEqual(before);
     lab.outputs.set('carrier/keys', lineOf(1, keyOf(1)));
     await expect(lab.apply(two, RKE_UP, CARRIER)).resolves.toMatchObject({ ok: true });
