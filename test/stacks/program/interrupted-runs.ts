@@ -39,14 +39,13 @@ async function kill([, before, after]: Change, at: number, when: 'before' | 'aft
  * Kills the run of a change at every so many operations, before and after them, and expects that the next `up` finishes the change, and
  * that instead `destroy` removes all that the run has created.
  *
- * @param first - number of the first operation at which a run is killed
  * @returns how many runs had left something that the state did not have
  */
-export async function expectFinished(change: Change, every: number, first = 1): Promise<number> {
+export async function expectFinished(change: Change, every: number): Promise<number> {
   const [, , after] = change;
   let leftovers = 0;
   for (const when of ['before', 'after'] as const) {
-    for (let at = first; ; at += every) {
+    for (let at = 1; ; at += every) {
       const up = await kill(change, at, when);
       if (up === undefined) break;
       const finished = await up.engine.up(stack(up.cluster, after));

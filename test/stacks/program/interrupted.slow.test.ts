@@ -2,15 +2,12 @@ import { changes, expectFinished } from './interrupted-runs';
 
 // The gate kills fewer runs: interrupted.test.ts.
 
-/** All operations, dealt out to several tests. */
-const PARTS = 4;
-const parts = changes.flatMap((change) =>
-  Array.from({ length: PARTS }, (_, i) => ({ name: change[0], first: i + 1, change })),
-);
+// Some 100 runs of the stack are killed in each, twice, and then finished or removed.
+jest.setTimeout(600_000);
 
-test.each(parts)(
-  `$name that is killed at operation $first, or ${PARTS} later, and so on, is finished by the next up, and removed by destroy`,
-  async ({ change, first }) => {
-    expect(await expectFinished(change, PARTS, first)).toBeGreaterThan(0);
+test.each(changes)(
+  '%s that is killed at any operation is finished by the next up, and removed by destroy',
+  async (...change) => {
+    expect(await expectFinished(change, 1)).toBeGreaterThan(5);
   },
 );
