@@ -33,8 +33,8 @@ import {
  * Caveats: destroying the stack leaves CRDs and namespaces behind. `kubectl delete` removes them and all
  * objects in them.
  *
- * Errors: RunError if PULUMI_K8S_DELETE_UNREACHABLE is set; InvalidPropsError with everything that is wrong with the platform; KubeconfigError if a kubeconfig
- * leads to no cluster; BridgeError.
+ * Errors: RunError if PULUMI_K8S_DELETE_UNREACHABLE is set; InvalidPropsError with everything that is wrong
+ * with the platform; KubeconfigError if a kubeconfig leads to no cluster; BridgeError.
  */
 export class PlatformComponent extends pulumi.ComponentResource {
   /** Namespace of the operators. */
