@@ -116,6 +116,7 @@ lock_on() {
     # By exec: where a function is redirected, dash keeps what was open before, and whoever waits for this script to end would wait for all of it.
     (exec </dev/null >>"$dir/lock.log" 2>&1 3>&- 5<&-; hold "$1" "$stale") &
     holder=$!
+    # A minute; five where sleep takes no fraction of a second.
     waits=300
     while [ ! -s "$dir/lock/$run/$1" ] && at_work "$holder" && [ "$waits" -gt 0 ] && [ "$stopped" = 0 ]; do
       pause

@@ -16,29 +16,35 @@ keys_serial=0
 kept=''
 unreachable=''
 running=''
+is_serial() {
+  case $1 in '' | 0* | *[!0-9]* | ????????????????*) return 1 ;; esac
+}
 offer() {
-  case $2 in '' | 0* | *[!0-9]* | ????????????????*) return 0 ;; esac
-  if [ "$2" -gt "$serial" ]; then
+  if is_serial "$2" && [ "$2" -gt "$serial" ]; then
     mv "$1" "$dir/newest"
     serial=$2
     kept=$3
   fi
 }
+# A copy: its kind (state or hosts), serial and hash in a line, then its content.
+envelope() {
+  printf 'kindred-rke-%s 1 %s %s\n' "$1" "$2" "$3"
+  cat "$4"
+}
+# Takes the content of a copy out of a file, which may begin with other lines. Fails if it is torn.
 opened() {
-  sed -n '/^kindred-rke-state 1 /,$p' "$1" | sed 1d >"$dir/opened"
-  sum=$(sed -n 's/^kindred-rke-state 1 [0-9]* //p' "$1" | head -n 1)
+  sed -n "/^kindred-rke-$1 1 /,\$p" "$2" | sed 1d >"$dir/opened"
+  found=$(sed -n "s/^kindred-rke-$1 1 \([0-9]*\) .*/\1/p" "$2" | head -n 1)
+  sum=$(sed -n "s/^kindred-rke-$1 1 [0-9]* //p" "$2" | head -n 1)
   [ -n "$sum" ] && [ "$sum" = "$(sha <"$dir/opened")" ]
 }
 offer_keys() {
   sed -n 's/^kindred-rke-keys //p' "$dir/answer" >"$dir/keys-on-$1"
-  found=$(sed -n '1s/^kindred-rke-hosts 1 \([1-9][0-9]\{0,14\}\) [0-9a-f]*$/\1/p' "$dir/keys-on-$1")
-  if [ -z "$found" ] || [ "$found" -le "$keys_serial" ]; then return 0; fi
-  sed 1d "$dir/keys-on-$1" | grep -E '^\[[A-Za-z0-9:._-]+\]:[0-9]+ [a-z0-9@.-]+ [A-Za-z0-9+/=]+$' >"$dir/offered-keys" || :
-  if [ "$(head -n 1 "$dir/keys-on-$1")" != "$(keys_header "$found" "$dir/offered-keys")" ]; then return 0; fi
+  if ! opened hosts "$dir/keys-on-$1" || ! is_serial "$found" || [ "$found" -le "$keys_serial" ]; then return 0; fi
+  if grep -q -v -E '^\[[A-Za-z0-9:._-]+\]:[0-9]+ [a-z0-9@.-]+ [A-Za-z0-9+/=]+$' "$dir/opened"; then return 0; fi
   keys_serial=$found
-  mv "$dir/offered-keys" "$dir/kept-keys"
+  mv "$dir/opened" "$dir/kept-keys"
 }
-keys_header() { printf 'kindred-rke-hosts 1 %s %s' "$1" "$(sha <"$2")"; }
 look_at() {
   if ! on "$1" "sh -c 'sed \"s/^/kindred-rke-keys /\" $keys_copy 2>/dev/null; echo; if [ -f $copy ]; then cat $copy; else echo kindred-rke-none; docker ps -a --format \"{{.Names}}\" 2>/dev/null; fi; exit 0'" </dev/null >"$dir/answer"; then
     unreachable="$unreachable $2"
@@ -46,8 +52,8 @@ look_at() {
   fi
   offer_keys "$1"
   if grep -q '^kindred-rke-state 1 ' "$dir/answer"; then
-    if opened "$dir/answer"; then
-      offer "$dir/opened" "$(sed -n 's/^kindred-rke-state 1 \([0-9]*\) .*/\1/p' "$dir/answer" | head -n 1)" "$sum"
+    if opened state "$dir/answer"; then
+      offer "$dir/opened" "$found" "$sum"
     else
       note "the copy of the state on $2 is torn (~/$copy) and was passed over"
     fi
@@ -103,7 +109,7 @@ keep_state() {
   sum=$(sha <"$dir/cluster.rkestate")
   if [ "$sum" = "$kept" ]; then return 0; fi
   serial=$((serial + 1))
-  { printf 'kindred-rke-state 1 %s %s\n' "$serial" "$sum"; cat "$dir/cluster.rkestate"; } >"$dir/envelope"
+  envelope state "$serial" "$sum" "$dir/cluster.rkestate" >"$dir/envelope"
   written=0
   not_written=''
   while read -r alias address <&4; do
@@ -127,7 +133,7 @@ keep_keys() {
     now=$(date +%s)
     keys_serial=$((keys_serial < now ? now : keys_serial + 1))
   fi
-  { keys_header "$keys_serial" "$dir/own-keys"; echo; cat "$dir/own-keys"; } >"$dir/keys-envelope"
+  envelope hosts "$keys_serial" "$(sha <"$dir/own-keys")" "$dir/own-keys" >"$dir/keys-envelope"
   not_written=''
   while read -r alias address <&4; do
     if [ ! -e "$dir/keys-on-$alias" ] || same_text keys-envelope "keys-on-$alias"; then continue; fi

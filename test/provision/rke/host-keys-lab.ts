@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import type { ScriptResult, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { temporaryFolder } from '../../support/temporary-folder';
 import { node } from './fixtures';
-import { startLab, type Lab } from './run';
+import { labForEachTest, type Lab } from './run';
 
 /**
  * Which machines RKE is let go to: the scripts run for real, over SSH, with a stand-in for `rke`. A test file that imports this has a lab of ten
@@ -17,16 +15,8 @@ export const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3pzLrSCbBd6lW0Jm3P
 export const CARRIER = { stateFrom: 'stdin', hostKeys: { output: { task: 'carrier', name: 'keys' } } } as const;
 export const TRUSTING: RkeTaskOptions = { ...CARRIER, unknownHosts: 'accept' };
 
-const folder = temporaryFolder('kindred-rke-keys-');
 export let lab: Lab;
-let count = 0;
-
-beforeEach(async () => {
-  lab = await startLab(join(folder, `lab-${(count += 1)}`), MACHINES);
-});
-afterEach(async () => {
-  await lab.close();
-});
+labForEachTest(MACHINES, (started) => (lab = started));
 
 export const keyOf = (i: number): string => lab.homes[i]!.hostKey;
 export const lineOf = (i: number, key: string): string => `[${lab.homes[i]!.address}]:${lab.homes[i]!.port} ${key}\n`;

@@ -2,25 +2,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RkeInput, ScriptResult } from '../../../provision';
 import { RKE_UP, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { temporaryFolder } from '../../support/temporary-folder';
 import { node } from './fixtures';
-import { startLab, type Lab } from './run';
+import { labForEachTest, type Lab } from './run';
 
 /**
  * Machines that leave a cluster, by a runner that knows no host key but those of the plan, as Pulumi does. A test file that imports this has a
  * lab of four machines for each of its tests.
  */
 
-const folder = temporaryFolder('kindred-rke-leaving-');
 export let lab: Lab;
-let count = 0;
-
-beforeEach(async () => {
-  lab = await startLab(join(folder, `lab-${(count += 1)}`), 4);
-});
-afterEach(async () => {
-  await lab.close();
-});
+labForEachTest(4, (started) => (lab = started));
 
 /** A cluster whose control plane is machines 0 and 1, as far as they are among these; the others are workers. */
 export const input = (machines: readonly number[], hostKey = keyOf): RkeInput =>

@@ -2,7 +2,6 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RKE_UP, rkeTasks } from '../../../provision/rke/tasks';
-import { waitForPid } from '../../support/processes';
 import { startFakeSshServer } from '../../support/rke/rke';
 import { input, keptOn, keysFile, lab, none, refused, runs, up } from './leaving-lab';
 
@@ -80,10 +79,7 @@ test.each(['before-state', 'after-state', 'after-nodes'] as const)(
 
 test('a run that is killed while a machine leaves: the next one still checks it', async () => {
   await up(input([0, 2]));
-  lab.rke.control({ fail: 'hang' });
-  const task = rkeTasks(input([0])).find(({ id }) => id === RKE_UP)!;
-  const running = lab.start(task, task.apply);
-  const rke = await waitForPid(join(lab.rke.folder, 'pid'));
+  const { running, rke } = await lab.startHanging(input([0]), RKE_UP);
   process.kill(running.pid, 'SIGKILL');
   await running.done;
   process.kill(rke, 'SIGKILL');
@@ -94,10 +90,7 @@ test('a run that is killed while a machine leaves: the next one still checks it'
 describe('a control plane machine that leaves', () => {
   test('is locked while it does', async () => {
     await up(input([0, 1]));
-    lab.rke.control({ fail: 'hang' });
-    const task = rkeTasks(input([0])).find(({ id }) => id === RKE_UP)!;
-    const running = lab.start(task, task.apply);
-    const rke = await waitForPid(join(lab.rke.folder, 'pid'));
+    const { running, rke } = await lab.startHanging(input([0]), RKE_UP);
     expect(locks(1)).toHaveLength(1);
     process.kill(rke, 'SIGKILL');
     await running.done;

@@ -2,32 +2,26 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScriptResult, RkeInput, Task } from '../../../provision';
 import { RKE_UP, rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { waitForPid } from '../../support/processes';
-import { temporaryFolder } from '../../support/temporary-folder';
-import { startLab, type Lab, type Running } from './run';
+import { labForEachTest, type Lab, type Running } from './run';
 
 /**
  * Two runs of RKE for one cluster, from two computers: the scripts run for real, over SSH, with a stand-in for `rke`. A test file that imports
  * this has a lab of three machines for each of its tests.
  */
 
-const folder = temporaryFolder('kindred-rke-lock-');
 export let lab: Lab;
-let count = 0;
 /** What a test has left running: a run, and its `rke`. */
 export let first: Running | undefined;
 export let rke: number | undefined;
 
-beforeEach(async () => {
-  lab = await startLab(join(folder, `lab-${(count += 1)}`), 3);
-  first = undefined;
-  rke = undefined;
-});
+// Before the lab's own hooks: it is closed once nothing runs any more.
 afterEach(async () => {
   if (rke !== undefined) endProcess(rke);
   await first?.done;
-  await lab.close();
+  first = undefined;
+  rke = undefined;
 });
+labForEachTest(3, (started) => (lab = started));
 
 /** Control planes: the machines of these numbers. */
 export const input = (...machines: readonly number[]): RkeInput =>
@@ -37,7 +31,7 @@ export const taskOf = (of: RkeInput, options?: RkeTaskOptions): Task =>
 
 /** A task's script as another computer runs it, which knows nothing of the folders of this one, and does not wait long for a lock. */
 export function elsewhere(script: string): string {
-  const base = join(folder, `elsewhere-${count}`);
+  const base = join(lab.folder, 'elsewhere');
   mkdirSync(base, { recursive: true });
   const changed = script.replace('base=/dev/shm', () => `base='${base}'`).replace('left=45', 'left=2');
   expect(changed).toContain('left=2');
@@ -46,9 +40,9 @@ export function elsewhere(script: string): string {
 
 /** A run that stands still in the middle, and the process that its `rke` is. */
 export async function hanging(of: RkeInput): Promise<Running> {
-  lab.rke.control({ fail: 'hang' });
-  first = lab.start(taskOf(of), taskOf(of).apply);
-  rke = await waitForPid(join(lab.rke.folder, 'pid'));
+  const hangs = await lab.startHanging(of, RKE_UP);
+  first = hangs.running;
+  rke = hangs.rke;
   return first;
 }
 

@@ -13,6 +13,8 @@ import {
 } from '../../../provision';
 import { rkeTasks, type RkeTaskOptions } from '../../../provision/rke/tasks';
 import { installFakeRke, startFakeSshServer, type FakeRkeBinary, type FakeSshServer } from '../../support/rke/rke';
+import { waitForPid } from '../../support/processes';
+import { temporaryFolder } from '../../support/temporary-folder';
 import { node, rkeInput } from './fixtures';
 
 /** Secrets by `name/key`; all of them have a canary in them. */
@@ -39,6 +41,8 @@ export interface Lab {
   /** The same for a task of an input's plan. */
   apply(input: RkeInput, id: string, options?: RkeTaskOptions): Promise<ScriptResult>;
   remove(input: RkeInput): Promise<ScriptResult>;
+  /** Starts a task of an input's plan whose `rke` does not end. @returns the run, and the pid of `rke` */
+  startHanging(input: RkeInput, id: string): Promise<{ readonly running: Running; readonly rke: number }>;
   /** Looks at all processes of this machine during each run from now on. That takes half of a core. */
   watchProcesses(): void;
   /** All that was seen of any process' command line and environment since `watchProcesses`. */
@@ -50,6 +54,20 @@ export interface Lab {
 export interface Running {
   readonly pid: number;
   readonly done: Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
+}
+
+/** Starts a lab before each test, and closes it after it. @param use - gets the lab */
+export function labForEachTest(machines: number, use: (lab: Lab) => void): void {
+  const folder = temporaryFolder('kindred-rke-');
+  let lab: Lab;
+  let count = 0;
+  beforeEach(async () => {
+    lab = await startLab(join(folder, `lab-${(count += 1)}`), machines);
+    use(lab);
+  });
+  afterEach(async () => {
+    await lab.close();
+  });
 }
 
 export async function startLab(folder: string, count: number): Promise<Lab> {
@@ -135,6 +153,12 @@ export async function startLab(folder: string, count: number): Promise<Lab> {
     apply: (input, id, options) => {
       const task = taskOf(input, id, options);
       return finish(task, start(task, task.apply));
+    },
+    startHanging: async (input, id) => {
+      rke.control({ fail: 'hang' });
+      const task = taskOf(input, id);
+      const running = start(task, task.apply);
+      return { running, rke: await waitForPid(join(rke.folder, 'pid')) };
     },
     remove: (input) => {
       const task = taskOf(input, 'rke/up');

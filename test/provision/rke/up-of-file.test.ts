@@ -3,21 +3,12 @@ import { dirname, join } from 'node:path';
 import type { Task } from '../../../provision';
 import { readClusterYml } from '../../../provision/rke/read-cluster-yml';
 import { RKE_UP, rkeClusterYmlText, rkeTasksFromFile, type RkeTaskOptions } from '../../../provision/rke/tasks';
-import { temporaryFolder } from '../../support/temporary-folder';
-import { startLab, type Lab } from './run';
+import { labForEachTest, type Lab } from './run';
 
 /** A user's cluster.yml, from its reading to a cluster. */
 
-const folder = temporaryFolder('kindred-rke-file-');
 let lab: Lab;
-let count = 0;
-
-beforeEach(async () => {
-  lab = await startLab(join(folder, `lab-${(count += 1)}`), 2);
-});
-afterEach(async () => {
-  await lab.close();
-});
+labForEachTest(2, (started) => (lab = started));
 
 const SSH_KEY = { namespace: 'machines', name: 'ssh', key: 'ssh-privatekey' };
 const CARRIER = { task: 'carrier', name: 'cluster_yml' };
@@ -43,7 +34,7 @@ function tasks(sshKey: boolean, fields: object = {}, options: RkeTaskOptions = {
   const hostKeys = Object.fromEntries(lab.homes.map(({ address, hostKey }) => [address, hostKey]));
   return rkeTasksFromFile(
     {
-      name: `file-${process.pid}-${count}`,
+      name: lab.input(1).name,
       file,
       hostKeys,
       clusterYml: { output: CARRIER },
@@ -55,9 +46,9 @@ function tasks(sshKey: boolean, fields: object = {}, options: RkeTaskOptions = {
 }
 
 test('with the key file that it names: the file lies where cluster.yml says, readable by nobody else', async () => {
-  const key = join(folder, `lab-${count}`, 'keys/id_rsa');
+  const key = join(lab.folder, 'keys/id_rsa');
   mkdirSync(dirname(key), { recursive: true });
-  cpSync(join(folder, `lab-${count}`, 'id'), key);
+  cpSync(join(lab.folder, 'id'), key);
   const [up, ...others] = tasks(false);
   expect(others).toEqual([]);
   expect(up!.stdin).toContainEqual({ name: 'key_0', from: { file: 'keys/id_rsa' }, volatile: true });
