@@ -33,7 +33,7 @@ const LOG_LEVELS: readonly string[] = ['fatal', 'error', 'warn', 'info', 'debug'
 export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = known): string {
   const names = (kinds: readonly AnyKind[]): string => kinds.map(({ crdName }) => crdName).join(', ');
   const further = known.filter((kind) => !defaults.includes(kind));
-  return `Reconciles Kindred's kinds.
+  return `Reconciles the objects of its kinds.
 
   --kinds=A,B             which kinds, as <plural>.<group> (default: all of ${names(defaults)}${
     further.length === 0 ? '' : `; further ones: ${names(further)}`

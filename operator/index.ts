@@ -1,10 +1,8 @@
 /** What Kindred's operator offers to those who run kinds of their own (`kindred/operator`). Everything else is internal. */
 
-// Running kinds.
+// Running kinds: as a whole program, or within a program of one's own.
+export { main, type MainOptions } from './main';
 export { runOperator, type LeaseOptions, type OperatorOptions } from './manager';
-
-// The command line that the operator construct writes into its Deployment.
-export { parseArguments, usage, UsageError, type OperatorArguments } from './arguments';
 
 // Reaching a cluster.
 export { staticAccess, type ClusterAccess, type Credentials, type TlsSettings } from './client/cluster-access';

@@ -1,10 +1,110 @@
-import { kinds } from '../constructs/kinds/kinds';
-import { parseArguments, usage } from './arguments';
-import { runMain, runProgram } from './run';
+import type { AnyKind } from '../constructs/kind/kind';
+import { UsageError, parseArguments, usage, type OperatorArguments } from './arguments';
+import type { ApiClient } from './client/api-client';
+import { createApiClient } from './client/http-api-client';
+import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
+import { runOperator } from './manager';
+import { OperatorMetrics } from './metrics/operator-metrics';
+import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
+import { createLogger, type Logger } from './process/logger';
+import type { EffectEngine } from './reconcile/context';
 
-// The operator of Kindred's own kinds that do not act on machines.
-runMain('kindred-operator', async () => {
-  const args = parseArguments(process.argv.slice(2), kinds);
-  if (args === 'help') process.stdout.write(usage(kinds));
-  else await runProgram(args);
-});
+/** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
+const ORDERLY_STOP_MS = 25_000;
+
+/** Options of `main`. */
+export interface MainOptions {
+  /** The kinds that it runs, unless `--kinds` names some of them. At least one; no two with one plural and group. */
+  readonly kinds: readonly AnyKind[];
+  /** What the program is called in its messages on stderr. @default 'operator' */
+  readonly name?: string;
+  /** The command line, without the program's name. @default process.argv.slice(2) */
+  readonly args?: readonly string[];
+}
+
+/**
+ * An operator's whole program. It reads the command line, which is the one that `OperatorDeployment` and `Platform`
+ * write into the Deployment (`--help` lists the options), reaches the cluster by KUBECONFIG, the pod's
+ * ServiceAccount or ~/.kube/config, serves `/healthz`, `/readyz` and `/metrics`, and reconciles the kinds until
+ * SIGTERM or SIGINT, which it takes for an orderly stop.
+ *
+ * Errors: it never throws. What is wrong is written to stderr, and the exit code is 2 for a command line that is not
+ * valid, 1 for everything else; 0 after an orderly stop.
+ */
+export function main({ kinds, name = 'operator', args = process.argv.slice(2) }: MainOptions): void {
+  runMain(name, async () => {
+    const parsed = parseArguments(args, kinds);
+    if (parsed === 'help') process.stdout.write(usage(kinds));
+    else await runProgram(parsed);
+  });
+}
+
+/** The effects that a program can execute. */
+export interface ProgramEffects {
+  /** How long running steps may take to end after a stop, in milliseconds. Added to what every operator has. */
+  readonly drainMs: number;
+  /** @param namespace - the pod's, or that of the kubeconfig's context */
+  engine(client: ApiClient, logger: Logger, namespace: string): EffectEngine;
+}
+
+/**
+ * Runs an operator with the settings of its command line until it is stopped: logging, signals, access to the
+ * cluster, metrics, controllers.
+ *
+ * @throws KubeconfigError, StartupError for problems that the user can fix
+ */
+export async function runProgram(args: OperatorArguments, effects?: ProgramEffects): Promise<void> {
+  const logger = createLogger({ level: args.logLevel });
+  const shutdown = installShutdown({ logger, deadlineMs: ORDERLY_STOP_MS + (effects?.drainMs ?? 0) });
+  const access = loadClusterAccess({ path: args.kubeconfig, context: args.context });
+  const metrics = new OperatorMetrics();
+  const host = new URL(access.server).host;
+  const client = createApiClient(access, {
+    userAgent: `kindred/${VERSION}`,
+    onResponse: ({ code, method }) => metrics.restRequest(code, method, host),
+  });
+  const namespace = access.namespace ?? 'default';
+  await runOperator({
+    client,
+    ...(effects === undefined ? {} : { effects: effects.engine(client, logger, namespace) }),
+    kinds: args.kinds,
+    namespaces: args.namespaces,
+    logger,
+    metrics,
+    signal: shutdown.signal,
+    concurrency: args.concurrency,
+    auditMs: args.auditSeconds * 1000,
+    lease: args.lease && { name: args.lease.name, namespace: args.lease.namespace ?? namespace },
+    health: { port: args.port, host: args.host },
+    webhook: args.webhook && {
+      ...args.webhook,
+      onListening: (port) => logger.info({ port }, 'serving /convert'),
+    },
+    onListening: (port) => logger.info({ port }, 'serving /healthz, /readyz and /metrics'),
+    onLost: (error) => {
+      // Another replica leads now; the exit code makes the kubelet start this one afresh.
+      process.exitCode = 1;
+      shutdown.request('the Lease was lost', error);
+    },
+  });
+  shutdown.dispose();
+  logger.info('stopped');
+}
+
+/**
+ * Runs a program as this process. An error becomes a message on stderr and an exit code: 2 for a command line
+ * that is not valid, 1 for everything else.
+ */
+export function runMain(name: string, program: () => Promise<void>): void {
+  setV8Flags();
+  program().catch((error: unknown) => {
+    const expected = [UsageError, KubeconfigError, StartupError].some((known) => error instanceof known);
+    process.stderr.write(`${name}: ${describe(error, expected)}\n`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  });
+}
+
+function describe(error: unknown, expected: boolean): string {
+  if (!(error instanceof Error)) return String(error);
+  return expected ? error.message : (error.stack ?? error.message);
+}

@@ -80,10 +80,11 @@ export interface OperatorOptions {
  * - After `signal` aborts, running work ends, events are flushed and the Lease is released.
  * - Conversions are served from before the caches are filled until the end, by the leader and by standbys.
  *
- * @throws StartupError when a port or the webhook's certificate is not available, a kind has effects that
- * `effects` cannot execute, or a new leader's caches stay behind
+ * @throws StartupError when there is no kind or two have one name, a port or the webhook's certificate is not
+ * available, a kind has effects that `effects` cannot execute, or a new leader's caches stay behind
  */
 export async function runOperator(options: OperatorOptions): Promise<void> {
+  assertDistinct(options.kinds);
   refuseUnknownPlans(options.kinds, options.effects);
   const { signal, metrics, logger } = options;
   const identity = processIdentity();
@@ -128,6 +129,17 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
     await servers.close();
     await options.client.close();
   }
+}
+
+function assertDistinct(kinds: readonly AnyKind[]): void {
+  if (kinds.length === 0) throw new StartupError('there are no kinds to run: name at least one in `kinds`');
+  const names = kinds.map(({ crdName }) => crdName);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice === undefined) return;
+  throw new StartupError(
+    `two of the kinds are called ${twice}, so they would have one CRD: give one of them another group or plural, ` +
+      'or leave it out if it is listed twice',
+  );
 }
 
 /**

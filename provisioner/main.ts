@@ -1,6 +1,6 @@
 import { allKinds, provisionerKinds } from '../constructs/kinds';
 import { effectEngine } from '../operator/effects/effect-engine';
-import { runMain, runProgram, type ProgramEffects } from '../operator/run';
+import { runMain, runProgram, type ProgramEffects } from '../operator/main';
 import { parseProvisionerArguments, provisionerUsage, type ProvisionerArguments } from './arguments';
 import { provisionerEffects } from './provisioner';
 

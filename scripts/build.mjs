@@ -23,7 +23,7 @@ const define = { 'process.env.KINDRED_VERSION': JSON.stringify(version) };
 const [{ metafile: contents }] = await Promise.all([
   build({
     ...{ ...common, ...operatorOptions, define, metafile: metafile !== undefined },
-    entryPoints: { operator: 'operator/main.ts', provisioner: 'provisioner/main.ts' },
+    entryPoints: { operator: 'operator/kindred.ts', provisioner: 'provisioner/main.ts' },
   }),
   build({
     ...common,

@@ -312,7 +312,7 @@ describe('the checker itself', () => {
     ['operator/workqueue/a.ts', "import { WorkQueueMetrics } from '../metrics/workqueue-metrics';"],
     ['operator/reconcile/a.ts', "import { EffectReconciler } from '../effects/effect-reconciler';"],
     ['operator/manager.ts', "import { effectEngine } from './effects/effect-engine';"],
-    ['operator/main.ts', "import { provisionerEffects } from '../provisioner/provisioner';"],
+    ['operator/kindred.ts', "import { provisionerEffects } from '../provisioner/provisioner';"],
     ['provisioner/tasks/a.ts', "import { SshTransport } from '../ssh/ssh-transport';"],
     ['provision/shell/a.ts', "import { rkeTasks } from '../rke';"],
     ['stacks/bridge/a.ts', "import { RemoteCluster } from '../remote-cluster';"],

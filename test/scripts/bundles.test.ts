@@ -57,7 +57,7 @@ test.each(['operator.cjs', 'provisioner.cjs'])('%s starts with nothing beside it
     encoding: 'utf8',
   });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toContain("Reconciles Kindred's kinds.");
+  expect(stdout).toContain('Reconciles the objects of its kinds.');
   expect(stdout.includes('--state-namespace')).toBe(bundle === 'provisioner.cjs');
 });
 

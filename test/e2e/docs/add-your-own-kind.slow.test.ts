@@ -61,7 +61,7 @@ test('every command of the page does what it says', async () => {
     else printed.set(line, await run(line));
   }
   expect(printed.get('kubectl get site')).toMatch(/^NAME +PODS +READY +AGE\nhello +1 +True /);
-  expect(printed.get('node main.js --help')).toContain('websites.sites.example.com, helloapps.apps.anupam.com');
+  expect(printed.get('node operator.js --help')).toContain('(default: all of websites.sites.example.com)');
   expect(printed.get('node versions.js')).toBe('nothing is lost\n');
 });
 
