@@ -2,7 +2,7 @@
 
 // Defining kinds.
 export { cel, type CelRule } from './kind/schema/cel';
-export type { Effect, EffectPhase, InputReader } from './kind/effects';
+export type { Effect, EffectPhase, EffectRun, InputReader } from './kind/effects';
 export {
   anyValue,
   atomicList,

@@ -54,6 +54,17 @@ export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = 
 `;
 }
 
+/** What `--help` prints besides, of an operator whose kinds have effects. */
+export const EFFECT_USAGE = `
+Of kinds that act outside the Kubernetes API:
+  --state-namespace=NAME  Secrets with the state of cluster-scoped objects (default: the namespace of the pod or of the context)
+  --secret-namespaces=A,B further namespaces whose Secrets objects may name (default: none)
+  --config-dir=DIR        directory whose files objects may name (default: none)
+  --key-dir=DIR           where key files lie while a step runs; best in memory (default: the system's temporary folder)
+  --runs=N                how many runs are under way at once (default: 4)
+  --drain-seconds=N       how long steps under way may take to end after a stop (default: 3600)
+`;
+
 /** The options of every operator, as `parseArgs` takes them. */
 export const OPERATOR_OPTIONS = {
   kinds: { type: 'string' },
@@ -72,6 +83,27 @@ export const OPERATOR_OPTIONS = {
   'audit-seconds': { type: 'string' },
   help: { type: 'boolean' },
 } as const;
+
+/** The options of an operator whose kinds have effects, as `parseArgs` takes them. */
+export const EFFECT_OPTIONS = {
+  'state-namespace': { type: 'string' },
+  'secret-namespaces': { type: 'string' },
+  'config-dir': { type: 'string' },
+  'key-dir': { type: 'string' },
+  runs: { type: 'string' },
+  'drain-seconds': { type: 'string' },
+} as const;
+
+/** The parsed {@link EFFECT_OPTIONS}. */
+export interface EffectArguments {
+  /** Of Secrets with the state of cluster-scoped objects. Undefined: the pod's namespace, or that of the kubeconfig's context. */
+  readonly stateNamespace: string | undefined;
+  readonly secretNamespaces: readonly string[];
+  readonly configDir: string | undefined;
+  readonly keyDir: string | undefined;
+  readonly runs: number;
+  readonly drainSeconds: number;
+}
 
 /**
  * Parses the operator's command line.
@@ -124,6 +156,19 @@ export function operatorArguments(
   };
 }
 
+/** Checks the values of {@link EFFECT_OPTIONS}. @throws UsageError */
+export function effectArguments(values: ReturnType<typeof parseFlags<typeof EFFECT_OPTIONS>>): EffectArguments {
+  const { 'secret-namespaces': secrets, 'state-namespace': state } = values;
+  return {
+    stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
+    secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
+    configDir: parseDirectory('config-dir', values['config-dir']),
+    keyDir: parseDirectory('key-dir', values['key-dir']),
+    runs: parseInteger('runs', values.runs ?? '4', 1, 1000),
+    drainSeconds: parseInteger('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
+  };
+}
+
 function webhookOf(certDir: string | undefined, port: number): OperatorArguments['webhook'] {
   const directory = parseDirectory('webhook-cert-dir', certDir);
   return directory === undefined ? undefined : { certDir: directory, port };
@@ -153,7 +198,7 @@ function chosenKinds(value: string, known: readonly AnyKind[]): readonly AnyKind
 }
 
 /** The namespaces in an option's value, separated by commas, without duplicates. @throws UsageError */
-export function namespaceList(option: string, value: string): readonly string[] {
+function namespaceList(option: string, value: string): readonly string[] {
   const namespaces = [...new Set(value.split(',').map((name) => name.trim()))];
   for (const namespace of namespaces) {
     const problem = nameProblem(namespace, { format: 'dns-label' });
@@ -163,14 +208,14 @@ export function namespaceList(option: string, value: string): readonly string[] 
 }
 
 /** An option's value as a whole number. @throws UsageError if it is not one from `min` to `max` */
-export function parseInteger(name: string, value: string, min: number, max: number): number {
+function parseInteger(name: string, value: string, min: number, max: number): number {
   const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : NaN;
   if (number >= min && number <= max) return number;
   throw new UsageError(`--${name}=${value}: it must be a whole number from ${String(min)} to ${String(max)}`);
 }
 
 /** The value of an option that names a directory, if it is given. @throws UsageError if it is empty */
-export function parseDirectory(name: string, value: string | undefined): string | undefined {
+function parseDirectory(name: string, value: string | undefined): string | undefined {
   if (value === '') throw new UsageError(`--${name}=: it must name a directory`);
   return value;
 }

@@ -1,8 +1,23 @@
 /** What Kindred's operator offers to those who run kinds of their own (`kindred/operator`). Everything else is internal. */
 
 // Running kinds: as a whole program, or within a program of one's own.
-export { main, type MainOptions } from './main';
+export { main, type EffectEngineFactory, type EffectSettings, type MainOptions } from './main';
 export { runOperator, type LeaseOptions, type OperatorOptions } from './manager';
+
+// Executing the effects of kinds.
+export { runPlans, type Plans, type RunPlansOptions } from './run-plans';
+export type { AttemptBackoff } from './effects/effect-state';
+export {
+  PlanError,
+  RunInterruptedError,
+  type PlanResult,
+  type PlanRun,
+  type PlanRunner,
+  type RunProgress,
+  type RunValues,
+  type StatusFields,
+} from './effects/plan-runner';
+export type { EffectEngine, RunningEffects } from './reconcile/context';
 
 // Reaching a cluster.
 export { staticAccess, type ClusterAccess, type Credentials, type TlsSettings } from './client/cluster-access';

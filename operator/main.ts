@@ -1,5 +1,17 @@
 import type { AnyKind } from '../constructs/kind/kind';
-import { UsageError, parseArguments, usage, type OperatorArguments } from './arguments';
+import {
+  EFFECT_OPTIONS,
+  EFFECT_USAGE,
+  OPERATOR_OPTIONS,
+  UsageError,
+  effectArguments,
+  operatorArguments,
+  parseArguments,
+  parseFlags,
+  usage,
+  type EffectArguments,
+  type OperatorArguments,
+} from './arguments';
 import type { ApiClient } from './client/api-client';
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
@@ -16,6 +28,11 @@ const ORDERLY_STOP_MS = 25_000;
 export interface MainOptions {
   /** The kinds that it runs, unless `--kinds` names some of them. At least one; no two with one plural and group. */
   readonly kinds: readonly AnyKind[];
+  /**
+   * Executes the effects of the kinds: `runPlans({...})`. The command line then has options for them as well.
+   * @default none: kinds that have effects are refused
+   */
+  readonly effects?: EffectEngineFactory;
   /** What the program is called in its messages on stderr. @default 'operator' */
   readonly name?: string;
   /** The command line, without the program's name. @default process.argv.slice(2) */
@@ -31,20 +48,40 @@ export interface MainOptions {
  * Errors: it never throws. What is wrong is written to stderr, and the exit code is 2 for a command line that is not
  * valid, 1 for everything else; 0 after an orderly stop.
  */
-export function main({ kinds, name = 'operator', args = process.argv.slice(2) }: MainOptions): void {
+export function main({ kinds, effects, name = 'operator', args = process.argv.slice(2) }: MainOptions): void {
   runMain(name, async () => {
-    const parsed = parseArguments(args, kinds);
-    if (parsed === 'help') process.stdout.write(usage(kinds));
-    else await runProgram(parsed);
+    if (effects === undefined) {
+      const parsed = parseArguments(args, kinds);
+      if (parsed === 'help') process.stdout.write(usage(kinds));
+      else await runProgram(parsed);
+      return;
+    }
+    const values = parseFlags(args, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
+    if (values.help === true) process.stdout.write(usage(kinds) + EFFECT_USAGE);
+    else await runProgram(operatorArguments(values, kinds, kinds), { args: effectArguments(values), engine: effects });
   });
 }
 
-/** The effects that a program can execute. */
-export interface ProgramEffects {
-  /** How long running steps may take to end after a stop, in milliseconds. Added to what every operator has. */
-  readonly drainMs: number;
-  /** @param namespace - the pod's, or that of the kubeconfig's context */
-  engine(client: ApiClient, logger: Logger, namespace: string): EffectEngine;
+/** Makes the engine that executes the effects of an operator's kinds, when the operator starts. */
+export type EffectEngineFactory = (settings: EffectSettings) => EffectEngine;
+
+/** What the execution of effects is set up with. */
+export interface EffectSettings {
+  /** The operator's own access to the cluster. */
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  /** Namespace of the Secrets with the state of cluster-scoped objects. */
+  readonly stateNamespace: string;
+  /** Further namespaces whose Secrets objects may name. */
+  readonly secretNamespaces: readonly string[];
+  /** Directory whose files objects may name; undefined: none. */
+  readonly configDir: string | undefined;
+  /** Directory for key files while a step runs, best in memory; undefined: the system's temporary directory. */
+  readonly keyDir: string | undefined;
+  /** How many runs are under way at once. */
+  readonly runs: number;
+  /** How long steps under way may take to end after a stop, in seconds. */
+  readonly drainSeconds: number;
 }
 
 /**
@@ -53,9 +90,15 @@ export interface ProgramEffects {
  *
  * @throws KubeconfigError, StartupError for problems that the user can fix
  */
-export async function runProgram(args: OperatorArguments, effects?: ProgramEffects): Promise<void> {
+export async function runProgram(
+  args: OperatorArguments,
+  effects?: { readonly args: EffectArguments; readonly engine: EffectEngineFactory },
+): Promise<void> {
+  // Kinds without effects leave nothing to drain.
+  const drains = effects !== undefined && args.kinds.some((kind) => kind.effects.length > 0);
+  const deadlineMs = ORDERLY_STOP_MS + (drains ? effects.args.drainSeconds * 1000 : 0);
   const logger = createLogger({ level: args.logLevel });
-  const shutdown = installShutdown({ logger, deadlineMs: ORDERLY_STOP_MS + (effects?.drainMs ?? 0) });
+  const shutdown = installShutdown({ logger, deadlineMs });
   const access = loadClusterAccess({ path: args.kubeconfig, context: args.context });
   const metrics = new OperatorMetrics();
   const host = new URL(access.server).host;
@@ -66,7 +109,14 @@ export async function runProgram(args: OperatorArguments, effects?: ProgramEffec
   const namespace = access.namespace ?? 'default';
   await runOperator({
     client,
-    ...(effects === undefined ? {} : { effects: effects.engine(client, logger, namespace) }),
+    ...(drains && {
+      effects: effects.engine({
+        client,
+        logger,
+        ...effects.args,
+        stateNamespace: effects.args.stateNamespace ?? namespace,
+      }),
+    }),
     kinds: args.kinds,
     namespaces: args.namespaces,
     logger,

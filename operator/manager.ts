@@ -154,7 +154,7 @@ function refuseUnknownPlans(kinds: readonly AnyKind[], effects: EffectEngine | u
   if (needed.length === 0) return;
   throw new StartupError(
     `${needed.join(', ')}: these kinds act outside the Kubernetes API, which this operator cannot do; ` +
-      'leave them out of its kinds, or start a provisioner for them',
+      'give it the plans that they name, with `effects: runPlans({ ... })`, or leave them out of its kinds',
   );
 }
 

@@ -1,51 +1,30 @@
 import {
+  EFFECT_OPTIONS,
+  EFFECT_USAGE,
   OPERATOR_OPTIONS,
-  namespaceList,
+  effectArguments,
   operatorArguments,
-  parseDirectory,
   parseFlags,
-  parseInteger,
   usage,
+  type EffectArguments,
   type OperatorArguments,
 } from '../operator/arguments';
 import type { AnyKind } from '../constructs/kind/kind';
 
-/** The provisioner's parsed command line: every operator's options, and those for kinds that act on machines. */
-export interface ProvisionerArguments extends OperatorArguments {
-  /** Of Secrets with state and kubeconfigs. Undefined: the pod's namespace, or that of the kubeconfig's context. */
-  readonly stateNamespace: string | undefined;
-  readonly secretNamespaces: readonly string[];
-  readonly configDir: string | undefined;
-  readonly keyDir: string | undefined;
-  readonly runs: number;
-  readonly drainSeconds: number;
+/** The provisioner's parsed command line: that of every operator whose kinds have effects, and its own. */
+export interface ProvisionerArguments extends OperatorArguments, EffectArguments {
   readonly trustOnFirstUse: boolean;
 }
 
 /** What `--help` prints. */
 export function provisionerUsage(known: readonly AnyKind[], defaults: readonly AnyKind[] = known): string {
-  return `${usage(known, defaults)}
-Of kinds that act on machines:
-  --state-namespace=NAME  Secrets with their state and kubeconfigs (default: the namespace of the pod or of the context)
-  --secret-namespaces=A,B further namespaces whose Secrets objects may name (default: none)
-  --config-dir=DIR        directory whose files objects may name (default: none)
-  --key-dir=DIR           where key files lie while a step runs; best in memory (default: the system's temporary folder)
-  --runs=N                how many clusters are worked on at once (default: 4)
-  --drain-seconds=N       how long steps under way may take to end after a stop (default: 3600)
+  return `${usage(known, defaults)}${EFFECT_USAGE}
+Of machines:
   --require-host-keys     refuse machines whose host key is not given, instead of holding them to the first one seen
 `;
 }
 
-const OPTIONS = {
-  ...OPERATOR_OPTIONS,
-  'state-namespace': { type: 'string' },
-  'secret-namespaces': { type: 'string' },
-  'config-dir': { type: 'string' },
-  'key-dir': { type: 'string' },
-  runs: { type: 'string' },
-  'drain-seconds': { type: 'string' },
-  'require-host-keys': { type: 'boolean' },
-} as const;
+const OPTIONS = { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS, 'require-host-keys': { type: 'boolean' } } as const;
 
 /**
  * Parses the provisioner's command line.
@@ -62,15 +41,9 @@ export function parseProvisionerArguments(
 ): ProvisionerArguments | 'help' {
   const values = parseFlags(argv, OPTIONS);
   if (values.help === true) return 'help';
-  const { 'secret-namespaces': secrets, 'state-namespace': state } = values;
   return {
     ...operatorArguments(values, known, defaults),
-    stateNamespace: state === undefined ? undefined : namespaceList('state-namespace', state)[0],
-    secretNamespaces: secrets === undefined ? [] : namespaceList('secret-namespaces', secrets),
-    configDir: parseDirectory('config-dir', values['config-dir']),
-    keyDir: parseDirectory('key-dir', values['key-dir']),
-    runs: parseInteger('runs', values.runs ?? '4', 1, 1000),
-    drainSeconds: parseInteger('drain-seconds', values['drain-seconds'] ?? '3600', 1, 86_400),
+    ...effectArguments(values),
     trustOnFirstUse: values['require-host-keys'] !== true,
   };
 }

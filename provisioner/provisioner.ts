@@ -51,7 +51,7 @@ export function provisionerEffects(options: ProvisionerOptions): EffectEngineOpt
     },
     limit: options.runs ?? 4,
     reads: {
-      namespaces: [...new Set([namespace, ...secretNamespaces])],
+      namespacesFor: () => [...new Set([namespace, ...secretNamespaces])],
       denyReason: secretRefusal,
       ...(configDir === undefined ? {} : { directory: configDir }),
     },
@@ -62,9 +62,10 @@ export function provisionerEffects(options: ProvisionerOptions): EffectEngineOpt
 
 function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretStore {
   return new SecretStore({
-    ...{ client, namespace, retain: isRetained, kind: Cluster },
+    ...{ client, retain: isRetained, kind: Cluster },
+    sizeAdvice: 'fewer nodes, or a cluster of its own for some of them',
     onWarning: (message) => logger.warn(message),
-    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     additionalSecrets: (owner) => [kubeconfigName(owner)],
   });
 }

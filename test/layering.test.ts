@@ -36,6 +36,7 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['testing', /^testing(\/|$)/],
   // How kubeconfig files are found and merged, which operators and stacks share.
   ['kubeconfig files', /^operator\/client\/kubeconfig-files(\.ts)?$/],
+  ['operator library', /^operator\/(index|run-plans)\.ts$/],
   ...within('operator', [
     ...[
       'apply',
@@ -70,19 +71,13 @@ const allProvision = [...provisionParts, 'provision'];
 const operatorFoundation = ['operator/collections', 'operator/process', 'operator/client'];
 /** Every folder of the operator but effects/. */
 const operatorParts = [
-  ...[...operatorFoundation, 'operator/informer', 'operator/workqueue', 'operator/metrics', 'operator/events'],
-  ...[
-    'operator/leader',
-    'operator/webhook',
-    'operator/status',
-    'operator/apply',
-    'operator/reconcile',
-    'operator/controller',
-  ],
+  ...operatorFoundation,
+  ...['informer', 'workqueue', 'metrics', 'events', 'leader', 'webhook'].map((name) => `operator/${name}`),
+  ...['status', 'apply', 'reconcile', 'controller'].map((name) => `operator/${name}`),
 ];
 /** What an implementation of effects uses of the operator. */
 const operatorForEffects = ['operator/process', 'operator/client', 'operator/effects'];
-const allOperator = [...operatorParts, 'operator/effects', 'operator'];
+const allOperator = [...operatorParts, 'operator/effects', 'operator', 'operator library'];
 const stacksParts = ['stacks/bridge', 'stacks/remote-cluster', 'stacks/config'];
 const allStacks = [...stacksParts, 'stacks'];
 
@@ -102,7 +97,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'rke2-k3s': [...kind, 'provision task', 'provision cluster', 'provision shell'],
   provision: [...kind, 'kinds', ...provisionParts],
   constructs: allConstructs,
-  // The operator's folders, each above those that it imports. effects/ is given to an operator: nothing in operator/ imports it.
+  // The operator's folders, each above those that it imports. effects/ is given to an operator: nothing in operator/ imports it but the library.
   'operator/collections': [],
   'operator/process': ['kube', 'package.json'],
   'kubeconfig files': ['kube'],
@@ -128,6 +123,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ...['operator/leader', 'operator/apply', 'operator/status', 'operator/reconcile'],
   ],
   operator: [...kind, 'kinds', 'package.json', ...operatorParts],
+  'operator library': [...kind, ...allOperator],
   'provisioner/tasks': ['kube', 'kind', 'provision task'],
   'provisioner/ssh': ['provision task', 'provisioner/tasks'],
   'provisioner/cluster': [

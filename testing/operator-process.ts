@@ -11,8 +11,10 @@ export type Program = 'operator' | 'provisioner';
 
 /** How to run an operator. */
 export interface OperatorProcessOptions {
-  /** Which bundle. @default 'operator' */
+  /** Which of Kindred's own bundles. @default 'operator' */
   readonly program?: Program;
+  /** The path of another program, instead. @default none */
+  readonly file?: string;
   /** The path of the kubeconfig that the operator uses. */
   readonly kubeconfig: string;
   /** Its command line as in its Deployment, to which the harness adds its own flags. @default none */
@@ -65,7 +67,7 @@ export class OperatorProcess {
    * @throws Error when it never does; no process is left then
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
-    const bundle = await operatorBundle(options.program);
+    const bundle = options.file ?? (await operatorBundle(options.program));
     const own = [`--kubeconfig=${options.kubeconfig}`, '--metrics-port=0', '--metrics-host=127.0.0.1'];
     const args = ['--enable-source-maps', bundle, ...(options.args ?? []), ...own];
     const child = spawnGuarded(process.execPath, args, { env: { ...options.env }, output: 'pipe' });

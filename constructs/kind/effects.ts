@@ -95,6 +95,14 @@ export function selectEffects<Self>(
 }
 
 /**
+ * Whether the state of a kind's effects is stored, in a Secret for each object. A kind all of whose effects repeat
+ * (`everySeconds`) needs none: they are run again after a restart.
+ */
+export function storesState({ effects }: { readonly effects: readonly Effect<never>[] }): boolean {
+  return effects.some(({ everySeconds }) => everySeconds === undefined);
+}
+
+/**
  * An effect of `self` with its input.
  *
  * @throws TypeError when the input is no JSON or `maxAttempts` is no positive integer; whatever `read` throws

@@ -69,7 +69,11 @@ export interface KindProps<
    * @default none
    */
   readonly reads?: readonly Read<TypedObject<S, T>>[];
-  /** What is done for an object outside the Kubernetes API. @default nothing */
+  /**
+   * What is done for an object outside the Kubernetes API. A kind with effects of the phase `remove` has the status
+   * field `attempts`, whether its status declares it or not.
+   * @default nothing
+   */
   readonly effects?: readonly Effect<TypedObject<S, T>>[];
   /**
    * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. Rendering rejects

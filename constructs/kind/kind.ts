@@ -83,7 +83,7 @@ export function defineKind<
   const problems = definitionProblems(props);
   const status = props.status ?? (noStatus as unknown as T);
   const spec = toStructuralSchema(props.spec, 'spec', problems);
-  const statusSchema = toStructuralSchema(withConditionFields(status, props), 'status', problems);
+  const statusSchema = toStructuralSchema(withAttempts(withConditionFields(status, props), props), 'status', problems);
   problems.push(...requiredStatusProblems(statusSchema), ...schemaPathProblems(props, spec, statusSchema));
   const versions = defineOtherVersions(props, statusSchema, problems);
   if (problems.length > 0) throw new KindDefinitionError(props.kind, problems);
@@ -274,6 +274,17 @@ function withConditionFields(status: z.ZodObject, props: ConditionProps): z.ZodO
   const own = conditionTypes.map(({ type, description }) => `${type}: ${description}`);
   const description = [...own, ...(lastUpdateTime ? ['Each carries lastUpdateTime.'] : [])].join(' ');
   return status.extend({ conditions: z.array(condition).optional().describe(description) });
+}
+
+/**
+ * The status with the number of runs begun, where something is removed at the end: by it the operator sees that the
+ * state of an object was lost, and does not take it for one that never did anything.
+ */
+function withAttempts(status: z.ZodObject, { effects = [] }: KindProps<z.ZodObject, z.ZodObject>): z.ZodObject {
+  const isNeeded = effects.some(({ phase }) => phase === 'remove') && !Object.hasOwn(status.shape, 'attempts');
+  return isNeeded
+    ? status.extend({ attempts: z.int32().min(0).optional().describe('Runs begun for this spec.') })
+    : status;
 }
 
 /**

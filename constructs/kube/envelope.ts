@@ -26,6 +26,9 @@ export const SHARED_KEY_ANNOTATION = `${ANNOTATION_PREFIX}shared-key`;
  */
 export const STATE_FINALIZER = `${ANNOTATION_PREFIX}state`;
 
+/** The Secret in an operator's namespace with the key of sealed states. */
+export const STATE_KEY_SECRET = 'kindred-state-key';
+
 /** Annotations that users set on their objects. */
 export const PAUSED_ANNOTATION = `${ANNOTATION_PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${ANNOTATION_PREFIX}reconcile-at`;

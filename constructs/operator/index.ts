@@ -8,7 +8,12 @@ export {
 } from './monitoring';
 export { InvalidPropsError } from '../kube/errors';
 export { operatorLabels, PLATFORM_MANAGED_BY } from './labels';
-export { operatorArgs, OperatorDeployment, type OperatorArgsProps } from './operator-deployment';
+export {
+  operatorArgs,
+  OperatorDeployment,
+  SHUTDOWN_GRACE_SECONDS,
+  type OperatorArgsProps,
+} from './operator-deployment';
 export {
   configFilesProblems,
   isImageReference,

@@ -110,7 +110,16 @@ export class OperatorDeployment extends Construct {
 /** The props that the operator's command line is derived from. */
 export type OperatorArgsProps = Pick<
   OperatorDeploymentProps,
-  'name' | 'namespace' | 'kinds' | 'watchNamespaces' | 'leaseName' | 'metricsPort' | 'logLevel' | 'args' | 'conversion'
+  | 'name'
+  | 'namespace'
+  | 'kinds'
+  | 'watchNamespaces'
+  | 'leaseName'
+  | 'metricsPort'
+  | 'logLevel'
+  | 'args'
+  | 'conversion'
+  | 'terminationGracePeriodSeconds'
 >;
 
 /**
@@ -130,9 +139,32 @@ export function operatorArgs(props: OperatorArgsProps): readonly string[] {
     `--metrics-port=${metricsPort ?? operatorDefaults.metricsPort}`,
     `--log-level=${logLevel ?? operatorDefaults.logLevel}`,
     ...webhookArgs(props),
+    ...drainArgs(props),
     ...args,
   ];
 }
+
+/** Seconds that an operator has to stop, besides those for the steps of its effects. */
+export const SHUTDOWN_GRACE_SECONDS = 30;
+/** Seconds that the steps of effects have to end, unless the props say otherwise. */
+const DRAIN_SECONDS = 300;
+
+/** How long a stopping pod may take, in seconds. */
+function gracePeriodSeconds({ kinds, terminationGracePeriodSeconds }: GracePeriodProps): number {
+  const { terminationGracePeriodSeconds: plain } = operatorDefaults;
+  const acts = kinds.some(({ effects }) => effects.length > 0);
+  return terminationGracePeriodSeconds ?? (acts ? DRAIN_SECONDS + SHUTDOWN_GRACE_SECONDS : plain);
+}
+
+/** For kinds with effects: the operator must end before the kubelet kills it. */
+function drainArgs(props: GracePeriodProps & Pick<OperatorDeploymentProps, 'args'>): readonly string[] {
+  const { kinds, args = [] } = props;
+  const isGiven = args.some((arg) => arg.startsWith('--drain-seconds'));
+  if (isGiven || !kinds.some(({ effects }) => effects.length > 0)) return [];
+  return [`--drain-seconds=${Math.max(1, gracePeriodSeconds(props) - SHUTDOWN_GRACE_SECONDS)}`];
+}
+
+type GracePeriodProps = Pick<OperatorDeploymentProps, 'kinds' | 'terminationGracePeriodSeconds'>;
 
 function sorted(values: readonly string[]): readonly string[] {
   return [...values].sort();
@@ -161,8 +193,7 @@ function operatorPod(props: OperatorDeploymentProps): k8s.PodTemplateSpec {
       // others.
       automountServiceAccountToken: true,
       enableServiceLinks: false,
-      terminationGracePeriodSeconds:
-        props.terminationGracePeriodSeconds ?? operatorDefaults.terminationGracePeriodSeconds,
+      terminationGracePeriodSeconds: gracePeriodSeconds(props),
       ...(props.priorityClassName === undefined ? {} : { priorityClassName: props.priorityClassName }),
       ...(props.nodeSelector === undefined ? {} : { nodeSelector: { ...props.nodeSelector } }),
       ...(props.tolerations === undefined ? {} : { tolerations: [...props.tolerations] }),

@@ -53,7 +53,10 @@ export interface OperatorSettings {
   readonly memoryRequestMiB?: number;
   /** Memory limit, in MiB, at least 192; the JavaScript heap is sized from it. @default 256 */
   readonly memoryLimitMiB?: number;
-  /** How long a stopping pod may finish what is in flight, in seconds. @default 30 */
+  /**
+   * How long a stopping pod may finish what is in flight, in seconds; the steps of effects have 30 s less.
+   * @default 30; with kinds that have effects, 330
+   */
   readonly terminationGracePeriodSeconds?: number;
   /** @default none: the namespace's default priority */
   readonly priorityClassName?: string;

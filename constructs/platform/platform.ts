@@ -240,8 +240,8 @@ function stateNamespaceProblems({ args = [] }: PlatformOperator, namespace: stri
   if (last === undefined || last === `${STATE_NAMESPACE_FLAG}${namespace}`) return [];
   const elsewhere = last.slice(STATE_NAMESPACE_FLAG.length);
   const message =
-    `it keeps its state, with keys to machines, in "${elsewhere}", and the platform's namespace is "${namespace}": ` +
-    `write provisioner({ namespace: '${namespace}', ... }), or give the platform the namespace "${elsewhere}"`;
+    `it keeps its state, which may hold keys, in "${elsewhere}", and the platform's namespace is "${namespace}": leave the argument out ` +
+    `(of a provisioner: write provisioner({ namespace: '${namespace}', ... })), or give the platform the namespace "${elsewhere}"`;
   return [{ path, message }];
 }
 

@@ -1,4 +1,4 @@
-import { InvalidPropsError, type OperatorSettings } from '../operator';
+import { InvalidPropsError, SHUTDOWN_GRACE_SECONDS, type OperatorSettings } from '../operator';
 import type { PolicyRule } from '../rbac';
 import { DEFAULT_NAMESPACE, type PlatformOperator } from './platform-props';
 
@@ -87,9 +87,7 @@ export const STATE_NAMESPACE_FLAG = '--state-namespace=';
 const KEY_DIRECTORY = '/run/kindred';
 /** The directory of the files that objects may name. */
 const CONFIG_DIRECTORY = '/etc/kindred/config';
-/** Seconds that an operator has to stop, besides those for its steps. */
-const SHUTDOWN_GRACE_SECONDS = 30;
-/** With {@link SHUTDOWN_GRACE_SECONDS}, less than the day that a pod may take to stop at most. */
+/** With `SHUTDOWN_GRACE_SECONDS`, less than the day that a pod may take to stop at most. */
 const MAX_DRAIN_SECONDS = 86_340;
 
 function secrets(...verbs: PolicyRule['verbs']): PolicyRule {

@@ -1,6 +1,8 @@
 import { Construct } from 'constructs';
+import { storesState } from '../kind/effects';
 import type { AnyKind } from '../kind/kind';
-import { groupOf, type ResourceScope, type ResourceType } from '../kube/resource-type';
+import { groupOf, owned, type ResourceScope, type ResourceType } from '../kube/resource-type';
+import { STATE_KEY_SECRET } from '../kube/envelope';
 import { BoundRole, type ServiceAccountRef } from './bound-role';
 import {
   extraRulesProblems,
@@ -72,7 +74,9 @@ const CLUSTER_EVENTS_NAMESPACE = 'default';
 function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, readonly PolicyRule[]])[] {
   const byNamespace = new Map<string, readonly PolicyRule[]>();
   const add = (namespace: string, rules: readonly PolicyRule[]): void => {
-    if (rules.length > 0) byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...rules]);
+    const before = byNamespace.get(namespace) ?? [];
+    const more = rules.filter((rule) => !before.some((other) => isSameRule(rule, other)));
+    if (more.length > 0) byNamespace.set(namespace, [...before, ...more]);
   };
   if (props.namespaces !== undefined) {
     const rules = operatorRules(props.kinds, { scope: 'Namespaced' });
@@ -81,8 +85,37 @@ function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, 
       props.namespaces.includes(CLUSTER_EVENTS_NAMESPACE) && props.kinds.some(({ scope }) => scope === 'Namespaced');
     if (!covered && props.kinds.some(({ scope }) => scope === 'Cluster')) add(CLUSTER_EVENTS_NAMESPACE, eventRules);
   }
+  add(props.serviceAccount.namespace, ownNamespaceRules(props.kinds));
   for (const [namespace, rules] of Object.entries(props.extraRules ?? {})) add(namespace, rules);
   return [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/**
+ * What the effects of kinds need in the operator's own namespace: the states of cluster-scoped objects and what these read,
+ * and the key of the states of namespaced ones.
+ */
+function ownNamespaceRules(kinds: readonly AnyKind[]): readonly PolicyRule[] {
+  const [wide, narrow] = [kinds.filter(({ scope }) => scope === 'Cluster'), kinds.filter(isNamespaced)];
+  const reads = wide.flatMap((kind) => kind.reads.filter(({ type }) => type.scope === 'Namespaced'));
+  const states = wide.some(storesState) ? [stateGrant(owned.Secret)] : [];
+  const rules = mergeGrants([...states, ...reads.map(({ type }) => childGrant(type, 'get'))]);
+  if (!narrow.some(storesState)) return rules;
+  const secrets = { apiGroups: [''], resources: ['secrets'] };
+  return [
+    ...rules,
+    // A create request has no name that RBAC could limit it to.
+    { ...secrets, verbs: ['create'] },
+    { ...secrets, verbs: ['get'], resourceNames: [STATE_KEY_SECRET] },
+  ];
+}
+
+function isNamespaced({ scope }: AnyKind): boolean {
+  return scope === 'Namespaced';
+}
+
+/** Both lists of verbs are in the order of `mergeGrants`, or written alike. */
+function isSameRule(a: PolicyRule, b: PolicyRule): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** Which of the rules to derive. */
@@ -109,7 +142,13 @@ export interface OperatorRulesOptions {
  * | child types | patch | server-side apply of what differs; a seeded field's hand-over too |
  * | child types | delete | pruning; OwnerReferencesPermissionEnforcement requires it too when owner references change |
  * | formerly owned types | list, watch, delete | finding and pruning the children of an earlier version; they are never created or changed |
+ * | read types of a namespaced kind | get | what its effects read, in the object's own namespace |
+ * | `configmaps`, for a namespaced kind with effects | get, create, update, delete | the sealed state of an object's effects; OwnerReferencesPermissionEnforcement requires delete |
+ * | read types of the cluster's scope | get | what effects read |
  * | `events` in `events.k8s.io` | create, patch | recording an event, and the series of one that recurs |
+ *
+ * What effects read and store in the operator's own namespace, {@link OperatorRole} adds; what they read in further
+ * namespaces, `extraRules` has to grant.
  *
  * Guarantees: no `*`; verbs united by resource; the same rules in the same order for the same kinds in any
  * order.
@@ -122,7 +161,7 @@ export interface OperatorRulesOptions {
 export function operatorRules(kinds: readonly AnyKind[], options: OperatorRulesOptions = {}): readonly PolicyRule[] {
   const wanted = (scope: ResourceScope): boolean => options.scope === undefined || scope === options.scope;
   const grants = kinds
-    .flatMap((kind) => [...kindGrants(kind), ...childGrants(kind)])
+    .flatMap((kind) => [...kindGrants(kind), ...childGrants(kind), ...effectGrants(kind)])
     .filter(({ scope }) => wanted(scope));
   const recordsEvents = options.scope !== 'Cluster' && kinds.some(({ scope }) => wanted(scope));
   return mergeGrants(recordsEvents ? [...grants, eventGrant] : grants);
@@ -159,6 +198,21 @@ function childGrants(kind: AnyKind): readonly ScopedGrant[] {
     ...living.map((type) => childGrant(type, 'get', 'list', 'watch', 'create', 'patch', 'delete')),
     ...kind.formerlyOwned.map((type) => childGrant(type, 'list', 'watch', 'delete')),
   ];
+}
+
+/** What effects store and read in the namespaces of the objects, and of the cluster's scope. */
+function effectGrants(kind: AnyKind): readonly ScopedGrant[] {
+  const reads = kind.reads.filter(({ type }) => isNamespaced(kind) || type.scope === 'Cluster');
+  const states = isNamespaced(kind) && storesState(kind) ? [stateGrant(owned.ConfigMap)] : [];
+  return [...reads.map(({ type }) => childGrant(type, 'get')), ...states];
+}
+
+/**
+ * What the operator needs to store states. Only a client that may delete an object may change its owners
+ * (OwnerReferencesPermissionEnforcement).
+ */
+function stateGrant(type: ResourceType): ScopedGrant {
+  return childGrant(type, 'get', 'create', 'update', 'delete');
 }
 
 function childGrant(type: ResourceType, ...verbs: readonly Verb[]): ScopedGrant {

@@ -15,8 +15,8 @@ const MAX_BYTES = 1_048_576;
 
 /** What effects may read. */
 export interface ReadPolicy {
-  /** Namespaces whose Secrets are read. */
-  readonly namespaces: readonly string[];
+  /** Namespaces whose Secrets are read for an object. */
+  readonly namespacesFor: (by: KubeObject) => readonly string[];
   /** Directory whose files are read. @default none */
   readonly directory?: string;
   /**
@@ -93,8 +93,9 @@ export class EffectInputReader {
 
   private async objectAt(type: ResourceType, ref: ObjectRef, by: KubeObject): Promise<KubeObject> {
     const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
-    const { namespaces, denyReason } = this.limits;
-    if (ref.namespace === undefined || !namespaces.includes(ref.namespace)) {
+    const { namespacesFor, denyReason } = this.limits;
+    const namespaces = namespacesFor(by);
+    if (type.scope === 'Namespaced' && !namespaces.includes(ref.namespace ?? '')) {
       const allowed = namespaces.length === 0 ? 'none' : namespaces.join(', ');
       throw new PlanError(
         'ErrNamespaceNotAllowed',
@@ -160,7 +161,7 @@ function isBelow(root: string, path: string): boolean {
 async function readRegular(path: string, real: string): Promise<Buffer> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(real, flags).catch((cause: unknown) => {
-    throw refused(path, 'it cannot be opened', 'See that it is a file that the provisioner may read.', cause);
+    throw refused(path, 'it cannot be opened', 'See that it is a file that the operator may read.', cause);
   });
   try {
     const stat = await handle.stat();

@@ -91,8 +91,8 @@ export class EffectReconciler implements Effects {
     this.states.invalidate(object);
     throw new PlanError(
       'ErrStateMissing',
-      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be taken away. Restore its Secret, or ` +
-        `clean the machines up by hand and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
+      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be removed. Restore its Secret, or ` +
+        `remove by hand what its effects made, and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
       { isTerminal: true },
     );
   }
@@ -131,7 +131,7 @@ export class EffectReconciler implements Effects {
     const memory = await this.states.of(object);
     if (memory.isDirty) await this.states.save(object, memory);
     const kept = await store.orphan(object);
-    const what = kept.length === 0 ? '' : ` So do ${kept.map((name) => `Secret ${name}`).join(' and ')}.`;
+    const what = kept.length === 0 ? '' : ` So do ${kept.join(' and ')}.`;
     const message = `It was deleted with --cascade=orphan: nothing is taken away, what it did stays.${what}`;
     this.options.record(object, { type: 'Normal', action: 'Delete', reason: 'Orphaned', message });
     return undefined;
@@ -241,13 +241,13 @@ export class EffectReconciler implements Effects {
       const superseded = kind.effects
         .filter(({ phase, when }) => phase === effect.phase && when?.(self as never) === false)
         .map(({ name }) => name);
-      return this.startRun(object, memory, run, { ...wanted, superseded }, next.attempt);
+      return this.startRun(self, memory, run, { ...wanted, superseded }, next.attempt);
     }
     return evaluationOf(next, run, record);
   }
 
   private startRun(
-    object: KubeObject,
+    object: KindObject<AnyKind>,
     memory: CachedEffectState,
     run: EffectRun,
     begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
@@ -262,7 +262,8 @@ export class EffectReconciler implements Effects {
       if (!isStillDesired(object, now, run.phase)) return Promise.resolve();
       return runEffect({
         ...this.options,
-        ...{ object: now, run, attempt, report },
+        // Of the same generation, so that the spec is the same.
+        ...{ object: { ...now, spec: object.spec as unknown }, run, attempt, report },
         state: () => memory.state,
         assertMayRun: () => {
           this.options.assertMayRun();

@@ -65,7 +65,7 @@ export interface EffectStore {
   /**
    * Removes the owner, which is being deleted, so that the state stays.
    *
-   * @returns what stays, as `namespace/name`
+   * @returns what stays, as `Secret namespace/name`
    * @throws ApiError, TransportError
    */
   readonly orphan: (owner: KubeObject) => Promise<readonly string[]>;

@@ -13,6 +13,7 @@ export type PlanRunner = (run: PlanRun) => Promise<PlanResult>;
 
 /** What a plan is executed with. */
 export interface PlanRun {
+  /** The object as it was when the run began, its spec with defaults: `object as KindObject<typeof Bucket>`. */
   readonly object: KubeObject;
   readonly run: EffectRun;
   /** 1 for the first run of this input. */
@@ -37,7 +38,10 @@ export interface PlanRun {
   readonly warn: (warning: Reason) => void;
 }
 
-/** Values that outlive a run, by name: outputs of tasks, keys, tokens. All of them are treated as secret. */
+/**
+ * Values that outlive a run, by name: outputs of tasks, keys, tokens. All of them are treated as secret. Store what a
+ * removal will need before that exists: a process may be killed right after it made something.
+ */
 export interface RunValues {
   readonly all: () => Readonly<Record<string, string>>;
   /**

@@ -9,12 +9,13 @@ import {
 } from '../../constructs/kube/envelope';
 import type { AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { owned } from '../../constructs/kube/resource-type';
+import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { uidOf, type ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { getLiveMetadata } from '../apply/ownership';
 import { EMPTY_STATE, type EffectState, type EffectStore } from './effect-state';
 import { PlanError } from './plan-runner';
+import type { StateSeal } from './state-seal';
 import {
   RETAINED_ANNOTATION,
   decodeState,
@@ -47,13 +48,18 @@ export interface SecretStoreOptions {
   readonly client: ApiClient;
   /** The owners' kind. */
   readonly kind: AnyKind;
-  /** Where the Secrets are. */
-  readonly namespace: string;
-  /** The name of an object's Secret. */
-  readonly nameOf: (owner: KubeObject) => string;
+  /** An object's Secret, or ConfigMap if it is sealed. That of a namespaced object must be in its namespace, since owner references do not cross namespaces. */
+  readonly refOf: (owner: KubeObject) => { readonly namespace: string; readonly name: string };
+  /** How a state that is too large can be made smaller, for the error. @default the error does not say how */
+  readonly sizeAdvice?: string;
   /** Whether the Secret stays when its owner is deleted. */
   readonly retain: (owner: KubeObject) => boolean;
-  /** Names of Secrets that others write, and that stay or are deleted with it. @default none */
+  /**
+   * Seals the states, each in a ConfigMap: for namespaces whose users must neither read nor make a state.
+   * @default not sealed, each in a Secret
+   */
+  readonly seal?: StateSeal;
+  /** Names of Secrets in its namespace that others write, and that stay or are deleted with it. @default none */
   readonly additionalSecrets?: (owner: KubeObject) => readonly string[];
   /**
    * Called about a Secret that could not be released though its owner was deleted: nothing else will release
@@ -63,7 +69,7 @@ export interface SecretStoreOptions {
 }
 
 /**
- * Stores the state of effects, in one Secret for each object.
+ * Stores the state of effects, in one Secret for each object; sealed, in a ConfigMap.
  *
  * Guarantees:
  * - A Secret of another owner is neither read nor written.
@@ -72,7 +78,7 @@ export interface SecretStoreOptions {
  * - Labels, annotations and finalizers of others stay, and make no write fail.
  * - A save leaves owner references as they are: one that the garbage collector has removed is not added
  *   again.
- * - A finalizer keeps the Secret until `release`: if somebody, or a foreground deletion of its owner, deletes
+ * - Where the kind has a finalizer, the Secret has one that keeps it until `release`: if somebody, or a foreground deletion of its owner, deletes
  *   it before, it is only being deleted until then, and is read and written as usual. If it is deleted all
  *   the same, it is created again.
  *
@@ -87,19 +93,32 @@ export class SecretStore implements EffectStore {
   /** By the owner's UID: whether its Secrets were last made to stay without it. */
   private readonly ownershipSynced = new Map<string, boolean>();
 
-  constructor(private readonly options: SecretStoreOptions) {}
+  /** Where states are, and in which of its fields. */
+  private readonly type: ResourceType;
+  private readonly field: 'data' | 'binaryData';
+
+  constructor(private readonly options: SecretStoreOptions) {
+    this.type = options.seal === undefined ? owned.Secret : owned.ConfigMap;
+    this.field = options.seal === undefined ? 'data' : 'binaryData';
+  }
+
+  /** Whether the Secrets get a finalizer: a kind without one has nothing to undo, so that nothing needs its state at the end. */
+  private get usesFinalizer(): boolean {
+    return this.options.kind.finalizer !== undefined;
+  }
 
   async load(owner: KubeObject): Promise<EffectState> {
-    const { client, namespace, nameOf } = this.options;
-    const name = nameOf(owner);
-    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
+    const { seal } = this.options;
+    const secret = await this.read(owner);
     if (secret === undefined) {
       this.lastSeen.delete(uidOf(owner));
       return EMPTY_STATE;
     }
     this.assertOurs(owner, secret);
+    const data = decodeData(secret[this.field]);
+    const state = await decodeState(seal === undefined ? data : await seal.open(data, owner, this.whereOf(owner)));
     this.lastSeen.set(uidOf(owner), secret);
-    return decodeState(decodeData(secret.data));
+    return state;
   }
 
   async save(owner: KubeObject, state: EffectState): Promise<void> {
@@ -126,16 +145,16 @@ export class SecretStore implements EffectStore {
       const written = await this.update(secret, (now) => this.withOwnership(owner, now, claim));
       // Only with the data that was loaded: the next save must still conflict with the data of another
       // process.
-      const isKnown = isDeepStrictEqual(written?.data, this.lastSeen.get(uidOf(owner))?.data);
+      const { field } = this;
+      const isKnown = isDeepStrictEqual(written?.[field], this.lastSeen.get(uidOf(owner))?.[field]);
       if (isState && written !== undefined && isKnown) this.lastSeen.set(uidOf(owner), written);
     }
     this.ownershipSynced.set(uidOf(owner), stays);
   }
 
   async isOrphaned(owner: KubeObject): Promise<boolean> {
-    const { client, namespace, nameOf, retain } = this.options;
-    if (retain(owner)) return false;
-    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
+    if (this.options.retain(owner)) return false;
+    const secret = await this.read(owner);
     return secret !== undefined && belongsTo(owner, secret) && isOrphanedBy(owner, secret);
   }
 
@@ -144,12 +163,11 @@ export class SecretStore implements EffectStore {
     for (const secret of secrets) {
       if (markOrphaned(owner, secret) !== secret) await this.update(secret, (now) => markOrphaned(owner, now));
     }
-    return secrets.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
+    return secrets.map(({ kind, metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`);
   }
 
   async release(owner: KubeObject): Promise<void> {
-    const { client, namespace, nameOf } = this.options;
-    const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: nameOf(owner) });
+    const secret = await this.read(owner);
     const { finalizers = [] } = secret?.metadata ?? {};
     if (secret === undefined || !belongsTo(owner, secret) || !finalizers.includes(STATE_FINALIZER)) return;
     const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
@@ -168,7 +186,7 @@ export class SecretStore implements EffectStore {
       const { namespace = '', name } = last.metadata;
       const why = errorMessage(error);
       this.options.onWarning?.(
-        `the Secret ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
+        `the ${last.kind} ${namespace}/${name} stays though its owner is gone, until its finalizer ${STATE_FINALIZER} is taken off: ${why}`,
       );
     } finally {
       this.lastSeen.delete(uidOf(owner));
@@ -177,13 +195,13 @@ export class SecretStore implements EffectStore {
 
   /** The existing Secrets of an owner: that of its state first, undefined when there is none. */
   private async secretsOf(owner: KubeObject): Promise<readonly (Secret | undefined)[]> {
-    const { client, namespace, nameOf, additionalSecrets } = this.options;
-    const found: (Secret | undefined)[] = [];
-    for (const name of [nameOf(owner), ...(additionalSecrets?.(owner) ?? [])]) {
-      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name });
-      found.push(secret !== undefined && belongsTo(owner, secret) ? secret : undefined);
+    const { client, refOf, additionalSecrets } = this.options;
+    const { namespace } = refOf(owner);
+    const found: (Secret | undefined)[] = [await this.read(owner)];
+    for (const name of additionalSecrets?.(owner) ?? []) {
+      found.push(await client.get(owned.Secret, { namespace, name }));
     }
-    return found;
+    return found.map((secret) => (secret !== undefined && belongsTo(owner, secret) ? secret : undefined));
   }
 
   /**
@@ -211,8 +229,13 @@ export class SecretStore implements EffectStore {
     const isHeld = finalizers.includes(STATE_FINALIZER);
     // If the owner is being deleted, the Secret may have been released already; and a Secret that is being
     // deleted can get no finalizer.
-    const hold = isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
-    return hold ? { ...owned, metadata: { ...owned.metadata, finalizers: [...finalizers, STATE_FINALIZER] } } : owned;
+    const hold =
+      this.usesFinalizer && isState && !isHeld && (owner.metadata.deletionTimestamp ?? deletionTimestamp) === undefined;
+    if (hold) return { ...owned, metadata: { ...owned.metadata, finalizers: [...finalizers, STATE_FINALIZER] } };
+    if (!isState || !isHeld || this.usesFinalizer) return owned;
+    // An earlier version of the kind had something to undo.
+    const others = finalizers.filter((finalizer) => finalizer !== STATE_FINALIZER);
+    return { ...owned, metadata: { ...owned.metadata, finalizers: others } };
   }
 
   /**
@@ -233,29 +256,29 @@ export class SecretStore implements EffectStore {
       if (error instanceof ApiError && error.code === 404) return undefined;
       if (!(error instanceof ApiError) || error.code !== 409) throw error;
       const { namespace = '', name, uid } = before.metadata;
-      const now: Secret | undefined = await this.options.client.get(owned.Secret, { namespace, name });
+      const now: Secret | undefined = await this.options.client.get(typeOf(before), { namespace, name });
       // Deleted during the request: the server then reports that the UID differs.
       if (now === undefined) return undefined;
-      if (now.metadata.uid !== uid || !isDeepStrictEqual(now.data, before.data) || tries <= 1) throw error;
+      const isSame = isDeepStrictEqual([now.data, now.binaryData], [before.data, before.binaryData]);
+      if (now.metadata.uid !== uid || !isSame || tries <= 1) throw error;
       return this.update(now, change, tries - 1);
     }
   }
 
   private put(secret: Secret): Promise<Secret> {
-    return this.options.client.update(owned.Secret, secret, { fieldManager: FIELD_MANAGER });
+    return this.options.client.update(typeOf(secret), secret, { fieldManager: FIELD_MANAGER });
   }
 
   private async create(owner: KubeObject, body: Secret): Promise<Secret> {
-    const { client, namespace } = this.options;
     try {
-      return await client.create(owned.Secret, body, { fieldManager: FIELD_MANAGER });
+      return await this.options.client.create(this.type, body, { fieldManager: FIELD_MANAGER });
     } catch (error) {
       if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-      const secret: Secret | undefined = await client.get(owned.Secret, { namespace, name: body.metadata.name });
+      const secret = await this.read(owner);
       if (secret === undefined) throw error;
       this.assertOurs(owner, secret);
       // Either the response to our own request was lost, or another process was first, whose state counts.
-      if (!isDeepStrictEqual(secret.data, body.data)) throw error;
+      if (!isDeepStrictEqual(secret[this.field], body[this.field])) throw error;
       return secret;
     }
   }
@@ -266,14 +289,17 @@ export class SecretStore implements EffectStore {
 
   /** @throws PlanError `ErrStateTooLarge` */
   private async dataOf(owner: KubeObject, state: EffectState, has: string): Promise<Record<string, string>> {
-    const { namespace, nameOf } = this.options;
-    const data = await encodeState(state);
+    const { seal } = this.options;
+    const encoded = await encodeState(state);
+    const data = seal === undefined ? encoded : await seal.seal(encoded, owner);
     const bytes = sizeOf(data);
     if (bytes > MAX_STATE_BYTES) {
+      const { sizeAdvice } = this.options;
+      const advice = sizeAdvice === undefined ? '' : `: ${sizeAdvice}`;
       throw new PlanError(
         'ErrStateTooLarge',
-        `The state of ${owner.kind} ${owner.metadata.name} ${has} ${bytes} bytes, compressed; the Secret ${namespace}/${nameOf(owner)} holds at ` +
-          `most ${MAX_STATE_BYTES}. Make it smaller: fewer nodes, or a cluster of its own for some of them.`,
+        `The state of ${owner.kind} ${owner.metadata.name} ${has} ${bytes} bytes, compressed; ${this.whereOf(owner)} holds at ` +
+          `most ${MAX_STATE_BYTES}. Make it smaller${advice}.`,
         { isTerminal: true },
       );
     }
@@ -281,43 +307,64 @@ export class SecretStore implements EffectStore {
   }
 
   private async bodyOf(owner: KubeObject, state: EffectState): Promise<Secret> {
-    const { namespace, nameOf, retain } = this.options;
-    const name = nameOf(owner);
+    const { refOf, retain } = this.options;
     const data = await this.dataOf(owner, state, 'has');
     return {
       apiVersion: 'v1',
-      kind: 'Secret',
+      kind: this.type.kind,
       metadata: {
-        ...{ namespace, name },
+        ...refOf(owner),
         labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
         annotations: {
           [OWNER_UID_ANNOTATION]: owner.metadata.uid ?? '',
           ...(retain(owner) ? { [RETAINED_ANNOTATION]: 'true' } : {}),
         },
-        finalizers: [STATE_FINALIZER],
+        ...(this.usesFinalizer ? { finalizers: [STATE_FINALIZER] } : {}),
         ...(retain(owner) ? {} : { ownerReferences: [ownerReference(owner)] }),
       },
-      type: 'Opaque',
-      data,
+      ...(this.options.seal === undefined ? { type: 'Opaque' } : {}),
+      [this.field]: data,
     };
+  }
+
+  private read(owner: KubeObject): Promise<Secret | undefined> {
+    return this.options.client.get(this.type, this.options.refOf(owner));
+  }
+
+  /** What holds an object's state, for messages. */
+  private whereOf(owner: KubeObject): string {
+    const { namespace, name } = this.options.refOf(owner);
+    return `${this.type.kind} ${namespace}/${name}`;
   }
 
   private assertOurs(owner: KubeObject, secret: KubeObject): void {
     const { name, uid } = owner.metadata;
     if (belongsTo(owner, secret)) return;
     const theirs = secret.metadata.annotations?.[OWNER_UID_ANNOTATION];
-    const isHeld =
-      secret.metadata.deletionTimestamp !== undefined && secret.metadata.finalizers?.includes(STATE_FINALIZER);
+    const { deletionTimestamp, finalizers = [], ownerReferences = [] } = secret.metadata;
+    const isHeld = finalizers.includes(STATE_FINALIZER);
+    const hadOwner = ownerReferences.some((reference) => reference.kind === owner.kind && reference.name === name);
+    if (!isHeld && (deletionTimestamp !== undefined || hadOwner)) {
+      const message = `${this.whereOf(owner)} is the state of an earlier ${owner.kind} ${name}, and is deleted by the garbage collector in a moment.`;
+      throw new PlanError('ErrResourceExists', message);
+    }
     const held =
-      isHeld === true ? ` It is being deleted, and goes once its finalizer ${STATE_FINALIZER} is taken off.` : '';
+      isHeld && deletionTimestamp !== undefined
+        ? ` It is being deleted, and goes once its finalizer ${STATE_FINALIZER} is taken off.`
+        : '';
     const whose = theirs === undefined ? 'is not ours' : `belongs to an earlier object of that name (UID ${theirs})`;
     throw new PlanError(
       'ErrResourceExists',
-      `Secret ${secret.metadata.namespace ?? ''}/${secret.metadata.name} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
+      `${this.whereOf(owner)} ${whose}, and ${owner.kind} ${name} keeps its state there. ` +
         `Delete or rename it; to go on with its state, set its annotation ${OWNER_UID_ANNOTATION} to ${uid ?? ''}.${held}`,
       { isTerminal: true },
     );
   }
+}
+
+/** A state, or another Secret that goes with it. */
+function typeOf({ kind }: Secret): ResourceType {
+  return kind === owned.ConfigMap.kind ? owned.ConfigMap : owned.Secret;
 }
 
 function decodeData(data: Secret['data'] = {}): StateData {

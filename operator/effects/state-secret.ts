@@ -3,9 +3,13 @@
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import {
+  HASH_ANNOTATION,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
   OWNER_UID_ANNOTATION,
   ANNOTATION_PREFIX,
   STATE_FINALIZER,
+  STATE_KEY_SECRET,
   ownerReference,
 } from '../../constructs/kube/envelope';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
@@ -21,9 +25,10 @@ export const RETAINED_ANNOTATION = `${ANNOTATION_PREFIX}retained`;
 /** On a Secret that stays while its owner is being deleted with `--cascade=orphan`. */
 const ORPHANED_ANNOTATION = `${ANNOTATION_PREFIX}orphaned`;
 
-/** A Secret as the API returns it. */
+/** A Secret, or a ConfigMap with a sealed state, as the API returns it. */
 export interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
+  readonly binaryData?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -113,6 +118,22 @@ export function hasLostOwner(owner: KubeObject, secret: KubeObject): boolean {
 /** Whether the Secret was created for this owner. */
 export function belongsTo(owner: KubeObject, secret: KubeObject): boolean {
   return secret.metadata.annotations?.[OWNER_UID_ANNOTATION] === owner.metadata.uid;
+}
+
+/**
+ * Whether a Secret was made by an operator for another object than `by`: a state, a kubeconfig, the key of sealed states.
+ * An object that could name it would have its values sent to where its own effects reach. Children, which have a hash,
+ * are not among them.
+ */
+export function isOfAnother(secret: KubeObject, by: KubeObject): boolean {
+  const { labels, annotations } = secret.metadata;
+  const isOurs = labels?.[MANAGED_BY_LABEL] === MANAGED_BY && annotations?.[OWNER_UID_ANNOTATION] !== undefined;
+  return isOurs && annotations[HASH_ANNOTATION] === undefined && !belongsTo(by, secret);
+}
+
+/** Whether a Secret holds a state, or the key of sealed ones. */
+export function isState({ data = {}, metadata: { name, finalizers = [] } }: Secret): boolean {
+  return Object.hasOwn(data, RECORDS) || finalizers.includes(STATE_FINALIZER) || name === STATE_KEY_SECRET;
 }
 
 /** The key of the records in a Secret's data. */

@@ -2,19 +2,13 @@
 
 import type { ObjectKeyRef } from '../../constructs/kind/reads';
 import { Kubeconfig } from '../../constructs/kinds/kubeconfig';
-import {
-  HASH_ANNOTATION,
-  MANAGED_BY,
-  MANAGED_BY_LABEL,
-  OWNER_UID_ANNOTATION,
-  STATE_FINALIZER,
-  ownerReference,
-} from '../../constructs/kube/envelope';
+import { MANAGED_BY, MANAGED_BY_LABEL, OWNER_UID_ANNOTATION, ownerReference } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { ApiError } from '../../operator/client/errors';
 import { PlanError } from '../../operator/effects/plan-runner';
+import { isOfAnother, isState } from '../../operator/effects/state-secret';
 
 /** Key of the kubeconfig in its Secret. */
 const KEY = 'kubeconfig';
@@ -77,9 +71,6 @@ export async function putKubeconfig(
   return { ...ref, key: KEY };
 }
 
-/** Key of the records in a Secret with state; see `SecretStore`. */
-const RECORDS = 'effects.json';
-
 /**
  * Why a Cluster or Kubeconfig may not read a Secret that it names: the Secret is the state or the kubeconfig
  * of another object, and gives access to that object's machines. A Cluster could otherwise have it copied to
@@ -93,18 +84,15 @@ const RECORDS = 'effects.json';
  * @returns undefined when it may read the Secret
  */
 export function secretRefusal(secret: KubeObject, by: KubeObject): string | undefined {
-  const { labels, annotations, ownerReferences = [], finalizers = [] } = secret.metadata;
-  const owner = annotations?.[OWNER_UID_ANNOTATION];
-  const isOurs = labels?.[MANAGED_BY_LABEL] === MANAGED_BY && owner !== undefined;
-  // Only children have a hash; state and kubeconfigs have none.
-  if (!isOurs || annotations?.[HASH_ANNOTATION] !== undefined || owner === by.metadata.uid) return undefined;
-  const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
-  const isState = Object.hasOwn(data, RECORDS) || finalizers.includes(STATE_FINALIZER);
-  if (!isState && by.kind === Kubeconfig.kind && (ownerReferences.length === 0 || isMadeBy(by, owner)))
+  if (!isOfAnother(secret, by)) return undefined;
+  const { annotations, ownerReferences = [] } = secret.metadata;
+  const owner = annotations?.[OWNER_UID_ANNOTATION] ?? '';
+  const holdsState = isState(secret);
+  if (!holdsState && by.kind === Kubeconfig.kind && (ownerReferences.length === 0 || isMadeBy(by, owner)))
     return undefined;
   const [reference] = ownerReferences;
   const whose = reference === undefined ? 'another object' : `${reference.kind} ${reference.name}`;
-  return `it is the ${isState ? 'state' : 'kubeconfig'} of ${whose}, and only that may use it`;
+  return `it is the ${holdsState ? 'state' : 'kubeconfig'} of ${whose}, and only that may use it`;
 }
 
 /** Whether an object is a child of the one with this UID, also after it was orphaned. */

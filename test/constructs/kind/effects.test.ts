@@ -139,6 +139,21 @@ describe('defineKind with effects', () => {
   });
 });
 
+describe('the status field attempts', () => {
+  const fields = (kind: ReturnType<typeof define>): readonly string[] =>
+    Object.keys(kind.schema.status.properties ?? {});
+
+  it('is there where something is removed at the end, and is not changed where the kind has it already', () => {
+    expect(fields(define({ effects: [{}] }))).not.toContain('attempts');
+    expect(fields(define({ effects: [{}, { name: 'unmake', phase: 'remove' }] }))).toContain('attempts');
+    const own = {
+      ...define({ effects: [{ phase: 'remove' }] }),
+      status: z.object({ attempts: z.int32().optional().describe('Mine.') }),
+    };
+    expect(defineKind(own).schema.status.properties?.['attempts']).toMatchObject({ description: 'Mine.' });
+  });
+});
+
 describe('defineKind with conditions of its own', () => {
   const made = { type: 'Made', description: 'It is made.' };
   const effects = [{ condition: 'Made' }];

@@ -1,7 +1,7 @@
 import { App, Chart } from 'cdk8s';
 import { OperatorDeployment, alertRules, operatorArgs } from '../../../constructs/operator';
 import type { OperatorDeploymentProps } from '../../../constructs/operator';
-import { Plain, Rich } from '../rbac/kinds';
+import { Outside, Plain, Rich } from '../rbac/kinds';
 
 const props: OperatorDeploymentProps = {
   name: 'kindred-operator',
@@ -43,6 +43,24 @@ function find(manifests: readonly Manifest[], kind: string): Manifest {
 
 describe('OperatorDeployment', () => {
   test('the whole of it', () => expect(synth({ monitoring: {} })).toMatchSnapshot());
+
+  test.each<[string, Partial<OperatorDeploymentProps>, number, string | undefined]>([
+    ['none without effects', {}, 30, undefined],
+    ['five minutes', { kinds: [Outside] }, 330, '--drain-seconds=300'],
+    [
+      'what the grace period leaves',
+      { kinds: [Plain, Outside], terminationGracePeriodSeconds: 90 },
+      90,
+      '--drain-seconds=60',
+    ],
+    ['not less than a second', { kinds: [Outside], terminationGracePeriodSeconds: 10 }, 10, '--drain-seconds=1'],
+    ['what the arguments say', { kinds: [Outside], args: ['--drain-seconds=9'] }, 330, '--drain-seconds=9'],
+  ])('the time for running steps to end: %s', (_, further, grace, flag) => {
+    const { spec } = find(synth(further), 'Deployment').spec.template;
+    expect(spec).toMatchObject({ terminationGracePeriodSeconds: grace });
+    const flags = operatorArgs({ ...props, ...further }).filter((arg) => arg.startsWith('--drain-seconds'));
+    expect(flags).toEqual(flag === undefined ? [] : [flag]);
+  });
 
   test('every object is named, labelled and in the namespace', () => {
     for (const { kind, metadata } of synth({ monitoring: {} })) {

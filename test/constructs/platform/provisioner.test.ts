@@ -43,8 +43,8 @@ describe('drainSeconds', () => {
 describe('the namespace', () => {
   test("must be the platform's, whichever of the two is not said", () => {
     const advice = (own: string, other: string): string =>
-      `operators[0].args: it keeps its state, with keys to machines, in "${other}", and the platform's namespace is "${own}": ` +
-      `write provisioner({ namespace: '${own}', ... }), or give the platform the namespace "${other}"`;
+      `operators[0].args: it keeps its state, which may hold keys, in "${other}", and the platform's namespace is "${own}": ` +
+      `leave the argument out (of a provisioner: write provisioner({ namespace: '${own}', ... })), or give the platform the namespace "${other}"`;
     expect(problemsOf(provisioner(props), { namespace: 'ops' })).toEqual([advice('ops', 'kindred-system')]);
     expect(problemsOf(provisioner({ ...props, namespace: 'ops' }))).toEqual([advice('kindred-system', 'ops')]);
     expect(problemsOf(provisioner({ ...props, namespace: 'ops' }), { namespace: 'ops' })).toEqual([]);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Effect } from '../../../constructs/kind/effects';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 
@@ -74,4 +75,30 @@ export const Wide = defineKind({
   finalizer: { name: 'wides.test.kindred.dev', propagation: 'Background' },
   owns: [priorityClass],
   formerlyOwned: [owned.Secret],
+});
+
+const effect: Effect<unknown> = {
+  ...{ name: 'make', phase: 'apply', plan: 'outside.make', timeoutSeconds: 60 },
+  ...{ input: () => ({}), maxAttempts: () => 3 },
+};
+
+/** Acts outside the Kubernetes API, and reads a Secret for it. */
+export const Outside = defineKind({
+  ...{ ...common, kind: 'Outside', plural: 'outsides', scope: 'Namespaced', spec, owns: [], effects: [effect] },
+  reads: [{ name: 'password', type: owned.Secret, refs: () => [] }],
+});
+
+/** The same for the whole cluster. */
+export const OutsideWide = defineKind({
+  ...{ ...common, kind: 'OutsideWide', plural: 'outsidewides', scope: 'Cluster', spec, owns: [], effects: [effect] },
+  reads: [
+    { name: 'settings', type: owned.ConfigMap, refs: () => [] },
+    { name: 'class', type: priorityClass, refs: () => [] },
+  ],
+});
+
+/** Only probes, so that there is nothing to store. */
+export const Watcher = defineKind({
+  ...{ ...common, kind: 'Watcher', plural: 'watchers', scope: 'Namespaced', spec, owns: [] },
+  effects: [{ ...effect, everySeconds: 60 }],
 });

@@ -1,6 +1,6 @@
 import { operatorRules } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
-import { Keeper, Plain, Rich, Sharer, Wide } from './kinds';
+import { Keeper, Outside, OutsideWide, Plain, Rich, Sharer, Watcher, Wide } from './kinds';
 
 const group = 'test.kindred.dev';
 const rule = (apiGroup: string, resources: string, verbs: string): PolicyRule => ({
@@ -60,6 +60,26 @@ describe('operatorRules', () => {
       rule(group, 'plains sharers', 'list watch'),
       rule(group, 'plains/finalizers', 'update'),
       rule(group, 'plains/status sharers/status', 'patch'),
+    ]);
+  });
+
+  test('a namespaced kind with effects: their state, and what they read, in the namespaces of its objects', () => {
+    expect(operatorRules([Outside])).toEqual([
+      rule('', 'configmaps', 'get create update delete'),
+      rule('', 'secrets', 'get'),
+      events,
+      rule(group, 'outsides', 'list watch'),
+      rule(group, 'outsides/status', 'patch'),
+    ]);
+    expect(operatorRules([Watcher]).flatMap(({ resources }) => resources)).not.toContain('configmaps');
+  });
+
+  test('a cluster-scoped kind with effects: what it reads of its own scope; of namespaces only the role knows', () => {
+    expect(operatorRules([OutsideWide])).toEqual([
+      events,
+      rule('scheduling.k8s.io', 'priorityclasses', 'get'),
+      rule(group, 'outsidewides', 'list watch'),
+      rule(group, 'outsidewides/status', 'patch'),
     ]);
   });
 

@@ -1,7 +1,8 @@
 import { App, Chart } from 'cdk8s';
+import type { AnyKind } from '../../../constructs/kind/kind';
 import { AccessRoles, LeaderElectionRole, OperatorRole } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
-import { Plain, Rich, Wide } from './kinds';
+import { Outside, OutsideWide, Plain, Rich, Watcher, Wide } from './kinds';
 
 interface Manifest {
   readonly kind: string;
@@ -69,6 +70,24 @@ describe('OperatorRole', () => {
     );
     expect(manifests.find(({ metadata }) => metadata.namespace === 'vault')?.rules).toEqual([secrets]);
     expect(JSON.stringify(manifests.find(({ kind }) => kind === 'ClusterRole'))).not.toContain('secrets');
+  });
+
+  test('what effects store and read in the namespace of the operator is granted there, and once', () => {
+    const core = (resources: string, ...verbs: PolicyRule['verbs']): PolicyRule => ({
+      ...{ apiGroups: [''], resources: [resources], verbs },
+    });
+    const states = core('secrets', 'get', 'create', 'update', 'delete');
+    const inOwn = (kinds: readonly AnyKind[], extra: readonly PolicyRule[] = []) =>
+      synth((chart) => {
+        const extraRules = extra.length === 0 ? {} : { extraRules: { 'kindred-system': extra } };
+        new OperatorRole(chart, 'role', { ...common, kinds, ...extraRules });
+      }).find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kindred-system')?.rules;
+    expect(inOwn([OutsideWide])).toEqual([core('configmaps', 'get'), states]);
+    expect(inOwn([OutsideWide], [states])).toEqual([core('configmaps', 'get'), states]);
+    // Of namespaced objects only the key of their states.
+    const key = { ...core('secrets', 'get'), resourceNames: ['kindred-state-key'] };
+    expect(inOwn([Outside, Watcher, Plain])).toEqual([core('secrets', 'create'), key]);
+    expect(inOwn([Watcher, Plain])).toBeUndefined();
   });
 
   test.each([

@@ -23,8 +23,7 @@ const store = (): SecretStore =>
   new SecretStore({
     client,
     kind: Cluster,
-    namespace,
-    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     retain: () => false,
   });
 const patch = (metadata: object): Promise<KubeObject> =>

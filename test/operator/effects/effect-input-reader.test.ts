@@ -33,7 +33,7 @@ beforeAll(() => {
 });
 
 const reads = (directory?: string): EffectInputReader =>
-  new EffectInputReader(server, { namespaces: ['here'], ...(directory === undefined ? {} : { directory }) });
+  new EffectInputReader(server, { namespacesFor: () => ['here'], ...(directory === undefined ? {} : { directory }) });
 
 /** Who names what is read. */
 const by: KubeObject = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a', uid: 'u-1' } };

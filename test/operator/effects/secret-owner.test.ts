@@ -15,8 +15,8 @@ let server: MemoryApiServer;
 let retained: boolean;
 const store = (): SecretStore =>
   new SecretStore({
-    ...{ client: server, kind: Thing, namespace },
-    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    ...{ client: server, kind: Thing },
+    refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     retain: () => retained,
   });
 const state = (value: string) => ({ records: {}, values: { value } });
@@ -104,7 +104,7 @@ describe('a Secret whose owner was taken off by the garbage collector', () => {
       ...object,
       metadata: { ...object.metadata, ownerReferences: [theirs, ...(object.metadata.ownerReferences ?? [])] },
     }));
-    expect(await kept.orphan(owner())).toEqual(['system/a-state']);
+    expect(await kept.orphan(owner())).toEqual(['Secret system/a-state']);
     expect(owners()).toEqual(['u-9']);
     await kept.release(owner());
     expect(await store().isOrphaned(owner())).toBe(true);

@@ -22,8 +22,7 @@ const store = (): SecretStore =>
   new SecretStore({
     client: server,
     kind: Thing,
-    namespace,
-    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     retain: () => retained,
     additionalSecrets: ({ metadata }) => [`${metadata.name}-more`],
     onWarning: (message) => warnings.push(message),
@@ -90,7 +89,7 @@ test('of an owner that is gone nothing is remembered, and the next of its name h
   await kept.forget(owner());
   expect(server.takeRequests()).toEqual([]);
   expect(JSON.stringify([...remembered(kept)])).toBe('[[],[]]');
-  await expect(kept.save(owner('u-2'), state('new'))).rejects.toThrow('belongs to an earlier object of that name');
+  await expect(kept.save(owner('u-2'), state('new'))).rejects.toThrow('is the state of an earlier Thing a, and');
 });
 
 describe('what others put on the Secret', () => {
@@ -273,8 +272,7 @@ test('what a Secret cannot hold is refused with both sizes, and what stood stays
   const kept = store();
   await kept.save(owner(), state('small'));
   const large = state(randomBytes(MAX_STATE_BYTES).toString('base64'));
-  const sizes =
-    /ha(ve|s) [0-9]{7} bytes, compressed; the Secret system\/a-state holds at most 1048576\. Make it smaller/;
+  const sizes = /ha(ve|s) [0-9]{7} bytes, compressed; Secret system\/a-state holds at most 1048576\. Make it smaller/;
   await expect(kept.save(owner(), large)).rejects.toThrow(sizes);
   await expect(kept.assertFits(owner(), large)).rejects.toThrow(sizes);
   await kept.assertFits(owner(), state('x'.repeat(4 * MAX_STATE_BYTES)));

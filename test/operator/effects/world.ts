@@ -137,11 +137,10 @@ export class World {
         new SecretStore({
           client: server,
           kind: Thing,
-          namespace: NAMESPACE,
-          nameOf: ({ metadata }) => `${metadata.name}-state`,
+          refOf: ({ metadata }) => ({ namespace: NAMESPACE, name: `${metadata.name}-state` }),
           retain: () => false,
         }),
-      reads: new EffectInputReader(server, { namespaces: [NAMESPACE] }),
+      reads: new EffectInputReader(server, { namespacesFor: () => [NAMESPACE] }),
       runs: this.runs,
       backoff: { baseMs: 1000, maxMs: 60_000 },
       clock: this.clock,

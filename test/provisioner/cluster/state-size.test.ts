@@ -23,8 +23,9 @@ let puts: number;
 /** Values as a run has them, kept by a real store. */
 function runValues(): RunValues {
   const store = new SecretStore({
-    ...{ client: new MemoryApiServer(), kind: Cluster, namespace },
-    nameOf: ({ metadata }) => `${metadata.name}-state`,
+    ...{ client: new MemoryApiServer(), kind: Cluster },
+    refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
+    sizeAdvice: 'fewer nodes',
     retain: () => false,
   });
   const after = (more: Readonly<Record<string, string | undefined>>): Record<string, string> =>
