@@ -6,7 +6,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { effectEngine } from './effects/effect-engine';
 import { noopStore, type AttemptBackoff, type EffectStore } from './effects/effect-state';
 import type { PlanRunner } from './effects/plan-runner';
-import { SecretStore } from './effects/secret-store';
+import { StateStore } from './effects/state-store';
 import { StateSeal } from './effects/state-seal';
 import { isOfAnother } from './effects/state-secret';
 import type { EffectEngineFactory, EffectSettings } from './main';
@@ -73,7 +73,7 @@ function storeOf(
   { seal, retainState }: { readonly seal: StateSeal; readonly retainState: (object: KubeObject) => boolean },
 ): EffectStore {
   if (!storesState(kind)) return noopStore;
-  return new SecretStore({
+  return new StateStore({
     ...{ client, kind },
     ...(kind.scope === 'Namespaced' ? { seal } : {}),
     retain: (object) => retainState(withDefaults(kind, object)),

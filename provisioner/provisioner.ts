@@ -2,7 +2,7 @@ import { Cluster } from '../constructs/kinds/cluster';
 import type { ApiClient } from '../operator/client/api-client';
 import { noopStore } from '../operator/effects/effect-state';
 import type { PlanRunner } from '../operator/effects/plan-runner';
-import { SecretStore } from '../operator/effects/secret-store';
+import { StateStore } from '../operator/effects/state-store';
 import type { EffectEngineOptions } from '../operator/effects/effect-engine';
 import { systemClock } from '../operator/process/clock';
 import type { Logger } from '../operator/process/logger';
@@ -60,8 +60,8 @@ export function provisionerEffects(options: ProvisionerOptions): EffectEngineOpt
   };
 }
 
-function stateStore({ client, namespace, logger }: ProvisionerOptions): SecretStore {
-  return new SecretStore({
+function stateStore({ client, namespace, logger }: ProvisionerOptions): StateStore {
+  return new StateStore({
     ...{ client, retain: isRetained, kind: Cluster },
     sizeAdvice: 'fewer nodes, or a cluster of its own for some of them',
     onWarning: (message) => logger.warn(message),

@@ -150,7 +150,7 @@ describe('the status field attempts', () => {
       ...define({ effects: [{ phase: 'remove' }] }),
       status: z.object({ attempts: z.int32().optional().describe('Mine.') }),
     };
-    expect(defineKind(own).schema.status.properties?.['attempts']).toMatchObject({ description: 'Mine.' });
+    expect(defineKind(own).schema.status.properties).toMatchObject({ attempts: { description: 'Mine.' } });
   });
 });
 

@@ -4,13 +4,13 @@ import { Cluster } from '../../../constructs/kinds';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { createApiClient } from '../../../operator/client/http-api-client';
 import { loadClusterAccess } from '../../../operator/client/kubeconfig';
-import { SecretStore } from '../../../operator/effects/secret-store';
+import { StateStore } from '../../../operator/effects/state-store';
 import { useSharedControlPlane } from '../../support/shared-control-plane';
 
 const plane = useSharedControlPlane();
 const { namespace } = plane;
 let client: ApiClient;
-let kept: SecretStore;
+let kept: StateStore;
 
 const owner: KubeObject = {
   apiVersion: 'example.com/v1',
@@ -19,8 +19,8 @@ const owner: KubeObject = {
 };
 const ref = { namespace, name: 'a-state' };
 const state = (value: string) => ({ records: {}, values: { value } });
-const store = (): SecretStore =>
-  new SecretStore({
+const store = (): StateStore =>
+  new StateStore({
     client,
     kind: Cluster,
     refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),

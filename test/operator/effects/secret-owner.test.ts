@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
-import { SecretStore } from '../../../operator/effects/secret-store';
+import { StateStore } from '../../../operator/effects/state-store';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 import { Thing } from './world';
 
@@ -13,8 +13,8 @@ const owner = (): KubeObject => ({
 
 let server: MemoryApiServer;
 let retained: boolean;
-const store = (): SecretStore =>
-  new SecretStore({
+const store = (): StateStore =>
+  new StateStore({
     ...{ client: server, kind: Thing },
     refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     retain: () => retained,

@@ -6,7 +6,7 @@ import { EffectInputReader } from '../../../operator/effects/effect-input-reader
 import { EffectRunQueue } from '../../../operator/effects/effect-runs';
 import type { EffectStore } from '../../../operator/effects/effect-state';
 import type { PlanResult, PlanRun, PlanRunner } from '../../../operator/effects/plan-runner';
-import { SecretStore } from '../../../operator/effects/secret-store';
+import { StateStore } from '../../../operator/effects/state-store';
 import type { Clock } from '../../../operator/process/clock';
 import { Harness, NAMESPACE, ref } from '../reconcile/harness';
 
@@ -134,7 +134,7 @@ export class World {
       plans: { 'thing.up': runner, 'thing.down': runner },
       store:
         store ??
-        new SecretStore({
+        new StateStore({
           client: server,
           kind: Thing,
           refOf: ({ metadata }) => ({ namespace: NAMESPACE, name: `${metadata.name}-state` }),

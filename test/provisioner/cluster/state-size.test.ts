@@ -4,7 +4,7 @@ import { Cluster } from '../../../constructs/kinds';
 import { clusterTasks } from '../../../provision';
 import type { ApiClient } from '../../../operator/client/api-client';
 import type { PlanRun, RunValues } from '../../../operator/effects/plan-runner';
-import { MAX_STATE_BYTES, SecretStore } from '../../../operator/effects/secret-store';
+import { MAX_STATE_BYTES, StateStore } from '../../../operator/effects/state-store';
 import { encodeState, sizeOf } from '../../../operator/effects/state-secret';
 import { applyCluster } from '../../../provisioner/cluster/cluster-plans';
 import { ClusterState } from '../../../provisioner/cluster/cluster-state';
@@ -22,7 +22,7 @@ let puts: number;
 
 /** Values as a run has them, kept by a real store. */
 function runValues(): RunValues {
-  const store = new SecretStore({
+  const store = new StateStore({
     ...{ client: new MemoryApiServer(), kind: Cluster },
     refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
     sizeAdvice: 'fewer nodes',

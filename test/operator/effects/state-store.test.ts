@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { ApiError } from '../../../operator/client/errors';
 import { PlanError } from '../../../operator/effects/plan-runner';
-import { MAX_STATE_BYTES, SecretStore } from '../../../operator/effects/secret-store';
+import { MAX_STATE_BYTES, StateStore } from '../../../operator/effects/state-store';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 import { conflict } from '../../../testing/api-server/requests';
 import { Thing } from './world';
@@ -18,8 +18,8 @@ const owner = (uid = 'u-1'): KubeObject => ({
 let server: MemoryApiServer;
 let retained: boolean;
 let warnings: string[];
-const store = (): SecretStore =>
-  new SecretStore({
+const store = (): StateStore =>
+  new StateStore({
     client: server,
     kind: Thing,
     refOf: ({ metadata }) => ({ namespace, name: `${metadata.name}-state` }),
@@ -31,7 +31,7 @@ const state = (value: string) => ({ records: {}, values: { value } });
 const secret = (name = 'a-state') => server.peek(owned.Secret, { namespace, name });
 
 /** All that a store holds in its maps. */
-function remembered(kept: SecretStore): readonly unknown[][] {
+function remembered(kept: StateStore): readonly unknown[][] {
   return Object.values(kept)
     .filter((field) => field instanceof Map)
     .map((map) => [...map.entries()]);

@@ -43,8 +43,8 @@ const FIELD_MANAGER = 'kindred-state';
 /** How often a write is tried while others keep changing labels and the like in between. */
 const MAX_TRIES = 5;
 
-/** Options of {@link SecretStore}. */
-export interface SecretStoreOptions {
+/** Options of {@link StateStore}. */
+export interface StateStoreOptions {
   readonly client: ApiClient;
   /** The owners' kind. */
   readonly kind: AnyKind;
@@ -87,7 +87,7 @@ export interface SecretStoreOptions {
  *
  * Errors: PlanError `ErrResourceExists` for a Secret of somebody else, `ErrStateTooLarge` beyond 1 MiB.
  */
-export class SecretStore implements EffectStore {
+export class StateStore implements EffectStore {
   /** By the owner's UID: its Secret as it was last read or written. */
   private readonly lastSeen = new Map<string, Secret>();
   /** By the owner's UID: whether its Secrets were last made to stay without it. */
@@ -97,7 +97,7 @@ export class SecretStore implements EffectStore {
   private readonly type: ResourceType;
   private readonly field: 'data' | 'binaryData';
 
-  constructor(private readonly options: SecretStoreOptions) {
+  constructor(private readonly options: StateStoreOptions) {
     this.type = options.seal === undefined ? owned.Secret : owned.ConfigMap;
     this.field = options.seal === undefined ? 'data' : 'binaryData';
   }
