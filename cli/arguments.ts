@@ -1,63 +1,11 @@
-import path from 'node:path';
-import { DEFAULT_NAMESPACE } from '../constructs/platform';
-import { buildArguments, type BuildArguments } from './build-arguments';
+import { styleText } from 'node:util';
+import { Command, CommanderError } from '@commander-js/extra-typings';
+import { version } from '../package.json';
+import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
-import {
-  configFiles,
-  flagError,
-  folder,
-  image,
-  namespaceName,
-  oneOf,
-  parseFlags,
-  parseInteger,
-  secretName,
-} from './flags';
-
-/** The parsed arguments of `kindred start`. */
-export interface StartArguments {
-  readonly command: 'start';
-  /** End as soon as every object is Ready. */
-  readonly once: boolean;
-  /**
-   * How long the objects may take to become Ready, in seconds, not counting the download or build of the
-   * parts.
-   */
-  readonly timeoutSeconds: number;
-  /** The API server's port; undefined: a free one. */
-  readonly port: number | undefined;
-  /** Port of the operator's metrics; 0: a free one. */
-  readonly metricsPort: number;
-  /** The user's own manifests. */
-  readonly files: readonly string[];
-  readonly samples: boolean;
-  /** Namespace of the samples, and of the user's objects that set none. */
-  readonly namespace: string;
-  /**
-   * The operator's log file; undefined: one in the data directory, which is removed when the command ends.
-   */
-  readonly logFile: string | undefined;
-  readonly logLevel: string;
-  /** What installs the platform; `auto`: Pulumi if there is one that works, else server-side apply. */
-  readonly installer: 'auto' | 'pulumi' | 'apply';
-  /** Run the provisioner too, for Cluster and Kubeconfig. */
-  readonly provisioner: boolean;
-  /** Run pods in containers, and the operator as its Deployment. */
-  readonly pods: boolean;
-}
-
-/** The parsed arguments of `kindred synth`. */
-export interface SynthArguments {
-  readonly command: 'synth';
-  readonly format: 'yaml' | 'helm';
-  readonly out: string;
-  readonly image: string | undefined;
-  readonly provisionerImage: string | undefined;
-  readonly provisionerConfigSecret: string | undefined;
-  readonly provisionerConfigFiles: Readonly<Record<string, string>> | undefined;
-  readonly namespace: string;
-  readonly samplesNamespace: string;
-}
+import type { TakeArguments } from './flags';
+import { addStart, type StartArguments } from './start-arguments';
+import { addSynth, type SynthArguments } from './synth-arguments';
 
 /** The parsed command line. */
 type Arguments =
@@ -66,163 +14,136 @@ type Arguments =
   | BuildArguments
   | { readonly command: 'run'; readonly rest: readonly string[] }
   | { readonly command: 'prepare' }
-  | { readonly command: 'version' }
-  | { readonly command: 'help'; readonly topic: string | undefined };
+  /** `--help`, `--version` and the like: the text to print. */
+  | { readonly command: 'print'; readonly text: string };
 
-/** Default namespace of the samples. */
-const SAMPLES_NAMESPACE = 'kindred-samples';
+/** Width of help in characters where no terminal says one. */
+const HELP_WIDTH = 110;
 
-const installers = ['auto', 'pulumi', 'apply'] as const;
+/** How a command line is parsed. */
+interface ParseOptions {
+  /** Folder in which `synth` writes by default. @default 'dist' */
+  readonly dist?: string;
+  /** Adds further commands. @default none */
+  readonly extend?: (program: Command) => void;
+}
+
+/**
+ * Parses the command line.
+ *
+ * @throws UsageError saying which argument is wrong and what it may be
+ */
+export function parseArguments(argv: readonly string[], options: ParseOptions = {}): Arguments {
+  let parsed: Arguments | undefined;
+  let text = '';
+  const program = commandLine({
+    take: (args) => (parsed = args),
+    print: (more) => (text += more),
+    dist: options.dist ?? 'dist',
+  });
+  options.extend?.(program);
+  const [command, topic] = argv;
+  if (command === 'help' && topic !== undefined) assertCommand(program, topic);
+  try {
+    const asksForAll = argv.length === 0 || (command === 'help' && topic === 'help');
+    program.parse(asksForAll ? ['--help'] : [...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw usageError(error, program, command);
+    parsed = { command: 'print', text };
+  }
+  // Commands that were added from outside have done their work.
+  return parsed ?? { command: 'print', text: '' };
+}
 
 /**
  * The commands, as `kindred help` lists them.
  *
  * @testonly
  */
-export const commands = ['start', 'synth', 'build', 'run', 'prepare', 'help'] as const;
-
-/**
- * Parses the command line.
- *
- * @param dist - folder in which `synth` writes by default
- * @throws UsageError saying which argument is wrong and what it may be
- */
-export function parseArguments(argv: readonly string[], dist = 'dist'): Arguments {
-  const [command, ...rest] = argv;
-  // The operator explains its own arguments.
-  if (command !== 'run' && rest.some((word) => word === '--help' || word === '-h')) {
-    return { command: 'help', topic: command };
-  }
-  switch (command) {
-    case undefined:
-    case '--help':
-    case '-h':
-      return { command: 'help', topic: undefined };
-    case 'help':
-      return { command: 'help', topic: rest[0] };
-    case '--version':
-      return { command: 'version' };
-    case 'start':
-      return startArguments(rest);
-    case 'synth':
-      return synthArguments(rest, dist);
-    case 'build':
-      return buildArguments(rest);
-    case 'run':
-      return { command: 'run', rest };
-    case 'prepare':
-      parseFlags(command, rest, {});
-      return { command: 'prepare' };
-    default:
-      throw new UsageError(`"${command}" is no command; there are ${commands.join(', ')}. Try: kindred help`);
-  }
+export function commandNames(): readonly string[] {
+  return namesOf(commandLine({ take: () => undefined, print: () => undefined, dist: 'dist' }));
 }
 
-function startArguments(argv: readonly string[]): StartArguments {
-  const values = parseFlags('start', argv, {
-    once: { type: 'boolean' },
-    timeout: { type: 'string' },
-    port: { type: 'string' },
-    'metrics-port': { type: 'string' },
-    file: { type: 'string', multiple: true, short: 'f' },
-    'no-samples': { type: 'boolean' },
-    namespace: { type: 'string', short: 'n' },
-    'log-file': { type: 'string' },
-    'log-level': { type: 'string' },
-    installer: { type: 'string' },
-    provisioner: { type: 'boolean' },
-    pods: { type: 'boolean' },
+function namesOf(program: Command): readonly string[] {
+  return [...program.commands.map((command) => command.name()), 'help'];
+}
+
+/** What the commands do with what they are given. */
+interface Receivers {
+  readonly take: TakeArguments<Arguments>;
+  readonly print: (text: string) => void;
+  readonly dist: string;
+}
+
+function commandLine({ take, print, dist }: Receivers): Command {
+  const program = new Command('kindred')
+    .description('Kubernetes kinds, defined once.')
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help, or that of one command: kindred help start')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureHelp({
+      styleTitle: (title) => styleText('bold', title),
+      subcommandTerm: (command) => command.name(),
+    })
+    .configureOutput({
+      writeOut: print,
+      // The error is reported by whoever parses.
+      writeErr: () => undefined,
+      getOutHelpWidth: () => (process.stdout.isTTY ? process.stdout.columns : HELP_WIDTH),
+    })
+    .addHelpText(
+      'after',
+      `
+In a checkout, kindred is: node dist/cli.cjs
+
+Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 you stopped it.`,
+    );
+  addStart(program, take);
+  addSynth(program, take, dist);
+  addBuild(program, take);
+  program
+    .command('run')
+    .description('run the operator out of cluster, against the cluster of a kubeconfig')
+    .addHelpText(
+      'after',
+      `
+Where --kinds names Cluster or Kubeconfig, it is the provisioner. The CRDs must exist in the cluster: kindred
+synth, kubectl apply. All options are the operator's own: kindred run --help`,
+    )
+    .usage('[options]')
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[arguments...]')
+    .action((_, __, command) => take({ command: 'run', rest: command.args }));
+  program
+    .command('prepare')
+    .description('download or build the parts of the control plane, so that a later start takes seconds')
+    .addHelpText(
+      'after',
+      `
+kubectl is one of them where PATH has none. They come from KUBEBUILDER_ASSETS, the cache, the official
+downloads, or are built with Go. What is there already costs a look.`,
+    )
+    .action(() => take({ command: 'prepare' }));
+  return program;
+}
+
+function assertCommand(program: Command, name: string): void {
+  if (namesOf(program).includes(name)) return;
+  throw new UsageError(`there is no help on "${name}"; there is on ${namesOf(program).join(', ')}`);
+}
+
+function usageError(error: CommanderError, program: Command, command: string | undefined): UsageError {
+  if (error.code === 'commander.unknownCommand') {
+    const names = namesOf(program).join(', ');
+    return new UsageError(`"${command ?? ''}" is no command; there are ${names}. Try: kindred help`, { cause: error });
+  }
+  const why = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+  const isKnown = command !== undefined && namesOf(program).includes(command);
+  return new UsageError(`${why.replace(/\.$/, '')}. See: kindred help${isKnown ? ` ${command}` : ''}`, {
+    cause: error,
   });
-  const files = values.file ?? [];
-  const samples = values['no-samples'] !== true;
-  if (!samples && files.length === 0) {
-    throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
-  }
-  if (values.pods === true) {
-    const given = (['metrics-port', 'log-file', 'log-level'] as const).find((flag) => values[flag] !== undefined);
-    if (given !== undefined) {
-      throw new UsageError(`--${given} is for an operator that is a process: with --pods it runs as its Deployment`);
-    }
-    if (values.provisioner === true) {
-      throw new UsageError('--provisioner does not go with --pods: a pod reaches no machines from here');
-    }
-  }
-  return {
-    command: 'start',
-    once: values.once === true,
-    timeoutSeconds: parseInteger('timeout', values.timeout ?? '180', 1, 86_400),
-    port: values.port === undefined ? undefined : parseInteger('port', values.port, 1, 65_535),
-    metricsPort: parseInteger('metrics-port', values['metrics-port'] ?? '0', 0, 65_535),
-    files,
-    samples,
-    namespace: startNamespace(values.namespace),
-    logFile: values['log-file'],
-    logLevel: oneOf('log-level', values['log-level'] ?? 'info', ['error', 'warn', 'info', 'debug', 'trace']),
-    installer: oneOf('installer', values.installer ?? 'auto', installers),
-    provisioner: values.provisioner === true,
-    pods: values.pods === true,
-  };
-}
-
-function synthArguments(argv: readonly string[], dist: string): SynthArguments {
-  const values = parseFlags('synth', argv, {
-    format: { type: 'string' },
-    out: { type: 'string' },
-    image: { type: 'string' },
-    'provisioner-image': { type: 'string' },
-    'provisioner-config-secret': { type: 'string' },
-    'provisioner-config-file': { type: 'string', multiple: true },
-    namespace: { type: 'string' },
-    'samples-namespace': { type: 'string' },
-  });
-  const format = oneOf('format', values.format ?? 'yaml', ['yaml', 'helm']);
-  return {
-    command: 'synth',
-    format,
-    out: folder('out', values.out ?? path.join(dist, format === 'yaml' ? 'manifests' : 'chart')),
-    image: image('image', values.image),
-    provisionerImage: image('provisioner-image', values['provisioner-image']),
-    ...provisionerConfig(values),
-    ...synthNamespaces(values.namespace, values['samples-namespace']),
-  };
-}
-
-function provisionerConfig(values: {
-  readonly 'provisioner-image'?: string;
-  readonly 'provisioner-config-secret'?: string;
-  readonly 'provisioner-config-file'?: readonly string[];
-}): Pick<SynthArguments, 'provisionerConfigSecret' | 'provisionerConfigFiles'> {
-  const [image, secret] = [values['provisioner-image'], values['provisioner-config-secret']];
-  const files = values['provisioner-config-file'];
-  if (secret !== undefined && image === undefined)
-    throw flagError('provisioner-config-secret', secret, 'it is for the provisioner: name its --provisioner-image too');
-  if (files !== undefined && secret === undefined)
-    throw flagError('provisioner-config-file', files.join(), 'name the Secret too, with --provisioner-config-secret');
-  return {
-    provisionerConfigSecret: secretName('provisioner-config-secret', secret),
-    provisionerConfigFiles: configFiles('provisioner-config-file', files),
-  };
-}
-
-/** The namespace of the samples, other than the operator's, for which `start` has no flag. */
-function startNamespace(given: string | undefined): string {
-  const namespace = namespaceName('namespace', given ?? SAMPLES_NAMESPACE);
-  if (namespace !== DEFAULT_NAMESPACE) return namespace;
-  throw flagError('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
-}
-
-function synthNamespaces(
-  operators: string | undefined,
-  samples: string | undefined,
-): Pick<SynthArguments, 'namespace' | 'samplesNamespace'> {
-  const namespace = namespaceName('namespace', operators ?? DEFAULT_NAMESPACE);
-  const samplesNamespace = namespaceName('samples-namespace', samples ?? SAMPLES_NAMESPACE);
-  if (namespace !== samplesNamespace) return { namespace, samplesNamespace };
-  throw samples === undefined
-    ? flagError(
-        'namespace',
-        namespace,
-        'it is where the samples go: name another one, or other samples with --samples-namespace',
-      )
-    : flagError('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
 }

@@ -1,8 +1,9 @@
+import { Command, Option } from '@commander-js/extra-typings';
 import type { BinarySource } from '../image/binaries';
 import { isDigest, parsePlatform, type Platform } from '../image/oci';
 import { parseReference, type ImageReference } from '../image/reference';
 import { UsageError } from './errors';
-import { flagError, folder, oneOf, parseFlags } from './flags';
+import { collect, flagError, folder, type TakeArguments } from './flags';
 import type { Program } from './operator-bundle';
 
 /** What an image is built on. */
@@ -31,7 +32,11 @@ export interface BuildArguments {
   readonly output: 'text' | 'json';
 }
 
-/** The base of each program's image, if none is given. */
+/**
+ * The base of each program's image, if none is given.
+ *
+ * @testonly
+ */
 export const defaultBases: Readonly<Record<Program, string>> = {
   // Node.js alone: no shell and no package manager.
   operator: 'gcr.io/distroless/nodejs22-debian12:nonroot',
@@ -39,28 +44,85 @@ export const defaultBases: Readonly<Record<Program, string>> = {
   provisioner: 'docker.io/library/node:22-bookworm',
 };
 
-/**
- * Parses the arguments of `kindred build`.
- *
- * @throws UsageError saying which argument is wrong and what it may be
- */
-export function buildArguments(argv: readonly string[]): BuildArguments {
-  const values = parseFlags('build', argv, {
-    provisioner: { type: 'boolean' },
-    base: { type: 'string' },
-    'update-base': { type: 'boolean' },
-    platform: { type: 'string', multiple: true },
-    push: { type: 'string' },
-    archive: { type: 'string' },
-    tag: { type: 'string' },
-    binary: { type: 'string', multiple: true },
-    label: { type: 'string', multiple: true },
-    'plain-http': { type: 'string', multiple: true },
-    output: { type: 'string', short: 'o' },
-  });
+/** Adds `kindred build` to the command line. */
+export function addBuild(program: Command, take: TakeArguments<BuildArguments>): void {
+  program.addCommand(
+    buildCommand()
+      .copyInheritedSettings(program)
+      .action((values) => take(buildArguments(values))),
+  );
+}
+
+/** The options of `kindred build`. */
+function buildCommand() {
+  return new Command('build')
+    .description("make the operator's image, without a container engine")
+    .addHelpText(
+      'after',
+      `
+The image is the operator's bundle on a base that has Node.js. The same bundle and base give the same digest.
+Prints the digest, or the name with the digest of what was pushed. Uses the credentials of docker login where a
+registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (default: 1970).`,
+    )
+    .option('--push <ref>', 'push it, such as registry.example.com/team/kindred-operator:0.1.0', (value) =>
+      nameOf('push', value),
+    )
+    .option(
+      '--archive <file>',
+      'write it, for docker load, kind load image-archive, k3d image import and ctr images import (default: dist/operator.tar if nothing is pushed)',
+      (value) => folder('archive', value),
+    )
+    .option(
+      '--tag <ref>',
+      'its name in the archive (default: what is pushed, or kindred-operator with the version)',
+      (value) => nameOf('tag', value),
+    )
+    .option(
+      '--base <base>',
+      'what to build on: an image in a registry; oci:DIR or oci:DIR:TAG, an OCI layout in a folder; or local, made of this ' +
+        `machine's Node.js, for tests and trials (default: ${defaultBases.operator})`,
+    )
+    .option(
+      '--update-base',
+      "take the digest that the base's tag has today, and keep it in kindred.lock.json. Without it, that file decides; a base " +
+        'that it does not list yet is looked up and added',
+    )
+    .addOption(
+      new Option(
+        '--platform <platform>',
+        'such as linux/arm64; may be repeated (default: linux/amd64 and linux/arm64, if the base has them)',
+      ).argParser(collect),
+    )
+    .option('--provisioner', `make the provisioner's image instead (default base: ${defaultBases.provisioner})`)
+    .addOption(
+      new Option(
+        '--binary <name=source>',
+        'add a program as /usr/local/bin/NAME, such as rke for the provisioner: NAME=FILE or NAME=URL#sha256:...; may be ' +
+          'repeated, and given once for each architecture',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option('--label <key=value>', 'such as org.opencontainers.image.revision=abc123; may be repeated').argParser(
+        collect,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--plain-http <host>',
+        'speak HTTP without TLS to this registry; may be repeated (default: to registries on this machine)',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option('-o, --output <format>', 'text, or json with base, platforms and archive')
+        .choices(['text', 'json'])
+        .default('text' as const),
+    );
+}
+
+function buildArguments(values: ReturnType<ReturnType<typeof buildCommand>['opts']>): BuildArguments {
   const program = values.provisioner === true ? 'provisioner' : 'operator';
   const base = baseOf(values.base ?? defaultBases[program]);
-  const updateBase = values['update-base'] === true;
+  const updateBase = values.updateBase === true;
   if (updateBase && (base.type !== 'registry' || base.reference.digest !== undefined)) {
     throw new UsageError('--update-base is only for a base with a tag in a registry: leave it out');
   }
@@ -68,13 +130,13 @@ export function buildArguments(argv: readonly string[]): BuildArguments {
     command: 'build',
     ...{ program, base, updateBase },
     platforms: platformsOf(values.platform),
-    push: nameOf('push', values.push),
-    archive: values.archive === undefined ? undefined : folder('archive', values.archive),
-    tag: nameOf('tag', values.tag),
+    push: values.push,
+    archive: values.archive,
+    tag: values.tag,
     binaries: (values.binary ?? []).map(binaryOf),
     labels: Object.fromEntries((values.label ?? []).map(labelOf)),
-    plainHttp: (values['plain-http'] ?? []).map(hostOf),
-    output: oneOf('output', values.output ?? 'text', ['text', 'json']),
+    plainHttp: (values.plainHttp ?? []).map(hostOf),
+    output: values.output,
   };
 }
 
@@ -88,8 +150,7 @@ function reference(flag: string, value: string): ImageReference {
 }
 
 /** A name for the image, whose digest is not known before it is built. */
-function nameOf(flag: string, value: string | undefined): ImageReference | undefined {
-  if (value === undefined) return undefined;
+function nameOf(flag: string, value: string): ImageReference {
   const name = reference(flag, value);
   if (name.digest === undefined) return name;
   throw new UsageError(`--${flag}: leave the digest out, because it follows from the image; a tag is fine`);

@@ -1,20 +1,16 @@
-import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube/names';
 import { configFilesProblems, isImageReference } from '../constructs/operator';
 import { UsageError } from './errors';
 
-/** Parses the flags of a command. @throws UsageError for one that it does not have */
-export function parseFlags<O extends NonNullable<ParseArgsConfig['options']>>(
-  command: string,
-  argv: readonly string[],
-  options: O,
-): ReturnType<typeof parseArgs<{ args: string[]; options: O; strict: true }>>['values'] {
-  try {
-    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${why}. See: kindred help ${command}`, { cause: error });
-  }
+/** Default namespace of the samples. */
+export const SAMPLES_NAMESPACE = 'kindred-samples';
+
+/** Receives the arguments of the command that was given. */
+export type TakeArguments<A> = (args: A) => void;
+
+/** Collects the values of a flag that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 // The parsers of flag values. Each takes the flag's name without dashes and the given text, and throws a
@@ -27,13 +23,6 @@ export function parseInteger(name: string, value: string, min: number, max: numb
   throw flagError(name, value, `it must be a whole number from ${min} to ${max}`);
 }
 
-/** One of some words. */
-export function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw flagError(name, value, `it may be one of ${allowed.join(', ')}`);
-}
-
 const NAMESPACE: NameRule = { format: 'dns-label' };
 
 /** The name of a namespace. */
@@ -44,9 +33,9 @@ export function namespaceName(name: string, value: string): string {
 
 const SECRET: NameRule = { format: 'dns-subdomain' };
 
-/** The name of a Secret; undefined stays undefined. */
-export function secretName(name: string, value: string | undefined): string | undefined {
-  if (value === undefined || nameProblem(value, SECRET) === undefined) return value;
+/** The name of a Secret. */
+export function secretName(name: string, value: string): string {
+  if (nameProblem(value, SECRET) === undefined) return value;
   throw flagError(name, value, `a Secret's name must be ${describeNameRule(SECRET)}`);
 }
 
@@ -68,9 +57,9 @@ export function configFiles(
   return files;
 }
 
-/** The reference of a container image; undefined stays undefined. */
-export function image(name: string, value: string | undefined): string | undefined {
-  if (value === undefined || isImageReference(value)) return value;
+/** The reference of a container image. */
+export function image(name: string, value: string): string {
+  if (isImageReference(value)) return value;
   throw flagError(name, value, 'it is no image: give one such as registry.example.com/name:tag, without spaces');
 }
 

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module';
+import addCompletion from '@bomb.sh/tab/commander';
+import type { Command } from '@commander-js/extra-typings';
 import { cacheFolder, prepare as prepareParts } from '../local';
 import { findProgram } from '../local/assets/process';
-import { version } from '../package.json';
 import { parseArguments } from './arguments';
 import { build } from './build';
 import { InterruptedError, UsageError } from './errors';
@@ -9,7 +10,6 @@ import { formatError } from './format-error';
 import { operatorBundle, programFor } from './operator-bundle';
 import { start } from './start';
 import { synth } from './synth';
-import { usage } from './usage';
 
 /**
  * `kindred run`: runs the operator in this process, or the provisioner where `--kinds` names one of its kinds.
@@ -30,8 +30,17 @@ async function prepare(): Promise<void> {
   onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
 }
 
+/** `kindred complete`: prints the completion script of a shell, which then asks this command for completions. */
+function completion(program: Command): void {
+  // Its types are those of plain commander.
+  addCompletion(program as never);
+  program.commands
+    .find((command) => command.name() === 'complete')
+    ?.description('print the completion script of a shell');
+}
+
 async function main(): Promise<void> {
-  const args = parseArguments(process.argv.slice(2));
+  const args = parseArguments(process.argv.slice(2), { extend: completion });
   switch (args.command) {
     case 'start':
       return start(args);
@@ -44,11 +53,8 @@ async function main(): Promise<void> {
       return;
     case 'prepare':
       return prepare();
-    case 'version':
-      process.stdout.write(`${version}\n`);
-      return;
-    case 'help':
-      process.stdout.write(usage(args.topic));
+    case 'print':
+      process.stdout.write(args.text);
       return;
   }
 }

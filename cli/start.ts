@@ -12,7 +12,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import { RestMapper } from '../operator/client/rest-mapper';
-import type { StartArguments } from './arguments';
+import type { StartArguments } from './start-arguments';
 import { ObjectWatcher, waitUntilReady } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';

@@ -1,7 +1,6 @@
 import { parseArguments } from './arguments';
 import { CliError, UsageError } from './errors';
 import { synth } from './synth';
-import { usage } from './usage';
 
 /**
  * `npm run synth`: `kindred synth` without the other commands. By default it writes beside its bundle.
@@ -10,9 +9,9 @@ import { usage } from './usage';
  *   occurred
  */
 async function main(): Promise<void> {
-  const args = parseArguments(['synth', ...process.argv.slice(2)], __dirname);
+  const args = parseArguments(['synth', ...process.argv.slice(2)], { dist: __dirname });
   if (args.command === 'synth') return synth(args);
-  process.stdout.write(usage('synth'));
+  if (args.command === 'print') process.stdout.write(args.text);
 }
 
 main().catch((error: unknown) => {

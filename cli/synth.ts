@@ -10,7 +10,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { Platform, defaultImage, defaultImageAdvice, provisioner, type PlatformOperator } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { version } from '../package.json';
-import type { SynthArguments } from './arguments';
+import type { SynthArguments } from './synth-arguments';
 import { CliError } from './errors';
 import { helmChart } from './helm/chart';
 

@@ -1,6 +1,13 @@
-import { commands, parseArguments } from '../../cli/arguments';
+import { commandNames, parseArguments } from '../../cli/arguments';
 import { UsageError } from '../../cli/errors';
-import { usage } from '../../cli/usage';
+import { version } from '../../package.json';
+
+/** What the command line prints by itself. */
+function printed(...argv: readonly string[]): string {
+  const parsed = parseArguments(argv);
+  if (parsed.command !== 'print') throw new Error(`it is ${parsed.command}`);
+  return parsed.text;
+}
 
 const withFiles = ['synth', '--provisioner-image=p', '--provisioner-config-secret=files'];
 
@@ -72,28 +79,38 @@ describe('the command line', () => {
   });
 
   test.each([
-    [[], undefined],
-    [['help'], undefined],
-    [['--help'], undefined],
-    [['-h'], undefined],
-    [['help', 'start'], 'start'],
-    [['start', '--help'], 'start'],
-    [['synth', '-h'], 'synth'],
-  ])('%j asks for help', (argv, topic) => {
-    expect(parseArguments(argv)).toEqual({ command: 'help', topic });
+    [[], 'Usage: kindred [options] [command]'],
+    [['help'], 'Usage: kindred [options] [command]'],
+    [['--help'], 'Usage: kindred [options] [command]'],
+    [['-h'], 'Usage: kindred [options] [command]'],
+    [['help', 'start'], 'Usage: kindred start [options]'],
+    [['start', '--help'], 'Usage: kindred start [options]'],
+    [['start', '--port=1', '-h'], 'Usage: kindred start [options]'],
+    [['synth', '-h'], 'Usage: kindred synth [options]'],
+    [['help', 'run'], 'Usage: kindred run [options]'],
+    [['--version'], version],
+  ])('%j is answered at once', (argv, start) => {
+    expect(printed(...argv).startsWith(start)).toBe(true);
   });
 
   test.each<[string[], RegExp]>([
     [['begin'], /^"begin" is no command; there are start, synth, build, run, prepare, help\. Try: kindred help$/],
-    [['start', '--frob'], /--frob.* See: kindred help start/s],
-    [['start', 'now'], /now.* See: kindred help start/s],
+    [['--frob'], /^unknown option '--frob'\. See: kindred help$/],
+    [['start', '--frob'], /^unknown option '--frob'\. See: kindred help start$/],
+    [['start', '--onse'], /^unknown option '--onse' \(Did you mean --once\?\)\. See: kindred help start$/],
+    [['start', '--timeout'], /^option '--timeout <seconds>' argument missing\. See: kindred help start$/],
+    [['start', 'now'], /^too many arguments for 'start'.* See: kindred help start$/],
+    [['help', 'begin'], /^there is no help on "begin"; there is on start, synth, build, run, prepare, help$/],
     [['start', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
     [['start', '--port=0'], /^--port=0: /],
     [['start', '--port=65536'], /^--port=65536: /],
     [['start', '--port='], /^--port=: /],
     [['start', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],
     [['start', '--timeout=-1'], /^--timeout=-1: /],
-    [['start', '--log-level=loud'], /^--log-level=loud: it may be one of error, warn, info, debug, trace$/],
+    [
+      ['start', '--log-level=loud'],
+      /^option '--log-level <level>' argument 'loud' is invalid\. Allowed choices are error, warn, info, debug, trace\. See: /,
+    ],
     [
       ['start', '--pods', '--log-file=a'],
       /^--log-file is for an operator that is a process: with --pods it runs as its D/,
@@ -165,34 +182,23 @@ describe('the command line', () => {
 });
 
 describe('help', () => {
-  test('says how the command is called, since nothing puts it on PATH', () => {
-    expect(usage()).toContain('node dist/cli.cjs');
+  test('says how the command is called, since nothing puts it on PATH, and what its exit codes are', () => {
+    expect(printed('help')).toContain('node dist/cli.cjs');
+    expect(printed('help')).toMatch(/^Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 /m);
   });
 
-  test.each(commands)('there is some on %s', (command) => {
-    expect(usage()).toContain(`kindred ${command}`);
-    expect(usage(command)).toContain('kindred');
+  test.each(commandNames())('there is some on %s', (command) => {
+    expect(printed('help')).toMatch(new RegExp(`^  ${command} `, 'm'));
+    expect(printed('help', command)).toContain('Usage: kindred');
   });
 
   test('names every option of start', () => {
-    for (const option of [
-      'once',
-      'timeout',
-      'file',
-      'no-samples',
-      'namespace',
-      'port',
-      'metrics-port',
-      'log-file',
-      'pods',
-    ])
-      expect(usage('start')).toContain(`--${option}`);
+    const options = ['once', 'timeout', 'file', 'no-samples', 'namespace', 'port', 'metrics-port', 'log-file', 'pods'];
+    for (const option of options) expect(printed('help', 'start')).toMatch(new RegExp(`--${option}\\b`));
   });
 
   test('no line is wider than a terminal', () => {
-    const lines = [undefined, ...commands].flatMap((topic) => usage(topic).split('\n'));
+    const lines = commandNames().flatMap((command) => printed('help', command).split('\n'));
     expect(lines.filter((line) => line.length > 120)).toEqual([]);
   });
-
-  test('an unknown topic is refused', () => expect(() => usage('begin')).toThrow(/^there is no help on "begin"/));
 });

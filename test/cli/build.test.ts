@@ -57,7 +57,7 @@ test.each([
   [['--base=local', '--update-base'], /--update-base is only for a base with a tag/],
   [[`--base=node@${digest}`, '--update-base'], /--update-base is only for a base with a tag/],
   [['--label=x'], /give KEY=VALUE/],
-  [['--output=yaml'], /it may be one of text, json/],
+  [['--output=yaml'], /Allowed choices are text, json\. See: kindred help build$/],
 ])('%j is a usage error', (args, message) => {
   expect(() => buildArguments(...args)).toThrow(UsageError);
   expect(() => buildArguments(...args)).toThrow(message);

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { parseArguments, type SynthArguments } from '../../cli/arguments';
+import { parseArguments } from '../../cli/arguments';
+import type { SynthArguments } from '../../cli/synth-arguments';
 import { entryLines, lines, replaceText, templateText, value } from '../../cli/helm/template';
 import { defaultValues, valuesSchema, valuesText } from '../../cli/helm/values';
 import { synth } from '../../cli/synth';
@@ -82,7 +83,9 @@ test('values.yaml has the default values, each described, and values.schema.json
 test('synth --format=helm writes a chart, and beside its bundle by default', async () => {
   const said = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const dist = temporaryFolder('kindred-helm-');
-  const args = parseArguments(['synth', '--format=helm', '--image=mine:1', '--namespace=sys'], dist) as SynthArguments;
+  const args = parseArguments(['synth', '--format=helm', '--image=mine:1', '--namespace=sys'], {
+    dist,
+  }) as SynthArguments;
   expect(args.out).toBe(join(dist, 'chart'));
   await synth(args);
   const written = said.mock.calls.map(([line]) => String(line).trim());

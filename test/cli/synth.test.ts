@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { CliError } from '../../cli/errors';
 import { formatError } from '../../cli/format-error';
 import { synth } from '../../cli/synth';
-import { parseArguments, type SynthArguments } from '../../cli/arguments';
+import { parseArguments } from '../../cli/arguments';
+import type { SynthArguments } from '../../cli/synth-arguments';
 import { parseObjects } from '../../cli/objects';
 
 let folder: string;

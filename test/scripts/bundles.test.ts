@@ -72,3 +72,39 @@ test.each([
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   expect(stderr).toContain(message);
 });
+
+describe('cli.cjs', () => {
+  const cli = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [join(folder, 'cli.cjs'), ...args], { encoding: 'utf8' });
+
+  test('completes commands, options and their values', () => {
+    const offered = (...line: readonly string[]): readonly string[] => {
+      const { status, stdout } = cli('complete', '--', ...line);
+      expect(status).toBe(0);
+      return stdout.split('\n').map((entry) => entry.split('\t')[0] ?? '');
+    };
+    expect(offered('s')).toEqual(expect.arrayContaining(['start', 'synth']));
+    expect(offered('s')).not.toContain('build');
+    expect(offered('start', '--po')).toEqual(expect.arrayContaining(['--port', '--pods']));
+    expect(offered('start', '--log-level', '')).toEqual(expect.arrayContaining(['warn', 'debug']));
+  });
+
+  test('prints a completion script that the shell takes', () => {
+    const { status, stdout } = cli('complete', 'bash');
+    expect(status).toBe(0);
+    expect(stdout).toContain('complete -F __kindred_complete kindred');
+    expect(spawnSync('bash', ['-n'], { input: stdout, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  test.each([
+    [['--version'], 0, /^\d+\.\d+\.\d+\n$/, /^$/],
+    [['help', 'build'], 0, /^Usage: kindred build \[options\]\n/, /^$/],
+    [['begin'], 2, /^$/, /^kindred: "begin" is no command; there are start, .*\n$/],
+    [['start', '--frob'], 2, /^$/, /^kindred: unknown option '--frob'\. See: kindred help start\n$/],
+  ])('%j', (args, status, stdout, stderr) => {
+    const ended = cli(...args);
+    expect(ended.status).toBe(status);
+    expect(ended.stdout).toMatch(stdout);
+    expect(ended.stderr).toMatch(stderr);
+  });
+});

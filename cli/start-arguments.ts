@@ -1,0 +1,146 @@
+import { Command, Option } from '@commander-js/extra-typings';
+import { DEFAULT_NAMESPACE } from '../constructs/platform';
+import { UsageError } from './errors';
+import { SAMPLES_NAMESPACE, collect, flagError, namespaceName, parseInteger, type TakeArguments } from './flags';
+
+/** The parsed arguments of `kindred start`. */
+export interface StartArguments {
+  readonly command: 'start';
+  /** End as soon as every object is Ready. */
+  readonly once: boolean;
+  /**
+   * How long the objects may take to become Ready, in seconds, not counting the download or build of the
+   * parts.
+   */
+  readonly timeoutSeconds: number;
+  /** The API server's port; undefined: a free one. */
+  readonly port: number | undefined;
+  /** Port of the operator's metrics; 0: a free one. */
+  readonly metricsPort: number;
+  /** The user's own manifests. */
+  readonly files: readonly string[];
+  readonly samples: boolean;
+  /** Namespace of the samples, and of the user's objects that set none. */
+  readonly namespace: string;
+  /**
+   * The operator's log file; undefined: one in the data directory, which is removed when the command ends.
+   */
+  readonly logFile: string | undefined;
+  readonly logLevel: string;
+  /** What installs the platform; `auto`: Pulumi if there is one that works, else server-side apply. */
+  readonly installer: 'auto' | 'pulumi' | 'apply';
+  /** Run the provisioner too, for Cluster and Kubeconfig. */
+  readonly provisioner: boolean;
+  /** Run pods in containers, and the operator as its Deployment. */
+  readonly pods: boolean;
+}
+
+/** Adds `kindred start` to the command line. */
+export function addStart(program: Command, take: TakeArguments<StartArguments>): void {
+  program.addCommand(
+    startCommand()
+      .copyInheritedSettings(program)
+      .action((values) => take(startArguments(values))),
+  );
+}
+
+const none: readonly string[] = [];
+
+const installers = ['auto', 'pulumi', 'apply'] as const;
+const logLevels = ['error', 'warn', 'info', 'debug', 'trace'] as const;
+
+/** The options of `kindred start`. */
+function startCommand() {
+  return new Command('start')
+    .description('a Kubernetes control plane on this machine with the platform, the operator and the samples')
+    .addHelpText(
+      'after',
+      `
+The control plane is made of real parts and listens on 127.0.0.1. The operator runs under the platform's own
+ServiceAccount. The samples are shown until Ctrl-C.`,
+    )
+    .option('--once', 'end as soon as every object is Ready: exit code 0; or 1 with the reasons')
+    .option(
+      '--timeout <seconds>',
+      'how long the objects may take to become Ready, not counting the parts',
+      (value) => parseInteger('timeout', value, 1, 86_400),
+      180,
+    )
+    .addOption(
+      new Option('-f, --file <file>', 'apply these objects too; may be repeated')
+        .argParser(collect)
+        .default(none, 'none'),
+    )
+    .option('--no-samples', 'apply only the objects of --file')
+    .addOption(
+      new Option('-n, --namespace <name>', 'namespace of the samples and of objects that name none')
+        .argParser((value) => startNamespace(value))
+        .default(SAMPLES_NAMESPACE),
+    )
+    .option('--port <port>', "the API server's port (default: a free one)", (value) =>
+      parseInteger('port', value, 1, 65_535),
+    )
+    .option(
+      '--metrics-port <port>',
+      "of the operator's /metrics, /healthz and /readyz (default: a free one)",
+      (value) => parseInteger('metrics-port', value, 0, 65_535),
+    )
+    .option('--log-file <file>', 'where the operator logs (default: in the data folder, which goes at the end)')
+    .addOption(new Option('--log-level <level>', 'how much the operator logs (default: info)').choices(logLevels))
+    .addOption(
+      new Option(
+        '--installer <which>',
+        "pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that works, on PATH or as npm's package",
+      )
+        .choices(installers)
+        .default('auto' as const),
+    )
+    .option(
+      '--pods',
+      'run containers: the operator as its Deployment, and in every other pod a small HTTP server in place of its images, ' +
+        'since none can be pulled. Needs Linux, root, containerd, runc, CNI plugins',
+    )
+    .option(
+      '--provisioner',
+      'run the provisioner too, for Cluster and Kubeconfig. A Kubeconfig of this control plane shows it at work; a Cluster needs ' +
+        'machines that this one reaches by SSH, and, of rke, that program on PATH',
+    );
+}
+
+function startArguments(values: ReturnType<ReturnType<typeof startCommand>['opts']>): StartArguments {
+  if (!values.samples && values.file.length === 0) {
+    throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
+  }
+  if (values.pods === true) {
+    const given = (['metricsPort', 'logFile', 'logLevel'] as const).find((name) => values[name] !== undefined);
+    if (given !== undefined) {
+      const flag = given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      throw new UsageError(`--${flag} is for an operator that is a process: with --pods it runs as its Deployment`);
+    }
+    if (values.provisioner === true) {
+      throw new UsageError('--provisioner does not go with --pods: a pod reaches no machines from here');
+    }
+  }
+  return {
+    command: 'start',
+    once: values.once === true,
+    timeoutSeconds: values.timeout,
+    port: values.port,
+    metricsPort: values.metricsPort ?? 0,
+    files: values.file,
+    samples: values.samples,
+    namespace: values.namespace,
+    logFile: values.logFile,
+    logLevel: values.logLevel ?? 'info',
+    installer: values.installer,
+    provisioner: values.provisioner === true,
+    pods: values.pods === true,
+  };
+}
+
+/** The namespace of the samples, other than the operator's, for which `start` has no flag. */
+function startNamespace(given: string): string {
+  const namespace = namespaceName('namespace', given);
+  if (namespace !== DEFAULT_NAMESPACE) return namespace;
+  throw flagError('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
+}
