@@ -296,7 +296,7 @@ export const installer = withRule(
     url: endpointUrl()
       .optional()
       .describe("Address of the script. Default: the distribution's own, https://get.rke2.io or https://get.k3s.io."),
-    path: absolutePath().optional().describe('The script as a file that stands on every machine.'),
+    path: absolutePath().optional().describe('The script as a file that exists on every machine.'),
     sha256: z
       .string()
       .max(64)

@@ -15,7 +15,7 @@ export const CronTab = defineKind({
   plural: 'crontabs',
   shortNames: ['ct'],
   scope: 'Namespaced',
-  description: 'A container that runs on a schedule. Without a spec it asks for nothing.',
+  description: 'A container that runs on a schedule. Without a spec nothing is scheduled.',
   spec: withRule(
     z.object({
       cronSpec: cronJobSchedule()

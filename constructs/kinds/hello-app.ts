@@ -11,13 +11,13 @@ export const HelloApp = defineKind({
   kind: 'HelloApp',
   plural: 'helloapps',
   scope: 'Namespaced',
-  description: 'A web application: so many pods of one image.',
+  description: 'A web application that runs a number of identical pods.',
   spec: z.object({
     image: imageField().describe('Container image of the application.'),
     size: replicasField().default(1).describe('Number of pods.'),
   }),
   status: z.object({
-    replicas: z.int32().min(0).optional().describe('Number of pods that stand.'),
+    replicas: z.int32().min(0).optional().describe('Number of pods that exist.'),
     readyReplicas: z.int32().min(0).optional().describe('Number of pods that are ready.'),
     selector: z.string().max(128).optional().describe('Label selector of the pods, for autoscalers.'),
   }),

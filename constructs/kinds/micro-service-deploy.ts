@@ -98,7 +98,7 @@ export const MicroServiceDeploy = defineKind({
   description: 'One instance of a micro service. All instances of a service share its Service and ServiceAccount.',
   spec: microServiceDeploySpec,
   status: z.object({
-    replicas: z.int32().min(0).optional().describe('Number of pods that stand.'),
+    replicas: z.int32().min(0).optional().describe('Number of pods that exist.'),
     readyReplicas: z.int32().min(0).optional().describe('Number of pods that are ready.'),
   }),
   columns: [

@@ -156,7 +156,7 @@ export function ref(name: string): { readonly name: string; readonly namespace: 
   return { name, namespace: NAMESPACE };
 }
 
-/** The status of a Deployment that has so many pods ready. */
+/** The status of a Deployment with a number of ready pods. */
 export function rolledOut(replicas: number, observedGeneration = 1): object {
   return {
     observedGeneration,
