@@ -4,6 +4,8 @@ import { version } from '../package.json';
 import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
 import type { TakeArguments } from './flags';
+import { addDocs, type DocsArguments } from './docs';
+import { addRender, type RenderArguments } from './render';
 import { addStart, type StartArguments } from './start-arguments';
 import { addSynth, type SynthArguments } from './synth-arguments';
 
@@ -12,6 +14,8 @@ type Arguments =
   | StartArguments
   | SynthArguments
   | BuildArguments
+  | RenderArguments
+  | DocsArguments
   | { readonly command: 'run'; readonly rest: readonly string[] }
   | { readonly command: 'prepare' }
   /** `--help`, `--version` and the like: the text to print. */
@@ -102,8 +106,10 @@ In a checkout, kindred is: node dist/cli.cjs
 Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 you stopped it.`,
     );
   addStart(program, take);
+  addRender(program, take);
   addSynth(program, take, dist);
   addBuild(program, take);
+  addDocs(program, take);
   program
     .command('run')
     .description('run the operator out of cluster, against the cluster of a kubeconfig')

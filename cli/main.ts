@@ -5,9 +5,11 @@ import { cacheFolder, prepare as prepareParts } from '../local';
 import { findProgram } from '../local/assets/process';
 import { parseArguments } from './arguments';
 import { build } from './build';
+import { docs } from './docs';
 import { InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
 import { operatorBundle, programFor } from './operator-bundle';
+import { render } from './render';
 import { start } from './start';
 import { synth } from './synth';
 
@@ -44,6 +46,10 @@ async function main(): Promise<void> {
   switch (args.command) {
     case 'start':
       return start(args);
+    case 'render':
+      return render(args);
+    case 'docs':
+      return docs(args);
     case 'synth':
       return synth(args);
     case 'build':

@@ -18,24 +18,25 @@ export interface SourcedObject {
 /**
  * Reads manifests of YAML or JSON; a `List` counts as its items.
  *
+ * @param flag - what stands before a file's name on the command line, for messages
  * @throws CliError if a file cannot be read, or naming the document that is no Kubernetes object
  */
-export async function readObjects(files: readonly string[]): Promise<readonly SourcedObject[]> {
-  const read = await Promise.all(files.map(readOne));
+export async function readObjects(files: readonly string[], flag = '--file='): Promise<readonly SourcedObject[]> {
+  const read = await Promise.all(files.map((file) => readOne(file, flag)));
   return read.flat();
 }
 
-async function readOne(file: string): Promise<readonly SourcedObject[]> {
+async function readOne(file: string, flag: string): Promise<readonly SourcedObject[]> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    throw new CliError(`--file=${file} cannot be read: ${messageOf(error)}. Check the path and its permissions.`, {
+    throw new CliError(`${flag}${file} cannot be read: ${messageOf(error)}. Check the path and its permissions.`, {
       cause: error,
     });
   }
   const objects = parseObjects(text, file);
-  if (objects.length === 0) throw new CliError(`--file=${file} holds no objects. Write at least one, or leave it out.`);
+  if (objects.length === 0) throw new CliError(`${flag}${file} holds no objects. Write at least one, or leave it out.`);
   return objects;
 }
 
@@ -44,7 +45,6 @@ async function readOne(file: string): Promise<readonly SourcedObject[]> {
  *
  * @param file - names the text in messages
  * @throws CliError as `readObjects`
- * @testonly
  */
 export function parseObjects(text: string, file: string): readonly SourcedObject[] {
   const documents = parseAllDocuments(text);

@@ -71,6 +71,18 @@ describe('the command line', () => {
     });
   });
 
+  test('render and docs', () => {
+    expect(parseArguments(['render', 'a.yaml', '-'])).toEqual({
+      ...{ command: 'render', files: ['a.yaml', '-'], namespace: 'default', output: 'yaml' },
+    });
+    expect(parseArguments(['render', 'a.yaml', '-n', 'mine', '-o', 'tree'])).toMatchObject({
+      namespace: 'mine',
+      output: 'tree',
+    });
+    expect(parseArguments(['docs'])).toEqual({ command: 'docs', out: 'docs/kinds', check: false });
+    expect(parseArguments(['docs', '--out=x', '--check'])).toEqual({ command: 'docs', out: 'x', check: true });
+  });
+
   test("run hands everything on, --help too: the arguments are the operator's", () => {
     expect(parseArguments(['run', '--kubeconfig=a', '--help'])).toEqual({
       command: 'run',
@@ -94,13 +106,19 @@ describe('the command line', () => {
   });
 
   test.each<[string[], RegExp]>([
-    [['begin'], /^"begin" is no command; there are start, synth, build, run, prepare, help\. Try: kindred help$/],
+    [
+      ['begin'],
+      /^"begin" is no command; there are start, render, synth, build, docs, run, prepare, help\. Try: kindred help$/,
+    ],
     [['--frob'], /^unknown option '--frob'\. See: kindred help$/],
     [['start', '--frob'], /^unknown option '--frob'\. See: kindred help start$/],
     [['start', '--onse'], /^unknown option '--onse' \(Did you mean --once\?\)\. See: kindred help start$/],
     [['start', '--timeout'], /^option '--timeout <seconds>' argument missing\. See: kindred help start$/],
     [['start', 'now'], /^too many arguments for 'start'.* See: kindred help start$/],
-    [['help', 'begin'], /^there is no help on "begin"; there is on start, synth, build, run, prepare, help$/],
+    [
+      ['help', 'begin'],
+      /^there is no help on "begin"; there is on start, render, synth, build, docs, run, prepare, help$/,
+    ],
     [['start', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
     [['start', '--port=0'], /^--port=0: /],
     [['start', '--port=65536'], /^--port=65536: /],
@@ -173,6 +191,9 @@ describe('the command line', () => {
       /^--provisioner-config-file=a=c: this path was given before$/,
     ],
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
+    [['render'], /^missing required argument 'files'\. See: kindred help render$/],
+    [['render', 'a', '-n', 'B'], /^--namespace=B: a namespace's name must be /],
+    [['render', 'a', '-o', 'dot'], /Allowed choices are yaml, json, tree\. See: kindred help render$/],
     [['prepare', '--fast'], /--fast.* See: kindred help prepare/s],
   ])('%j is refused with what to do', (argv, message) => {
     expect(() => parseArguments(argv)).toThrow(UsageError);

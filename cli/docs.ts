@@ -1,0 +1,93 @@
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from '@commander-js/extra-typings';
+import { allKinds } from '../constructs/kinds';
+import type { AnyKind } from '../constructs/kind/kind';
+import { messageOf, undefinedIfMissing } from '../local/assets/errors';
+import { CliError } from './errors';
+import { folder, type TakeArguments } from './flags';
+import { GENERATED, kindIndex, kindPage, kindPageName } from './kind-page';
+
+/** The parsed arguments of `kindred docs`. */
+export interface DocsArguments {
+  readonly command: 'docs';
+  readonly out: string;
+  /** Write nothing, and fail if a page is not what it should be. */
+  readonly check: boolean;
+}
+
+/** Adds `kindred docs` to the command line. */
+export function addDocs(program: Command, take: TakeArguments<DocsArguments>): void {
+  program
+    .command('docs')
+    .description('write a reference of each kind for its users, as Markdown')
+    .option('--out <dir>', 'folder of the pages', (value) => folder('out', value), 'docs/kinds')
+    .option('--check', 'write nothing; exit code 1 if a page is missing or out of date, for CI')
+    .addHelpText(
+      'after',
+      `
+A page has the fields with their types, defaults and limits, rules, conditions and reasons, children, permissions and
+examples; README.md lists the pages. The same kinds give the same bytes.`,
+    )
+    .action(({ out, check }) => take({ command: 'docs', out, check: check === true }));
+}
+
+/**
+ * `kindred docs`: writes the pages that are missing or out of date, and prints their names.
+ *
+ * @throws CliError when the folder cannot be read or written; with `check`, naming each page that is out of date
+ */
+export async function docs({ out, check }: DocsArguments): Promise<void> {
+  const pages = kindPages(allKinds);
+  const stale = await inFolder(out, () => stalePages(out, pages));
+  if (check && stale.length > 0) {
+    throw new CliError(
+      `${stale.map((name) => path.join(out, name)).join(', ')}: out of date. Run: kindred docs --out=${out}`,
+    );
+  }
+  for (const name of stale) {
+    const file = path.join(out, name);
+    const text = pages.get(name);
+    await inFolder(out, async () => {
+      await mkdir(out, { recursive: true });
+      await (text === undefined ? rm(file) : writeFile(file, text));
+    });
+    process.stdout.write(`${file}${text === undefined ? ' is removed: its kind is gone' : ''}\n`);
+  }
+}
+
+/**
+ * The pages of kinds by file name, the list of them too.
+ *
+ * @testonly
+ */
+export function kindPages(kinds: readonly AnyKind[]): ReadonlyMap<string, string> {
+  return new Map([
+    ['README.md', kindIndex(kinds)],
+    ...kinds.map((kind) => [kindPageName(kind), kindPage(kind)] as const),
+  ]);
+}
+
+/**
+ * The pages that a folder lacks, or has otherwise, and those of kinds that are gone. Other files of the folder are not among them.
+ *
+ * @testonly
+ */
+export async function stalePages(out: string, pages: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const entries = (await readdir(out, { withFileTypes: true }).catch(undefinedIfMissing)) ?? [];
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.md')).map(({ name }) => name);
+  const texts = await Promise.all(
+    files.map(async (name) => [name, await readFile(path.join(out, name), 'utf8')] as const),
+  );
+  const present = new Map(texts);
+  const gone = texts.filter(([name, text]) => !pages.has(name) && text.startsWith(GENERATED)).map(([name]) => name);
+  return [...[...pages].filter(([name, text]) => present.get(name) !== text).map(([name]) => name), ...gone];
+}
+
+async function inFolder<T>(out: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new CliError(`--out=${out}: ${messageOf(error)}. Name a folder that you may write to.`, { cause: error });
+  }
+}

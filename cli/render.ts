@@ -1,0 +1,216 @@
+import { text } from 'node:stream/consumers';
+import { Option, type Command } from '@commander-js/extra-typings';
+import { stringify } from 'yaml';
+import { allKinds } from '../constructs/kinds';
+import { convertObject } from '../constructs/kind/conversion';
+import type { AnyKind } from '../constructs/kind/kind';
+import { renderChildren, renderShared, sharedKeys, type RenderedChild } from '../constructs/kind/render';
+import { validateObject } from '../constructs/kind/validate';
+import { ConversionError, InvalidObjectError, RenderError } from '../constructs/kube/errors';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { groupOf } from '../constructs/kube/resource-type';
+import { CliError } from './errors';
+import { namespaceName, type TakeArguments } from './flags';
+import { objectName, parseObjects, readObjects, type SourcedObject } from './objects';
+
+/** The parsed arguments of `kindred render`. */
+export interface RenderArguments {
+  readonly command: 'render';
+  /** Files with objects; `-` is stdin. */
+  readonly files: readonly string[];
+  /** Namespace of namespaced objects that name none. */
+  readonly namespace: string;
+  readonly output: 'yaml' | 'json' | 'tree';
+}
+
+/** Adds `kindred render` to the command line. */
+export function addRender(program: Command, take: TakeArguments<RenderArguments>): void {
+  program
+    .command('render')
+    .description('print the children of objects, without a cluster')
+    .argument('<files...>', 'YAML or JSON with objects of the kinds; - is stdin')
+    .option(
+      '-n, --namespace <name>',
+      'namespace of objects that name none',
+      (value) => namespaceName('namespace', value),
+      'default',
+    )
+    .addOption(
+      new Option('-o, --output <format>', 'yaml; json, a List; or tree, who owns what')
+        .choices(['yaml', 'json', 'tree'])
+        .default('yaml' as const),
+    )
+    .addHelpText(
+      'after',
+      `
+The objects are validated first. The children are those that the operator would apply, without the labels and owner
+references that it adds. Rules in CEL that have no counterpart in TypeScript are only checked by the API server.`,
+    )
+    .action((files, { namespace, output }) => take({ command: 'render', files, namespace, output }));
+}
+
+/**
+ * `kindred render`: prints the children of objects.
+ *
+ * @throws CliError naming every object that is not valid, and every field of it that is wrong
+ */
+export async function render({ files, namespace, output }: RenderArguments): Promise<void> {
+  const named = files.filter((file) => file !== '-');
+  const own = named.length === files.length ? [] : parseObjects(await text(process.stdin), 'stdin');
+  const sourced = [...own, ...(await readObjects(named, ''))];
+  if (sourced.length === 0) throw new CliError('stdin holds no objects. Write at least one.');
+  process.stdout.write(renderText(renderObjects(sourced, { kinds: allKinds, namespace }), output));
+}
+
+/** An object with what is rendered for it. */
+interface RenderedObject {
+  readonly object: KubeObject;
+  readonly children: readonly RenderedChild[];
+  /** The children that it shares with other objects of its kind, by group and key. */
+  readonly shared: readonly {
+    readonly name: string;
+    readonly key: string;
+    readonly children: readonly RenderedChild[];
+  }[];
+  /** Of children that are objects of the kinds themselves: what is rendered for them. */
+  readonly below: ReadonlyMap<RenderedChild, RenderedObject>;
+}
+
+/** Which kinds are rendered, and where objects are that name no namespace. */
+interface RenderObjectsOptions {
+  readonly kinds: readonly AnyKind[];
+  readonly namespace: string;
+}
+
+/**
+ * Renders the children of objects.
+ *
+ * @throws CliError naming every object that is not valid
+ * @testonly
+ */
+export function renderObjects(
+  sourced: readonly SourcedObject[],
+  options: RenderObjectsOptions,
+): readonly RenderedObject[] {
+  const problems: string[] = [];
+  const rendered = sourced.flatMap(({ object, source }) => {
+    try {
+      return [renderOne(object, options)];
+    } catch (error) {
+      const isExpected = [CliError, InvalidObjectError, ConversionError, RenderError].some(
+        (type) => error instanceof type,
+      );
+      if (!isExpected) throw error;
+      problems.push(`${source}: ${(error as Error).message}`);
+      return [];
+    }
+  });
+  if (problems.length > 0) throw new CliError(problems.join('\n'));
+  return rendered;
+}
+
+function renderOne(
+  object: KubeObject,
+  { kinds, namespace }: RenderObjectsOptions,
+  above: readonly AnyKind[] = [],
+): RenderedObject {
+  const kind = kinds.find((known) => known.kind === object.kind && known.group === groupOf(object));
+  if (kind === undefined) {
+    const known = kinds.map(({ apiVersion, kind: name }) => `${name} of ${apiVersion}`).join(', ');
+    throw new CliError(
+      `${objectName(object)} is a ${object.kind} of ${object.apiVersion}, which is none of the kinds: ${known}`,
+    );
+  }
+  const isPlaced = kind.scope === 'Cluster' || object.metadata.namespace !== undefined;
+  const placed = isPlaced ? object : { ...object, metadata: { ...object.metadata, namespace } };
+  const current = placed.apiVersion === kind.apiVersion ? placed : convertObject(kind, placed, kind.apiVersion);
+  const self = validateObject(kind, current);
+  const children = renderChildren(kind, current);
+  const shared = sharedKeys(kind, self).map(({ group, key }) => ({
+    ...{ name: group.name, key },
+    children: renderShared(kind, group, key, current.metadata.namespace),
+  }));
+  const below = new Map<RenderedChild, RenderedObject>();
+  for (const child of children) {
+    const own = kinds.find((known) => known.kind === child.type.kind && known.group === groupOf(child.type));
+    // A kind that owns objects of itself would never end.
+    if (own !== undefined && ![...above, kind].includes(own)) {
+      below.set(child, renderOne(child.manifest, { kinds, namespace }, [...above, kind]));
+    }
+  }
+  return { object: placed, children, shared, below };
+}
+
+/** @testonly */
+export function renderText(rendered: readonly RenderedObject[], output: RenderArguments['output']): string {
+  if (output === 'tree') return `${rendered.flatMap((one) => treeOf(one)).join('\n')}\n`;
+  const manifests = withoutDoubles(rendered);
+  if (output === 'json') {
+    const items = manifests.map(({ child }) => child.manifest);
+    return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items }, undefined, 2)}\n`;
+  }
+  const documents = rendered.flatMap((one) => {
+    const own = manifests.filter(({ owner }) => owner === one);
+    if (own.length === 0) return [`# ${objectName(one.object)} adds no child.\n`];
+    return own.map(
+      ({ child, comment }) =>
+        `# ${comment}\n${stringify(child.manifest, { lineWidth: 0, aliasDuplicateObjects: false })}`,
+    );
+  });
+  return documents.join('---\n');
+}
+
+interface Manifest {
+  readonly owner: RenderedObject;
+  readonly child: RenderedChild;
+  /** Whose child it is. */
+  readonly comment: string;
+}
+
+/** All children in their order; one that several objects share stands once. */
+function withoutDoubles(rendered: readonly RenderedObject[]): readonly Manifest[] {
+  const manifests = new Map<string, Manifest>();
+  for (const owner of rendered) {
+    const name = objectName(owner.object);
+    for (const child of owner.children)
+      manifests.set(`${name} ${keyOf(child)}`, { owner, child, comment: `of ${name}` });
+    for (const { key, children } of owner.shared) {
+      for (const child of children) {
+        const comment = `shared by the ${owner.object.kind} objects of "${key}"`;
+        if (!manifests.has(keyOf(child))) manifests.set(keyOf(child), { owner, child, comment });
+      }
+    }
+  }
+  return [...manifests.values()];
+}
+
+function keyOf({ manifest }: RenderedChild): string {
+  return `${manifest.apiVersion} ${objectName(manifest)}`;
+}
+
+/** The tree as lines. */
+function treeOf({ object, children, shared, below }: RenderedObject): readonly string[] {
+  const entries = [
+    ...children.map((child) => [nameOf(child, seedNote(child)), ...(below.has(child) ? branches(below, child) : [])]),
+    ...shared.flatMap(({ key, children: common }) => common.map((child) => [nameOf(child, ` (shared by "${key}")`)])),
+  ];
+  return [objectName(object), ...entries.flatMap((lines, i) => branch(lines, i === entries.length - 1))];
+}
+
+/** The lines below a child that is an object of a kind. */
+function branches(below: RenderedObject['below'], child: RenderedChild): readonly string[] {
+  const object = below.get(child);
+  return object === undefined ? [] : treeOf(object).slice(1);
+}
+
+function branch([first = '', ...rest]: readonly string[], isLast: boolean): readonly string[] {
+  return [`${isLast ? '└─ ' : '├─ '}${first}`, ...rest.map((line) => `${isLast ? '   ' : '│  '}${line}`)];
+}
+
+function nameOf({ manifest: { kind, metadata } }: RenderedChild, note: string): string {
+  return `${kind} ${metadata.name}${note}`;
+}
+
+function seedNote({ seeds }: RenderedChild): string {
+  return seeds.length === 0 ? '' : ` (${seeds.map(({ path }) => path.join('.')).join(', ')} is set at creation only)`;
+}
