@@ -48,6 +48,7 @@ export function parseArguments(argv: readonly string[], options: ParseOptions = 
   options.extend?.(program);
   const [command, topic] = argv;
   if (command === 'help' && topic !== undefined) assertCommand(program, topic);
+  assertValues(program, argv);
   try {
     const asksForAll = argv.length === 0 || (command === 'help' && topic === 'help');
     program.parse(asksForAll ? ['--help'] : [...argv], { from: 'user' });
@@ -135,6 +136,24 @@ downloads, or are built with Go. What is there already costs a look.`,
     )
     .action(() => take({ command: 'prepare' }));
   return program;
+}
+
+/**
+ * Refuses an option where the value of another one is expected: `--out --format=helm` lacks the value of `--out`. Commander
+ * would take whatever comes next.
+ */
+function assertValues(program: Command, [name, ...words]: readonly string[]): void {
+  const command = program.commands.find((one) => one.name() === name);
+  // The operator parses its own.
+  if (command === undefined || name === 'run' || name === 'complete') return;
+  for (const [i, word] of words.entries()) {
+    if (word === '--') return;
+    const option = command.options.find(({ long, short }) => long === word || short === word);
+    const next = words[i + 1];
+    if (option?.required === true && next !== undefined && /^-./.test(next)) {
+      throw new UsageError(`option '${option.flags}' argument missing. See: kindred help ${command.name()}`);
+    }
+  }
 }
 
 function assertCommand(program: Command, name: string): void {

@@ -45,6 +45,7 @@ export async function docs({ out, check }: DocsArguments): Promise<void> {
       `${stale.map((name) => path.join(out, name)).join(', ')}: out of date. Run: kindred docs --out=${out}`,
     );
   }
+  await inFolder(out, () => refuseForeignFiles(out, stale));
   for (const name of stale) {
     const file = path.join(out, name);
     const text = pages.get(name);
@@ -84,10 +85,20 @@ export async function stalePages(out: string, pages: ReadonlyMap<string, string>
   return [...[...pages].filter(([name, text]) => present.get(name) !== text).map(([name]) => name), ...gone];
 }
 
+/** @throws CliError when a file that is to be written was written by somebody else */
+async function refuseForeignFiles(out: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const text = await readFile(path.join(out, name), 'utf8').catch(undefinedIfMissing);
+    if (text === undefined || text === '' || text.startsWith(GENERATED)) continue;
+    throw new CliError(`--out=${out}: its ${name} was not written by kindred docs. Move it, or name another folder.`);
+  }
+}
+
 async function inFolder<T>(out: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof CliError) throw error;
     throw new CliError(`--out=${out}: ${messageOf(error)}. Name a folder that you may write to.`, { cause: error });
   }
 }

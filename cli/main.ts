@@ -2,11 +2,12 @@ import { createRequire } from 'node:module';
 import addCompletion from '@bomb.sh/tab/commander';
 import type { Command } from '@commander-js/extra-typings';
 import { cacheFolder, prepare as prepareParts } from '../local';
+import { codeOf } from '../local/assets/errors';
 import { findProgram } from '../local/assets/process';
 import { parseArguments } from './arguments';
 import { build } from './build';
 import { docs } from './docs';
-import { InterruptedError, UsageError } from './errors';
+import { CliError, InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
 import { operatorBundle, programFor } from './operator-bundle';
 import { render } from './render';
@@ -43,6 +44,8 @@ function completion(program: Command): void {
 
 async function main(): Promise<void> {
   const args = parseArguments(process.argv.slice(2), { extend: completion });
+  // `start` has processes to end first.
+  if (args.command !== 'start') process.stdout.on('error', endOnClosedStdout);
   switch (args.command) {
     case 'start':
       return start(args);
@@ -63,6 +66,14 @@ async function main(): Promise<void> {
       process.stdout.write(args.text);
       return;
   }
+}
+
+/** Whoever reads stdout has read enough, as `head` does; or what it leads to cannot be written. */
+function endOnClosedStdout(error: Error): void {
+  isDone = true;
+  if (codeOf(error) === 'EPIPE') process.exit(130);
+  process.stderr.write(`kindred: ${formatError(new CliError(`stdout cannot be written to: ${error.message}`))}\n`);
+  process.exit(1);
 }
 
 let isDone = false;

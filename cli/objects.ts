@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { parseAllDocuments } from 'yaml';
+import { parseAllDocuments, type Document } from 'yaml';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import { messageOf } from '../local/assets/errors';
@@ -52,9 +52,18 @@ export function parseObjects(text: string, file: string): readonly SourcedObject
     const source = documents.length === 1 ? file : `${file}, document ${i + 1}`;
     const [fault] = document.errors;
     if (fault !== undefined) throw new CliError(`${source} is not YAML: ${fault.message.trimEnd()}`, { cause: fault });
-    const value: unknown = document.toJS();
+    const value = contentOf(document, source);
     return value === null || value === undefined ? [] : objectsOf(value, source);
   });
+}
+
+function contentOf(document: Document.Parsed, source: string): unknown {
+  try {
+    return document.toJS() as unknown;
+  } catch (error) {
+    // An alias that leads nowhere, or to more than is reasonable.
+    throw new CliError(`${source} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function objectsOf(value: unknown, source: string): readonly SourcedObject[] {

@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from '@commander-js/extra-typings';
-import { stringify } from 'yaml';
 import { allKinds } from '../constructs/kinds';
 import { convertObject } from '../constructs/kind/conversion';
 import type { AnyKind } from '../constructs/kind/kind';
@@ -8,10 +7,12 @@ import { renderChildren, renderShared, sharedKeys, type RenderedChild } from '..
 import { validateObject } from '../constructs/kind/validate';
 import { ConversionError, InvalidObjectError, RenderError } from '../constructs/kube/errors';
 import type { KubeObject } from '../constructs/kube/kube-object';
+import { nameProblem } from '../constructs/kube/names';
 import { groupOf } from '../constructs/kube/resource-type';
 import { CliError } from './errors';
 import { namespaceName, type TakeArguments } from './flags';
 import { objectName, parseObjects, readObjects, type SourcedObject } from './objects';
+import { yamlText } from './yaml';
 
 /** The parsed arguments of `kindred render`. */
 export interface RenderArguments {
@@ -93,9 +94,23 @@ export function renderObjects(
   options: RenderObjectsOptions,
 ): readonly RenderedObject[] {
   const problems: string[] = [];
+  /** Where an object or a child of its own comes from, by its type and name. */
+  const seen = new Map<string, string>();
+  const claim = (what: KubeObject, from: string): void => {
+    const key = `${what.apiVersion} ${objectName(what)}`;
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, from);
+    else
+      problems.push(
+        `${from}: ${objectName(what)} is there already, from ${first}. Leave one out, or give it another name.`,
+      );
+  };
   const rendered = sourced.flatMap(({ object, source }) => {
     try {
-      return [renderOne(object, options)];
+      const one = renderOne(object, options);
+      claim(one.object, source);
+      for (const { manifest } of one.children) claim(manifest, `${source}, child of ${objectName(one.object)}`);
+      return [one];
     } catch (error) {
       const isExpected = [CliError, InvalidObjectError, ConversionError, RenderError].some(
         (type) => error instanceof type,
@@ -120,6 +135,11 @@ function renderOne(
     throw new CliError(
       `${objectName(object)} is a ${object.kind} of ${object.apiVersion}, which is none of the kinds: ${known}`,
     );
+  }
+  const given: unknown = object.metadata.namespace;
+  const wrong = typeof given === 'string' ? nameProblem(given, { format: 'dns-label' }) : 'it must be a string';
+  if (given !== undefined && wrong !== undefined) {
+    throw new CliError(`${object.kind} ${object.metadata.name}: metadata.namespace: ${wrong}`);
   }
   const isPlaced = kind.scope === 'Cluster' || object.metadata.namespace !== undefined;
   const placed = isPlaced ? object : { ...object, metadata: { ...object.metadata, namespace } };
@@ -152,10 +172,7 @@ export function renderText(rendered: readonly RenderedObject[], output: RenderAr
   const documents = rendered.flatMap((one) => {
     const own = manifests.filter(({ owner }) => owner === one);
     if (own.length === 0) return [`# ${objectName(one.object)} adds no child.\n`];
-    return own.map(
-      ({ child, comment }) =>
-        `# ${comment}\n${stringify(child.manifest, { lineWidth: 0, aliasDuplicateObjects: false })}`,
-    );
+    return own.map(({ child, comment }) => `# ${comment}\n${yamlText(child.manifest)}`);
   });
   return documents.join('---\n');
 }

@@ -50,7 +50,8 @@ export interface MainOptions {
  */
 export function main({ kinds, effects, name = 'operator', args = process.argv.slice(2) }: MainOptions): void {
   runMain(name, async () => {
-    if (effects === undefined) {
+    // Without effects too: what the Deployment of such kinds says must not hide that the program lacks them.
+    if (effects === undefined && !kinds.some((kind) => kind.effects.length > 0)) {
       const parsed = parseArguments(args, kinds);
       if (parsed === 'help') process.stdout.write(usage(kinds));
       else await runProgram(parsed);
@@ -58,7 +59,11 @@ export function main({ kinds, effects, name = 'operator', args = process.argv.sl
     }
     const values = parseFlags(args, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
     if (values.help === true) process.stdout.write(usage(kinds) + EFFECT_USAGE);
-    else await runProgram(operatorArguments(values, kinds, kinds), { args: effectArguments(values), engine: effects });
+    else
+      await runProgram(
+        operatorArguments(values, kinds, kinds),
+        effects && { args: effectArguments(values), engine: effects },
+      );
   });
 }
 

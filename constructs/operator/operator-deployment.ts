@@ -150,21 +150,28 @@ export const SHUTDOWN_GRACE_SECONDS = 30;
 const DRAIN_SECONDS = 300;
 
 /** How long a stopping pod may take, in seconds. */
-function gracePeriodSeconds({ kinds, terminationGracePeriodSeconds }: GracePeriodProps): number {
-  const { terminationGracePeriodSeconds: plain } = operatorDefaults;
+function gracePeriodSeconds(props: GracePeriodProps): number {
+  const { kinds, terminationGracePeriodSeconds } = props;
+  if (terminationGracePeriodSeconds !== undefined) return terminationGracePeriodSeconds;
   const acts = kinds.some(({ effects }) => effects.length > 0);
-  return terminationGracePeriodSeconds ?? (acts ? DRAIN_SECONDS + SHUTDOWN_GRACE_SECONDS : plain);
+  if (!acts) return operatorDefaults.terminationGracePeriodSeconds;
+  return (givenDrainSeconds(props) ?? DRAIN_SECONDS) + SHUTDOWN_GRACE_SECONDS;
+}
+
+/** The last `--drain-seconds` of the arguments, which is the one that the operator takes. */
+function givenDrainSeconds({ args = [] }: GracePeriodProps): number | undefined {
+  const values = args.flatMap((arg) => /^--drain-seconds=(\d+)$/.exec(arg)?.[1] ?? []);
+  return values.length === 0 ? undefined : Number(values.at(-1));
 }
 
 /** For kinds with effects: the operator must end before the kubelet kills it. */
-function drainArgs(props: GracePeriodProps & Pick<OperatorDeploymentProps, 'args'>): readonly string[] {
-  const { kinds, args = [] } = props;
-  const isGiven = args.some((arg) => arg.startsWith('--drain-seconds'));
-  if (isGiven || !kinds.some(({ effects }) => effects.length > 0)) return [];
+function drainArgs(props: GracePeriodProps): readonly string[] {
+  const acts = props.kinds.some(({ effects }) => effects.length > 0);
+  if (!acts || givenDrainSeconds(props) !== undefined) return [];
   return [`--drain-seconds=${Math.max(1, gracePeriodSeconds(props) - SHUTDOWN_GRACE_SECONDS)}`];
 }
 
-type GracePeriodProps = Pick<OperatorDeploymentProps, 'kinds' | 'terminationGracePeriodSeconds'>;
+type GracePeriodProps = Pick<OperatorDeploymentProps, 'kinds' | 'terminationGracePeriodSeconds' | 'args'>;
 
 function sorted(values: readonly string[]): readonly string[] {
   return [...values].sort();

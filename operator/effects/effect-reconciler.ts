@@ -91,7 +91,7 @@ export class EffectReconciler implements Effects {
     this.states.invalidate(object);
     throw new PlanError(
       'ErrStateMissing',
-      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be removed. Restore its Secret, or ` +
+      `The state of ${object.kind} ${object.metadata.name} is gone, so that nobody knows what is to be removed. Restore it, or ` +
         `remove by hand what its effects made, and set the annotation ${FORCE_REMOVE_ANNOTATION}: "true".`,
       { isTerminal: true },
     );

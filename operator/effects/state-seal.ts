@@ -25,12 +25,15 @@ const TAG_BYTES = 16;
  * Guarantees: who does not have the key can neither read a state nor make one, nor pass the state of one object off as
  * that of another. A state that is not authentic is not even parsed.
  *
- * Caveat: an older state of the same object passes; who may write there can so have a plan run again.
+ * Caveat: an older state of an object of the same name passes; who may write there can so have a plan run again.
  *
- * The key is made at its first use, in a Secret that nothing but this reads; it belongs into the backup of the cluster.
+ * The key is made when the first state is sealed, in a Secret that nothing but this reads; it belongs into the backup of
+ * the cluster. A key that is deleted while an operator runs is stored again by that operator; a state is never opened
+ * by a key that was made for it anew.
  */
 export class StateSeal {
-  private key: Promise<Buffer> | undefined;
+  /** As it was last read. */
+  private key: Buffer | undefined;
 
   constructor(
     private readonly client: ApiClient,
@@ -40,7 +43,8 @@ export class StateSeal {
 
   /** @throws ApiError, TransportError when the key can neither be read nor be created */
   async seal(data: StateData, owner: KubeObject): Promise<StateData> {
-    const key = await this.getKey();
+    // Read each time: nobody could open a state again whose key is only in this process.
+    const key = (await this.read()) ?? (await this.create());
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(CIPHER, key, iv).setAAD(identityOf(owner));
     const entries = Object.entries(data).map(([name, bytes]) => [name, bytes.toString('base64')] as const);
@@ -50,16 +54,21 @@ export class StateSeal {
 
   /**
    * @param where - the object that holds the state, for the error
-   * @throws PlanError `ErrState` when the state is not authentic; ApiError, TransportError when the key cannot be read
+   * @throws PlanError `ErrState` when the state is not authentic, or the key is missing; ApiError, TransportError when the
+   * key cannot be read
    */
   async open(data: StateData, owner: KubeObject, where: string): Promise<StateData> {
-    const key = await this.getKey();
     const sealed = data[SEALED] ?? Buffer.alloc(0);
     const [id, rest] = [sealed.subarray(0, ID_BYTES), sealed.subarray(ID_BYTES)];
-    if (!id.equals(idOf(key))) {
-      const file = `${this.namespace}/${STATE_KEY_SECRET}`;
-      throw unreadable(owner, where, `it was changed, or sealed with another key than that of Secret ${file}`);
+    const isIts = (key: Buffer | undefined): key is Buffer => key !== undefined && id.equals(idOf(key));
+    const key = isIts(this.key) ? this.key : await this.read();
+    const file = `Secret ${this.namespace}/${STATE_KEY_SECRET}`;
+    if (key === undefined) {
+      const { kind, metadata } = owner;
+      const message = `The state of ${kind} ${metadata.name} in ${where} cannot be used: its key is missing. Restore ${file}.`;
+      throw new PlanError('ErrState', message);
     }
+    if (!isIts(key)) throw unreadable(owner, where, `it was changed, or sealed with another key than that of ${file}`);
     try {
       const [iv, tag] = [rest.subarray(0, IV_BYTES), rest.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
       const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES })
@@ -73,23 +82,18 @@ export class StateSeal {
     }
   }
 
-  private getKey(): Promise<Buffer> {
-    this.key ??= this.readOrCreate();
-    // After a failure the next one asks again.
-    this.key.catch(() => (this.key = undefined));
-    return this.key;
+  private get ref(): Required<ObjectRef> {
+    return { namespace: this.namespace, name: STATE_KEY_SECRET };
   }
 
-  private async readOrCreate(): Promise<Buffer> {
-    const ref = { namespace: this.namespace, name: STATE_KEY_SECRET };
-    const found = await this.read(ref);
-    if (found !== undefined) return found;
-    const key = randomBytes(KEY_BYTES);
+  /** Stores the key: that of this process if it has one, since there are states that were sealed with it. */
+  private async create(): Promise<Buffer> {
+    const key = this.key ?? randomBytes(KEY_BYTES);
     const body = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: {
-        ...ref,
+        ...this.ref,
         labels: { [MANAGED_BY_LABEL]: MANAGED_BY },
         // It belongs to no object, so that none may name it as its input.
         annotations: { [OWNER_UID_ANNOTATION]: 'operator' },
@@ -100,24 +104,25 @@ export class StateSeal {
     };
     try {
       await this.client.create(owned.Secret, body, { fieldManager: 'kindred-state' });
+      this.key = key;
       return key;
     } catch (error) {
       if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-      // Another operator of this namespace was first.
-      const theirs = await this.read(ref);
+      // Another operator of this namespace, or another state, was first.
+      const theirs = await this.read();
       if (theirs === undefined) throw error;
       return theirs;
     }
   }
 
-  private async read(ref: Required<ObjectRef>): Promise<Buffer | undefined> {
-    const secret: Secret | undefined = await this.client.get(owned.Secret, ref);
+  private async read(): Promise<Buffer | undefined> {
+    const secret: Secret | undefined = await this.client.get(owned.Secret, this.ref);
     if (secret === undefined) return undefined;
     const key = Buffer.from(secret.data?.['key'] ?? '', 'base64');
-    if (key.length === KEY_BYTES) return key;
+    if (key.length === KEY_BYTES) return (this.key = key);
     throw new PlanError(
       'ErrState',
-      `Secret ${ref.namespace}/${ref.name} holds no key of ${KEY_BYTES} bytes. Restore it; or delete it if no state was ever sealed with it.`,
+      `Secret ${this.namespace}/${STATE_KEY_SECRET} holds no key of ${KEY_BYTES} bytes. Restore it; or delete it if no state was ever sealed with it.`,
     );
   }
 }

@@ -126,7 +126,9 @@ export function belongsTo(owner: KubeObject, secret: KubeObject): boolean {
  * are not among them.
  */
 export function isOfAnother(secret: KubeObject, by: KubeObject): boolean {
-  const { labels, annotations } = secret.metadata;
+  const { name, labels, annotations } = secret.metadata;
+  // Even where somebody has restored it without its annotation.
+  if (name === STATE_KEY_SECRET) return true;
   const isOurs = labels?.[MANAGED_BY_LABEL] === MANAGED_BY && annotations?.[OWNER_UID_ANNOTATION] !== undefined;
   return isOurs && annotations[HASH_ANNOTATION] === undefined && !belongsTo(by, secret);
 }

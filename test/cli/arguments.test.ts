@@ -191,6 +191,8 @@ describe('the command line', () => {
       /^--provisioner-config-file=a=c: this path was given before$/,
     ],
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
+    [['synth', '--out', '--format=helm'], /^option '--out <dir>' argument missing\. See: kindred help synth$/],
+    [['start', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help start$/],
     [['render'], /^missing required argument 'files'\. See: kindred help render$/],
     [['render', 'a', '-n', 'B'], /^--namespace=B: a namespace's name must be /],
     [['render', 'a', '-o', 'dot'], /Allowed choices are yaml, json, tree\. See: kindred help render$/],

@@ -130,3 +130,38 @@ test('a name that the kind does not take is refused', () => {
   expect(() => render(foo.replace('name: a', 'name: A_b'))).toThrow('metadata.name');
   expect(names ?? 'any').toBeDefined();
 });
+
+test('kubectl, which reads YAML 1.1, reads the same texts', () => {
+  const odd = foo
+    .replace('name: a', 'name: "on", namespace: "no"')
+    .replace('deploymentName: web', 'deploymentName: "y"');
+  expect(render(odd)).toMatch(/^  name: "y"$/m);
+  expect(render(odd)).toMatch(/^  namespace: "no"$/m);
+});
+
+test.each([
+  ['an object twice', `${foo}---${foo}`, /document 2: Foo default\/a is there already, from mine\.yaml, document 1\./],
+  [
+    'in a namespace that is the default one',
+    `${foo}---${foo.replace('name: a', 'name: a, namespace: default')}`,
+    /already/,
+  ],
+  [
+    'two children of one name',
+    `${foo}---${foo.replace('name: a', 'name: b')}`,
+    /document 2, child of Foo default\/b: Deployment default\/web is there already, from mine\.yaml, document 1, child of Foo default\/a\./,
+  ],
+  [
+    'a namespace that is none',
+    foo.replace('name: a', 'name: a, namespace: "x\\nkind: Evil"'),
+    /metadata\.namespace: "x/,
+  ],
+  [
+    'a namespace that is a number',
+    foo.replace('name: a', 'name: a, namespace: 5'),
+    /metadata\.namespace: it must be a string/,
+  ],
+  ['an alias that leads nowhere', 'a: *b', /^mine\.yaml .*[Aa]lias/],
+])('%s is refused', (_, yaml, message) => {
+  expect(() => render(yaml)).toThrow(message);
+});

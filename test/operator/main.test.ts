@@ -13,7 +13,7 @@ const root = join(__dirname, '..', '..');
 const folder = temporaryFolder('kindred-main-');
 
 beforeAll(async () => {
-  const contents = `export { main } from './operator'; export { Foo, HelloApp } from './constructs/kinds/kinds';`;
+  const contents = `export { main } from './operator'; export { Cluster, Foo, HelloApp } from './constructs/kinds';`;
   await build({
     stdin: { contents, resolveDir: root },
     ...{ bundle: true, platform: 'node', format: 'cjs', outfile: join(folder, 'kindred.js') },
@@ -29,7 +29,7 @@ interface Ended {
 /** Runs `main(...)` with a command line. @param options the source text of its options */
 async function run(options: string, ...args: readonly string[]): Promise<Ended> {
   const program = join(folder, 'operator.js');
-  writeFileSync(program, `const { main, Foo, HelloApp } = require('./kindred.js');\nmain({ ${options} });\n`);
+  writeFileSync(program, `const { main, Cluster, Foo, HelloApp } = require('./kindred.js');\nmain({ ${options} });\n`);
   const argv = [program, ...args];
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, argv, { env: {} });
@@ -37,6 +37,22 @@ async function run(options: string, ...args: readonly string[]): Promise<Ended> 
   } catch (error) {
     return error as Ended;
   }
+}
+
+/** A kubeconfig of a server that does not exist. */
+function kubeconfig(): string {
+  const file = join(folder, 'config');
+  const cluster = { server: 'http://127.0.0.1:1' };
+  writeFileSync(
+    file,
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user: {} }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+  return file;
 }
 
 test('prints its options, with the kinds that it was given', async () => {
@@ -63,22 +79,17 @@ test('a kubeconfig that does not exist is one line and exit code 1', async () =>
   expect(stderr).toMatch(/^operator: .*\/nowhere\/config.*\n$/);
 });
 
+test('kinds with effects, started as their Deployment does, without the code for them: says what is missing', async () => {
+  const { code, stderr } = await run('kinds: [Cluster]', `--kubeconfig=${kubeconfig()}`, '--drain-seconds=300');
+  expect(code).toBe(1);
+  expect(stderr).toContain('give it the plans that they name, with `effects: runPlans({ ... })`');
+});
+
 test.each([
   ['kinds: []', 'there are no kinds to run'],
   ['kinds: [Foo, Foo]', 'two of the kinds are called foos.samplecontroller.k8s.io'],
 ])('with %s it does not start', async (options, message) => {
-  const kubeconfig = join(folder, 'config');
-  const cluster = { server: 'http://127.0.0.1:1' };
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'c', cluster }],
-      users: [{ name: 'u', user: {} }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    }),
-  );
-  const { code, stderr } = await run(options, `--kubeconfig=${kubeconfig}`);
+  const { code, stderr } = await run(options, `--kubeconfig=${kubeconfig()}`);
   expect(code).toBe(1);
   expect(stderr).toContain(`operator: ${message}`);
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);

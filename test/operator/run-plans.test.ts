@@ -193,6 +193,43 @@ describe('a state in a namespace of its users', () => {
     expect(runs).toEqual([]);
   });
 
+  describe('and its key', () => {
+    const key = { namespace: 'system', name: 'kindred-state-key' };
+    const dataOf = (): unknown => server.peek(owned.Secret, key)?.['data'];
+    const restore = (data: unknown): Promise<unknown> =>
+      server.create(
+        owned.Secret,
+        { apiVersion: 'v1', kind: 'Secret', metadata: key, data },
+        { fieldManager: 'velero' },
+      );
+
+    test('is stored again by a process that still has it', async () => {
+      const effects = effectsOf(Bucket);
+      await settled(effects, Bucket, await create(Bucket, 'key-1'));
+      const before = dataOf();
+      server.remove(owned.Secret, key);
+      await settled(effects, Bucket, await create(Bucket, 'key-2'));
+      expect(dataOf()).toEqual(before);
+    });
+
+    test('is not made anew for a state that was sealed with another one, and may be restored at any time', async () => {
+      const object = await create(Bucket, 'key-3');
+      await settled(effectsOf(Bucket), Bucket, object);
+      const before = dataOf();
+      server.remove(owned.Secret, key);
+      const next = effectsOf(Bucket);
+      const again = () => next.reconcile(object, withDefaults(Bucket, object), 'apply');
+      await expect(again()).rejects.toMatchObject({ reason: 'ErrState', isTerminal: false });
+      expect(dataOf()).toBeUndefined();
+      await restore({ key: Buffer.alloc(32).toString('base64') });
+      await expect(again()).rejects.toThrow('sealed with another key than that of Secret system/kindred-state-key');
+      server.remove(owned.Secret, key);
+      await restore(before);
+      await settled(next, Bucket, object);
+      expect(runs).toEqual(['make key-3 1']);
+    });
+  });
+
   test('made by a user for an object that has none is not used either', async () => {
     const object = await create(Bucket, 'made-up');
     const forged = {

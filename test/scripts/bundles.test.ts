@@ -89,6 +89,15 @@ describe('cli.cjs', () => {
     expect(offered('start', '--log-level', '')).toEqual(expect.arrayContaining(['warn', 'debug']));
   });
 
+  test('ends quietly when nobody reads on, and says when nothing can be written', () => {
+    const shell = (command: string) => spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
+    const { stderr } = shell(`"${process.execPath}" cli.cjs complete bash | head -c 1 > /dev/null`);
+    expect(stderr).toBe('');
+    const full = shell(`"${process.execPath}" cli.cjs help > /dev/full`);
+    expect(full.status).toBe(1);
+    expect(full.stderr).toMatch(/^kindred: stdout cannot be written to: ENOSPC.*\n$/);
+  });
+
   test('prints a completion script that the shell takes', () => {
     const { status, stdout } = cli('complete', 'bash');
     expect(status).toBe(0);

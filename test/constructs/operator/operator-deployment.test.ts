@@ -54,7 +54,7 @@ describe('OperatorDeployment', () => {
       '--drain-seconds=60',
     ],
     ['not less than a second', { kinds: [Outside], terminationGracePeriodSeconds: 10 }, 10, '--drain-seconds=1'],
-    ['what the arguments say', { kinds: [Outside], args: ['--drain-seconds=9'] }, 330, '--drain-seconds=9'],
+    ['what the arguments say', { kinds: [Outside], args: ['--drain-seconds=3600'] }, 3630, '--drain-seconds=3600'],
   ])('the time for running steps to end: %s', (_, further, grace, flag) => {
     const { spec } = find(synth(further), 'Deployment').spec.template;
     expect(spec).toMatchObject({ terminationGracePeriodSeconds: grace });
