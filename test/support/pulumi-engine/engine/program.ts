@@ -159,8 +159,11 @@ class UnhandledRejections {
   }
 }
 
-/** UNAVAILABLE and CANCELLED: the SDK's words for an engine that has ended. */
+/**
+ * UNAVAILABLE and CANCELLED: the SDK's words for an engine that has ended. UNIMPLEMENTED: the callback server of a program that ended
+ * before it had reached itself goes on asking its port, once a second, and another server has that port by now.
+ */
 function isGrpcEnd(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return code === 14 || code === 1;
+  const { code, details } = (error ?? {}) as { readonly code?: unknown; readonly details?: unknown };
+  return code === 14 || code === 1 || (code === 12 && String(details).endsWith('/pulumirpc.Callbacks/Invoke'));
 }
