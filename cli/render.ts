@@ -129,7 +129,7 @@ function renderOne(
   { kinds, namespace }: RenderObjectsOptions,
   above: readonly AnyKind[] = [],
 ): RenderedObject {
-  const kind = kinds.find((known) => known.kind === object.kind && known.group === groupOf(object));
+  const kind = kindOf(object, kinds);
   if (kind === undefined) {
     const known = kinds.map(({ apiVersion, kind: name }) => `${name} of ${apiVersion}`).join(', ');
     throw new CliError(
@@ -152,13 +152,18 @@ function renderOne(
   }));
   const below = new Map<RenderedChild, RenderedObject>();
   for (const child of children) {
-    const own = kinds.find((known) => known.kind === child.type.kind && known.group === groupOf(child.type));
+    const own = kindOf(child.type, kinds);
     // A kind that owns objects of itself would never end.
     if (own !== undefined && ![...above, kind].includes(own)) {
       below.set(child, renderOne(child.manifest, { kinds, namespace }, [...above, kind]));
     }
   }
   return { object: placed, children, shared, below };
+}
+
+/** The kind of an object or a type, in whichever version. */
+function kindOf(of: Pick<KubeObject, 'apiVersion' | 'kind'>, kinds: readonly AnyKind[]): AnyKind | undefined {
+  return kinds.find(({ kind, group }) => kind === of.kind && group === groupOf(of));
 }
 
 /** @testonly */

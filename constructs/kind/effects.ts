@@ -95,8 +95,8 @@ export function selectEffects<Self>(
 }
 
 /**
- * Whether the state of a kind's effects is stored, in a Secret for each object. A kind all of whose effects repeat
- * (`everySeconds`) needs none: they are run again after a restart.
+ * Whether the state of a kind's effects is stored, in a Secret or ConfigMap for each object. A kind all of whose effects
+ * repeat (`everySeconds`) needs none: they are run again after a restart.
  */
 export function storesState({ effects }: { readonly effects: readonly Effect<never>[] }): boolean {
   return effects.some(({ everySeconds }) => everySeconds === undefined);

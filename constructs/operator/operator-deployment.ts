@@ -151,11 +151,14 @@ const DRAIN_SECONDS = 300;
 
 /** How long a stopping pod may take, in seconds. */
 function gracePeriodSeconds(props: GracePeriodProps): number {
-  const { kinds, terminationGracePeriodSeconds } = props;
+  const { terminationGracePeriodSeconds } = props;
   if (terminationGracePeriodSeconds !== undefined) return terminationGracePeriodSeconds;
-  const acts = kinds.some(({ effects }) => effects.length > 0);
-  if (!acts) return operatorDefaults.terminationGracePeriodSeconds;
+  if (!hasEffects(props)) return operatorDefaults.terminationGracePeriodSeconds;
   return (givenDrainSeconds(props) ?? DRAIN_SECONDS) + SHUTDOWN_GRACE_SECONDS;
+}
+
+function hasEffects({ kinds }: GracePeriodProps): boolean {
+  return kinds.some(({ effects }) => effects.length > 0);
 }
 
 /** The last `--drain-seconds` of the arguments, which is the one that the operator takes. */
@@ -166,8 +169,7 @@ function givenDrainSeconds({ args = [] }: GracePeriodProps): number | undefined 
 
 /** For kinds with effects: the operator must end before the kubelet kills it. */
 function drainArgs(props: GracePeriodProps): readonly string[] {
-  const acts = props.kinds.some(({ effects }) => effects.length > 0);
-  if (!acts || givenDrainSeconds(props) !== undefined) return [];
+  if (!hasEffects(props) || givenDrainSeconds(props) !== undefined) return [];
   return [`--drain-seconds=${Math.max(1, gracePeriodSeconds(props) - SHUTDOWN_GRACE_SECONDS)}`];
 }
 
