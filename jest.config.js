@@ -17,7 +17,7 @@ const common = {
 };
 
 // The operator takes credentials from client-node's KubeConfig and never calls its generated client, which its bundle leaves out too
-// (scripts/bundle/absent-modules.mjs). Loading that client takes each test file more than a second.
+// (cli/bundle/absent-modules.ts). Loading that client takes each test file more than a second.
 const withoutGeneratedClient = {
   '^\\./gen/index\\.js$': '<rootDir>/node_modules/@kubernetes/client-node/dist/gen/configuration.js',
 };

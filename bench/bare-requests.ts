@@ -1,24 +1,22 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { HelloApp } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { clusterAccessFromText } from '../operator/client/kubeconfig';
 import { expectedChildren } from '../testing';
 import { LogLines } from '../testing/operator-process';
 import type { BareAccess } from './bare-loop';
+import { bundle } from './bundle';
 import { spawnWithSignal, usageOf } from './measured-process';
 import type { LimitName, Usage } from './results';
 
-const root = join(__dirname, '..');
 const sendTimeoutMs = 900_000;
 
 /** Bundles the program that sends the bare requests into a directory. @returns its file */
 export async function bareBundle(folder: string): Promise<string> {
   const file = join(folder, 'bare-loop.cjs');
-  await promisify(execFile)(process.execPath, ['bench/bundle.mjs', 'bare-loop', file], { cwd: root });
+  await bundle('bare-loop', file);
   return file;
 }
 

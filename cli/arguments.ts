@@ -3,7 +3,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { version } from '../package.json';
 import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
-import type { TakeArguments } from './flags';
+import { flagError, type TakeArguments } from './flags';
 import { addDocs, type DocsArguments } from './docs';
 import { addRender, type RenderArguments } from './render';
 import { addStart, type StartArguments } from './start-arguments';
@@ -62,6 +62,21 @@ export function parseArguments(argv: readonly string[], options: ParseOptions = 
 }
 
 /**
+ * Takes `--project` off a command line, which stands before the command.
+ *
+ * @returns the folder whose project is meant, and the rest
+ * @throws UsageError when it names no folder
+ */
+export function takeProject(argv: readonly string[]): { readonly from: string; readonly rest: readonly string[] } {
+  const [first = '', second, ...others] = argv;
+  const [flag, value] = first.split(/=(.*)/s);
+  if (flag !== '--project') return { from: process.cwd(), rest: argv };
+  const from = value ?? second ?? '';
+  if (from === '' || from.startsWith('-')) throw flagError('project', from, 'name the folder of a project');
+  return { from, rest: value === undefined ? others : argv.slice(1) };
+}
+
+/**
  * The commands, as `kindred help` lists them.
  *
  * @testonly
@@ -87,6 +102,10 @@ function commandLine({ take, print, dist }: Receivers): Command {
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help, or that of one command: kindred help start')
+    .option(
+      '--project <dir>',
+      "the project's folder, before the command (default: the nearest one with a package.json)",
+    )
     .enablePositionalOptions()
     .exitOverride()
     .configureHelp({
@@ -113,12 +132,12 @@ Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 you 
   addDocs(program, take);
   program
     .command('run')
-    .description('run the operator out of cluster, against the cluster of a kubeconfig')
+    .description('run the operator on this machine, against the cluster of a kubeconfig')
     .addHelpText(
       'after',
       `
-Where --kinds names Cluster or Kubeconfig, it is the provisioner. The CRDs must exist in the cluster: kindred
-synth, kubectl apply. All options are the operator's own: kindred run --help`,
+Of several operators it is the one that has the kinds of --kinds, by default the first. The CRDs must exist in the
+cluster: kindred synth, kubectl apply. All options are the operator's own: kindred run --help`,
     )
     .usage('[options]')
     .helpOption(false)

@@ -1,7 +1,6 @@
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
-import { allKinds } from '../constructs/kinds';
 import type { AnyKind } from '../constructs/kind/kind';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { CliError } from './errors';
@@ -37,8 +36,8 @@ examples; README.md lists the pages. The same kinds give the same bytes.`,
  *
  * @throws CliError when the folder cannot be read or written; with `check`, naming each page that is out of date
  */
-export async function docs({ out, check }: DocsArguments): Promise<void> {
-  const pages = kindPages(allKinds);
+export async function docs({ out, check }: DocsArguments, kinds: readonly AnyKind[]): Promise<void> {
+  const pages = kindPages(kinds);
   const stale = await inFolder(out, () => stalePages(out, pages));
   if (check && stale.length > 0) {
     throw new CliError(

@@ -4,24 +4,25 @@ import type { Command } from '@commander-js/extra-typings';
 import { cacheFolder, prepare as prepareParts } from '../local';
 import { codeOf } from '../local/assets/errors';
 import { findProgram } from '../local/assets/process';
-import { parseArguments } from './arguments';
+import { parseArguments, takeProject } from './arguments';
 import { build } from './build';
 import { docs } from './docs';
 import { CliError, InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
-import { operatorBundle, programFor } from './operator-bundle';
+import { bundleOperator, operatorFor } from './operator-bundle';
+import { allKindsOf, loadProject, type Project } from './project';
 import { render } from './render';
 import { start } from './start';
 import { synth } from './synth';
 
 /**
- * `kindred run`: runs the operator in this process, or the provisioner where `--kinds` names one of its kinds.
- * The bundle parses its arguments, logs and exits as in its image.
+ * `kindred run`: runs the project's operator in this process; of several, the one of the kinds that `--kinds` names. The
+ * program parses its arguments, logs and exits as in its image.
  *
  * @param args - the program's arguments
  */
-function run(args: readonly string[]): void {
-  const bundle = operatorBundle(programFor(args));
+async function run(project: Project, args: readonly string[]): Promise<void> {
+  const bundle = await bundleOperator(project, operatorFor(project, args));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
 }
@@ -43,23 +44,23 @@ function completion(program: Command): void {
 }
 
 async function main(): Promise<void> {
-  const args = parseArguments(process.argv.slice(2), { extend: completion });
+  const { from, rest } = takeProject(process.argv.slice(2));
+  const args = parseArguments(rest, { extend: completion });
   // `start` has processes to end first.
   if (args.command !== 'start') process.stdout.on('error', endOnClosedStdout);
   switch (args.command) {
     case 'start':
       return start(args);
     case 'render':
-      return render(args);
+      return render(args, allKindsOf(await loadProject(from)));
     case 'docs':
-      return docs(args);
+      return docs(args, allKindsOf(await loadProject(from)));
     case 'synth':
       return synth(args);
     case 'build':
       return build(args);
     case 'run':
-      run(args.rest);
-      return;
+      return run(await loadProject(from), args.rest);
     case 'prepare':
       return prepare();
     case 'print':

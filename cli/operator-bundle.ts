@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { provisionerKinds } from '../constructs/kinds';
+import { version } from '../package.json';
+
+import { nodeBundle, operatorOptions } from './bundle/options';
+import { compile } from './compile';
 import { CliError } from './errors';
+import { kindredFolder, type Project, type ProjectOperator } from './project';
 
 /** The programs that are bundled with the command. */
 export type Program = 'operator' | 'provisioner';
@@ -20,11 +24,60 @@ export function operatorBundle(program: Program = 'operator'): string {
 }
 
 /**
- * The program for a command line: the provisioner if `--kinds` names one of its kinds, else the operator. The
- * program itself reports what is wrong with the command line.
+ * Bundles an operator of a project into one file that needs nothing but Node.js.
+ *
+ * @returns the file, in the project's node_modules/.cache
+ * @throws CliError when a source does not compile, or kinds have effects and no program executes them
  */
-export function programFor(args: readonly string[]): Program {
+export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<string> {
+  const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${operator.name}.cjs`);
+  const entry = operator.program ?? { contents: programText(operator), resolveDir: project.root };
+  await compile({
+    ...nodeBundle,
+    ...operatorOptions({ kindred: kindredFolder, strict: false }),
+    absWorkingDir: project.root,
+    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
+    outfile,
+    alias: libraryEntries,
+    define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
+  });
+  return outfile;
+}
+
+/** The library's entry points as sources, of which esbuild leaves out what an operator does not use. */
+const libraryEntries = Object.fromEntries(
+  ['constructs', 'provision', 'operator'].map((name) => [
+    `kindred/${name}`,
+    path.join(kindredFolder, name, 'index.ts'),
+  ]),
+);
+
+/** The program that runs the kinds of an operator that has none of its own. */
+function programText({ name, loaded }: ProjectOperator): string {
+  const needing = loaded.find(({ kind }) => kind.effects.length > 0);
+  if (needing !== undefined) {
+    throw new CliError(
+      `${needing.kind.kind} acts outside the Kubernetes API, and nothing says how. Write a program that gives main() of kindred/operator ` +
+        `its "effects", and name it in package.json beside "kinds": "program": "operator.ts"`,
+    );
+  }
+  const files = [...new Set(loaded.map(({ file }) => file))];
+  return [
+    "import { main } from 'kindred/operator';",
+    ...files.map((file, i) => `import * as file${i} from ${JSON.stringify(file)};`),
+    `main({ name: ${JSON.stringify(name)}, kinds: [${loaded.map((one) => `file${files.indexOf(one.file)}.${one.name}`).join(', ')}] });`,
+  ].join('\n');
+}
+
+/**
+ * The operator of a project for a command line: the one that has the kinds of `--kinds`, else the first. The operator
+ * itself reports what is wrong with the command line.
+ */
+export function operatorFor({ operators }: Project, args: readonly string[]): ProjectOperator {
   const { values } = parseArgs({ args: [...args], options: { kinds: { type: 'string' } }, strict: false });
   const names = typeof values.kinds === 'string' ? values.kinds.split(',').map((name) => name.trim()) : [];
-  return provisionerKinds.some(({ crdName }) => names.includes(crdName)) ? 'provisioner' : 'operator';
+  const found = operators.findLast(({ kinds }) => kinds.some(({ crdName }) => names.includes(crdName)));
+  const chosen = found ?? operators[0];
+  if (chosen === undefined) throw new Error('a project has at least one operator');
+  return chosen;
 }

@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from '@commander-js/extra-typings';
-import { allKinds } from '../constructs/kinds';
 import { convertObject } from '../constructs/kind/conversion';
 import type { AnyKind } from '../constructs/kind/kind';
 import { renderChildren, renderShared, sharedKeys, type RenderedChild } from '../constructs/kind/render';
@@ -55,12 +54,12 @@ references that it adds. Rules in CEL that have no counterpart in TypeScript are
  *
  * @throws CliError naming every object that is not valid, and every field of it that is wrong
  */
-export async function render({ files, namespace, output }: RenderArguments): Promise<void> {
+export async function render({ files, namespace, output }: RenderArguments, kinds: readonly AnyKind[]): Promise<void> {
   const named = files.filter((file) => file !== '-');
   const own = named.length === files.length ? [] : parseObjects(await text(process.stdin), 'stdin');
   const sourced = [...own, ...(await readObjects(named, ''))];
   if (sourced.length === 0) throw new CliError('stdin holds no objects. Write at least one.');
-  process.stdout.write(renderText(renderObjects(sourced, { kinds: allKinds, namespace }), output));
+  process.stdout.write(renderText(renderObjects(sourced, { kinds, namespace }), output));
 }
 
 /** An object with what is rendered for it. */

@@ -118,7 +118,10 @@ function chosenFiles(within) {
 
 /** End-to-end tests run the bundles. Getting the control plane's programs may take minutes, longer than a test may. */
 async function buildAndPrepare() {
-  return sum([await check('build', 'scripts/build.mjs'), await check('prepare', 'dist/cli.cjs', 'prepare')]);
+  return sum([
+    await check('build', 'node_modules/tsx/dist/cli.mjs', 'scripts/build.ts'),
+    await check('prepare', 'dist/cli.cjs', 'prepare'),
+  ]);
 }
 
 /** All projects run at once, so that no core waits for the last file of each. */

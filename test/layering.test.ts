@@ -56,6 +56,8 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ...within('stacks', ['bridge', 'config', 'remote-cluster']),
   ['local', /^local\//],
   ['image', /^image\//],
+  // How the programs of the project and of its users are bundled.
+  ['bundle', /^cli\/bundle\//],
   ['cli', /^cli\//],
   ['scripts', /^scripts\//],
   ['bench', /^bench\//],
@@ -148,10 +150,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   local: [...allConstructs, 'package.json'],
   // Of local/ only how it tells errors, finds programs and locks files.
   image: ['local'],
-  bench: [...allConstructs, ...allOperator, 'local', 'testing'],
+  bundle: [],
+  bench: [...allConstructs, ...allOperator, 'local', 'testing', 'bundle'],
   examples: [],
-  scripts: [...allConstructs, ...allStacks],
-  cli: [...allConstructs, 'package.json', ...allOperator, 'local', 'image'],
+  scripts: [...allConstructs, ...allStacks, 'bundle', 'package.json'],
+  cli: [...allConstructs, 'package.json', ...allOperator, 'local', 'image', 'bundle'],
 };
 
 /** The packages that pure layers may import, and the globals that would make them impure. */

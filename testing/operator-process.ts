@@ -154,7 +154,7 @@ export async function operatorBundle(program: Program = 'operator'): Promise<str
   await acquire();
   const bundle = bundleOf(program);
   try {
-    if (await isStale(bundle)) await promisify(execFile)(process.execPath, ['scripts/build.mjs'], { cwd: root });
+    if (await isStale(bundle)) await promisify(execFile)(process.execPath, [tsx, 'scripts/build.ts'], { cwd: root });
     return bundle;
   } finally {
     await rm(lock, { force: true });
@@ -162,6 +162,7 @@ export async function operatorBundle(program: Program = 'operator'): Promise<str
 }
 
 const root = join(__dirname, '..');
+const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
 const bundleOf = (program: Program): string => join(root, 'dist', `${program}.cjs`);
 const lock = join(root, 'dist', 'operator.lock');
 const lockTimeoutMs = 120_000;
@@ -172,8 +173,8 @@ const sources = [
   'provisioner',
   'constructs',
   'provision',
-  'scripts/build.mjs',
-  'scripts/bundle',
+  'scripts/build.ts',
+  'cli/bundle',
   'package-lock.json',
 ];
 

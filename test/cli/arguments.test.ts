@@ -1,4 +1,4 @@
-import { commandNames, parseArguments } from '../../cli/arguments';
+import { commandNames, parseArguments, takeProject } from '../../cli/arguments';
 import { UsageError } from '../../cli/errors';
 import { version } from '../../package.json';
 
@@ -223,5 +223,19 @@ describe('help', () => {
   test('no line is wider than a terminal', () => {
     const lines = commandNames().flatMap((command) => printed('help', command).split('\n'));
     expect(lines.filter((line) => line.length > 120)).toEqual([]);
+  });
+});
+
+describe('the project', () => {
+  test.each([
+    [['--project=a', 'docs', '--check'], 'a', ['docs', '--check']],
+    [['--project', 'a/b', 'run', '--project=c'], 'a/b', ['run', '--project=c']],
+    [['docs'], process.cwd(), ['docs']],
+  ])('%j', (argv, from, rest) => {
+    expect(takeProject(argv)).toEqual({ from, rest });
+  });
+
+  test.each([[['--project=', 'docs']], [['--project']], [['--project', '--help']]])('%j names none', (argv) => {
+    expect(() => takeProject(argv)).toThrow(/^--project=.*: name the folder of a project$/);
   });
 });

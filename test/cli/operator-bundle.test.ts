@@ -1,5 +1,11 @@
-import { programFor } from '../../cli/operator-bundle';
-import { Cluster, HelloApp, Kubeconfig } from '../../constructs/kinds';
+import { operatorFor } from '../../cli/operator-bundle';
+import { Cluster, HelloApp, Kubeconfig, kinds, provisionerKinds } from '../../constructs/kinds';
+
+const operators = [
+  { name: 'operator', kinds },
+  { name: 'provisioner', kinds: provisionerKinds },
+].map((one) => ({ ...one, loaded: [], program: undefined }));
+const project = { root: '/', name: 'kindred', version: '1', operators };
 
 test.each([
   [[], 'operator'],
@@ -9,6 +15,6 @@ test.each([
   [[`--kinds=${HelloApp.crdName}`, '--log-level', 'debug'], 'operator'],
   [[`--kinds=${Cluster.crdName}`], 'provisioner'],
   [['--kinds', `${HelloApp.crdName}, ${Kubeconfig.crdName}`, '--runs=1'], 'provisioner'],
-])('kindred run %j becomes the %s', (args, program) => {
-  expect(programFor(args)).toBe(program);
+])('kindred run %j becomes the %s', (args, name) => {
+  expect(operatorFor(project, args).name).toBe(name);
 });

@@ -9,7 +9,8 @@ let copy: string;
 /** A copy of what the steps change, so that following them changes nothing here. */
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'kindred-readme-'));
-  take(['constructs', 'provision', 'operator', 'stacks', 'scripts', 'crds', 'package.json', 'tsconfig.json']);
+  take(['constructs', 'provision', 'operator', 'stacks', 'scripts', 'cli/bundle', 'crds']);
+  take(['package.json', 'package-lock.json', 'tsconfig.json']);
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 });
 
@@ -50,8 +51,8 @@ test("the steps to a kind of one's own lead to its CRD, its permissions and its 
   );
 
   // Only now: a new kind changes nothing about whether the types of these are right, and to check them takes its time.
-  take(['cli', 'image', 'local']);
-  node('scripts/run-synth.mjs', `--out=${join(copy, 'manifests')}`);
+  take(['cli', 'image', 'local', 'provisioner']);
+  node('scripts/kindred.mjs', 'synth', `--out=${join(copy, 'manifests')}`);
   const manifest = (name: string): string => readFileSync(join(copy, 'manifests', name), 'utf8');
   expect(manifest('2-platform.yaml')).toContain('websites/status');
   expect(manifest('3-samples.yaml')).toContain('page: <h1>Hello</h1>');

@@ -8,6 +8,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +22,8 @@ import { temporaryFolder } from '../support/temporary-folder';
 const root = join(__dirname, '..', '..');
 const folder = temporaryFolder('kindred-build-');
 let layout: string;
+// From here the command requires cdk8s.
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 beforeAll(async () => (layout = await writeLayout(join(folder, 'layout'), await tinyImage('base'))));
 
 /** The built command and programs, copied to another folder. */
@@ -29,6 +32,7 @@ function checkout(name: string): string {
   mkdirSync(join(made, 'dist'), { recursive: true });
   for (const file of ['cli.cjs', 'operator.cjs', 'operator.cjs.LEGAL.txt', 'provisioner.cjs'])
     copyFileSync(join(root, 'dist', file), join(made, 'dist', file));
+  symlinkSync(join(root, 'dist/library'), join(made, 'dist/library'));
   return made;
 }
 
@@ -148,7 +152,9 @@ test.each([
   expect(stderr).toMatch(message);
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   expect({ code, stdout, files: readdirSync(made) }).toEqual({ code: 1, stdout: '', files: ['dist'] });
-  expect(readdirSync(join(made, 'dist')).filter((name) => !/^(cli|operator|provisioner)\.cjs/.test(name))).toEqual([]);
+  expect(
+    readdirSync(join(made, 'dist')).filter((name) => !/^library$|^(cli|operator|provisioner)\.cjs/.test(name)),
+  ).toEqual([]);
 });
 
 test('a build that is interrupted leaves nothing behind', async () => {

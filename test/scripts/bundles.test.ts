@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from '../../constructs/kinds';
@@ -18,7 +18,17 @@ interface Metafile {
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'kindred-bundles-'));
   const metafile = join(folder, 'metafile.json');
-  execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), folder, metafile]);
+  // The command requires packages of its project; operators need nothing.
+  mkdirSync(join(folder, 'command'));
+  symlinkSync(join(root, 'node_modules'), join(folder, 'command', 'node_modules'));
+  const built = join(folder, 'command', 'dist');
+  execFileSync(process.execPath, [
+    join(root, 'node_modules/tsx/dist/cli.mjs'),
+    join(root, 'scripts/build.ts'),
+    built,
+    metafile,
+  ]);
+  for (const bundle of ['operator.cjs', 'provisioner.cjs']) copyFileSync(join(built, bundle), join(folder, bundle));
   const { outputs } = JSON.parse(readFileSync(metafile, 'utf8')) as Metafile;
   contents = new Map(
     Object.entries(outputs).map(([file, { inputs }]) => [
@@ -75,7 +85,7 @@ test.each([
 
 describe('cli.cjs', () => {
   const cli = (...args: readonly string[]) =>
-    spawnSync(process.execPath, [join(folder, 'cli.cjs'), ...args], { encoding: 'utf8' });
+    spawnSync(process.execPath, [join(folder, 'command/dist/cli.cjs'), ...args], { encoding: 'utf8' });
 
   test('completes commands, options and their values', () => {
     const offered = (...line: readonly string[]): readonly string[] => {
@@ -91,9 +101,9 @@ describe('cli.cjs', () => {
 
   test('ends quietly when nobody reads on, and says when nothing can be written', () => {
     const shell = (command: string) => spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
-    const { stderr } = shell(`"${process.execPath}" cli.cjs complete bash | head -c 1 > /dev/null`);
+    const { stderr } = shell(`"${process.execPath}" command/dist/cli.cjs complete bash | head -c 1 > /dev/null`);
     expect(stderr).toBe('');
-    const full = shell(`"${process.execPath}" cli.cjs help > /dev/full`);
+    const full = shell(`"${process.execPath}" command/dist/cli.cjs help > /dev/full`);
     expect(full.status).toBe(1);
     expect(full.stderr).toMatch(/^kindred: stdout cannot be written to: ENOSPC.*\n$/);
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const tested = pathToFileURL(join(__dirname, '..', '..', 'scripts', 'bundle', 'run-cached.mjs')).href;
+const tested = pathToFileURL(join(__dirname, '..', '..', 'scripts', 'run-cached.mjs')).href;
 
 let folder: string;
 let bundle: string;

@@ -1,8 +1,3 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { kinds, provisionerKinds } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
@@ -23,33 +18,7 @@ function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0
   });
 }
 
-const root = join(__dirname, '..', '..', '..');
-
-describe('npm run synth', () => {
-  test('runs as a bundle, which is made anew when it is older than its sources', async () => {
-    const out = await mkdtemp(join(tmpdir(), 'kindred-synth-test-'));
-    const run = async (): Promise<void> => {
-      const { image, provisionerImage, namespace } = options;
-      const args = [`--image=${image}`, `--provisioner-image=${provisionerImage}`, `--namespace=${namespace}`];
-      await promisify(execFile)(process.execPath, ['scripts/run-synth.mjs', `--out=${out}`, ...args], { cwd: root });
-    };
-    try {
-      await run();
-      for (const [name, text] of manifests({ ...options, provisionerKinds })) {
-        expect(await readFile(join(out, name), 'utf8')).toBe(text);
-      }
-      const bundle = join(root, 'dist', 'synth.cjs');
-      const { mtimeMs } = await stat(bundle);
-      await run();
-      expect((await stat(bundle)).mtimeMs).toBe(mtimeMs);
-      await utimes(bundle, 0, 0);
-      await run();
-      expect((await stat(bundle)).mtimeMs).toBeGreaterThanOrEqual(mtimeMs);
-    } finally {
-      await rm(out, { recursive: true, force: true });
-    }
-  });
-
+describe('kindred synth', () => {
   test('twice the same bytes', () => {
     expect([...manifests(options)]).toEqual([...manifests(options)]);
     expect([...manifests(options).keys()]).toEqual([

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { App } from 'cdk8s';
 import { buildSync } from 'esbuild';
@@ -91,6 +91,8 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
     const folder = temporaryFolder('kindred-shops-');
     mkdirSync(join(folder, 'dist'));
     copyFileSync(join(dist, 'cli.cjs'), join(folder, 'dist/cli.cjs'));
+    symlinkSync(join(dist, 'library'), join(folder, 'dist/library'));
+    symlinkSync(join(dist, '../node_modules'), join(folder, 'node_modules'));
     buildSync({
       entryPoints: [join(__dirname, 'shop-operator.ts')],
       outfile: join(folder, 'dist/operator.cjs'),

@@ -12,6 +12,9 @@ declare global {
  */
 export default async function setUpEndToEnd(): Promise<void> {
   const root = join(__dirname, '..', '..', '..');
-  execFileSync(process.execPath, ['scripts/build.mjs'], { cwd: root, stdio: 'inherit' });
+  execFileSync(process.execPath, ['node_modules/tsx/dist/cli.mjs', 'scripts/build.ts'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   globalThis.sharedControlPlane = await SharedControlPlane.serve();
 }

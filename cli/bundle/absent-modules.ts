@@ -1,13 +1,25 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+/** A module that the bundle of an operator leaves out, because the code that imports it never runs. */
+export interface AbsentModule {
+  /** The specifier of the import. */
+  readonly module: string;
+  /** Matches the path of the importing file: the module is left out for that importer only. */
+  readonly importer: RegExp;
+  /** The names that the importer uses. A name that is missing here fails the build. */
+  readonly exports: readonly string[];
+  /** Why the code never runs, for the error that is thrown if it does. */
+  readonly why: string;
+}
 
 /**
- * Modules that the operator's bundle leaves out, because the code that imports them never runs in it.
+ * The modules that are left out.
  *
- * `module` is the specifier of the import, `importer` matches the path of the importing file: a module is
- * left out for that importer only. `exports` are the names that the importer uses; a name that is missing
- * there fails the build.
+ * @param kindred - Kindred's folder, from which zod is found
  */
-export const absentModules = [
+export const absentModules = (kindred: string): readonly AbsentModule[] => [
   {
     module: './gen/index.js',
     importer: /\/@kubernetes\/client-node\/dist\/config\.js$/,
@@ -53,7 +65,7 @@ export const absentModules = [
   {
     module: '../locales/index.js',
     importer: /\/zod\/v4\/(core\/index|classic\/external)\.js$/,
-    exports: zodLocales(),
+    exports: zodLocales(kindred),
     why: "messages are in English, zod's default",
   },
   {
@@ -64,7 +76,8 @@ export const absentModules = [
   },
 ];
 
-function zodLocales() {
-  const index = readFileSync(new URL('../../node_modules/zod/v4/locales/index.js', import.meta.url), 'utf8');
-  return [...index.matchAll(/export \{ default as (\w+) \}/g)].map(([, name]) => name);
+function zodLocales(kindred: string): readonly string[] {
+  const zod = path.dirname(createRequire(path.join(kindred, 'package.json')).resolve('zod/package.json'));
+  const index = readFileSync(path.join(zod, 'v4/locales/index.js'), 'utf8');
+  return [...index.matchAll(/export \{ default as (\w+) \}/g)].map(([, name = '']) => name);
 }

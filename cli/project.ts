@@ -1,0 +1,186 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { z } from 'zod';
+import type { AnyKind } from '../constructs/kind/kind';
+import { messageOf, undefinedIfMissing } from '../local/assets/errors';
+import { CliError } from './errors';
+import { loadKinds, type LoadedKind } from './load-kinds';
+
+/** Kindred's own folder: that of the package, or the checkout. */
+export const kindredFolder = path.join(__dirname, '..');
+
+/** One operator of a project. */
+export interface ProjectOperator {
+  /** Its objects are called `kindred-<name>`. */
+  readonly name: string;
+  /** At least one. */
+  readonly kinds: readonly AnyKind[];
+  /** Where each of them comes from. */
+  readonly loaded: readonly LoadedKind[];
+  /** Its own program, which calls `main` of `kindred/operator`. @default one that runs the kinds */
+  readonly program: string | undefined;
+}
+
+/** What the command works on: a folder with a package.json that says where the kinds are. */
+export interface Project {
+  /** The folder, as an absolute path. */
+  readonly root: string;
+  /** From the package's name: a DNS label. */
+  readonly name: string;
+  /** The package's version. */
+  readonly version: string;
+  /** At least one. No two of them have a kind in common. */
+  readonly operators: readonly ProjectOperator[];
+}
+
+const file = z.string().min(1, 'must name a file');
+const operatorConfig = z.strictObject({
+  kinds: z.union([file, z.array(file).min(1, 'must name a file')], 'must be a file or a list of files'),
+  program: file.optional(),
+});
+/** The longest name of an operator. Source: PlatformOperator, whose objects have further parts in their names. */
+const MAX_NAME = 42;
+const operatorName = z
+  .string()
+  .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/, 'must be a DNS label that begins with a letter')
+  .max(MAX_NAME);
+
+const packageJson = z.looseObject({
+  name: z.string().optional(),
+  version: z.string().optional(),
+  kindred: z.unknown().optional(),
+});
+type PackageJson = z.output<typeof packageJson>;
+
+/**
+ * Finds the project that a folder belongs to, and loads its kinds.
+ *
+ * @param from - a folder of the project
+ * @throws CliError when there is none, or its kinds cannot be loaded
+ */
+export async function loadProject(from: string): Promise<Project> {
+  const root = findRoot(path.resolve(from));
+  const { name, version = '0.0.0', kindred } = await readPackage(root);
+  assertInstalled(root);
+  const label = toLabel(name ?? path.basename(root));
+  const operators: ProjectOperator[] = [];
+  for (const [operator, config] of Object.entries(operatorsOf(root, label, kindred))) {
+    const kindFiles = [config.kinds].flat().map((name) => existingFile(root, name));
+    const program = config.program === undefined ? undefined : existingFile(root, config.program);
+    const loaded = await loadKinds({ root, files: kindFiles, kindred: kindredFolder });
+    operators.push({ name: operator, kinds: loaded.map(({ kind }) => kind), loaded, program });
+  }
+  assertDistinct(operators, root);
+  return { root, name: label, version, operators };
+}
+
+/** The kinds of all operators of a project. */
+export function allKindsOf({ operators }: Project): readonly AnyKind[] {
+  return operators.flatMap(({ kinds }) => kinds);
+}
+
+function findRoot(from: string): string {
+  for (let folder = from; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, 'package.json'))) return folder;
+    if (folder === path.dirname(folder)) break;
+  }
+  throw new CliError(
+    `there is no package.json in ${from}, nor in a folder above it. Run this in the folder of your project, or name that: kindred --project=DIR`,
+  );
+}
+
+async function readPackage(root: string): Promise<PackageJson> {
+  const at = path.join(root, 'package.json');
+  try {
+    return packageJson.parse(JSON.parse((await readFile(at, 'utf8').catch(undefinedIfMissing)) ?? ''));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? problemsOf(error, '') : messageOf(error);
+    throw new CliError(`${at} cannot be read: ${why}. Correct it.`, { cause: error });
+  }
+}
+
+/** @throws CliError when the project has no Kindred, or another one: kinds and command must have one copy of it */
+function assertInstalled(root: string): void {
+  if (root === kindredFolder) return;
+  let installed: string;
+  try {
+    installed = path.dirname(createRequire(path.join(root, 'package.json')).resolve('kindred/package.json'));
+  } catch (error) {
+    throw new CliError(`kindred is not installed in ${root}. Run there: npm install kindred`, { cause: error });
+  }
+  if (realpathSync(installed) === realpathSync(kindredFolder)) return;
+  throw new CliError(
+    `${root} has kindred in ${installed}, and this is the one in ${kindredFolder}. Run the project's own: npx kindred`,
+  );
+}
+
+/** The operators that package.json lists, by name. */
+function operatorsOf(
+  root: string,
+  label: string,
+  kindred: unknown,
+): Readonly<Record<string, z.output<typeof operatorConfig>>> {
+  const at = path.join(root, 'package.json');
+  if (kindred === undefined) {
+    throw new CliError(
+      `${at} does not say where the kinds are. Add "kindred": { "kinds": "FILE.ts" }, with the file that exports them.`,
+    );
+  }
+  const isList = typeof kindred === 'object' && kindred !== null && 'operators' in kindred;
+  const schema = isList ? z.strictObject({ operators: z.record(operatorName, operatorConfig) }) : operatorConfig;
+  const parsed = schema.safeParse(kindred);
+  if (!parsed.success) {
+    throw new CliError(
+      `${at}: ${problemsOf(parsed.error, 'kindred')}. It must be { "kinds": "FILE.ts" }, or { "operators": { "NAME": { "kinds": "FILE.ts" } } }.`,
+      { cause: parsed.error },
+    );
+  }
+  const operators = 'operators' in parsed.data ? parsed.data.operators : { [label]: parsed.data };
+  if (Object.keys(operators).length > 0) return operators;
+  throw new CliError(`${at}: kindred.operators is empty. List at least one operator.`);
+}
+
+function problemsOf({ issues }: z.ZodError, at: string): string {
+  return issues
+    .map(({ path: steps, message }) => [[at, ...steps].filter((step) => step !== '').join('.'), message].join(': '))
+    .join('; ');
+}
+
+function existingFile(root: string, name: string): string {
+  const found = path.resolve(root, name);
+  if (existsSync(found)) return found;
+  throw new CliError(`${path.join(root, 'package.json')} names ${name} under "kindred", and there is no ${found}.`);
+}
+
+/** A package's name as a DNS label: `@team/web_site` is `web-site`. */
+function toLabel(name: string): string {
+  const label = name
+    .toLowerCase()
+    .replace(/^@[^/]*\//, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+    .slice(0, MAX_NAME)
+    .replace(/-$/, '');
+  if (label !== '') return label;
+  throw new CliError(`no name of an operator can be made of "${name}". Give package.json a "name" that has letters.`);
+}
+
+/** @throws CliError when the API server would know two kinds by one name */
+function assertDistinct(operators: readonly ProjectOperator[], root: string): void {
+  const seen = new Map<string, string>();
+  for (const { kind, file: from, name } of operators.flatMap(({ loaded }) => loaded)) {
+    const where = `${path.relative(root, from)} (${name})`;
+    const names = new Set([kind.crdName, `${kind.kind}.${kind.group}`]);
+    for (const taken of names) {
+      const before = seen.get(taken);
+      if (before !== undefined) {
+        throw new CliError(
+          `${where}: the API server knows a kind as ${taken} already, from ${before}. Give one of them another kind, plural or group, or list it once.`,
+        );
+      }
+    }
+    for (const own of names) seen.set(own, where);
+  }
+}

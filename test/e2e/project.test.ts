@@ -1,0 +1,216 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { temporaryFolder } from '../support/temporary-folder';
+
+const root = join(__dirname, '..', '..');
+const cli = join(root, 'dist', 'cli.cjs');
+const parent = temporaryFolder('kindred-project-');
+
+const website = `import { k8s } from 'cdk8s-plus-27';
+import { cel, defineKind, owned, withRule } from 'kindred/constructs';
+import { z } from 'zod';
+import { labelsOf } from './labels';
+
+const spec = z.object({
+  page: z.string().describe('The page.'),
+  size: withRule(z.int32().describe('A number.'), cel('self > 0', 'must be positive'), (value) => value > 0).optional(),
+});
+export const Website = defineKind({
+  group: 'sites.example.com', version: 'v1', kind: 'Website', plural: 'websites', scope: 'Namespaced',
+  description: 'One page.', spec, owns: [owned.ConfigMap], samples: [{ name: 'hello', spec: { page: 'Hi' } }],
+  children(scope, { metadata: { name }, spec: { page } }) {
+    if (page === 'broken') throw new Error('it is broken');
+    new k8s.KubeConfigMap(scope, 'page', { metadata: { name, labels: labelsOf(name) }, data: { page } });
+  },
+});
+`;
+const labels = 'export const labelsOf = (app: string): Record<string, string> => ({ app });\n';
+const wellFormed = { 'package.json': { kindred: { kinds: 'website.ts' } }, 'website.ts': website, 'labels.ts': labels };
+
+/** A folder with these files, in which the package is installed. */
+function project(files: Readonly<Record<string, string | object>> = wellFormed, installed = true): string {
+  const folder = mkdtempSync(join(parent, 'my-site-'));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  mkdirSync(join(folder, 'node_modules'));
+  for (const name of ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'])
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  if (installed) symlinkSync(root, join(folder, 'node_modules', 'kindred'));
+  return folder;
+}
+
+function kindred(cwd: string, ...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], { cwd, encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+const object = (spec: object, name = 'hello'): string =>
+  JSON.stringify({ apiVersion: 'sites.example.com/v1', kind: 'Website', metadata: { name }, spec });
+
+const one = (files: Readonly<Record<string, string | object>>) => ({ ...wellFormed, ...files });
+const kinds = (value: unknown) => ({ 'package.json': { name: 'my-site', kindred: value } });
+
+describe('the command works on the project in which it stands', () => {
+  test('render, from a folder below', () => {
+    const folder = project(one({ 'objects/site.json': object({ page: 'Hi', size: 1 }) }));
+    const { status, stdout, stderr } = kindred(join(folder, 'objects'), 'render', 'site.json', '-o', 'json');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const { items } = JSON.parse(stdout) as { readonly items: readonly object[] };
+    expect(items).toEqual([
+      {
+        ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { page: 'Hi' } },
+        metadata: { name: 'hello', namespace: 'default', labels: { app: 'hello' } },
+      },
+    ]);
+  });
+
+  test.each([
+    [{ page: 'Hi', size: 0 }, /site\.json: .*spec\.size: must be positive/s],
+    [{}, /site\.json: .*spec\.page: is required/s],
+    [{ page: 'broken' }, /site\.json: .*it is broken/s],
+  ])('what it says of %j is an error of the object', (spec, message) => {
+    const { status, stderr } = kindred(project(one({ 'site.json': object(spec) })), 'render', 'site.json');
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(message) as string });
+    expect(stderr).not.toContain('should not happen');
+  });
+
+  test('docs: of its kinds, and of no others', () => {
+    const folder = project();
+    expect(kindred(parent, `--project=${folder}`, 'docs', `--out=${folder}/pages`)).toMatchObject({ status: 0 });
+    expect(readdirSync(join(folder, 'pages')).sort()).toEqual(['README.md', 'websites.sites.example.com.md']);
+    // The rule has come from the project's copy of the library to the command's, which must be the same one.
+    expect(readFileSync(join(folder, 'pages/websites.sites.example.com.md'), 'utf8')).toContain('must be positive');
+  });
+
+  test('run: an operator of its kinds', () => {
+    const { status, stdout, stderr } = kindred(project(), 'run', '--help');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('(default: all of websites.sites.example.com)');
+  });
+
+  test('an ES module with its kinds in several files, and an operator with a program of its own', () => {
+    const shop = website
+      .replaceAll('Website', 'Shop')
+      .replaceAll('websites', 'shops')
+      .replace('./labels', './labels.js');
+    const folder = project({
+      'package.json': {
+        type: 'module',
+        kindred: {
+          operators: { sites: { kinds: ['website.ts', 'shop.ts'] }, own: { kinds: 'own.ts', program: 'run.ts' } },
+        },
+      },
+      ...{ 'website.ts': website, 'shop.ts': shop, 'labels.ts': labels },
+      'own.ts': website.replaceAll('Website', 'Own').replaceAll('websites', 'owns'),
+      'run.ts':
+        "import { main } from 'kindred/operator';\nimport { Own } from './own';\nmain({ name: 'mine', kinds: [Own] });\n",
+    });
+    expect(kindred(folder, 'run', '--help').stdout).toContain(
+      '(default: all of websites.sites.example.com, shops.sites.example.com)',
+    );
+    expect(kindred(folder, 'run', '--kinds=owns.sites.example.com', '--nonsense')).toEqual({
+      ...{ status: 2, stdout: '' },
+      stderr: expect.stringMatching(/^mine: /) as string,
+    });
+  });
+});
+
+test.each<readonly [string, Readonly<Record<string, string | object>>, RegExp]>([
+  ['package.json is no JSON', one({ 'package.json': '{' }), /package\.json cannot be read: .*\. Correct it\.$/],
+  [
+    'package.json is no object',
+    one({ 'package.json': '[]' }),
+    /package\.json cannot be read: .*object.*\. Correct it\.$/,
+  ],
+  [
+    'no kinds are named',
+    one({ 'package.json': {} }),
+    /does not say where the kinds are\. Add "kindred": \{ "kinds": "FILE\.ts" \}/,
+  ],
+  ['a wrong key', one(kinds({ kind: 'website.ts' })), /package\.json: .*kind.*It must be \{ "kinds": "FILE\.ts" \}/],
+  ['no file', one(kinds({ kinds: '' })), /kindred\.kinds: .*It must be \{/],
+  ['no operator', one(kinds({ operators: {} })), /kindred\.operators is empty/],
+  ['a bad name', one(kinds({ operators: { A_B: { kinds: 'website.ts' } } })), /kindred\.operators\.A_B: .*It must be/],
+  [
+    'a file that is not there',
+    one(kinds({ kinds: 'web.ts' })),
+    /names web\.ts under "kindred", and there is no \S+web\.ts\.$/,
+  ],
+  [
+    'a source that does not compile',
+    one({ 'labels.ts': '\nexport const labelsOf = ;' }),
+    /^kindred: labels\.ts:2:25: Unexpected ";"$/,
+  ],
+  [
+    'an import of nothing',
+    one({ 'labels.ts': "import './nothing';" }),
+    /^kindred: labels\.ts:1:8: Could not resolve "\.\/nothing"$/,
+  ],
+  [
+    'a package that is not there',
+    one({ 'labels.ts': "import '@a/b/c';" }),
+    /there is no package "@a\/b\/c"\. Run: npm install @a\/b$/,
+  ],
+  [
+    'a file that throws',
+    one({ 'labels.ts': "\n\n  throw new TypeError('no luck');" }),
+    /^kindred: labels\.ts:3:9: no luck$/,
+  ],
+  [
+    'a definition that Kubernetes cannot take',
+    one({ 'website.ts': website.replace("describe('The page.')", 'max(3)') }),
+    /^kindred: website\.ts:10:\d+: kind Website cannot be defined:\n.*spec\.page/,
+  ],
+  [
+    'no kind',
+    one({ 'website.ts': 'export const Website = 1;' }),
+    /^kindred: website\.ts exports no kind\. Export what defineKind returns/,
+  ],
+  [
+    'two kinds of one name',
+    one({ 'website.ts': `${website}export const Again = defineKind({ ...Website, plural: 'sites' });` }),
+    /website\.ts \(Website\): the API server knows a kind as Website\.sites\.example\.com already, from website\.ts \(Again\)/,
+  ],
+  [
+    'effects that nothing executes',
+    one({
+      'website.ts': website.replace(
+        'owns:',
+        "finalizer: { name: 'a.b/c', propagation: 'Background' }, effects: [{ name: 'make', phase: 'apply', plan: 'site.make', input: () => ({}), condition: 'Made', timeoutSeconds: 1, maxAttempts: () => 1 }], conditionTypes: [{ type: 'Made', description: 'Made.' }], owns:",
+      ),
+    }),
+    /Website acts outside the Kubernetes API, and nothing says how.*"program": "operator\.ts"$/,
+  ],
+])('%s: one error that says where, and what to do', (_, files, message) => {
+  const { status, stdout, stderr } = kindred(project(files), 'run', '--help');
+  expect({ status, stdout, stderr: stderr.trimEnd() }).toEqual({
+    ...{ status: 1, stdout: '' },
+    stderr: expect.stringMatching(message) as string,
+  });
+});
+
+describe('where it stands', () => {
+  test('outside of a project', () => {
+    const { status, stderr } = kindred('/', 'docs');
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr:
+        'kindred: there is no package.json in /, nor in a folder above it. Run this in the folder of your project, or name that: kindred --project=DIR\n',
+    });
+  });
+
+  test('in a project that has no Kindred, or another one', () => {
+    expect(kindred(project(wellFormed, false), 'docs').stderr).toMatch(
+      /^kindred: kindred is not installed in \S+\. Run there: npm install kindred\n$/,
+    );
+    const other = project(wellFormed, false);
+    mkdirSync(join(other, 'node_modules/kindred'));
+    writeFileSync(join(other, 'node_modules/kindred/package.json'), '{}');
+    expect(kindred(other, 'docs').stderr).toMatch(
+      /has kindred in \S+, and this is the one in \S+\. Run the project's own: npx kindred\n$/,
+    );
+  });
+});
