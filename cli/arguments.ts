@@ -26,8 +26,6 @@ const HELP_WIDTH = 110;
 
 /** How a command line is parsed. */
 interface ParseOptions {
-  /** Folder in which `synth` writes by default. @default 'dist' */
-  readonly dist?: string;
   /** Adds further commands. @default none */
   readonly extend?: (program: Command) => void;
 }
@@ -43,7 +41,6 @@ export function parseArguments(argv: readonly string[], options: ParseOptions = 
   const program = commandLine({
     take: (args) => (parsed = args),
     print: (more) => (text += more),
-    dist: options.dist ?? 'dist',
   });
   options.extend?.(program);
   const [command, topic] = argv;
@@ -82,7 +79,7 @@ export function takeProject(argv: readonly string[]): { readonly from: string; r
  * @testonly
  */
 export function commandNames(): readonly string[] {
-  return namesOf(commandLine({ take: () => undefined, print: () => undefined, dist: 'dist' }));
+  return namesOf(commandLine({ take: () => undefined, print: () => undefined }));
 }
 
 function namesOf(program: Command): readonly string[] {
@@ -93,10 +90,9 @@ function namesOf(program: Command): readonly string[] {
 interface Receivers {
   readonly take: TakeArguments<Arguments>;
   readonly print: (text: string) => void;
-  readonly dist: string;
 }
 
-function commandLine({ take, print, dist }: Receivers): Command {
+function commandLine({ take, print }: Receivers): Command {
   const program = new Command('kindred')
     .description('Kubernetes kinds, defined once.')
     .version(version, '--version', 'print the version')
@@ -121,13 +117,13 @@ function commandLine({ take, print, dist }: Receivers): Command {
     .addHelpText(
       'after',
       `
-In a checkout, kindred is: node dist/cli.cjs
+In a project, kindred is: npx kindred
 
 Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 you stopped it.`,
     );
   addStart(program, take);
   addRender(program, take);
-  addSynth(program, take, dist);
+  addSynth(program, take);
   addBuild(program, take);
   addDocs(program, take);
   program

@@ -4,10 +4,9 @@ import { isDigest, parsePlatform, type Platform } from '../image/oci';
 import { parseReference, type ImageReference } from '../image/reference';
 import { UsageError } from './errors';
 import { collect, flagError, folder, type TakeArguments } from './flags';
-import type { Program } from './operator-bundle';
 
 /** What an image is built on. */
-type BaseArgument =
+export type BaseArgument =
   | { readonly type: 'registry'; readonly reference: ImageReference }
   | { readonly type: 'oci'; readonly folder: string }
   | { readonly type: 'local' };
@@ -15,14 +14,16 @@ type BaseArgument =
 /** The parsed arguments of `kindred build`. */
 export interface BuildArguments {
   readonly command: 'build';
-  readonly program: Program;
-  readonly base: BaseArgument;
+  /** The operator's name; undefined: the only one that is not optional. */
+  readonly operator: string | undefined;
+  /** Undefined: that of the operator in package.json, else {@link DEFAULT_BASE}. */
+  readonly base: BaseArgument | undefined;
   /** Undefined: linux/amd64 and linux/arm64, as far as the base has them. */
   readonly platforms: readonly Platform[] | undefined;
   readonly push: ImageReference | undefined;
-  /** The file to write; undefined: `dist/<program>.tar` if nothing is pushed, else none. */
+  /** The file to write; undefined: `dist/operator.tar`, or of several operators `dist/<name>.tar`, if nothing is pushed, else none. */
   readonly archive: string | undefined;
-  /** The name in the archive; undefined: that of `push`, else `kindred-<program>:<version>`. */
+  /** The name in the archive; undefined: that of `push`, else the operator's default image. */
   readonly tag: ImageReference | undefined;
   readonly binaries: readonly BinarySource[];
   readonly labels: Readonly<Record<string, string>>;
@@ -32,17 +33,8 @@ export interface BuildArguments {
   readonly output: 'text' | 'json';
 }
 
-/**
- * The base of each program's image, if none is given.
- *
- * @testonly
- */
-export const defaultBases: Readonly<Record<Program, string>> = {
-  // Node.js alone: no shell and no package manager.
-  operator: 'gcr.io/distroless/nodejs22-debian12:nonroot',
-  // With a shell and OpenSSH's client, which the images named slim and alpine do not have.
-  provisioner: 'docker.io/library/node:22-bookworm',
-};
+/** The base of images of operators that need nothing but Node.js: no shell and no package manager. */
+export const DEFAULT_BASE = 'gcr.io/distroless/nodejs22-debian12:nonroot';
 
 /** Adds `kindred build` to the command line. */
 export function addBuild(program: Command, take: TakeArguments<BuildArguments>): void {
@@ -74,13 +66,13 @@ registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (defaul
     )
     .option(
       '--tag <ref>',
-      'its name in the archive (default: what is pushed, or kindred-operator with the version)',
+      'its name in the archive (default: what is pushed, or <name of the package>-operator with its version)',
       (value) => nameOf('tag', value),
     )
     .option(
       '--base <base>',
       'what to build on: an image in a registry; oci:DIR or oci:DIR:TAG, an OCI layout in a folder; or local, made of this ' +
-        `machine's Node.js, for tests and trials (default: ${defaultBases.operator})`,
+        `machine's Node.js, for tests and trials (default: what package.json says of the operator, else ${DEFAULT_BASE})`,
     )
     .option(
       '--update-base',
@@ -93,7 +85,7 @@ registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (defaul
         'such as linux/arm64; may be repeated (default: linux/amd64 and linux/arm64, if the base has them)',
       ).argParser(collect),
     )
-    .option('--provisioner', `make the provisioner's image instead (default base: ${defaultBases.provisioner})`)
+    .option('--operator <name>', 'which one, of several in package.json (default: the one that is not optional)')
     .addOption(
       new Option(
         '--binary <name=source>',
@@ -120,15 +112,14 @@ registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (defaul
 }
 
 function buildArguments(values: ReturnType<ReturnType<typeof buildCommand>['opts']>): BuildArguments {
-  const program = values.provisioner === true ? 'provisioner' : 'operator';
-  const base = baseOf(values.base ?? defaultBases[program]);
+  const base = values.base === undefined ? undefined : baseOf(values.base);
   const updateBase = values.updateBase === true;
-  if (updateBase && (base.type !== 'registry' || base.reference.digest !== undefined)) {
+  if (updateBase && base !== undefined && (base.type !== 'registry' || base.reference.digest !== undefined)) {
     throw new UsageError('--update-base is only for a base with a tag in a registry: leave it out');
   }
   return {
     command: 'build',
-    ...{ program, base, updateBase },
+    ...{ operator: values.operator, base, updateBase },
     platforms: platformsOf(values.platform),
     push: values.push,
     archive: values.archive,
@@ -156,7 +147,8 @@ function nameOf(flag: string, value: string): ImageReference {
   throw new UsageError(`--${flag}: leave the digest out, because it follows from the image; a tag is fine`);
 }
 
-function baseOf(value: string): BaseArgument {
+/** @throws UsageError when it is no base */
+export function baseOf(value: string): BaseArgument {
   if (value === 'local') return { type: 'local' };
   const path = /^oci:(.*)$/s.exec(value)?.[1];
   if (path === undefined) return { type: 'registry', reference: reference('base', value) };

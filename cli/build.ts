@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import path from 'node:path';
-import { kinds, provisionerKinds } from '../constructs/kinds';
-import { defaultImage } from '../constructs/platform';
 import { layoutBase, registryBase, type Base } from '../image/base';
 import { binariesFor, readBinary } from '../image/binaries';
 import { buildImage, layerOf, type Image, type LayerEntry } from '../image/image';
@@ -16,10 +14,11 @@ import { removeTemporaryFiles } from '../image/temporary-files';
 import { cacheFolder } from '../local';
 import { undefinedIfMissing } from '../local/assets/errors';
 import { progressToStderr, size } from '../local/assets/progress';
-import { version } from '../package.json';
-import type { BuildArguments } from './build-arguments';
-import { CliError, InterruptedError } from './errors';
-import { operatorBundle, type Program } from './operator-bundle';
+import { DEFAULT_BASE, baseOf, type BaseArgument, type BuildArguments } from './build-arguments';
+import { CliError, InterruptedError, UsageError } from './errors';
+import { bundleOperator } from './operator-bundle';
+import { programName, type Project, type ProjectOperator } from './project';
+import { defaultImageOf, requiredOperator } from './project-platform';
 
 /** What `kindred build --output=json` prints. */
 interface BuildResult {
@@ -32,24 +31,23 @@ interface BuildResult {
   readonly archive?: { readonly file: string; readonly name: string };
 }
 
-/**
- * The programs that the provisioner's scripts run on its own machine, which a base from this machine takes with it. What is missing in
- * the second list, on this machine, the image lacks too.
- */
-const scriptPrograms = ['sh', 'ssh'];
-const optionalScriptPrograms = (
-  'awk base64 cat chmod cp cut date dd df env flock grep gzip head id ln ls mkdir mktemp mv ps rm sed setsid sha256sum ' +
-  'sleep sort ssh-keygen ssh-keyscan stat tail tar timeout touch tr uname uniq wc'
-).split(' ');
+/** What an image is made of. */
+interface ImageOptions {
+  readonly project: Project;
+  readonly operator: ProjectOperator;
+  readonly base: BaseArgument;
+  readonly binaries: BuildArguments['binaries'];
+  readonly labels: BuildArguments['labels'];
+}
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * `kindred build`: makes the image of the operator or of the provisioner, writes it into an archive, and pushes it.
+ * `kindred build`: bundles an operator of the project, makes its image, writes it into an archive, and pushes it.
  *
- * @throws CliError when the program is not built; ImageError when the image cannot be made, written or pushed
+ * @throws CliError when a source does not compile; ImageError when the image cannot be made, written or pushed
  */
-export async function build(args: BuildArguments): Promise<void> {
+export async function build(args: BuildArguments, project: Project): Promise<void> {
   const onSignal = (signal: NodeJS.Signals): void => {
     removeTemporaryFiles();
     process.stderr.write(`kindred: ${new InterruptedError(signal).message}\n`);
@@ -57,13 +55,18 @@ export async function build(args: BuildArguments): Promise<void> {
   };
   for (const signal of endingSignals) process.once(signal, onSignal);
   try {
-    await buildAndPublish(args);
+    await buildAndPublish(args, project);
   } finally {
     for (const signal of endingSignals) process.off(signal, onSignal);
   }
 }
 
-async function buildAndPublish(args: BuildArguments): Promise<void> {
+async function buildAndPublish(args: BuildArguments, project: Project): Promise<void> {
+  const operator = requiredOperator(project, args.operator);
+  const base = args.base ?? baseOf(operator.image.base ?? DEFAULT_BASE);
+  if (args.updateBase && (base.type !== 'registry' || base.reference.digest !== undefined))
+    throw new UsageError('--update-base is only for a base with a tag in a registry: leave it out');
+  const options: ImageOptions = { project, operator, base, binaries: args.binaries, labels: args.labels };
   const registries = new Map<string, Registry>();
   const registryOf = (host: string): Registry => {
     const found = registries.get(host);
@@ -74,34 +77,33 @@ async function buildAndPublish(args: BuildArguments): Promise<void> {
     return registry;
   };
   try {
-    const archiveFile = await archiveFileOf(args);
-    const { base, lock } = await loadBase(args, registryOf);
-    const image = await imageOn(base, args);
-    await lock?.();
-    const archive = archiveFile === undefined ? undefined : await archiveImage(args, archiveFile, image);
+    const archiveFile = await archiveFileOf(args, programName(project, operator));
+    const loaded = await loadBase(options, args, registryOf);
+    const image = await imageOn(loaded.base, options);
+    await loaded.lock?.();
+    const name = withTag(args.tag ?? args.push ?? parseReference(defaultImageOf(project, operator)));
+    const archive = archiveFile === undefined ? undefined : await archiveImage(archiveFile, image, name);
     if (archive !== undefined) progressToStderr(`${archiveFile} contains ${archive.name}`);
     if (args.push !== undefined) await push(registryOf(args.push.host), args.push, image);
-    printResult(args, { base, image, archive });
+    printResult(args, { given: base, base: loaded.base, image, archive });
   } finally {
     await Promise.all([...registries.values()].map((registry) => registry.close()));
   }
 }
 
-/** Makes the operator's image of this machine's Node.js, under its default name, and writes it into an archive. */
-export async function writeLocalImage(file: string): Promise<void> {
-  const args = { program: 'operator', base: { type: 'local' }, binaries: [], labels: {} } as const;
-  const image = await imageOn(await localBase({ platforms: undefined, programs: [], optionalPrograms: [] }), args);
-  await archiveImage({ ...args, push: undefined, tag: undefined }, file, image);
+/** Makes an operator's image of this machine's Node.js, under its default name, and writes it into an archive. */
+export async function writeLocalImage(file: string, project: Project, operator: ProjectOperator): Promise<void> {
+  const options = { project, operator, base: { type: 'local' }, binaries: [], labels: {} } as const;
+  const image = await imageOn(await localBase({ platforms: undefined, ...operator.image }), options);
+  await archiveImage(file, image, withTag(parseReference(defaultImageOf(project, operator))));
 }
 
-async function imageOn(
-  base: Base,
-  args: Pick<BuildArguments, 'program' | 'base' | 'binaries' | 'labels'>,
-): Promise<Image> {
+async function imageOn(base: Base, options: ImageOptions): Promise<Image> {
+  const { project, operator, labels } = options;
   return buildImage(base, {
-    program: `/${args.program}.cjs`,
-    labels: { ...labelsOf(args.program), ...args.labels },
-    layers: await layersFor(args, base),
+    program: `/${programName(project, operator)}.cjs`,
+    labels: { ...labelsOf(project, operator), ...labels },
+    layers: await layersFor(options, base),
     createdSeconds: sourceDate(),
   });
 }
@@ -112,12 +114,14 @@ interface LoadedBase {
   readonly lock?: () => Promise<void>;
 }
 
-async function loadBase(args: BuildArguments, registryOf: (host: string) => Registry): Promise<LoadedBase> {
-  const { base, platforms, program } = args;
+async function loadBase(
+  { base, operator }: ImageOptions,
+  { platforms, updateBase }: BuildArguments,
+  registryOf: (host: string) => Registry,
+): Promise<LoadedBase> {
   if (base.type === 'oci') return { base: await layoutBase(base.folder, platforms) };
   if (base.type === 'local') {
-    const programs = program === 'provisioner' ? scriptPrograms : [];
-    const optionalPrograms = program === 'provisioner' ? optionalScriptPrograms : [];
+    const { programs = [], optionalPrograms = [] } = operator.image;
     return { base: await localBase({ platforms, programs, optionalPrograms }) };
   }
   const { reference } = base;
@@ -125,7 +129,7 @@ async function loadBase(args: BuildArguments, registryOf: (host: string) => Regi
   if (reference.digest !== undefined) return { base: await registryBase(registry, reference, platforms) };
   const tagged = withTag(reference);
   const name = formatReference(tagged);
-  const locked = args.updateBase ? undefined : await lockedDigest(LOCK_FILE, name);
+  const locked = updateBase ? undefined : await lockedDigest(LOCK_FILE, name);
   const loaded = await registryBase(registry, { ...tagged, digest: locked }, platforms);
   const { digest } = loaded;
   if (locked !== undefined || digest === undefined) return { base: loaded };
@@ -138,10 +142,11 @@ async function loadBase(args: BuildArguments, registryOf: (host: string) => Regi
 
 /** The layers on the base. The programs come before the bundle, because they change less often. */
 async function layersFor(
-  { binaries, program, base }: Pick<BuildArguments, 'program' | 'base' | 'binaries'>,
+  { binaries, project, operator, base }: ImageOptions,
   { images }: Base,
 ): Promise<(platform: Platform) => readonly Blob[]> {
-  const bundle = operatorBundle(program);
+  const bundle = await bundleOperator(project, operator);
+  const program = programName(project, operator);
   const notices = await readFile(`${bundle}.LEGAL.txt`).catch(undefinedIfMissing);
   const top = await layerOf([
     textFile(`/${program}.cjs`, await readFile(bundle)),
@@ -149,7 +154,7 @@ async function layersFor(
   ]);
   const read = await Promise.all(binaries.map(readBinary));
   // OpenSSH's client refuses to run as a user without a name.
-  const users = program === 'provisioner' && base.type !== 'local' ? userFiles : [];
+  const users = operator.image.programs?.includes('ssh') === true && base.type !== 'local' ? userFiles : [];
   const layers = new Map<string, readonly Blob[]>();
   for (const { platform } of images) {
     const added = [...users, ...binariesFor(platform, read)];
@@ -162,14 +167,13 @@ function textFile(at: string, content: Uint8Array): LayerEntry {
   return { type: 'file', path: at, mode: 0o444, content };
 }
 
-function labelsOf(program: Program): Readonly<Record<string, string>> {
-  const reconciled = program === 'operator' ? kinds : provisionerKinds;
-  const names = reconciled.map(({ crdName }) => crdName).toSorted();
+function labelsOf(project: Project, operator: ProjectOperator): Readonly<Record<string, string>> {
+  const names = operator.kinds.map(({ crdName }) => crdName).toSorted();
   return {
-    'org.opencontainers.image.title': `kindred ${program}`,
+    'org.opencontainers.image.title': `${project.name} ${programName(project, operator)}`,
     'org.opencontainers.image.description': `Reconciles ${names.join(', ')}.`,
-    'org.opencontainers.image.licenses': 'Apache-2.0',
-    'org.opencontainers.image.version': version,
+    ...(project.license === undefined ? {} : { 'org.opencontainers.image.licenses': project.license }),
+    'org.opencontainers.image.version': project.version,
   };
 }
 
@@ -182,17 +186,16 @@ function sourceDate(): number {
 }
 
 /** The archive that is asked for, or the default one if nothing is pushed. */
-async function archiveFileOf({ archive, push: pushed, program }: BuildArguments): Promise<string | undefined> {
+async function archiveFileOf({ archive, push: pushed }: BuildArguments, program: string): Promise<string | undefined> {
   const file = archive ?? (pushed === undefined ? path.join('dist', `${program}.tar`) : undefined);
   return file === undefined ? undefined : archivePath(file);
 }
 
 async function archiveImage(
-  { push: pushed, tag, program }: Pick<BuildArguments, 'push' | 'tag' | 'program'>,
   file: string,
   image: Image,
+  name: ImageReference,
 ): Promise<NonNullable<BuildResult['archive']>> {
-  const name = withTag(tag ?? pushed ?? parseReference(defaultImage(program, version)));
   await writeArchive(file, image, name);
   return { file: path.resolve(file), name: formatReference(name) };
 }
@@ -207,8 +210,18 @@ async function push(registry: Registry, reference: ImageReference, image: Image)
 
 /** Prints the digest, with the name if the image was pushed. Progress is on stderr, so that a script can read this. */
 function printResult(
-  { base: given, push: pushed, output }: BuildArguments,
-  { base, image, archive }: { readonly base: Base; readonly image: Image; readonly archive: BuildResult['archive'] },
+  { push: pushed, output }: BuildArguments,
+  {
+    given,
+    base,
+    image,
+    archive,
+  }: {
+    readonly given: BaseArgument;
+    readonly base: Base;
+    readonly image: Image;
+    readonly archive: BuildResult['archive'];
+  },
 ): void {
   const { digest, mediaType } = image.root.descriptor;
   const reference = pushed === undefined ? undefined : formatReference({ ...pushed, digest });

@@ -2,9 +2,6 @@ import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube
 import { configFilesProblems, isImageReference } from '../constructs/operator';
 import { UsageError } from './errors';
 
-/** Default namespace of the samples. */
-export const SAMPLES_NAMESPACE = 'kindred-samples';
-
 /** Receives the arguments of the command that was given. */
 export type TakeArguments<A> = (args: A) => void;
 

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
 import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
 import { codeOf, isError } from '../local/assets/errors';
@@ -16,7 +18,22 @@ export function formatError(error: unknown): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFullMessage(error);
   if (error instanceof ApiError) return `${error.request} was refused by the API server: ${error.message}`;
   if (isUserError(error)) return error.message;
-  return `this should not happen, please report it: ${isError(error) ? (error.stack ?? error.message) : String(error)}`;
+  return `this should not happen, please report it: ${isError(error) ? sourceStack(error.stack ?? error.message) : String(error)}`;
+}
+
+/** A stack of the bundle with the lines of the sources, where the map is beside the bundle as in a checkout. */
+function sourceStack(stack: string): string {
+  const file = `${__filename}.map`;
+  if (!existsSync(file)) return stack;
+  const map = new SourceMap(JSON.parse(readFileSync(file, 'utf8')) as SourceMapPayload);
+  return stack
+    .replaceAll(`${__filename}:`, '\0')
+    .replaceAll(/\0(\d+):(\d+)/g, (frame, line: string, column: string) => {
+      const origin = map.findOrigin(Number(line), Number(column));
+      return 'fileName' in origin
+        ? `${origin.fileName}:${origin.lineNumber}:${origin.columnNumber}`
+        : `${__filename}:${frame.slice(1)}`;
+    });
 }
 
 function isUserError(error: unknown): error is Error {

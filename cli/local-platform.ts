@@ -1,99 +1,83 @@
 import { App } from 'cdk8s';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { Kubeconfig, allKinds, kinds, provisionerKinds } from '../constructs/kinds';
-import { DEFAULT_NAMESPACE, defaultImage } from '../constructs/platform';
-import { version } from '../package.json';
-import { Samples, synthPlatform } from './synth';
+import { operatorObjectName } from '../constructs/platform/platform-props';
 import { CliError } from './errors';
 import type { SourcedObject } from './objects';
-import type { Program } from './operator-bundle';
-
-/** The name of a program's Deployment and of its ServiceAccount. */
-const nameOf = (program: Program): string => `kindred-${program}`;
+import type { Project, ProjectOperator } from './project';
+import { defaultImageOf, projectPlatform, requiredOperator } from './project-platform';
+import { Samples, kindsWithSamples, synthPlatform } from './synth';
 
 /** An operator of the platform. */
 export interface LocalOperator {
-  readonly program: Program;
+  readonly operator: ProjectOperator;
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
   /** The arguments of its Deployment. */
   readonly args: readonly string[];
 }
 
-/** The platform as it is installed on the local control plane. */
+/** A project's platform as it is installed on the local control plane. */
 export interface LocalPlatform {
+  readonly project: Project;
+  /** Namespace of the operators. */
   readonly namespace: string;
+  readonly samplesNamespace: string;
   /** In the order of their dependencies. */
   readonly objects: readonly KubeObject[];
-  /** The operator first. */
+  /** Those that run; the one whose metrics and log the user is told comes first. */
   readonly operators: readonly LocalOperator[];
-  /** The configuration under which the Pulumi stack installs the same. */
-  readonly stackConfig: Readonly<Record<string, unknown>>;
   /** The kinds that these operators run. */
   readonly kinds: readonly AnyKind[];
+  /** The kinds whose samples are applied. */
+  readonly sampledKinds: readonly AnyKind[];
 }
 
 /** Which operators there are, and where they run. */
 interface LocalPlatformOptions {
-  /** The provisioner too, for Cluster and Kubeconfig. @default false */
-  readonly provisioner?: boolean;
-  /** The operators run in pods, as their Deployments. @default false: as processes of this machine */
-  readonly pods?: boolean;
+  /** Optional operators that run too, by name. */
+  readonly operators: readonly string[];
+  /** Namespace of the samples. @default that of `kindred synth` */
+  readonly samplesNamespace: string | undefined;
+  /** The operators run in pods, as their Deployments. Otherwise they are processes of this machine. */
+  readonly pods: boolean;
 }
 
 /**
  * The same objects as `kindred synth` writes, except that without pods the Deployments of the operators have 0 replicas: a simulated
  * operator would look like one that works.
+ *
+ * @throws UsageError for an operator that the project does not have
  */
-export function localPlatform(
-  samplesNamespace: string,
-  { provisioner: withProvisioner = false, pods = false }: LocalPlatformOptions = {},
-): LocalPlatform {
-  const provisionerImage = withProvisioner ? defaultImage('provisioner', version) : undefined;
-  const objects = synthPlatform(new App(), {
-    ...{ kinds, provisionerKinds, provisionerImage, samplesNamespace },
-    image: defaultImage('operator', version),
-    namespace: DEFAULT_NAMESPACE,
+export function localPlatform(project: Project, options: LocalPlatformOptions): LocalPlatform {
+  const asked = options.operators.map((name) => requiredOperator(project, name));
+  const platform = projectPlatform(project, {
+    images: asked.map((operator) => `${operator.name}=${defaultImageOf(project, operator)}`),
+    ...{ configSecret: undefined, configFiles: undefined, namespace: undefined, certManager: false },
+    samplesNamespace: options.samplesNamespace,
   });
-  const programs: readonly Program[] = withProvisioner ? ['operator', 'provisioner'] : ['operator'];
-  const operators = programs.map((program) => ({
-    program,
-    serviceAccount: { namespace: DEFAULT_NAMESPACE, name: nameOf(program) },
-    args: argumentsOf(objects, nameOf(program)),
-  }));
+  const objects = synthPlatform(new App(), platform);
+  const { namespace, samplesNamespace } = platform;
+  const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);
   return {
-    namespace: DEFAULT_NAMESPACE,
-    objects: pods ? objects : objects.map(scaledToZero),
-    stackConfig: {
-      ...(pods ? {} : { replicas: 0 }),
-      guardedNamespaces: [{ name: samplesNamespace, create: true }],
-      ...(provisionerImage === undefined ? {} : { provisioner: true, provisionerImage }),
-    },
-    operators,
-    kinds: withProvisioner ? allKinds : kinds,
+    ...{ project, namespace, samplesNamespace },
+    objects: options.pods ? objects : objects.map(scaledToZero),
+    operators: installed.map((operator) => {
+      const name = operatorObjectName(operator);
+      return { operator, serviceAccount: { namespace, name }, args: argumentsOf(objects, name) };
+    }),
+    kinds: installed.flatMap(({ kinds }) => kinds),
+    sampledKinds: kindsWithSamples(platform),
   };
 }
 
-/**
- * Samples for the provisioner: a Kubeconfig of this control plane. There is no Cluster, which would need
- * machines.
- *
- * @param kubeconfig - of this control plane
- */
-export function provisionerSamples(kubeconfig: string): readonly SourcedObject[] {
-  const ref = { namespace: DEFAULT_NAMESPACE, name: 'this-kubeconfig' };
-  const { apiVersion, kind } = Kubeconfig;
-  const secretRef = { ...ref, key: 'kubeconfig' };
-  return [
-    { apiVersion: 'v1', kind: 'Secret', metadata: ref, stringData: { kubeconfig } },
-    { apiVersion, kind, metadata: { name: 'this' }, spec: { secretRef } },
-  ].map((object) => ({ object: object, source: 'sample' }));
-}
-
-/** The samples of some kinds. */
-export function samplesOf(served: readonly AnyKind[], namespace: string): readonly SourcedObject[] {
-  const samples = new Samples(new App(), 'samples', { kinds: served, namespace });
-  return (samples.toJson() as KubeObject[]).map((object) => ({ object, source: 'sample' }));
+/** The samples of a platform, with those that its optional operators have for a local control plane. */
+export function localSamples(
+  { sampledKinds, samplesNamespace, operators, namespace }: LocalPlatform,
+  kubeconfig: string,
+): readonly SourcedObject[] {
+  const samples = new Samples(new App(), 'samples', { kinds: sampledKinds, namespace: samplesNamespace });
+  const further = operators.flatMap(({ operator }) => operator.localSamples?.({ kubeconfig, namespace }) ?? []);
+  return [...(samples.toJson() as KubeObject[]), ...further].map((object) => ({ object, source: 'sample' }));
 }
 
 interface DeploymentLike extends KubeObject {

@@ -50,15 +50,15 @@ async function main(): Promise<void> {
   if (args.command !== 'start') process.stdout.on('error', endOnClosedStdout);
   switch (args.command) {
     case 'start':
-      return start(args);
+      return start(args, await loadProject(from));
     case 'render':
       return render(args, allKindsOf(await loadProject(from)));
     case 'docs':
       return docs(args, allKindsOf(await loadProject(from)));
     case 'synth':
-      return synth(args);
+      return synth(args, await loadProject(from));
     case 'build':
-      return build(args);
+      return build(args, await loadProject(from));
     case 'run':
       return run(await loadProject(from), args.rest);
     case 'prepare':

@@ -1,27 +1,13 @@
-import { existsSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
 
 import { nodeBundle, operatorOptions } from './bundle/options';
 import { compile } from './compile';
 import { CliError } from './errors';
-import { kindredFolder, type Project, type ProjectOperator } from './project';
-
-/** The programs that are bundled with the command. */
-export type Program = 'operator' | 'provisioner';
-
-/**
- * The path of a program's bundle: beside this bundle, or in the checkout's dist/.
- *
- * @throws CliError when it has not been built
- */
-export function operatorBundle(program: Program = 'operator'): string {
-  const candidates = [path.join(__dirname, `${program}.cjs`), path.join(__dirname, '..', 'dist', `${program}.cjs`)];
-  const found = candidates.find((file) => existsSync(file));
-  if (found !== undefined) return found;
-  throw new CliError(`the ${program} is not built: there is no ${candidates[0] ?? ''}. Run: npm run build`);
-}
+import { kindredFolder, programName, type Project, type ProjectOperator } from './project';
 
 /**
  * Bundles an operator of a project into one file that needs nothing but Node.js.
@@ -30,18 +16,32 @@ export function operatorBundle(program: Program = 'operator'): string {
  * @throws CliError when a source does not compile, or kinds have effects and no program executes them
  */
 export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<string> {
-  const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${operator.name}.cjs`);
+  const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${programName(project, operator)}.cjs`);
   const entry = operator.program ?? { contents: programText(operator), resolveDir: project.root };
-  await compile({
+  const { outputFiles = [] } = await compile({
     ...nodeBundle,
     ...operatorOptions({ kindred: kindredFolder, strict: false }),
+    write: false,
     absWorkingDir: project.root,
     ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
     outfile,
     alias: libraryEntries,
     define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
   });
+  try {
+    for (const { path: file, contents } of outputFiles) await writeAtomically(file, contents);
+  } catch (error) {
+    throw new CliError(`the operator cannot be written to ${outfile}: ${messageOf(error)}`, { cause: error });
+  }
   return outfile;
+}
+
+/** Another command that runs at the same time finds the former file or this one, never half of one. */
+async function writeAtomically(file: string, contents: Uint8Array): Promise<void> {
+  const draft = `${file}.${process.pid}`;
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(draft, contents);
+  await rename(draft, file);
 }
 
 /** The library's entry points as sources, of which esbuild leaves out what an operator does not use. */

@@ -6,11 +6,13 @@ import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
 import { withTimeout } from '../operator/process/wait';
 import { CliError } from './errors';
-import { operatorBundle, type Program } from './operator-bundle';
 
 /** Options of {@link OperatorProcess}. */
 interface OperatorProcessOptions {
-  readonly program: Program;
+  /** What it is called in messages. */
+  readonly name: string;
+  /** Its program. */
+  readonly bundle: string;
   /** Its command line, without the address of its metrics. */
   readonly args: readonly string[];
   /** Port of its metrics on 127.0.0.1. @default a free one */
@@ -38,6 +40,8 @@ export class OperatorProcess {
   private stopping = false;
 
   private constructor(
+    /** What it is called in messages. */
+    readonly name: string,
     private readonly process: GuardedProcess,
     /** Port of `/metrics`. */
     readonly port: number,
@@ -65,7 +69,7 @@ export class OperatorProcess {
       const guarded = run(options, logFile, port);
       try {
         await waitUntilServing(guarded, { port, startedAt, signal });
-        return new OperatorProcess(guarded, port);
+        return new OperatorProcess(options.name, guarded, port);
       } catch (error) {
         const { lastLines } = await guarded.kill();
         const lostPort = options.port === undefined && lastLines.includes(PORT_IN_USE);
@@ -102,12 +106,12 @@ async function truncateLog(logFile: string): Promise<void> {
   });
 }
 
-function run({ program, args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
+function run({ name, bundle, args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
   const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
   return new GuardedProcess({
-    part: `the ${program}`,
+    part: `the ${name}`,
     program: process.execPath,
-    args: ['--enable-source-maps', operatorBundle(program), ...args, ...serving],
+    args: ['--enable-source-maps', bundle, ...args, ...serving],
     cwd: folder,
     logFile,
   });

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../constructs/kube/resource-type';
-import { DEFAULT_NAMESPACE } from '../constructs/platform/platform-props';
 import { serverImage, type ControlPlane } from '../local';
 import type { ApiClient } from '../operator/client/api-client';
 import { childState } from '../operator/status/child-status';
 import { RestMapper } from '../operator/client/rest-mapper';
 import { writeLocalImage } from './build';
 import { CliError } from './errors';
+import type { LocalPlatform } from './local-platform';
 import { resourceTypeOf } from './objects';
 
 const name = 'kindred-local-images';
@@ -18,16 +18,21 @@ const podType: ResourceType<PodLike> = { apiVersion: 'v1', kind: 'Pod', plural: 
 const PODS_FIELD_MANAGER = 'kindred-local-pods';
 
 /**
- * Prepares a control plane whose node runs containers: the operator's image is made of this machine's Node.js and imported, and the
+ * Prepares a control plane whose node runs containers: the operators' images are made of this machine's Node.js and imported, and the
  * images of all other pods are replaced.
  */
-export async function preparePods(plane: ControlPlane, client: ApiClient, signal: AbortSignal): Promise<void> {
-  const archive = path.join(plane.dataDir, 'operator.tar');
-  await writeLocalImage(archive);
-  signal.throwIfAborted();
-  await plane.importImage(archive);
+export async function preparePods(
+  { project, operators, namespace }: LocalPlatform,
+  { plane, client, signal }: { readonly plane: ControlPlane; readonly client: ApiClient; readonly signal: AbortSignal },
+): Promise<void> {
+  for (const { operator } of operators) {
+    const archive = path.join(plane.dataDir, `${operator.name}.tar`);
+    await writeLocalImage(archive, project, operator);
+    signal.throwIfAborted();
+    await plane.importImage(archive);
+  }
   const types = new RestMapper(client);
-  for (const object of podPolicy()) {
+  for (const object of podPolicy(namespace)) {
     await client.apply(await resourceTypeOf(types, object), object, { fieldManager: PODS_FIELD_MANAGER, signal });
   }
 }
@@ -142,7 +147,8 @@ const patches = ['containers', 'initContainers'].flatMap((list) => [
  * a node without a network cannot pull. It asks for little, so that any number fits on this machine. Kinds,
  * operator and Deployments know nothing of this.
  */
-function podPolicy(): readonly KubeObject[] {
+/** @param namespace - of the operators, whose images are real */
+function podPolicy(namespace: string): readonly KubeObject[] {
   const policy = {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'MutatingAdmissionPolicy',
@@ -151,7 +157,7 @@ function podPolicy(): readonly KubeObject[] {
       matchConstraints: {
         namespaceSelector: {
           matchExpressions: [
-            { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [DEFAULT_NAMESPACE, 'kube-system'] },
+            { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace, 'kube-system'] },
           ],
         },
         resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],

@@ -4,9 +4,11 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { z } from 'zod';
 import type { AnyKind } from '../constructs/kind/kind';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import type { PlatformOperator } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { CliError } from './errors';
-import { loadKinds, type LoadedKind } from './load-kinds';
+import { kindsIn, loadModules, type Exports, type LoadedKind } from './load-modules';
 
 /** Kindred's own folder: that of the package, or the checkout. */
 export const kindredFolder = path.join(__dirname, '..');
@@ -21,6 +23,36 @@ export interface ProjectOperator {
   readonly loaded: readonly LoadedKind[];
   /** Its own program, which calls `main` of `kindred/operator`. @default one that runs the kinds */
   readonly program: string | undefined;
+  /** It is installed on request only; the CRDs of its kinds always are. */
+  readonly optional: boolean;
+  /** How it runs on a cluster, besides its image. */
+  readonly settings: OperatorSettings;
+  /** Objects that are applied where it runs on a local control plane. @default the samples of its kinds, unless it is optional */
+  readonly localSamples: LocalSamples | undefined;
+  readonly image: ImageSettings;
+}
+
+/** What `kindred build` makes an operator's image of. */
+interface ImageSettings {
+  /** @default the base of images with nothing but Node.js */
+  readonly base?: string | undefined;
+  /** Programs that it needs, which a base that is made of this machine takes from there. */
+  readonly programs?: readonly string[] | undefined;
+  /** Programs that such a base takes if there are any. */
+  readonly optionalPrograms?: readonly string[] | undefined;
+}
+
+/** Makes objects for a local control plane, of which `kubeconfig` is the text of an administrator's kubeconfig. */
+type LocalSamples = (given: { readonly kubeconfig: string; readonly namespace: string }) => readonly KubeObject[];
+
+/** What a project says of how an operator runs: the props themselves, or what makes them. */
+type OperatorSettings = Partial<PlatformOperator> | ((given: GivenSettings) => PlatformOperator);
+
+/** What is known of an operator when its settings are made. */
+interface GivenSettings extends Pick<PlatformOperator, 'name' | 'image' | 'kinds'> {
+  readonly namespace: string;
+  readonly configSecretName?: string;
+  readonly configFiles?: Readonly<Record<string, string>>;
 }
 
 /** What the command works on: a folder with a package.json that says where the kinds are. */
@@ -31,6 +63,8 @@ export interface Project {
   readonly name: string;
   /** The package's version. */
   readonly version: string;
+  /** The package's licence. @default none is named */
+  readonly license: string | undefined;
   /** At least one. No two of them have a kind in common. */
   readonly operators: readonly ProjectOperator[];
 }
@@ -39,7 +73,17 @@ const file = z.string().min(1, 'must name a file');
 const operatorConfig = z.strictObject({
   kinds: z.union([file, z.array(file).min(1, 'must name a file')], 'must be a file or a list of files'),
   program: file.optional(),
+  optional: z.boolean().optional(),
+  settings: file.optional(),
+  image: z
+    .strictObject({
+      base: z.string().min(1).optional(),
+      programs: z.array(z.string()).optional(),
+      optionalPrograms: z.array(z.string()).optional(),
+    })
+    .optional(),
 });
+type OperatorConfig = z.output<typeof operatorConfig>;
 /** The longest name of an operator. Source: PlatformOperator, whose objects have further parts in their names. */
 const MAX_NAME = 42;
 const operatorName = z
@@ -50,6 +94,7 @@ const operatorName = z
 const packageJson = z.looseObject({
   name: z.string().optional(),
   version: z.string().optional(),
+  license: z.string().optional(),
   kindred: z.unknown().optional(),
 });
 type PackageJson = z.output<typeof packageJson>;
@@ -62,18 +107,59 @@ type PackageJson = z.output<typeof packageJson>;
  */
 export async function loadProject(from: string): Promise<Project> {
   const root = findRoot(path.resolve(from));
-  const { name, version = '0.0.0', kindred } = await readPackage(root);
+  const { name, version = '0.0.0', license, kindred } = await readPackage(root);
   assertInstalled(root);
   const label = toLabel(name ?? path.basename(root));
-  const operators: ProjectOperator[] = [];
-  for (const [operator, config] of Object.entries(operatorsOf(root, label, kindred))) {
-    const kindFiles = [config.kinds].flat().map((name) => existingFile(root, name));
-    const program = config.program === undefined ? undefined : existingFile(root, config.program);
-    const loaded = await loadKinds({ root, files: kindFiles, kindred: kindredFolder });
-    operators.push({ name: operator, kinds: loaded.map(({ kind }) => kind), loaded, program });
-  }
+  const configs = Object.entries(operatorsOf(root, label, kindred)).map(([operator, config]) => ({
+    ...config,
+    name: operator,
+    kinds: [config.kinds].flat().map((one) => existingFile(root, one)),
+    program: config.program === undefined ? undefined : existingFile(root, config.program),
+    settings: config.settings === undefined ? undefined : existingFile(root, config.settings),
+  }));
+  const files = [...new Set(configs.flatMap(({ kinds, settings = [] }) => [...kinds, settings].flat()))];
+  const modules = await loadModules({ root, files, kindred: kindredFolder });
+  const operators = configs.map((config): ProjectOperator => {
+    const { kinds, program, optional = false, settings, image = {} } = config;
+    const loaded = kinds.flatMap((file) => exportedKinds(modules, file, root));
+    const unique = loaded.filter(({ kind }, i) => loaded.findIndex((other) => other.kind === kind) === i);
+    return {
+      ...{ name: config.name, program, optional, image, loaded: unique, kinds: unique.map(({ kind }) => kind) },
+      ...(settings === undefined ? { settings: {}, localSamples: undefined } : settingsIn(modules, settings, root)),
+    };
+  });
   assertDistinct(operators, root);
-  return { root, name: label, version, operators };
+  return { root, name: label, version, license, operators };
+}
+
+function exportedKinds(modules: ReadonlyMap<string, Exports>, file: string, root: string): readonly LoadedKind[] {
+  const kinds = kindsIn(modules.get(file) ?? {}, file);
+  if (kinds.length > 0) return kinds;
+  throw new CliError(
+    `${path.relative(root, file)} exports no kind. Export what defineKind returns: export const Website = defineKind({ ... })`,
+  );
+}
+
+function settingsIn(
+  modules: ReadonlyMap<string, Exports>,
+  file: string,
+  root: string,
+): Pick<ProjectOperator, 'settings' | 'localSamples'> {
+  const { operator, localSamples } = modules.get(file) ?? {};
+  if (typeof operator !== 'function' && (typeof operator !== 'object' || operator === null)) {
+    throw new CliError(
+      `${path.relative(root, file)} exports no settings. Export them as "operator": export const operator: Partial<PlatformOperator> = { memoryLimitMiB: 512 }`,
+    );
+  }
+  return {
+    settings: operator,
+    localSamples: typeof localSamples === 'function' ? (localSamples as LocalSamples) : undefined,
+  };
+}
+
+/** What an operator's image, bundle and archive are called: `operator` if it is the only one. */
+export function programName({ operators }: Project, { name }: ProjectOperator): string {
+  return operators.length === 1 ? 'operator' : name;
 }
 
 /** The kinds of all operators of a project. */
@@ -117,11 +203,7 @@ function assertInstalled(root: string): void {
 }
 
 /** The operators that package.json lists, by name. */
-function operatorsOf(
-  root: string,
-  label: string,
-  kindred: unknown,
-): Readonly<Record<string, z.output<typeof operatorConfig>>> {
+function operatorsOf(root: string, label: string, kindred: unknown): Readonly<Record<string, OperatorConfig>> {
   const at = path.join(root, 'package.json');
   if (kindred === undefined) {
     throw new CliError(

@@ -26,16 +26,13 @@ interface PulumiUnavailable {
 const versionTimeoutMs = 20_000;
 /** Timeout of the installation of a plugin, which may have to be downloaded, in milliseconds. */
 const pluginTimeoutMs = 60_000;
-/** The directory of the checkout, whether this runs from the sources or from the bundle in dist/. */
-export function checkoutFolder(): string {
-  const candidates = [path.join(__dirname, '..')];
-  const found = candidates.find((folder) => existsSync(path.join(folder, 'Pulumi.yaml')));
-  if (found !== undefined) return found;
-  throw new CliError(`there is no Pulumi.yaml in ${candidates.join(' nor ')}; run this from a checkout`);
-}
-
-/** Looks for a Pulumi that works: on PATH, then npm's package `pulumi` if it is installed. */
+/**
+ * Looks for a Pulumi that can install a project's stack: on PATH, then npm's package `pulumi` if it is installed.
+ *
+ * @param folder - the project's
+ */
 export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | PulumiUnavailable> {
+  if (!existsSync(path.join(folder, 'Pulumi.yaml'))) return { why: 'the project has no Pulumi.yaml' };
   const candidates: (readonly [string, ...string[]])[] = [];
   if (findProgram('pulumi') !== undefined) candidates.push(['pulumi']);
   const fromNpm = npmPulumi(folder);

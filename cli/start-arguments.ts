@@ -1,7 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
-import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { UsageError } from './errors';
-import { SAMPLES_NAMESPACE, collect, flagError, namespaceName, parseInteger, type TakeArguments } from './flags';
+import { collect, namespaceName, parseInteger, type TakeArguments } from './flags';
 
 /** The parsed arguments of `kindred start`. */
 export interface StartArguments {
@@ -20,8 +19,8 @@ export interface StartArguments {
   /** The user's own manifests. */
   readonly files: readonly string[];
   readonly samples: boolean;
-  /** Namespace of the samples, and of the user's objects that set none. */
-  readonly namespace: string;
+  /** Namespace of the samples, and of the user's objects that set none; undefined: that of `kindred synth`. */
+  readonly namespace: string | undefined;
   /**
    * The operator's log file; undefined: one in the data directory, which is removed when the command ends.
    */
@@ -29,8 +28,8 @@ export interface StartArguments {
   readonly logLevel: string;
   /** What installs the platform; `auto`: Pulumi if there is one that works, else server-side apply. */
   readonly installer: 'auto' | 'pulumi' | 'apply';
-  /** Run the provisioner too, for Cluster and Kubeconfig. */
-  readonly provisioner: boolean;
+  /** Optional operators to run too, by name. */
+  readonly operators: readonly string[];
   /** Run pods in containers, and the operator as its Deployment. */
   readonly pods: boolean;
 }
@@ -52,7 +51,7 @@ const logLevels = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 /** The options of `kindred start`. */
 function startCommand() {
   return new Command('start')
-    .description('a Kubernetes control plane on this machine with the platform, the operator and the samples')
+    .description('a Kubernetes control plane on this machine with the CRDs, the operator and the samples')
     .addHelpText(
       'after',
       `
@@ -72,10 +71,10 @@ ServiceAccount. The samples are shown until Ctrl-C.`,
         .default(none, 'none'),
     )
     .option('--no-samples', 'apply only the objects of --file')
-    .addOption(
-      new Option('-n, --namespace <name>', 'namespace of the samples and of objects that name none')
-        .argParser((value) => startNamespace(value))
-        .default(SAMPLES_NAMESPACE),
+    .option(
+      '-n, --namespace <name>',
+      'namespace of the samples and of objects that name none (default: <name of the package>-samples)',
+      (value) => namespaceName('namespace', value),
     )
     .option('--port <port>', "the API server's port (default: a free one)", (value) =>
       parseInteger('port', value, 1, 65_535),
@@ -100,10 +99,13 @@ ServiceAccount. The samples are shown until Ctrl-C.`,
       'run containers: the operator as its Deployment, and in every other pod a small HTTP server in place of its images, ' +
         'since none can be pulled. Needs Linux, root, containerd, runc, CNI plugins',
     )
-    .option(
-      '--provisioner',
-      'run the provisioner too, for Cluster and Kubeconfig. A Kubeconfig of this control plane shows it at work; a Cluster needs ' +
-        'machines that this one reaches by SSH, and, of rke, that program on PATH',
+    .addOption(
+      new Option(
+        '--operator <name>',
+        'run this optional operator of package.json too, such as one that acts on machines; may be repeated',
+      )
+        .argParser(collect)
+        .default(none, 'none'),
     );
 }
 
@@ -117,8 +119,8 @@ function startArguments(values: ReturnType<ReturnType<typeof startCommand>['opts
       const flag = given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       throw new UsageError(`--${flag} is for an operator that is a process: with --pods it runs as its Deployment`);
     }
-    if (values.provisioner === true) {
-      throw new UsageError('--provisioner does not go with --pods: a pod reaches no machines from here');
+    if (values.operator.length > 0) {
+      throw new UsageError('--operator does not go with --pods: a pod reaches nothing outside from here');
     }
   }
   return {
@@ -133,14 +135,7 @@ function startArguments(values: ReturnType<ReturnType<typeof startCommand>['opts
     logFile: values.logFile,
     logLevel: values.logLevel ?? 'info',
     installer: values.installer,
-    provisioner: values.provisioner === true,
+    operators: values.operator,
     pods: values.pods === true,
   };
-}
-
-/** The namespace of the samples, other than the operator's, for which `start` has no flag. */
-function startNamespace(given: string): string {
-  const namespace = namespaceName('namespace', given);
-  if (namespace !== DEFAULT_NAMESPACE) return namespace;
-  throw flagError('namespace', namespace, "it is the operator's own namespace: name another one for the samples");
 }

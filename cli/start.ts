@@ -1,9 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { kinds } from '../constructs/kinds';
+import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { typeKey } from '../constructs/kube/resource-type';
-import { DEFAULT_NAMESPACE } from '../constructs/platform';
 import { serverImage, startControlPlane, type ControlPlane } from '../local';
 import { duration } from '../local/assets/progress';
 import { describeExit } from '../local/guarded-process';
@@ -16,12 +15,14 @@ import type { StartArguments } from './start-arguments';
 import { ObjectWatcher, waitUntilReady } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';
-import { localPlatform, provisionerSamples, samplesOf, type LocalOperator, type LocalPlatform } from './local-platform';
+import { localPlatform, localSamples, type LocalOperator, type LocalPlatform } from './local-platform';
 import { applyObjects, readObjects, type SourcedObject } from './objects';
-import { operatorBundle } from './operator-bundle';
+import { bundleOperator } from './operator-bundle';
 import { OperatorProcess } from './operator-process';
 import { preparePods, waitForDeployment } from './pods';
-import { checkoutFolder, findPulumi, installByPulumi } from './pulumi';
+import { programName, type Project, type ProjectOperator } from './project';
+import { defaultImageOf } from './project-platform';
+import { findPulumi, installByPulumi } from './pulumi';
 import { SignalHandler, CleanupStack } from './shutdown';
 import { createView, type View } from './view';
 
@@ -29,6 +30,8 @@ import { createView, type View } from './view';
 interface Session {
   readonly args: StartArguments;
   readonly platform: LocalPlatform;
+  /** The operators' programs, in their order; none with pods. */
+  readonly bundles: readonly string[];
   readonly view: View;
   readonly undo: CleanupStack;
   readonly signal: AbortSignal;
@@ -42,18 +45,17 @@ interface Session {
  * @throws CliError, LocalControlPlaneError for what the user can correct; InterruptedError when the user
  *   ended it before all objects were Ready
  */
-export async function start(args: StartArguments): Promise<void> {
-  operatorBundle();
-  if (args.provisioner) operatorBundle('provisioner');
+export async function start(args: StartArguments, project: Project): Promise<void> {
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
-  const platform = localPlatform(args.namespace, args);
+  const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
+  // What does not compile is said before anything is started.
+  const bundles = args.pods ? [] : await bundlesOf(platform);
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
   const view = createView(process.stdout);
-  const samples = args.samples ? samplesOf(kinds, args.namespace) : [];
   try {
-    await run({ args, platform, view, undo, signal: interruption.signal }, own, samples);
+    await run({ args, platform, bundles, view, undo, signal: interruption.signal }, own);
   } catch (error) {
     // An interruption causes all kinds of errors, none of which matters.
     throw interruption.signal.aborted ? interruption.signal.reason : error;
@@ -66,17 +68,20 @@ export async function start(args: StartArguments): Promise<void> {
   }
 }
 
-async function run(session: Session, own: readonly SourcedObject[], samples: readonly SourcedObject[]): Promise<void> {
+async function bundlesOf({ project, operators }: LocalPlatform): Promise<readonly string[]> {
+  return Promise.all(operators.map(({ operator }) => bundleOperator(project, operator)));
+}
+
+async function run(session: Session, own: readonly SourcedObject[]): Promise<void> {
   const { args, view, undo, platform, signal } = session;
   const plane = await startPlane(session);
   const failed = rejectOnPartExit(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
   undo.add('close connections', () => client.close());
-  if (args.pods) await Promise.race([preparePods(plane, client, signal), failed]);
+  if (args.pods) await Promise.race([preparePods(platform, { plane, client, signal }), failed]);
   await Promise.race([install(session, plane, client), failed]);
   if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
   const processes = args.pods ? [] : await startOperators(session, plane);
-  const [operator, provisioner] = processes;
   const trouble = Promise.race([failed, ...processes.map(({ unexpectedExit }) => unexpectedExit)]);
   trouble.catch(() => undefined);
 
@@ -84,20 +89,12 @@ async function run(session: Session, own: readonly SourcedObject[], samples: rea
   undo.add('end watches', () => board.stop());
   await Promise.race([board.start(), trouble, rejectOnAbort(signal)]);
   board.onChange((rows) => view.show(rows));
-  const showsProvisioner = args.provisioner && args.samples;
-  const more = showsProvisioner ? provisionerSamples(await readFile(plane.adminKubeconfig, 'utf8')) : [];
-  const applied = await Promise.race([applyAll(session, client, [own, [...samples, ...more]]), trouble]);
+  const samples = args.samples ? localSamples(platform, await readFile(plane.adminKubeconfig, 'utf8')) : [];
+  const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
   await Promise.race([untilReady(session, board, applied), trouble]);
   view.show(board.rows());
   if (args.once) return;
-  const { namespace, pods } = args;
-  view.print(
-    nextSteps({
-      ...{ kubeconfig: plane.adminKubeconfig, namespace, samples: args.samples, pods },
-      operator,
-      provisioner: provisioner?.logFile,
-    }),
-  );
+  view.print(nextSteps(session, plane.adminKubeconfig, processes));
   await Promise.race([rejectOnAbort(signal).catch(() => undefined), trouble]);
 }
 
@@ -136,8 +133,8 @@ async function installWithPulumi(
   { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
 ): Promise<string | typeof INSTALLED> {
   const started = Date.now();
-  const checkout = checkoutFolder();
-  const pulumi = await findPulumi(checkout, signal);
+  const { project } = platform;
+  const pulumi = await findPulumi(project.root, signal);
   if ('why' in pulumi) {
     if (args.installer === 'auto') return pulumi.why;
     throw new CliError(`Pulumi cannot install the platform: ${pulumi.why}. Install it, or take --installer=apply.`);
@@ -145,7 +142,8 @@ async function installWithPulumi(
   const folder = path.join(dataDir, 'pulumi');
   let made: number;
   try {
-    made = await installByPulumi({ pulumi, checkout, folder, kubeconfig, config: platform.stackConfig, signal });
+    const config = stackConfig(platform, args);
+    made = await installByPulumi({ pulumi, checkout: project.root, folder, kubeconfig, config, signal });
   } catch (error) {
     if (args.installer !== 'auto' || !(error instanceof CliError)) throw error;
     // The objects that it created stay as they are when they are applied again.
@@ -159,75 +157,87 @@ async function installWithPulumi(
   return INSTALLED;
 }
 
+/** The configuration under which the project's Pulumi stack installs the same: the keys of Kindred's own stack. */
+function stackConfig(
+  { project, operators, samplesNamespace }: LocalPlatform,
+  { pods }: StartArguments,
+): Readonly<Record<string, unknown>> {
+  const optional = operators.filter(({ operator }) => operator.optional).map(({ operator }) => operator);
+  return {
+    ...(pods ? {} : { replicas: 0 }),
+    guardedNamespaces: [{ name: samplesNamespace, create: true }],
+    ...Object.fromEntries(
+      optional.flatMap((operator): readonly (readonly [string, unknown])[] => [
+        [operator.name, true],
+        [`${operator.name}Image`, defaultImageOf(project, operator)],
+      ]),
+    ),
+  };
+}
+
 async function waitForOperatorPods({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
-  for (const { program, serviceAccount } of platform.operators) {
+  for (const { operator, serviceAccount } of platform.operators) {
     // Its Deployment has the same name as its ServiceAccount.
     const count = await waitForDeployment(client, serviceAccount, { signal });
     view.print(
-      `The ${program} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
+      `${titleOf(platform, operator)} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
         `The containers of all other pods are a small HTTP server, ${serverImage}, instead of their own images.`,
     );
   }
 }
 
+/** The first operator has the port and the log file that the user named. */
 async function startOperators(session: Session, plane: ControlPlane): Promise<readonly OperatorProcess[]> {
-  const { args, platform, view } = session;
-  const [first, second] = platform.operators;
-  if (first === undefined) throw new Error('the platform has no operator');
-  const port = args.metricsPort === 0 ? undefined : args.metricsPort;
-  const logFile = args.logFile ?? path.join(plane.dataDir, 'operator.log');
-  const operator = await startOperator(session, plane, first, { port, logFile });
-  if (second === undefined) return [operator];
-  const folder = path.join(plane.dataDir, 'provisioner');
-  const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
-  for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
-  // These directories are mounted in its pod.
-  const own = [
-    ...second.args.filter((arg) => !/^--(key|config)-dir=/.test(arg)),
-    `--key-dir=${keyDir}`,
-    `--config-dir=${configDir}`,
-  ];
-  const provisioner = await startOperator(
-    session,
-    plane,
-    { ...second, args: own },
-    {
-      port: undefined,
-      logFile: path.join(plane.dataDir, 'provisioner.log'),
-    },
-  );
-  view.print(
-    'The provisioner reaches machines by SSH from here, and there are none: a Cluster whose machines do not answer says so in Ready, and so\n' +
-      `does one whose distribution is rke without a program "rke" on PATH. Files for configPath of a Cluster or Kubeconfig: ${configDir}`,
-  );
-  return [operator, provisioner];
+  const { args, platform } = session;
+  const started: OperatorProcess[] = [];
+  for (const [i, operator] of platform.operators.entries()) {
+    const log = path.join(plane.dataDir, `${programName(platform.project, operator.operator)}.log`);
+    const port = i === 0 && args.metricsPort !== 0 ? args.metricsPort : undefined;
+    const logFile = (i === 0 ? args.logFile : undefined) ?? log;
+    started.push(await startOperator(session, plane, operator, { port, logFile, bundle: session.bundles[i] ?? '' }));
+  }
+  return started;
 }
 
 /** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
 const tokenSeconds = 7 * 24 * 3600;
 
 async function startOperator(
-  { args, view, undo, signal }: Session,
+  { args, platform, view, undo, signal }: Session,
   plane: ControlPlane,
-  { program, serviceAccount, args: own }: LocalOperator,
-  { port, logFile }: { readonly port: number | undefined; readonly logFile: string },
+  { operator: { name }, operator: of, serviceAccount, args: given }: LocalOperator,
+  { port, logFile, bundle }: { readonly port: number | undefined; readonly logFile: string; readonly bundle: string },
 ): Promise<OperatorProcess> {
   const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
-  const operator = await OperatorProcess.start({
-    program,
+  const title = titleOf(platform, of);
+  // Directories that are mounted in its pod.
+  const folder = path.join(plane.dataDir, name);
+  const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
+  const own = given.filter((arg) => !/^--(key|config)-dir=/.test(arg));
+  const hasEffects = of.kinds.some(({ effects }) => effects.length > 0);
+  if (hasEffects) {
+    for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
+    own.push(`--key-dir=${keyDir}`, `--config-dir=${configDir}`);
+  }
+  const process = await OperatorProcess.start({
+    ...{ name: title.replace(/^The /, ''), bundle, logFile, signal },
     args: [...own, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
     ...(port === undefined ? {} : { port }),
-    logFile,
     folder: plane.dataDir,
-    signal,
   });
-  undo.add(`stop the ${program}`, () => operator.stop());
+  undo.add(`stop ${title}`, () => process.stop());
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
   view.print(
-    `The ${program} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
-      `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${operator.logFile}`,
+    `${title} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+      `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${process.logFile}`,
   );
-  return operator;
+  if (hasEffects) view.print(`Files that its objects may name are read from ${configDir}`);
+  return process;
+}
+
+/** An operator in messages: `The operator`, or of several `The provisioner`. */
+function titleOf({ project }: LocalPlatform, operator: ProjectOperator): string {
+  return `The ${programName(project, operator)}`;
 }
 
 /**
@@ -236,7 +246,7 @@ async function startOperator(
  * @returns the objects whose readiness counts: those of the kinds that the operator runs
  */
 async function applyAll(
-  { args, platform, signal }: Session,
+  { platform, signal }: Session,
   client: ApiClient,
   groups: readonly (readonly SourcedObject[])[],
 ): Promise<readonly KubeObject[]> {
@@ -246,7 +256,7 @@ async function applyAll(
   );
   const applied: KubeObject[] = [];
   for (const objects of groups) {
-    applied.push(...(await applyObjects(objects, { client, types, namespace: args.namespace, signal })));
+    applied.push(...(await applyObjects(objects, { client, types, namespace: platform.samplesNamespace, signal })));
   }
   const run = new Set(platform.kinds.map(typeKey));
   return applied.filter((object) => run.has(typeKey(object)));
@@ -293,55 +303,50 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return result;
 }
 
-/** Values for the text of {@link nextSteps}. */
-interface NextStepsOptions {
-  readonly kubeconfig: string;
-  readonly namespace: string;
-  readonly samples: boolean;
-  /** Whether pods are real ones. */
-  readonly pods: boolean;
-  /** The operator, unless it runs in pods. */
-  readonly operator: Pick<OperatorProcess, 'port' | 'logFile'> | undefined;
-  /** Log of the provisioner. @default it does not run */
-  readonly provisioner?: string | undefined;
-}
-
 /** Hints for the user once everything is Ready. */
-function nextSteps({ kubeconfig, namespace, samples, pods, operator, provisioner }: NextStepsOptions): string {
-  const n = `kubectl -n ${namespace}`;
+function nextSteps({ args, platform }: Session, kubeconfig: string, processes: readonly OperatorProcess[]): string {
+  const { namespace, samplesNamespace, operators, kinds } = platform;
+  const n = `kubectl -n ${samplesNamespace}`;
+  const categories = [...new Set(kinds.flatMap((kind) => kind.categories))];
+  const [first] = operators;
+  const name = first?.serviceAccount.name ?? '';
   const tries = [
-    [`kubectl get kindred -A`, 'every object of every kind'],
-    ...(samples
-      ? [
-          [`${n} scale helloapp/helloapp-sample --replicas=3`, 'the Deployment follows'],
-          [`${n} edit foo/example-foo`, 'another deploymentName replaces the Deployment'],
-          [`${n} delete deployment helloapp-sample`, 'it comes back'],
-          [`${n} get events.events.k8s.io`, 'what the operator has recorded'],
-        ]
-      : []),
-    ...(samples && pods
-      ? [[`${n} exec deploy/helloapp-sample -- /pod get http://127.0.0.1:8080/`, 'a pod answers'] as const]
-      : []),
-    [`kubectl -n ${DEFAULT_NAMESPACE} get lease,deployment`, 'the operator'],
+    ...categories.map((category) => [`kubectl get ${category} -A`, 'every object of every kind'] as const),
+    ...(args.samples ? sampleHints(platform, n) : []),
+    ...(args.pods ? [[`${n} get pods`, 'real ones, with a small server in place of their images'] as const] : []),
+    [`kubectl -n ${namespace} get lease,deployment`, 'the operator'] as const,
   ];
-  const width = Math.max(...tries.map(([command = '']) => command.length));
+  const width = Math.max(...tries.map(([command]) => command.length));
   return [
     '',
     'The control plane stays until Ctrl-C. In another terminal:',
     '',
     `  export KUBECONFIG=${kubeconfig}`,
-    ...tries.map(([command = '', what = '']) => `  ${command.padEnd(width)}  # ${what}`),
+    ...tries.map(([command, what]) => `  ${command.padEnd(width)}  # ${what}`),
     '',
-    ...(operator === undefined
+    ...processes.flatMap(({ name: which, port, logFile }, i) => [
+      ...(i === 0 ? [`Metrics of the ${which}: http://127.0.0.1:${port}/metrics`] : []),
+      `Log of the ${which}: ${logFile}`,
+    ]),
+    ...(processes.length === 0
       ? [
-          `Metrics of the operator: kubectl -n ${DEFAULT_NAMESPACE} port-forward service/kindred-operator-metrics 8080`,
-          `Log of the operator:     kubectl -n ${DEFAULT_NAMESPACE} logs -f -l app.kubernetes.io/instance=kindred-operator`,
+          `Metrics of the operator: kubectl -n ${namespace} port-forward service/${name}-metrics 8080`,
+          `Log of the operator: kubectl -n ${namespace} logs -f -l app.kubernetes.io/instance=${name}`,
         ]
-      : [
-          `Metrics of the operator: http://127.0.0.1:${operator.port}/metrics`,
-          `Log of the operator:     ${operator.logFile}`,
-        ]),
-    ...(provisioner === undefined ? [] : [`Log of the provisioner:  ${provisioner}`]),
+      : []),
     '',
   ].join('\n');
+}
+
+/** What to try on a sample. */
+function sampleHints({ sampledKinds }: LocalPlatform, n: string): readonly (readonly [string, string])[] {
+  const sampled = sampledKinds.filter(({ samples }) => samples.length > 0);
+  const refOf = ({ singular, samples }: AnyKind): string => `${singular}/${samples[0]?.name ?? ''}`;
+  const scaled = sampled.find(({ scale }) => scale !== undefined);
+  const edited = sampled.find((kind) => kind !== scaled) ?? sampled[0];
+  return [
+    ...(scaled === undefined ? [] : [[`${n} scale ${refOf(scaled)} --replicas=3`, 'its children follow'] as const]),
+    ...(edited === undefined ? [] : [[`${n} edit ${refOf(edited)}`, 'its children follow'] as const]),
+    [`${n} get events.events.k8s.io`, 'what the operator has recorded'],
+  ];
 }

@@ -1,33 +1,17 @@
 import path from 'node:path';
 import { Option, type Command } from '@commander-js/extra-typings';
-import { DEFAULT_NAMESPACE } from '../constructs/platform';
-import {
-  SAMPLES_NAMESPACE,
-  collect,
-  configFiles,
-  flagError,
-  folder,
-  image,
-  namespaceName,
-  secretName,
-  type TakeArguments,
-} from './flags';
+import { collect, configFiles, folder, namespaceName, type TakeArguments } from './flags';
+import type { PlatformArguments } from './project-platform';
 
 /** The parsed arguments of `kindred synth`. */
-export interface SynthArguments {
+export interface SynthArguments extends PlatformArguments {
   readonly command: 'synth';
   readonly format: 'yaml' | 'helm';
   readonly out: string;
-  readonly image: string | undefined;
-  readonly provisionerImage: string | undefined;
-  readonly provisionerConfigSecret: string | undefined;
-  readonly provisionerConfigFiles: Readonly<Record<string, string>> | undefined;
-  readonly namespace: string;
-  readonly samplesNamespace: string;
 }
 
-/** Adds `kindred synth` to the command line. @param dist - folder in which it writes by default */
-export function addSynth(program: Command, take: TakeArguments<SynthArguments>, dist: string): void {
+/** Adds `kindred synth` to the command line. */
+export function addSynth(program: Command, take: TakeArguments<SynthArguments>): void {
   program
     .command('synth')
     .description("write the platform's manifests as YAML, or as a Helm chart")
@@ -43,69 +27,38 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
         .default('yaml' as const),
     )
     .option('--out <dir>', '(default: dist/manifests, or dist/chart)', (value) => folder('out', value))
-    .option('--image <image>', "the operator's image", (value) => image('image', value))
-    .option(
-      '--provisioner-image <image>',
-      'install the provisioner too, of this image (default: only the CRDs of its kinds)',
-      (value) => image('provisioner-image', value),
+    .addOption(
+      new Option(
+        '--image <[operator=]image>',
+        "the operator's image; with the name of an operator, that one's, and an optional operator is installed then; may be repeated",
+      ).argParser(collect),
     )
     .option(
-      '--provisioner-config-secret <name>',
-      "Secret in the operator's namespace with the files that configPath of a Cluster may name (default: none)",
-      (value) => secretName('provisioner-config-secret', value),
+      '--config-secret <[operator=]name>',
+      "Secret in the operator's namespace with the files that objects of kinds with effects may name (default: none)",
     )
     .addOption(
       new Option(
-        '--provisioner-config-file <path=key>',
+        '--config-file <path=key>',
         'one of these files and its key; may be repeated (default: one for each key)',
       ).argParser(collect),
     )
-    .option('--namespace <name>', `of the operator (default: ${DEFAULT_NAMESPACE})`, (value) =>
+    .option('--cert-manager', 'certificates for kinds of several versions are issued by cert-manager')
+    .option('--namespace <name>', 'of the operator (default: <name of the package>-system)', (value) =>
       namespaceName('namespace', value),
     )
-    .option('--samples-namespace <name>', `of the samples (default: ${SAMPLES_NAMESPACE})`, (value) =>
+    .option('--samples-namespace <name>', 'of the samples (default: <name of the package>-samples)', (value) =>
       namespaceName('samples-namespace', value),
     )
-    .action(({ format, out, image: operatorImage, provisionerImage, namespace, samplesNamespace, ...config }) =>
+    .action(({ format, out, image, configSecret, configFile, certManager, namespace, samplesNamespace }) =>
       take({
         command: 'synth',
         format,
-        out: out ?? path.join(dist, format === 'yaml' ? 'manifests' : 'chart'),
-        image: operatorImage,
-        provisionerImage,
-        ...provisionerConfig({ provisionerImage, ...config }),
-        ...synthNamespaces(namespace, samplesNamespace),
+        out: out ?? path.join('dist', format === 'yaml' ? 'manifests' : 'chart'),
+        images: image ?? [],
+        ...{ configSecret, namespace, samplesNamespace },
+        configFiles: configFiles('config-file', configFile),
+        certManager: certManager === true,
       }),
     );
-}
-
-function provisionerConfig(values: {
-  readonly provisionerImage: string | undefined;
-  readonly provisionerConfigSecret?: string | undefined;
-  readonly provisionerConfigFile?: readonly string[] | undefined;
-}): Pick<SynthArguments, 'provisionerConfigSecret' | 'provisionerConfigFiles'> {
-  const { provisionerImage, provisionerConfigSecret: secret, provisionerConfigFile: files } = values;
-  if (secret !== undefined && provisionerImage === undefined)
-    throw flagError('provisioner-config-secret', secret, 'it is for the provisioner: name its --provisioner-image too');
-  if (files !== undefined && secret === undefined)
-    throw flagError('provisioner-config-file', files.join(), 'name the Secret too, with --provisioner-config-secret');
-  return {
-    provisionerConfigSecret: secret,
-    provisionerConfigFiles: configFiles('provisioner-config-file', files),
-  };
-}
-
-function synthNamespaces(
-  operators: string | undefined,
-  samples: string | undefined,
-): Pick<SynthArguments, 'namespace' | 'samplesNamespace'> {
-  const [namespace, samplesNamespace] = [operators ?? DEFAULT_NAMESPACE, samples ?? SAMPLES_NAMESPACE];
-  if (namespace !== samplesNamespace) return { namespace, samplesNamespace };
-  throw samples === undefined
-    ? flagError(
-        'namespace',
-        namespace,
-        'it is where the samples go: name another one, or other samples with --samples-namespace',
-      )
-    : flagError('samples-namespace', samples, "it is the operator's own namespace: name another one for the samples");
 }

@@ -4,14 +4,21 @@ import { App, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { CustomResource, argoCdHealth, crdManifest } from '../constructs/crd';
 import type { AnyKind } from '../constructs/kind/kind';
-import { kinds, provisionerKinds } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { Platform, defaultImage, defaultImageAdvice, provisioner, type PlatformOperator } from '../constructs/platform';
+import { Platform } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
-import { version } from '../package.json';
 import type { SynthArguments } from './synth-arguments';
 import { CliError } from './errors';
 import { helmChart } from './helm/chart';
+import type { Project } from './project';
+import {
+  assertConversion,
+  defaultImageAdvice,
+  isMeantAnyway,
+  platformOperator,
+  projectPlatform,
+  type ProjectPlatform,
+} from './project-platform';
 import { yamlText } from './yaml';
 
 /**
@@ -19,13 +26,11 @@ import { yamlText } from './yaml';
  *
  * @throws CliError when the files cannot be written
  */
-export async function synth(args: SynthArguments): Promise<void> {
-  const { out, image, provisionerImage, ...options } = args;
-  const files =
-    args.format === 'helm'
-      ? chart(args)
-      : manifests({ ...options, ...{ kinds, provisionerKinds, provisionerImage }, image: image ?? operatorImage });
-  if (args.format === 'helm') await inFolder(out, () => refuseForeignTemplates(out, files));
+export async function synth(args: SynthArguments, project: Project): Promise<void> {
+  const { out, format } = args;
+  const platform = projectPlatform(project, args);
+  const files = format === 'helm' ? helmChart(platform) : manifests(platform);
+  if (format === 'helm') await inFolder(out, () => refuseForeignTemplates(out, files));
   for (const [name, text] of files) {
     const file = path.join(out, name);
     await inFolder(out, async () => {
@@ -34,25 +39,10 @@ export async function synth(args: SynthArguments): Promise<void> {
     });
     process.stdout.write(`${file}\n`);
   }
-  if (image === undefined) {
-    process.stderr.write(`kindred: ${defaultImageAdvice('operator', operatorImage, '--image=REF')}\n`);
+  for (const installed of platform.operators.filter((one) => one.isInstalled && one.isDefaultImage)) {
+    const name = isMeantAnyway(project, installed.operator) ? '' : `${installed.operator.name}=`;
+    process.stderr.write(`kindred: ${defaultImageAdvice(project, installed, `--image=${name}REF`)}\n`);
   }
-}
-
-const operatorImage = defaultImage('operator', version);
-
-function chart({ image = operatorImage, provisionerImage, ...args }: SynthArguments): ReadonlyMap<string, string> {
-  const advice = (['operator', 'provisioner'] as const).map((program): readonly [string, string] => {
-    const ofProgram = defaultImage(program, version);
-    return [ofProgram, defaultImageAdvice(program, ofProgram, `--set ${program}.image=REF`)];
-  });
-  return helmChart({
-    ...args,
-    ...{ kinds, provisionerKinds, version, image },
-    provisionerImage: provisionerImage ?? defaultImage('provisioner', version),
-    provisionerEnabled: provisionerImage !== undefined,
-    imageAdvice: Object.fromEntries(advice),
-  });
 }
 
 /** @throws CliError when the folder of the templates holds a file of something else, which Helm would install too */
@@ -78,49 +68,28 @@ async function inFolder(out: string, write: () => Promise<unknown>): Promise<voi
   }
 }
 
-/** Options of the platform's manifests. */
-interface SynthOptions {
-  readonly kinds: readonly AnyKind[];
-  /**
-   * Kinds of the provisioner. Their CRDs are written even without it; their samples are not: they would
-   * create clusters.
-   * @default none
-   */
-  readonly provisionerKinds?: readonly AnyKind[];
-  /** Image of the operator. */
-  readonly image: string;
-  /** Image of the provisioner, which contains its tools. @default no provisioner */
-  readonly provisionerImage?: string | undefined;
-  /**
-   * Secret in the operators' namespace with the files that a Cluster's `configPath` may name.
-   * @default none
-   */
-  readonly provisionerConfigSecret?: string | undefined;
-  /** These files by path, each with its key in the Secret. @default one file for each key */
-  readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
-  /** Namespace of the operators. */
-  readonly namespace: string;
-  /** Namespace of the samples: created, with guardrails. */
-  readonly samplesNamespace: string;
-}
-
 /**
- * The whole platform as YAML files, in the order for `kubectl apply -f`. The same options give the same
- * bytes.
+ * The whole platform as YAML files, in the order for `kubectl apply -f`. The same project gives the same bytes.
  *
  * @testonly
  */
-export function manifests(options: SynthOptions): ReadonlyMap<string, string> {
-  const platform = synthPlatform(new App(), options);
-  const samples = new Samples(new App(), 'samples', { kinds: options.kinds, namespace: options.samplesNamespace });
+export function manifests(platform: ProjectPlatform): ReadonlyMap<string, string> {
+  const objects = synthPlatform(new App(), platform);
+  const { operators, samplesNamespace: namespace } = platform;
+  const samples = new Samples(new App(), 'samples', { kinds: kindsWithSamples(platform), namespace });
   const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
-  const unserved = options.provisionerImage === undefined ? (options.provisionerKinds ?? []) : [];
+  const unserved = operators.filter(({ isInstalled }) => !isInstalled).flatMap(({ operator }) => operator.kinds);
   return new Map([
-    ['1-crds.yaml', yaml([...platform.filter(isCrd), ...unserved.map((kind) => crdManifest(kind))])],
-    ['2-platform.yaml', yaml(platform.filter((object) => !isCrd(object)))],
+    ['1-crds.yaml', yaml([...objects.filter(isCrd), ...unserved.map((kind) => crdManifest(kind))])],
+    ['2-platform.yaml', yaml(objects.filter((object) => !isCrd(object)))],
     ['3-samples.yaml', yaml(samples.toJson() as KubeObject[])],
-    ['argo-cd.yaml', yaml([argoCdConfig([...options.kinds, ...(options.provisionerKinds ?? [])])])],
+    ['argo-cd.yaml', yaml([argoCdConfig(operators.flatMap(({ operator }) => operator.kinds))])],
   ]);
+}
+
+/** The kinds whose samples are applied. Those of an optional operator are not: it acts on something of which there may be none. */
+export function kindsWithSamples({ operators }: ProjectPlatform): readonly AnyKind[] {
+  return operators.filter(({ operator }) => !operator.optional).flatMap(({ operator }) => operator.kinds);
 }
 
 /**
@@ -136,36 +105,25 @@ function argoCdConfig(kinds: readonly AnyKind[]): KubeObject {
   };
 }
 
-const HEADER = '# Generated by `npm run synth`. Do not edit.\n';
+const HEADER = '# Generated by `kindred synth`. Do not edit.\n';
 
 function yaml(objects: readonly KubeObject[]): string {
   return HEADER + objects.map(yamlText).join('---\n');
 }
 
 /** The platform's objects in the order of their dependencies. */
-export function synthPlatform(app: App, options: SynthOptions): readonly KubeObject[] {
-  const platform = new Platform(app, 'kindred', {
-    namespace: options.namespace,
-    operators: operators(options),
-    guardedNamespaces: [{ name: options.samplesNamespace, create: true }],
+export function synthPlatform(app: App, platform: ProjectPlatform): readonly KubeObject[] {
+  assertConversion(platform);
+  const { namespace, samplesNamespace, operators, certManager, project } = platform;
+  const chart = new Platform(app, project.name, {
+    namespace,
+    operators: operators
+      .filter(({ isInstalled }) => isInstalled)
+      .map((installed) => platformOperator(installed, namespace)),
+    guardedNamespaces: [{ name: samplesNamespace, create: true }],
+    ...(certManager ? { conversion: { certManager: {} } } : {}),
   });
-  return platform.toJson() as KubeObject[];
-}
-
-/** The operator and the provisioner, which is separate because it alone has keys to machines. */
-function operators(options: SynthOptions): readonly PlatformOperator[] {
-  const { kinds, image, provisionerKinds = [], provisionerImage, namespace } = options;
-  const operator = { name: 'operator', image, kinds };
-  if (provisionerImage === undefined || provisionerKinds.length === 0) return [operator];
-  const { provisionerConfigSecret: configSecretName, provisionerConfigFiles: configFiles } = options;
-  return [
-    operator,
-    provisioner({
-      ...{ image: provisionerImage, kinds: provisionerKinds, namespace },
-      ...(configSecretName === undefined ? {} : { configSecretName }),
-      ...(configFiles === undefined ? {} : { configFiles }),
-    }),
-  ];
+  return chart.toJson() as KubeObject[];
 }
 
 /** Props of {@link Samples}. */

@@ -34,6 +34,7 @@ async function main(outdir = path.join(root, 'dist'), metafile?: string): Promis
       ...common,
       entryPoints: { cli: 'cli/main.ts' },
       // Keeps bundled scripts from running: only the entry point is the main module.
+      banner: { js: '#!/usr/bin/env node' },
       define: { ...define, 'require.main': 'undefined' },
       external: [...sharedPackages, 'esbuild'],
       minifyWhitespace: true,

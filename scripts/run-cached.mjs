@@ -21,7 +21,8 @@ export function runCached(bundle, cache) {
   const source = readFileSync(bundle, 'utf8');
   const digest = createHash('sha256').update(source).digest();
   const cachedData = read(cache, digest);
-  const script = new Script(Module.wrap(source), { filename: bundle, cachedData });
+  // The first line may name the program that runs it.
+  const script = new Script(Module.wrap(source.replace(/^#!.*/, '')), { filename: bundle, cachedData });
   if (cachedData === undefined || script.cachedDataRejected) {
     // At the end, when everything that a run needs has been compiled.
     process.once('exit', (code) => {

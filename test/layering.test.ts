@@ -136,7 +136,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'provisioner/tasks',
     'provisioner/ssh',
   ],
-  provisioner: [...kind, 'kinds', ...operatorForEffects, 'operator', 'provisioner/cluster'],
+  provisioner: [...kind, 'kinds', 'platform', ...operatorForEffects, 'operator', 'provisioner/cluster'],
   // Operators run under the guard of local/, so that none outlives a test.
   testing: [...allConstructs, ...allOperator, 'local'],
   'stacks/bridge': [...kind, 'crd'],

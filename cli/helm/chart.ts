@@ -1,98 +1,146 @@
 import { App } from 'cdk8s';
 import { stringify } from 'yaml';
-import type { AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
 import { operatorDefaults } from '../../constructs/operator/operator-props';
-import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
+import { Platform, type PlatformOperator } from '../../constructs/platform';
+import { operatorObjectName } from '../../constructs/platform/platform-props';
+import { CliError } from '../errors';
+import type { Project, ProjectOperator } from '../project';
+import {
+  defaultImageAdvice,
+  defaultImageOf,
+  platformOperator,
+  type InstalledOperator,
+  type ProjectPlatform,
+} from '../project-platform';
 import { flagsOf, operatorTemplate } from './operator-template';
 import { entryLines, replaceText, templateText, value } from './template';
-import { defaultValues, valuesSchema, valuesText, type ChartDefaults } from './values';
-
-/** What a chart is made of. */
-export interface ChartOptions extends ChartDefaults {
-  readonly kinds: readonly AnyKind[];
-  /** Kinds of the provisioner, which the chart installs on request; their CRDs are there in any case. */
-  readonly provisionerKinds: readonly AnyKind[];
-  /** Version of the chart and of what it installs. */
-  readonly version: string;
-  /** Namespace of the operators of a release in the namespace `default`. */
-  readonly namespace: string;
-  /** What to do about images that no registry has, by the image. */
-  readonly imageAdvice: Readonly<Record<string, string>>;
-}
+import { defaultValues, isReservedKey, valuesSchema, valuesText, type OperatorValues } from './values';
 
 /** Stand for names until the template names the value. They are DNS labels, as the platform demands. */
 const operatorNamespace = 'helm-operator-namespace';
 const guardedNamespace = 'helm-guarded-namespace';
 const configSecret = 'helm-config-secret';
 
+/** An operator of a chart. */
+interface ChartOperator {
+  readonly installed: InstalledOperator;
+  /** It as it is rendered, before values take the place of what it was rendered with. */
+  readonly entry: PlatformOperator;
+  /** The key of its values. */
+  readonly key: string;
+  /** It may read files of a Secret that a value names. */
+  readonly hasConfig: boolean;
+}
+
 /**
- * The platform as a Helm chart: its files by their paths. With its default values Helm renders the objects
- * of `kindred synth`, plus the annotation by which CRDs and namespaces stay when the release is uninstalled.
+ * The platform of a project as a Helm chart: its files by their paths. With its default values Helm renders the objects of
+ * `kindred synth`, plus the annotation by which CRDs and namespaces stay when the release is uninstalled.
+ *
+ * @throws CliError for kinds of several versions
  */
-export function helmChart(options: ChartOptions): ReadonlyMap<string, string> {
-  const { namespace } = options;
-  const operator: PlatformOperator = { name: 'operator', image: options.image, kinds: options.kinds };
-  const separate = provisioner({
-    ...{ image: options.provisionerImage, kinds: options.provisionerKinds, namespace: operatorNamespace },
-    configSecretName: configSecret,
-  });
-  const { memoryLimitMiB = operatorDefaults.memoryLimitMiB, scratch } = separate;
+export function helmChart(platform: ProjectPlatform): ReadonlyMap<string, string> {
+  assertNoConversion(platform);
+  const { namespace, project } = platform;
+  const operators = chartOperators(platform);
   const { logLevel } = operatorDefaults;
-  const values = defaultValues(options, memoryLimitMiB);
-  const objects = objectsOf(operator, separate);
-  const operatorObjects = objects.operator.map((object) =>
-    operatorTemplate(object, {
-      values: '.Values.operator',
-      logLevel,
-      memoryLimitMiB: operatorDefaults.memoryLimitMiB,
-    }),
-  );
-  const provisionerObjects = objects.provisioner.map((object) =>
-    operatorTemplate(object, { values: '.Values.provisioner', logLevel, memoryLimitMiB, config: true }),
+  const values = defaultValues(platform, operators.map(valuesOf));
+  const objects = objectsOf(project.name, operators);
+  const templates = operators.map(({ entry, key, hasConfig }, i) =>
+    (objects.operators[i] ?? []).map((object) =>
+      operatorTemplate(object, {
+        ...{ values: `.Values.${key}`, logLevel, config: hasConfig },
+        memoryLimitMiB: entry.memoryLimitMiB ?? operatorDefaults.memoryLimitMiB,
+      }),
+    ),
   );
   // Permissions and deadlines in the chart follow from what it sets, and from the namespaces that are watched.
-  const reserved = new Set(['namespaces', ...[...objects.operator, ...objects.provisioner].flatMap(flagsOf)]);
-  const namespaceText = guardedBy(CREATES_NAMESPACE, documents(objects.namespace.map(kept)));
+  const reserved = new Set(['namespaces', ...objects.operators.flat().flatMap(flagsOf)]);
+  const text = (objects: readonly KubeObject[]): string => documents(objects, project.name);
+  const isCreated = `and .Values.createNamespace (ne (include "${project.name}.namespace" .) .Release.Namespace)`;
   return new Map([
-    ['Chart.yaml', chartText(options.version)],
+    ['Chart.yaml', chartText(project)],
     ['values.yaml', valuesText(values, namespace)],
-    ['values.schema.json', `${JSON.stringify(valuesSchema(namespace), undefined, 2)}\n`],
-    ['templates/_helpers.tpl', helpersText(namespace, scratch?.sizeMiB ?? 0, reserved)],
-    ['templates/NOTES.txt', notesText(options)],
-    ['templates/crds.yaml', guardedBy('.Values.crds.enabled', documents(objects.crds.map(kept)))],
-    ['templates/namespace.yaml', `{{- include "kindred.validate" . }}\n${namespaceText}`],
-    ['templates/guarded-namespaces.yaml', guardedNamespacesText(objects.guarded)],
-    ['templates/operator.yaml', programText(operatorObjects)],
-    ['templates/provisioner.yaml', guardedBy('.Values.provisioner.enabled', programText(provisionerObjects))],
+    ['values.schema.json', `${JSON.stringify(valuesSchema(values, namespace), undefined, 2)}\n`],
+    ['templates/_helpers.tpl', helpersText(platform, operators, reserved)],
+    ['templates/NOTES.txt', notesText(platform, operators)],
+    ['templates/crds.yaml', guardedBy('.Values.crds.enabled', text(objects.crds.map(kept)))],
+    [
+      'templates/namespace.yaml',
+      `{{- include "${project.name}.validate" . }}\n${guardedBy(isCreated, text(objects.namespace.map(kept)))}`,
+    ],
+    ['templates/guarded-namespaces.yaml', guardedNamespacesText(objects.guarded, project.name)],
+    ...operators.map(({ key, installed }, i): readonly [string, string] => {
+      const program = programText(templates[i] ?? [], project.name);
+      const isOptional = installed.operator.optional;
+      return [`templates/${key}.yaml`, isOptional ? guardedBy(`.Values.${key}.enabled`, program) : program];
+    }),
   ]);
 }
 
+function assertNoConversion({ operators }: ProjectPlatform): void {
+  const several = operators.flatMap(({ operator }) => operator.kinds).find(({ versions }) => versions.length > 0);
+  if (several === undefined) return;
+  throw new CliError(
+    `--format=helm: ${several.kind} has several versions, and a chart has no values for the certificate of its conversions. Write YAML, with --cert-manager.`,
+  );
+}
+
+function chartOperators({ project, operators }: ProjectPlatform): readonly ChartOperator[] {
+  return operators.map((installed) => {
+    const { operator } = installed;
+    const hasConfig = operator.kinds.some(({ effects }) => effects.length > 0);
+    const entry = platformOperator(
+      { ...installed, configSecretName: hasConfig ? configSecret : undefined, configFiles: undefined },
+      operatorNamespace,
+    );
+    return { installed, entry, hasConfig, key: valuesKey(project, operator) };
+  });
+}
+
+/** The key of an operator's values: `operator` if it is the only one, else its name in camel case. */
+function valuesKey({ operators }: Project, { name }: ProjectOperator): string {
+  const key =
+    operators.length === 1 ? 'operator' : name.replaceAll(/-+(.)/g, (_, letter: string) => letter.toUpperCase());
+  if (!isReservedKey(key)) return key;
+  throw new CliError(
+    `--format=helm: an operator cannot be called ${name}, since the chart has a value ${key}. Rename it in package.json.`,
+  );
+}
+
+function valuesOf({ installed, entry, key, hasConfig }: ChartOperator): OperatorValues {
+  const { operator, image, isInstalled, configSecretName, configFiles } = installed;
+  return {
+    ...{ key, image, hasConfig, configSecretName, configFiles },
+    kinds: operator.kinds.map(({ kind }) => kind),
+    isEnabled: operator.optional ? isInstalled : undefined,
+    settings: { ...operatorDefaults, ...entry },
+  };
+}
+
 /** The platform's objects by the templates that they belong to. */
-function objectsOf(operator: PlatformOperator, separate: PlatformOperator) {
-  const platform = new Platform(new App(), 'kindred', {
+function objectsOf(name: string, operators: readonly ChartOperator[]) {
+  const platform = new Platform(new App(), name, {
     namespace: operatorNamespace,
-    operators: [operator, separate],
+    operators: operators.map(({ entry }) => entry),
     guardedNamespaces: [{ name: guardedNamespace, create: true }],
     monitoring: {},
   });
   const objects = platform.toJson() as KubeObject[];
-  const isOf = ({ name, kinds }: PlatformOperator, { metadata }: KubeObject): boolean =>
-    metadata.labels?.['app.kubernetes.io/instance'] === `kindred-${name}` ||
+  const isOf = ({ name: operator, kinds }: PlatformOperator, { metadata }: KubeObject): boolean =>
+    metadata.labels?.['app.kubernetes.io/instance'] === `kindred-${operator}` ||
     kinds.some(({ crdName }) => metadata.name.startsWith(`${crdName}-`));
   const groups = {
     crds: objects.filter(({ kind }) => kind === 'CustomResourceDefinition'),
     namespace: objects.filter(({ kind, metadata }) => kind === 'Namespace' && metadata.name === operatorNamespace),
     guarded: objects.filter(({ metadata }) => [metadata.name, metadata.namespace].includes(guardedNamespace)),
-    operator: objects.filter((object) => isOf(operator, object)),
-    provisioner: objects.filter((object) => isOf(separate, object)),
   };
-  if (Object.values(groups).reduce((sum, { length }) => sum + length, 0) === objects.length) return groups;
+  const ofOperators = operators.map(({ entry }) => objects.filter((object) => isOf(entry, object)));
+  const grouped = [...Object.values(groups), ...ofOperators].reduce((sum, { length }) => sum + length, 0);
+  if (grouped === objects.length) return { ...groups, operators: ofOperators };
   throw new Error('an object of the platform belongs to no template of the chart, or to two');
 }
-
-const CREATES_NAMESPACE = 'and .Values.createNamespace (ne (include "kindred.namespace" .) .Release.Namespace)';
 
 /** An object that stays when the release is uninstalled, since objects of users are in it or depend on it. */
 function kept(object: KubeObject): KubeObject {
@@ -101,8 +149,8 @@ function kept(object: KubeObject): KubeObject {
 }
 
 /** Objects as text, with the namespace of the release in the place of the one that they were rendered with. */
-function documents(objects: readonly KubeObject[]): string {
-  const name = 'include "kindred.namespace" $';
+function documents(objects: readonly KubeObject[], chart: string): string {
+  const name = `include "${chart}.namespace" $`;
   const inNamespace = objects.map((object) =>
     replaceText(object, operatorNamespace, (isWhole) => value(isWhole ? `${name} | quote` : name)),
   );
@@ -114,12 +162,14 @@ function guardedBy(condition: string, text: string): string {
 }
 
 /** The template of an operator's objects. Those of the Prometheus operator are rendered on request only. */
-function programText(objects: readonly KubeObject[]): string {
+function programText(objects: readonly KubeObject[], chart: string): string {
   const isMonitoring = ({ apiVersion }: KubeObject): boolean => apiVersion.startsWith('monitoring.coreos.com/');
   const monitoring = objects.filter(isMonitoring).map(monitoringTemplate);
   return (
-    documents(objects.filter((object) => !isMonitoring(object))) +
-    guardedBy('.Values.monitoring.enabled', `---\n${documents(monitoring)}`)
+    documents(
+      objects.filter((object) => !isMonitoring(object)),
+      chart,
+    ) + guardedBy('.Values.monitoring.enabled', `---\n${documents(monitoring, chart)}`)
   );
 }
 
@@ -149,16 +199,15 @@ interface GuardrailLike extends KubeObject {
   };
 }
 
-function guardedNamespacesText(objects: readonly GuardrailLike[]): string {
+function guardedNamespacesText(objects: readonly GuardrailLike[], chart: string): string {
   const named = objects.map((object) => replaceText(object, guardedNamespace, () => value('.name | quote')));
   const namespaces = named.filter(({ kind }) => kind === 'Namespace');
   const guardrails = named.filter(({ kind }) => kind !== 'Namespace');
-  const exists =
-    '(eq .name $.Release.Namespace) (and $.Values.createNamespace (eq .name (include "kindred.namespace" $)))';
+  const exists = `(eq .name $.Release.Namespace) (and $.Values.createNamespace (eq .name (include "${chart}.namespace" $)))`;
   return [
     '{{- range .Values.guardedNamespaces }}\n',
-    guardedBy(`and .create (not (or ${exists}))`, `---\n${documents(namespaces.map(kept))}`),
-    `---\n${documents(guardrails.map(guardrailTemplate))}`,
+    guardedBy(`and .create (not (or ${exists}))`, `---\n${documents(namespaces.map(kept), chart)}`),
+    `---\n${documents(guardrails.map(guardrailTemplate), chart)}`,
     '{{- end }}\n',
   ].join('');
 }
@@ -185,10 +234,10 @@ function guardrailTemplate(object: GuardrailLike): KubeObject {
   return { ...object, spec: { limits: groups } };
 }
 
-function chartText(version: string): string {
+function chartText({ name, version }: Project): string {
   return stringify({
     apiVersion: 'v2',
-    name: 'kindred',
+    name,
     description: 'Kubernetes kinds and the operator that reconciles them.',
     type: 'application',
     version,
@@ -196,13 +245,17 @@ function chartText(version: string): string {
   });
 }
 
-/**
- * @param scratchMiB - memory of the provisioner that is no heap
- * @param reserved - flags that a value `args` may not have
- */
-function helpersText(namespace: string, scratchMiB: number, reserved: ReadonlySet<string>): string {
+/** @param reserved - flags that a value `args` may not have */
+function helpersText(
+  { namespace, project: { name: chart } }: ProjectPlatform,
+  operators: readonly ChartOperator[],
+  reserved: ReadonlySet<string>,
+): string {
+  // Memory of each operator that is no heap.
+  const scratches = operators.map(({ key, entry }) => `"${key}" ${entry.scratch?.sizeMiB ?? 0}`).join(' ');
+  const configs = operators.filter(({ hasConfig }) => hasConfig).map(({ key }) => configChecks(key));
   return `{{/* The namespace of the operators. */}}
-{{- define "kindred.namespace" -}}
+{{- define "${chart}.namespace" -}}
 {{- if .Values.namespace }}{{ .Values.namespace }}
 {{- else if eq .Release.Namespace "default" }}${namespace}
 {{- else }}{{ .Release.Namespace }}
@@ -210,8 +263,8 @@ function helpersText(namespace: string, scratchMiB: number, reserved: ReadonlySe
 {{- end }}
 
 {{/* What values.schema.json cannot say. */}}
-{{- define "kindred.validate" -}}
-{{- range $name, $reserved := dict "operator" 0 "provisioner" ${scratchMiB} }}
+{{- define "${chart}.validate" -}}
+{{- range $name, $reserved := dict ${scratches} }}
 {{- $program := get $.Values $name }}
 {{- range $program.args }}
 {{- if regexMatch "^--(${[...reserved].join('|')})(=|$)" . }}
@@ -226,15 +279,7 @@ function helpersText(namespace: string, scratchMiB: number, reserved: ReadonlySe
 {{- fail (printf "%s.memoryLimitMiB: it must be at least %d" $name (add ${MIN_MEMORY_MIB} $reserved)) }}
 {{- end }}
 {{- end }}
-{{- if and .Values.provisioner.configFiles (not .Values.provisioner.configSecret) }}
-{{- fail "provisioner.configFiles: set provisioner.configSecret too, the Secret that these files come from" }}
-{{- end }}
-{{- range $path, $key := .Values.provisioner.configFiles }}
-{{- if or (hasPrefix "/" $path) (hasPrefix ".." $path) (has ".." (splitList "/" $path)) }}
-{{- fail (printf "provisioner.configFiles: %q must be a path that stays within the directory" $path) }}
-{{- end }}
-{{- end }}
-{{- range $key, $value := .Values.monitoring.labels }}
+${configs.join('')}{{- range $key, $value := .Values.monitoring.labels }}
 {{- if hasPrefix "app.kubernetes.io/" $key }}
 {{- fail (printf "monitoring.labels: the chart itself sets %s" $key) }}
 {{- end }}
@@ -253,24 +298,51 @@ function helpersText(namespace: string, scratchMiB: number, reserved: ReadonlySe
 `;
 }
 
-function notesText({ image, provisionerImage, imageAdvice }: ChartOptions): string {
-  const advice = (program: string, ofImage: string): string =>
-    imageAdvice[ofImage] === undefined
-      ? ''
-      : `{{- if ${program === 'operator' ? '' : 'and .Values.provisioner.enabled '}(eq .Values.${program}.image ${JSON.stringify(ofImage)}) }}\n\nWARNING: ${imageAdvice[ofImage]}\n{{- end }}\n`;
-  return `Kindred {{ .Chart.AppVersion }} is installed in the namespace {{ include "kindred.namespace" . }}.
-${advice('operator', image)}${advice('provisioner', provisionerImage)}
-{{- if and (eq (include "kindred.namespace" .) .Release.Namespace) (not (regexMatch "^(default$|kube-)" .Release.Namespace)) }}
+function configChecks(key: string): string {
+  return `{{- if and .Values.${key}.configFiles (not .Values.${key}.configSecret) }}
+{{- fail "${key}.configFiles: set ${key}.configSecret too, the Secret that these files come from" }}
+{{- end }}
+{{- range $path, $key := .Values.${key}.configFiles }}
+{{- if or (hasPrefix "/" $path) (hasPrefix ".." $path) (has ".." (splitList "/" $path)) }}
+{{- fail (printf "${key}.configFiles: %q must be a path that stays within the directory" $path) }}
+{{- end }}
+{{- end }}
+`;
+}
+
+function notesText({ project }: ProjectPlatform, operators: readonly ChartOperator[]): string {
+  const { name } = project;
+  const advice = operators.map(({ key, installed }) => {
+    const image = defaultImageOf(project, installed.operator);
+    const warning = defaultImageAdvice(project, { ...installed, image }, `--set ${key}.image=REF`);
+    const condition = `eq .Values.${key}.image ${JSON.stringify(image)}`;
+    const isWarned = installed.operator.optional ? `and .Values.${key}.enabled (${condition})` : `(${condition})`;
+    return `{{- if ${isWarned} }}\n\nWARNING: ${warning}\n{{- end }}\n`;
+  });
+  const rollouts = operators
+    .filter(({ installed }) => !installed.operator.optional)
+    .map(
+      ({ entry }) =>
+        `  kubectl -n {{ include "${name}.namespace" . }} rollout status deployment/${operatorObjectName(entry)}\n`,
+    );
+  const kinds = operators.flatMap(({ installed }) => installed.operator.kinds);
+  const categories = [...new Set(kinds.flatMap((kind) => kind.categories))];
+  const held = kinds.filter(({ finalizer }) => finalizer !== undefined).map(({ kind }) => kind);
+  return `${name} {{ .Chart.AppVersion }} is installed in the namespace {{ include "${name}.namespace" . }}.
+${advice.join('')}
+{{- if and (eq (include "${name}.namespace" .) .Release.Namespace) (not (regexMatch "^(default$|kube-)" .Release.Namespace)) }}
 
 The chart sets no Pod Security Standard for the namespace of the release. The operator's pods meet "restricted"; if nothing else runs there:
 
   kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted
 {{- end }}
 
-  kubectl -n {{ include "kindred.namespace" . }} rollout status deployment/kindred-operator
-  kubectl get kindred -A
-
-helm uninstall leaves the CRDs, with all objects of their kinds, and the namespaces that this chart created. Before it, delete the objects that have
-finalizers (DemoMicroService, Cluster): without the operator, nothing removes the finalizers.
+${rollouts.join('')}${categories.map((category) => `  kubectl get ${category} -A\n`).join('')}
+helm uninstall leaves the CRDs, with all objects of their kinds, and the namespaces that this chart created.${
+    held.length === 0
+      ? ''
+      : ` Before it, delete the objects that have
+finalizers (${held.join(', ')}): without the operator, nothing removes the finalizers.`
+  }
 `;
 }

@@ -2,7 +2,8 @@ import { Document, isMap, isScalar, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import { QUANTITY_PATTERN } from '../../constructs/kind/quantity';
 import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
-import { operatorDefaults } from '../../constructs/operator/operator-props';
+import type { PlatformOperator } from '../../constructs/platform';
+import type { ProjectPlatform } from '../project-platform';
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 const name = z.string().regex(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/);
@@ -68,8 +69,44 @@ const guardedNamespace = z.strictObject({
     .optional(),
 });
 
-/** The values of the chart. Their descriptions are comments of values.yaml. */
-const chartValues = z.strictObject({
+/** An operator of the chart, with the values that are chosen when the chart is made. */
+export interface OperatorValues {
+  /** The key of its values. */
+  readonly key: string;
+  readonly kinds: readonly string[];
+  readonly image: string;
+  /** Whether the chart installs it by default; undefined: always. */
+  readonly isEnabled: boolean | undefined;
+  /** It has the values `configSecret` and `configFiles`. */
+  readonly hasConfig: boolean;
+  readonly configSecretName: string | undefined;
+  readonly configFiles: Readonly<Record<string, string>> | undefined;
+  readonly settings: Pick<
+    Required<PlatformOperator>,
+    'replicas' | 'logLevel' | 'cpuRequest' | 'memoryRequestMiB' | 'memoryLimitMiB'
+  >;
+}
+
+const configValues = {
+  configSecret: nameOrEmpty.describe(
+    "Secret in the operator's namespace with the files that objects may name. Empty: none.",
+  ),
+  configFiles: files
+    .default({})
+    .describe('These files by their paths, each with its key there. Empty: one file for each key.'),
+};
+
+function operatorSchema({ kinds, isEnabled, hasConfig }: OperatorValues): z.ZodObject {
+  return z
+    .strictObject({
+      ...(isEnabled === undefined ? {} : { enabled: z.boolean() }),
+      ...operatorValues,
+      ...(hasConfig ? configValues : {}),
+    })
+    .describe(`The operator of ${kinds.length === 1 ? 'the kind' : 'the kinds'} ${kinds.join(', ')}.`);
+}
+
+const namespaceValues = {
   namespace: z
     .union([z.literal(''), dnsLabel])
     .default('')
@@ -83,19 +120,9 @@ const chartValues = z.strictObject({
   crds: z
     .strictObject({ enabled: z.boolean() })
     .describe('The CustomResourceDefinitions. They stay, with all objects, when the release is uninstalled.'),
-  operator: z.strictObject(operatorValues),
-  provisioner: z
-    .strictObject({
-      enabled: z.boolean(),
-      ...operatorValues,
-      configSecret: nameOrEmpty.describe(
-        "Secret in the operator's namespace with the files that configPath of a Cluster may name. Empty: none.",
-      ),
-      configFiles: files
-        .default({})
-        .describe('These files by their paths, each with its key there. Empty: one file for each key.'),
-    })
-    .describe('The operator of the kinds Cluster and Kubeconfig, which makes clusters on machines.'),
+};
+
+const furtherValues = {
   guardedNamespaces: z
     .array(guardedNamespace)
     .default([])
@@ -115,70 +142,92 @@ const chartValues = z.strictObject({
     .describe('A PodMonitor and a PrometheusRule. The CRDs of the Prometheus operator must be there.'),
   enabled: z.boolean().optional().describe('For the condition of a chart that depends on this one.'),
   global: z.looseObject({}).optional().describe('What Helm gives to every chart.'),
-});
+};
 
-/** Values of the chart. */
-export type ChartValues = z.output<typeof chartValues>;
+/**
+ * The values of one operator.
+ *
+ * @testonly
+ */
+export type ProgramValues = z.output<z.ZodObject<typeof operatorValues>>;
 
-/** The values that are chosen when a chart is made. */
-export interface ChartDefaults {
-  /** Image of the operator. */
-  readonly image: string;
-  /** Image of the provisioner. */
-  readonly provisionerImage: string;
-  /** Whether the chart installs the provisioner. */
-  readonly provisionerEnabled: boolean;
-  /** `provisioner.configSecret`. @default none */
-  readonly provisionerConfigSecret?: string | undefined;
-  /** `provisioner.configFiles`. @default none */
-  readonly provisionerConfigFiles?: Readonly<Record<string, string>> | undefined;
-  /** Namespace that is created with guardrails. */
-  readonly samplesNamespace: string;
+/**
+ * The values besides those of operators.
+ *
+ * @testonly
+ */
+export type CommonValues = z.output<z.ZodObject<typeof namespaceValues & typeof furtherValues>>;
+
+/** Whether the chart has a value of this name that is no operator's. */
+export function isReservedKey(key: string): boolean {
+  return key in namespaceValues || key in furtherValues;
+}
+
+/** The values of the chart. Their descriptions are comments of values.yaml. */
+function chartValues(operators: readonly OperatorValues[]): z.ZodObject {
+  return z.strictObject({
+    ...namespaceValues,
+    ...Object.fromEntries(operators.map((operator) => [operator.key, operatorSchema(operator)])),
+    ...furtherValues,
+  });
 }
 
 /** The values that the chart has by default. */
-export function defaultValues(defaults: ChartDefaults, provisionerMemoryLimitMiB: number): ChartValues {
-  const { replicas, logLevel, cpuRequest, memoryRequestMiB, memoryLimitMiB } = operatorDefaults;
-  const operator = {
-    image: defaults.image,
-    imagePullPolicy: 'IfNotPresent' as const,
-    imagePullSecrets: [],
-    ...{ replicas, logLevel },
-    args: [],
-    ...{ cpuRequest, memoryRequestMiB, memoryLimitMiB },
-    priorityClassName: '',
-    nodeSelector: {},
-    tolerations: [],
-    metricsFrom: [],
-  };
-  return {
+export function defaultValues(
+  { samplesNamespace }: Pick<ProjectPlatform, 'samplesNamespace'>,
+  operators: readonly OperatorValues[],
+): ChartValues {
+  const ofOperators = operators.map((operator): readonly [string, unknown] => {
+    const { key, image, isEnabled, hasConfig, configSecretName, configFiles, settings } = operator;
+    const { replicas, logLevel, cpuRequest, memoryRequestMiB, memoryLimitMiB } = settings;
+    return [
+      key,
+      {
+        ...(isEnabled === undefined ? {} : { enabled: isEnabled }),
+        image,
+        imagePullPolicy: 'IfNotPresent',
+        imagePullSecrets: [],
+        ...{ replicas, logLevel },
+        args: [],
+        ...{ cpuRequest, memoryRequestMiB, memoryLimitMiB },
+        priorityClassName: '',
+        nodeSelector: {},
+        tolerations: [],
+        metricsFrom: [],
+        ...(hasConfig ? { configSecret: configSecretName ?? '', configFiles: { ...configFiles } } : {}),
+      },
+    ];
+  });
+  const values: Readonly<Record<string, unknown>> = {
     namespace: '',
     createNamespace: true,
     crds: { enabled: true },
-    operator,
-    provisioner: {
-      enabled: defaults.provisionerEnabled,
-      ...operator,
-      image: defaults.provisionerImage,
-      memoryLimitMiB: provisionerMemoryLimitMiB,
-      configSecret: defaults.provisionerConfigSecret ?? '',
-      configFiles: { ...defaults.provisionerConfigFiles },
-    },
-    guardedNamespaces: [{ name: defaults.samplesNamespace, create: true }],
+    ...Object.fromEntries(ofOperators),
+    guardedNamespaces: [{ name: samplesNamespace, create: true }],
     monitoring: { enabled: false, interval: '30s', labels: {} },
   };
+  return { values, schema: chartValues(operators) };
+}
+
+/** Values of the chart, and their schema. */
+interface ChartValues {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly schema: z.ZodObject;
 }
 
 /** The JSON Schema of the values, against which Helm checks them. */
-export function valuesSchema(namespace: string): object {
-  const schema = z.toJSONSchema(chartValues, { target: 'draft-7', io: 'input' });
+export function valuesSchema({ schema: chart }: ChartValues, namespace: string): object {
+  const schema = z.toJSONSchema(chart, { target: 'draft-7', io: 'input' });
   return JSON.parse(JSON.stringify(schema).replaceAll(NAMESPACE, namespace)) as object;
 }
 
 /** values.yaml: the values, each with its description. */
-export function valuesText(values: ChartValues, namespace: string): string {
+export function valuesText({ values, schema }: ChartValues, namespace: string): string {
   const document = new Document(values, { aliasDuplicateObjects: false });
-  if (isMap(document.contents)) describe(document.contents, chartValues);
+  if (isMap(document.contents)) {
+    describe(document.contents, schema);
+    for (const { key } of document.contents.items.slice(1)) if (isScalar(key)) key.spaceBefore = true;
+  }
   return document.toString({ lineWidth: 0 }).replaceAll(NAMESPACE, namespace);
 }
 
@@ -187,13 +236,12 @@ const NAMESPACE = 'NAMESPACE';
 
 function describe(map: YAMLMap, schema: z.ZodObject): void {
   const shape: Readonly<Record<string, unknown>> = schema.shape;
-  map.items.forEach(({ key, value }, index) => {
-    if (!isScalar(key)) return;
+  for (const { key, value } of map.items) {
+    if (!isScalar(key)) continue;
     const field = shape[String(key.value)];
-    if (!(field instanceof z.ZodType)) return;
+    if (!(field instanceof z.ZodType)) continue;
     const { description } = field;
     if (description !== undefined) key.commentBefore = description.replaceAll(/^/gm, ' ');
-    if (map.flow !== true && index > 0 && schema === chartValues) key.spaceBefore = true;
     if (isMap(value) && field instanceof z.ZodObject) describe(value, field);
-  });
+  }
 }

@@ -96,7 +96,7 @@ export function defaultImage(program: 'operator' | 'provisioner', version: strin
  * @param setting how the image is named instead: `--image=REF`
  */
 export function defaultImageAdvice(program: 'operator' | 'provisioner', image: string, setting: string): string {
-  const build = program === 'operator' ? 'npm run image --' : 'npm run image -- --provisioner';
+  const build = program === 'operator' ? 'npm run image --' : 'npm run image -- --operator=provisioner';
   return (
     `no registry has ${image}, so its pods cannot start: make the image with ${build} --push=REF and name it with ${setting}, ` +
     'or load it into the nodes and name it in the same way (docs/installing.md, "The image")'

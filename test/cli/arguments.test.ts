@@ -9,7 +9,7 @@ function printed(...argv: readonly string[]): string {
   return parsed.text;
 }
 
-const withFiles = ['synth', '--provisioner-image=p', '--provisioner-config-secret=files'];
+const withFiles = ['synth', '--image=provisioner=p', '--config-secret=files'];
 
 describe('the command line', () => {
   test('start, with what it defaults to', () => {
@@ -21,11 +21,11 @@ describe('the command line', () => {
       metricsPort: 0,
       files: [],
       samples: true,
-      namespace: 'kindred-samples',
+      namespace: undefined,
       logFile: undefined,
       logLevel: 'info',
       installer: 'auto',
-      provisioner: false,
+      operators: [],
       pods: false,
     });
   });
@@ -39,7 +39,8 @@ describe('the command line', () => {
       '--log-file=op.log',
       '--log-level=debug',
       '--installer=apply',
-      '--provisioner',
+      '--operator=provisioner',
+      '--operator=second',
     ];
     expect(parseArguments(['start', ...given, ...more])).toEqual({
       command: 'start',
@@ -53,21 +54,26 @@ describe('the command line', () => {
       logFile: 'op.log',
       logLevel: 'debug',
       installer: 'apply',
-      provisioner: true,
+      operators: ['provisioner', 'second'],
       pods: false,
     });
     expect(parseArguments(['start', '--pods'])).toMatchObject({ pods: true });
   });
 
   test('synth', () => {
-    expect(parseArguments(['synth', '--out=x', '--image=i'])).toMatchObject({ command: 'synth', out: 'x', image: 'i' });
+    expect(parseArguments(['synth', '--out=x', '--image=i'])).toMatchObject({
+      command: 'synth',
+      out: 'x',
+      images: ['i'],
+    });
   });
 
-  test('synth with the files of the provisioner', () => {
-    const files = ['--provisioner-config-file=a/b.yml=b.yml', '--provisioner-config-file=c=c'];
+  test('synth with the files of an operator', () => {
+    const files = ['--config-file=a/b.yml=b.yml', '--config-file=c=c'];
     expect(parseArguments([...withFiles, ...files])).toMatchObject({
-      provisionerConfigSecret: 'files',
-      provisionerConfigFiles: { 'a/b.yml': 'b.yml', c: 'c' },
+      images: ['provisioner=p'],
+      configSecret: 'files',
+      configFiles: { 'a/b.yml': 'b.yml', c: 'c' },
     });
   });
 
@@ -135,8 +141,8 @@ describe('the command line', () => {
     ],
     [['start', '--pods', '--metrics-port=1'], /^--metrics-port is for /],
     [
-      ['start', '--pods', '--provisioner'],
-      /^--provisioner does not go with --pods: a pod reaches no machines from here$/,
+      ['start', '--pods', '--operator=a'],
+      /^--operator does not go with --pods: a pod reaches nothing outside from here$/,
     ],
     [['start', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
     [
@@ -145,51 +151,14 @@ describe('the command line', () => {
     ],
     [['start', '--namespace='], /^--namespace=: a namespace's name must be /],
     [
-      ['start', '-n', 'kindred-system'],
-      /^--namespace=kindred-system: it is the operator's own namespace: name another one/,
-    ],
-    [
-      ['synth', '--image='],
-      /^--image=: it is no image: give one such as registry\.example\.com\/name:tag, without spaces$/,
-    ],
-    [['synth', '--image=not an image'], /^--image=not an image: it is no image: /],
-    [['synth', '--provisioner-image='], /^--provisioner-image=: it is no image: /],
-    [
       ['synth', '--namespace=UPPER'],
       /^--namespace=UPPER: a namespace's name must be at most 63 characters: lower-case/,
     ],
     [['synth', '--samples-namespace=a.b'], /^--samples-namespace=a\.b: a namespace's name must be /],
-    [
-      ['synth', '--namespace=x', '--samples-namespace=x'],
-      /^--samples-namespace=x: it is the operator's own namespace: /,
-    ],
-    [['synth', '--samples-namespace=kindred-system'], /^--samples-namespace=kindred-system: it is the operator's own/],
-    [
-      ['synth', '--namespace=kindred-samples'],
-      /^--namespace=kindred-samples: it is where the samples go: name another one/,
-    ],
-    [
-      ['synth', '--provisioner-config-secret=files'],
-      /^--provisioner-config-secret=files: .* name its --provisioner-image too$/,
-    ],
-    [
-      ['synth', '--provisioner-image=p', '--provisioner-config-file=a=b'],
-      /^--provisioner-config-file=a=b: name the Secret too, with --provisioner-config-secret$/,
-    ],
-    [[...withFiles, '--provisioner-config-secret=UP'], /^--provisioner-config-secret=UP: a Secret's name must be /],
-    [[...withFiles, '--provisioner-config-file=a.yml'], /^--provisioner-config-file=a\.yml: give PATH=KEY, such as /],
-    [
-      [...withFiles, '--provisioner-config-file=../a=a'],
-      /^--provisioner-config-file=\.\.\/a=a: .* a path within the dir/,
-    ],
-    [
-      [...withFiles, '--provisioner-config-file=a=b/c'],
-      /^--provisioner-config-file=a=b\/c: .* is no key of a Secret: /,
-    ],
-    [
-      [...withFiles, '--provisioner-config-file=a=b', '--provisioner-config-file=a=c'],
-      /^--provisioner-config-file=a=c: this path was given before$/,
-    ],
+    [[...withFiles, '--config-file=a.yml'], /^--config-file=a\.yml: give PATH=KEY, such as /],
+    [[...withFiles, '--config-file=../a=a'], /^--config-file=\.\.\/a=a: .* a path within the dir/],
+    [[...withFiles, '--config-file=a=b/c'], /^--config-file=a=b\/c: .* is no key of a Secret: /],
+    [[...withFiles, '--config-file=a=b', '--config-file=a=c'], /^--config-file=a=c: this path was given before$/],
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['synth', '--out', '--format=helm'], /^option '--out <dir>' argument missing\. See: kindred help synth$/],
     [['start', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help start$/],
@@ -206,7 +175,7 @@ describe('the command line', () => {
 
 describe('help', () => {
   test('says how the command is called, since nothing puts it on PATH, and what its exit codes are', () => {
-    expect(printed('help')).toContain('node dist/cli.cjs');
+    expect(printed('help')).toContain('npx kindred');
     expect(printed('help')).toMatch(/^Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 /m);
   });
 

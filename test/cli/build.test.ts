@@ -1,6 +1,6 @@
 import { parseArguments } from '../../cli/arguments';
+import { DEFAULT_BASE, baseOf } from '../../cli/build-arguments';
 import { UsageError } from '../../cli/errors';
-import { formatReference } from '../../image/reference';
 
 const digest = `sha256:${'0'.repeat(64)}`;
 
@@ -10,11 +10,9 @@ function buildArguments(...args: readonly string[]): Extract<ReturnType<typeof p
   return parsed;
 }
 
-test('the bases of the operator and of the provisioner have a tag, and no digest', () => {
-  const references = [buildArguments(), buildArguments('--provisioner')].map(({ base }) =>
-    base.type === 'registry' ? formatReference(base.reference) : base.type,
-  );
-  expect(references).toEqual(['gcr.io/distroless/nodejs22-debian12:nonroot', 'docker.io/library/node:22-bookworm']);
+test('no base is named, so that the operator decides; the default one has a tag, and no digest', () => {
+  expect(buildArguments('--operator=provisioner')).toMatchObject({ base: undefined, operator: 'provisioner' });
+  expect(baseOf(DEFAULT_BASE)).toMatchObject({ type: 'registry', reference: { tag: 'nonroot', digest: undefined } });
 });
 
 test('platforms may be repeated or separated by commas', () => {

@@ -2,18 +2,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App } from 'cdk8s';
 import fc from 'fast-check';
+import { parse } from 'yaml';
 import { parseArguments } from '../../cli/arguments';
 import type { SynthArguments } from '../../cli/synth-arguments';
-import { defaultValues, type ChartValues } from '../../cli/helm/values';
+import type { CommonValues, ProgramValues } from '../../cli/helm/values';
+import { helmChart } from '../../cli/helm/chart';
 import { manifests, synth } from '../../cli/synth';
 import { kinds, provisionerKinds } from '../../constructs/kinds';
 import { crdManifest } from '../../constructs/crd';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { Platform, defaultImage, provisioner, type PlatformOperator } from '../../constructs/platform';
+import { Platform, provisioner, type PlatformOperator } from '../../constructs/platform';
 import { parseObjects } from '../../cli/objects';
-import { version } from '../../package.json';
 import { goToolsUnavailable } from '../support/go-tools/build';
 import { helm, helmOrThrow, helmTemplate, helmVersions } from '../support/helm';
+import { kindredPlatform, kindredProject } from '../support/kindred-project';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(600_000);
@@ -47,15 +49,14 @@ function withoutKeep(objects: readonly KubeObject[]): readonly KubeObject[] {
 async function writeChart(...flags: readonly string[]): Promise<string> {
   const out = temporaryFolder('kindred-chart-');
   const streams = [process.stdout, process.stderr].map((stream) => jest.spyOn(stream, 'write').mockReturnValue(true));
-  await synth(parseArguments(['synth', '--format=helm', `--out=${out}`, ...flags]) as SynthArguments);
+  await synth(parseArguments(['synth', '--format=helm', `--out=${out}`, ...flags]) as SynthArguments, kindredProject);
   for (const stream of streams) stream.mockRestore();
   return out;
 }
 
 /** What `synth` writes for the same flags, without samples. */
 function synthesized(...flags: readonly string[]): readonly KubeObject[] {
-  const { image, ...args } = parseArguments(['synth', ...flags]) as SynthArguments;
-  const files = manifests({ ...args, kinds, provisionerKinds, image: image ?? defaultImage('operator', version) });
+  const files = manifests(kindredPlatform(parseArguments(['synth', ...flags]) as SynthArguments));
   return ['1-crds.yaml', '2-platform.yaml'].flatMap((file) =>
     parseObjects(files.get(file) ?? '', file).map(({ object }) => object),
   );
@@ -74,10 +75,10 @@ function synthesized(...flags: readonly string[]): readonly KubeObject[] {
           '--image=registry.example.com/op@sha256:abc',
           '--namespace=sys',
           '--samples-namespace=team',
-          '--provisioner-image=prov:1',
-          '--provisioner-config-secret=files',
-          '--provisioner-config-file=a/b.yml=b.yml',
-          '--provisioner-config-file=c=c',
+          '--image=provisioner=prov:1',
+          '--config-secret=files',
+          '--config-file=a/b.yml=b.yml',
+          '--config-file=c=c',
         ],
       ],
     ])('renders by default what synth writes: %j', async (flags) => {
@@ -218,10 +219,17 @@ function constructed(values: ChartValues, release: string): readonly KubeObject[
   return objects.filter(({ kind }) => crds.enabled || kind !== 'CustomResourceDefinition');
 }
 
-type OperatorValues = ChartValues['operator'];
+interface ChartValues extends CommonValues {
+  readonly operator: ProgramValues;
+  readonly provisioner: ProgramValues & {
+    readonly enabled: boolean;
+    readonly configSecret: string;
+    readonly configFiles: Readonly<Record<string, string>>;
+  };
+}
 
 /** The values of an operator as settings: what is empty is left out. */
-function settings(values: OperatorValues): Omit<PlatformOperator, 'name' | 'kinds'> {
+function settings(values: ProgramValues): Omit<PlatformOperator, 'name' | 'kinds'> {
   const { imagePullSecrets, args, priorityClassName, nodeSelector, tolerations, metricsFrom, ...rest } = values;
   return {
     ...rest,
@@ -270,10 +278,9 @@ const label = fc.constantFrom('a', 'kindred-system', 'kindred-samples', 'default
 const dictionary = fc.dictionary(fc.constantFrom('a', 'b.example.com/c', '1', 'true', 'x_y'), text, { maxKeys: 3 });
 const amount = fc.constantFrom('1', '100m', '2Gi', '0.5', '500Mi', '1e3');
 
-const images = { image: 'operator:1', provisionerImage: 'provisioner:1' };
-const defaults = defaultValues({ ...images, provisionerEnabled: false, samplesNamespace: 'kindred-samples' }, 512);
+const defaults = parse(helmChart(kindredPlatform()).get('values.yaml') ?? '') as ChartValues;
 
-const operatorArbitrary: fc.Arbitrary<OperatorValues> = fc.record({
+const operatorArbitrary: fc.Arbitrary<ProgramValues> = fc.record({
   image: fc.constantFrom('a', 'registry.example.com:5000/a/b@sha256:abc', '123', 'a:b'),
   imagePullPolicy: fc.constantFrom('Always', 'IfNotPresent', 'Never'),
   imagePullSecrets: fc.array(fc.oneof(label, fc.record({ name: label })), { maxLength: 2 }),

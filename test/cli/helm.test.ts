@@ -2,10 +2,12 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { parseArguments } from '../../cli/arguments';
-import type { SynthArguments } from '../../cli/synth-arguments';
 import { entryLines, lines, replaceText, templateText, value } from '../../cli/helm/template';
-import { defaultValues, valuesSchema, valuesText } from '../../cli/helm/values';
+import { helmChart } from '../../cli/helm/chart';
+import { projectPlatform } from '../../cli/project-platform';
 import { synth } from '../../cli/synth';
+import { Foo, HelloApp } from '../../constructs/kinds';
+import { kindredPlatform, kindredProject, noChoices, projectOf } from '../support/kindred-project';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const object = (spec: object) => ({ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec });
@@ -62,32 +64,61 @@ test('a text is replaced in all strings of an object, and it is known whether it
 });
 
 test('values.yaml has the default values, each described, and values.schema.json describes the same', () => {
-  const chosen = {
-    ...{ image: 'o:1', provisionerImage: 'p:1', provisionerEnabled: true },
-    ...{ samplesNamespace: 'team', provisionerConfigSecret: 's', provisionerConfigFiles: { a: 'b' } },
-  };
-  const values = defaultValues(chosen, 512);
-  const text = valuesText(values, 'sys');
-  expect(parse(text)).toEqual(values);
+  const files = helmChart(
+    kindredPlatform({
+      ...{ images: ['o:1', 'provisioner=p:1'], configSecret: 's', configFiles: { a: 'b' } },
+      ...{ namespace: 'sys', samplesNamespace: 'team' },
+    }),
+  );
+  const text = files.get('values.yaml') ?? '';
+  const values = parse(text) as Readonly<Record<string, object>>;
+  expect(values).toMatchObject({
+    operator: { image: 'o:1' },
+    provisioner: { enabled: true, image: 'p:1', memoryLimitMiB: 512, configSecret: 's', configFiles: { a: 'b' } },
+    guardedNamespaces: [{ name: 'team', create: true }],
+  });
   expect(text).not.toMatch(/[&*]a\d/);
   expect(text).toMatch(/^# .*\bsys\.\nnamespace: ""\n/);
-  expect(text).toMatch(/\n\n# The operator of the kinds Cluster .*\nprovisioner:\n {2}enabled: true\n {2}# The image/);
-  const schema = valuesSchema('sys') as { properties: Record<string, { properties?: object }> };
+  expect(text).toMatch(/\n\n# The operator of the kinds Cluster, .*\nprovisioner:\n {2}enabled: true\n {2}# The image/);
+  const schema = JSON.parse(files.get('values.schema.json') ?? '') as {
+    properties: Record<string, { properties?: object }>;
+  };
   expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', additionalProperties: false });
   expect(Object.keys(schema.properties)).toEqual([...Object.keys(values), 'enabled', 'global']);
   expect(Object.keys(schema.properties['provisioner']?.properties ?? {}).sort()).toEqual(
-    Object.keys(values.provisioner).sort(),
+    Object.keys(values['provisioner'] ?? {}).sort(),
   );
 });
 
-test('synth --format=helm writes a chart, and beside its bundle by default', async () => {
+test("the chart of another project is named after it, and its one operator's values are called operator", () => {
+  const project = projectOf('web-shop', { kinds: [HelloApp], optional: false });
+  const files = helmChart(projectPlatform(project, { ...noChoices, images: ['shop:1'] }));
+  expect(parse(files.get('Chart.yaml') ?? '')).toMatchObject({ name: 'web-shop', version: '1.2.3' });
+  expect(Object.keys(parse(files.get('values.yaml') ?? '') as object)).toEqual([
+    ...['namespace', 'createNamespace', 'crds', 'operator', 'guardedNamespaces', 'monitoring'],
+  ]);
+  expect([...files.keys()]).toContain('templates/operator.yaml');
+  const all = [...files.values()].join('\n');
+  expect(all).not.toMatch(/provisioner|kindred-(system|samples)|"kindred\./);
+  expect(all).toContain('{{- define "web-shop.namespace" -}}');
+  expect(all).toContain('rollout status deployment/kindred-web-shop');
+});
+
+test.each(['crds', 'global', 'create-namespace'])('an operator called %s cannot be in a chart', (name) => {
+  const [one] = projectOf('a', { kinds: [HelloApp] }).operators;
+  const [two] = projectOf(name, { kinds: [Foo] }).operators;
+  const project = { ...projectOf('shop', {}), operators: [one!, two!] };
+  expect(() => helmChart(projectPlatform(project, noChoices))).toThrow(
+    `--format=helm: an operator cannot be called ${name}, since the chart has a value`,
+  );
+});
+
+test('synth --format=helm writes a chart', async () => {
   const said = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-  const dist = temporaryFolder('kindred-helm-');
-  const args = parseArguments(['synth', '--format=helm', '--image=mine:1', '--namespace=sys'], {
-    dist,
-  }) as SynthArguments;
-  expect(args.out).toBe(join(dist, 'chart'));
-  await synth(args);
+  const out = join(temporaryFolder('kindred-helm-'), 'chart');
+  const args = parseArguments(['synth', '--format=helm', '--image=mine:1', '--namespace=sys', `--out=${out}`]);
+  if (args.command !== 'synth') throw new Error(`it is ${args.command}`);
+  await synth(args, kindredProject);
   const written = said.mock.calls.map(([line]) => String(line).trim());
   said.mockRestore();
   expect(written.filter((file) => !existsSync(file))).toEqual([]);
@@ -107,7 +138,7 @@ test('synth --format=helm writes a chart, and beside its bundle by default', asy
   const old = join(args.out, 'templates', 'old.yaml');
   writeFileSync(old, '');
   writeFileSync(join(args.out, 'values.yaml'), 'untouched');
-  await expect(synth(args)).rejects.toThrow(
+  await expect(synth(args, kindredProject)).rejects.toThrow(
     /its templates\/ has old\.yaml, which .* Remove it, .* or name another folder/,
   );
   expect(read('values.yaml')).toBe('untouched');

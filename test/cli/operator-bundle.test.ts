@@ -1,11 +1,6 @@
 import { operatorFor } from '../../cli/operator-bundle';
-import { Cluster, HelloApp, Kubeconfig, kinds, provisionerKinds } from '../../constructs/kinds';
-
-const operators = [
-  { name: 'operator', kinds },
-  { name: 'provisioner', kinds: provisionerKinds },
-].map((one) => ({ ...one, loaded: [], program: undefined }));
-const project = { root: '/', name: 'kindred', version: '1', operators };
+import { Cluster, HelloApp, Kubeconfig } from '../../constructs/kinds';
+import { kindredProject } from '../support/kindred-project';
 
 test.each([
   [[], 'operator'],
@@ -16,5 +11,5 @@ test.each([
   [[`--kinds=${Cluster.crdName}`], 'provisioner'],
   [['--kinds', `${HelloApp.crdName}, ${Kubeconfig.crdName}`, '--runs=1'], 'provisioner'],
 ])('kindred run %j becomes the %s', (args, name) => {
-  expect(operatorFor(project, args).name).toBe(name);
+  expect(operatorFor(kindredProject, args).name).toBe(name);
 });

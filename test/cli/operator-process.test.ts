@@ -11,10 +11,8 @@ import { PORT_IN_USE } from '../../operator/process/health-server';
 import { waitForPid } from '../support/processes';
 import { temporaryFolder } from '../support/temporary-folder';
 
-/** What the bundle is here, and the ports that are said to be free before it is looked. */
-const mockBundle = { path: '' };
+/** The ports that are said to be free before it is looked. */
 const mockFreePorts: number[] = [];
-jest.mock('../../cli/operator-bundle', () => ({ operatorBundle: () => mockBundle.path }));
 jest.mock('../../local/ports', () => {
   const actual = jest.requireActual<typeof portsModule>('../../local/ports');
   return { ...actual, freePort: () => mockFreePorts.shift() ?? actual.freePort() };
@@ -22,6 +20,7 @@ jest.mock('../../local/ports', () => {
 
 const folder = temporaryFolder('kindred-operator-start-');
 const logFile = path.join(folder, 'operator.log');
+const bundleFile = path.join(folder, 'operator.cjs');
 const never = new AbortController().signal;
 
 /** An operator that says nothing while all is well, as one of log level `error`. */
@@ -35,12 +34,11 @@ const silent = `
 `;
 
 function bundle(code: string): void {
-  mockBundle.path = path.join(folder, 'operator.cjs');
-  writeFileSync(mockBundle.path, code);
+  writeFileSync(bundleFile, code);
 }
 
 const start = (more: { readonly port?: number; readonly signal?: AbortSignal } = {}): Promise<OperatorProcess> =>
-  OperatorProcess.start({ program: 'operator', args: [], logFile, folder, signal: never, ...more });
+  OperatorProcess.start({ name: 'operator', bundle: bundleFile, args: [], logFile, folder, signal: never, ...more });
 
 describe('the operator of a start', () => {
   let others: Server;

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkoutFolder, findPulumi, runPulumi } from '../../cli/pulumi';
+import { findPulumi, runPulumi } from '../../cli/pulumi';
 
 const root = join(__dirname, '..', '..');
 const signal = new AbortController().signal;
@@ -25,11 +25,12 @@ function program(name: string, script: string): string {
   return file;
 }
 
-test('the checkout is the folder of Pulumi.yaml', () => {
-  expect(checkoutFolder()).toBe(root);
-});
-
 describe('looking for a Pulumi', () => {
+  test('is in vain in a project without a stack', async () => {
+    program('pulumi', 'echo v3.248.0');
+    expect(await findPulumi(folder, signal)).toEqual({ why: 'the project has no Pulumi.yaml' });
+  });
+
   test.each([
     ['none', undefined, 'there is no pulumi on PATH'],
     ['one that fails', 'exit 1', 'pulumi version failed, or did not answer within 20 s'],

@@ -43,7 +43,7 @@ describe('the README', () => {
 
   test.each(
     commands.flatMap((line) => {
-      const given = /^(?:npm start --|node dist\/cli\.cjs) ([^#]*?)\s*(?:#|$)/.exec(line)?.[1];
+      const given = /^(?:npm start --|npx kindred) ([^#]*?)\s*(?:#|$)/.exec(line)?.[1];
       if (given === undefined) return [];
       return [line.startsWith('npm') ? `start ${given}` : given];
     }),

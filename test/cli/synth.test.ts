@@ -7,6 +7,7 @@ import { synth } from '../../cli/synth';
 import { parseArguments } from '../../cli/arguments';
 import type { SynthArguments } from '../../cli/synth-arguments';
 import { parseObjects } from '../../cli/objects';
+import { kindredProject } from '../support/kindred-project';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'kindred-synth-test-'))));
@@ -18,7 +19,10 @@ afterEach(() => {
 test('kindred synth writes the platform and the samples, and says where', async () => {
   const said = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const out = join(folder, 'a', 'b');
-  await synth(parseArguments(['synth', `--out=${out}`, '--image=mine:1', '--namespace=sys']) as SynthArguments);
+  await synth(
+    parseArguments(['synth', `--out=${out}`, '--image=mine:1', '--namespace=sys']) as SynthArguments,
+    kindredProject,
+  );
   const names = ['1-crds.yaml', '2-platform.yaml', '3-samples.yaml', 'argo-cd.yaml'];
   const files = names.map((name) => join(out, name));
   expect(said.mock.calls.map(([line]) => line)).toEqual(files.map((file) => `${file}\n`));
@@ -33,12 +37,12 @@ test('kindred synth writes the platform and the samples, and says where', async 
 test('kindred synth says how to make the image that it names by default, and nothing of one that is given', async () => {
   jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const said = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-  await synth(parseArguments(['synth', `--out=${folder}`, '--image=mine:1']) as SynthArguments);
+  await synth(parseArguments(['synth', `--out=${folder}`, '--image=mine:1']) as SynthArguments, kindredProject);
   expect(said).not.toHaveBeenCalled();
-  await synth(parseArguments(['synth', `--out=${folder}`]) as SynthArguments);
+  await synth(parseArguments(['synth', `--out=${folder}`]) as SynthArguments, kindredProject);
   expect(said.mock.calls.map(([line]) => line)).toEqual([
     expect.stringMatching(
-      /^kindred: no registry has kindred-operator:.*npm run image -- --push=REF and name it with --image=REF, .*\n$/,
+      /^kindred: no registry has kindred-operator:.*npx kindred build --push=REF and name it with --image=REF, .*\n$/,
     ),
   ]);
 });
@@ -46,9 +50,10 @@ test('kindred synth says how to make the image that it names by default, and not
 describe('a folder that cannot be written to is told to people, with the flag', () => {
   const told = async (out: string): Promise<string> => {
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-    const failure: unknown = await synth(parseArguments(['synth', `--out=${out}`]) as SynthArguments).catch(
-      (error: unknown) => error,
-    );
+    const failure: unknown = await synth(
+      parseArguments(['synth', `--out=${out}`]) as SynthArguments,
+      kindredProject,
+    ).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(CliError);
     return formatError(failure);
   };

@@ -23,13 +23,12 @@ import { temporaryFolder } from '../support/temporary-folder';
 // What other programs make of an image: a registry, a client of registries, and containerd.
 jest.setTimeout(900_000);
 
-const root = join(__dirname, '..', '..');
 const folder = temporaryFolder('kindred-build-');
 const [noContainers, noRegistry] = [containersUnavailable(), goToolsUnavailable()];
 for (const why of [noContainers, noRegistry]) if (why !== undefined) console.warn(why);
 
 const kindred = (args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<BuildResult> =>
-  kindredBuild(join(root, 'dist', 'cli.cjs'), args, cwd, env);
+  kindredBuild(args, { cwd, env });
 
 async function build(args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<BuildResult> {
   const result = await kindred(args, cwd, env);
@@ -157,7 +156,7 @@ async function build(args: readonly string[], cwd: string, env?: NodeJS.ProcessE
     const archive = join(folder, 'provisioner.tar');
     const rke = join(folder, 'rke');
     writeFileSync(rke, '#!/bin/sh\necho rke version v1.8.14\n');
-    const given = ['--provisioner', '--base=local', `--binary=rke=${rke}`];
+    const given = ['--operator=provisioner', '--base=local', `--binary=rke=${rke}`];
     await build([...given, `--archive=${archive}`], folder);
     expect(containerd.import(archive)).toContain(provisioner);
     const shown = await containerd.run(provisioner, ['/bin/sh', '-c', 'rke --version; ssh -V; id -un']);

@@ -1,16 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../image/oci';
 import { version } from '../../package.json';
@@ -22,22 +12,17 @@ import { temporaryFolder } from '../support/temporary-folder';
 const root = join(__dirname, '..', '..');
 const folder = temporaryFolder('kindred-build-');
 let layout: string;
-// From here the command requires cdk8s.
-symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 beforeAll(async () => (layout = await writeLayout(join(folder, 'layout'), await tinyImage('base'))));
 
-/** The built command and programs, copied to another folder. */
-function checkout(name: string): string {
+/** An empty folder in which the command runs. */
+function emptyFolder(name: string): string {
   const made = join(folder, name);
-  mkdirSync(join(made, 'dist'), { recursive: true });
-  for (const file of ['cli.cjs', 'operator.cjs', 'operator.cjs.LEGAL.txt', 'provisioner.cjs'])
-    copyFileSync(join(root, 'dist', file), join(made, 'dist', file));
-  symlinkSync(join(root, 'dist/library'), join(made, 'dist/library'));
+  mkdirSync(made, { recursive: true });
   return made;
 }
 
 const build = (cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<BuildResult> =>
-  kindredBuild(join('dist', 'cli.cjs'), args, cwd, env);
+  kindredBuild(args, { cwd, env });
 
 async function built(cwd: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<BuildResult> {
   const result = await build(cwd, args, env);
@@ -67,7 +52,7 @@ function unpack(archive: string, to: string): string {
 }
 
 test('the same bundle and base give the same digest and the same archive in two folders', async () => {
-  const folders = [checkout('one'), checkout('two')];
+  const folders = [emptyFolder('one'), emptyFolder('two')];
   const results = await Promise.all(folders.map((made) => built(made, [`--base=oci:${layout}`])));
   const [one, two] = results.map(({ stdout }) => stdout);
   expect(one).toMatch(/^sha256:[0-9a-f]{64}\n$/);
@@ -78,7 +63,7 @@ test('the same bundle and base give the same digest and the same archive in two 
 });
 
 test('an image has the bundle, the labels, and a name', async () => {
-  const made = checkout('labels');
+  const made = emptyFolder('labels');
   const archive = join(made, 'operator.tar');
   const args = [`--base=oci:${layout}`, '--platform=linux/amd64', `--archive=${archive}`, '--label=a=b'];
   const { stdout } = await built(made, [...args, '--output=json'], { SOURCE_DATE_EPOCH: '1700000000' });
@@ -114,11 +99,11 @@ if (!canChangeRoot) console.warn('skipped: running an image without a container 
 (canChangeRoot ? test : test.skip)(
   'of the Node.js of this machine: both programs start in nothing but their image',
   async () => {
-    const made = checkout('local');
+    const made = emptyFolder('local');
     const rke = join(made, 'rke');
     writeFileSync(rke, '#!/bin/sh\necho rke version v1.8.14\n');
     await built(made, ['--base=local']);
-    await built(made, ['--base=local', '--provisioner', `--binary=rke=${rke}#${sha256(readFileSync(rke))}`]);
+    await built(made, ['--base=local', '--operator=provisioner', `--binary=rke=${rke}#${sha256(readFileSync(rke))}`]);
     const run = (at: string, ...command: readonly string[]): string =>
       execFileSync('chroot', ['--userspec=65532:65532', at, ...command], {
         encoding: 'utf8',
@@ -147,19 +132,16 @@ test.each([
   [['--base=127.0.0.1:1/base:1'], /the registry 127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED/],
 ])('%j fails in one line, and leaves nothing behind', async (args, message) => {
   const made = join(folder, 'bad');
-  if (!existsSync(made)) checkout('bad');
+  if (!existsSync(made)) emptyFolder('bad');
   const { code, stdout, stderr } = await build(made, args);
   expect(stderr).toMatch(message);
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
-  expect({ code, stdout, files: readdirSync(made) }).toEqual({ code: 1, stdout: '', files: ['dist'] });
-  expect(
-    readdirSync(join(made, 'dist')).filter((name) => !/^library$|^(cli|operator|provisioner)\.cjs/.test(name)),
-  ).toEqual([]);
+  expect({ code, stdout, files: readdirSync(made) }).toEqual({ code: 1, stdout: '', files: [] });
 });
 
 test('a build that is interrupted leaves nothing behind', async () => {
-  const made = checkout('interrupted');
-  const args = [join('dist', 'cli.cjs'), 'build', '--base=local', '--archive=operator.tar'];
+  const made = emptyFolder('interrupted');
+  const args = [join(root, 'dist', 'cli.cjs'), `--project=${root}`, 'build', '--base=local', '--archive=operator.tar'];
   const child = spawn(process.execPath, args, { cwd: made, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'close') as Promise<[number | null]>;
   const words = child.stderr.toArray();
@@ -168,18 +150,13 @@ test('a build that is interrupted leaves nothing behind', async () => {
   child.kill('SIGINT');
   expect(await ended).toEqual([130, null]);
   expect(Buffer.concat((await words) as Buffer[]).toString()).toBe('kindred: stopped by SIGINT\n');
-  expect(readdirSync(made)).toEqual(['dist']);
+  expect(readdirSync(made)).toEqual([]);
 });
 
-test('an archive that cannot be written, and a bundle that is not built', async () => {
-  const made = checkout('unbuilt');
-  rmSync(join(made, 'dist', 'operator.cjs'));
-  expect(await build(made, ['--base=local'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/the operator is not built: .*npm run build/) as string,
-  });
+test('an archive that cannot be written', async () => {
+  const made = emptyFolder('unwritable');
   writeFileSync(join(made, 'file'), '');
   chmodSync(join(made, 'file'), 0o444);
-  const failed = await build(made, [`--base=oci:${layout}`, '--provisioner', '--archive=file/x.tar']);
+  const failed = await build(made, [`--base=oci:${layout}`, '--operator=provisioner', '--archive=file/x.tar']);
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/file\/x\.tar cannot be written/) as string });
 });

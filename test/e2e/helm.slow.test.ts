@@ -10,10 +10,13 @@ jest.setTimeout(300_000);
 const why = goToolsUnavailable();
 if (why !== undefined) console.warn(why);
 
-const cli = join(__dirname, '..', '..', 'dist', 'cli.cjs');
+const root = join(__dirname, '..', '..');
+const cli = join(root, 'dist', 'cli.cjs');
 const synth = (...flags: readonly string[]): string => {
   const out = temporaryFolder('kindred-helm-');
-  execFileSync(process.execPath, [cli, 'synth', `--out=${out}`, '--image=operator:1', ...flags], { stdio: 'pipe' });
+  execFileSync(process.execPath, [cli, `--project=${root}`, 'synth', `--out=${out}`, '--image=operator:1', ...flags], {
+    stdio: 'pipe',
+  });
   return out;
 };
 

@@ -3,22 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { kinds, provisionerKinds } from '../../constructs/kinds';
 import { kubectl, useControlPlane } from '../../testing/control-plane';
 import { OperatorProcess } from '../../testing';
 import { manifests } from '../../cli/synth';
+import { kindredPlatform, testImages } from '../support/kindred-project';
 
 const plane = useControlPlane();
 jest.setTimeout(240_000);
 
-const files = manifests({
-  kinds,
-  provisionerKinds,
-  image: 'kindred-operator:test',
-  provisionerImage: 'kindred-provisioner:test',
-  namespace: 'kindred-system',
-  samplesNamespace: 'kindred-samples',
-});
+const files = manifests(kindredPlatform({ images: testImages }));
 let folder: string;
 
 interface OperatorDeployment extends KubeObject {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { installKindred, linkPackages, root } from '../support/project-folder';
 import { temporaryFolder } from '../support/temporary-folder';
 
-const root = join(__dirname, '..', '..');
 const cli = join(root, 'dist', 'cli.cjs');
 const parent = temporaryFolder('kindred-project-');
 
@@ -35,10 +35,8 @@ function project(files: Readonly<Record<string, string | object>> = wellFormed, 
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   }
-  mkdirSync(join(folder, 'node_modules'));
-  for (const name of ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'])
-    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-  if (installed) symlinkSync(root, join(folder, 'node_modules', 'kindred'));
+  if (installed) installKindred(folder);
+  else linkPackages(folder);
   return folder;
 }
 
@@ -83,6 +81,24 @@ describe('the command works on the project in which it stands', () => {
     expect(readdirSync(join(folder, 'pages')).sort()).toEqual(['README.md', 'websites.sites.example.com.md']);
     // The rule has come from the project's copy of the library to the command's, which must be the same one.
     expect(readFileSync(join(folder, 'pages/websites.sites.example.com.md'), 'utf8')).toContain('must be positive');
+  });
+
+  test('synth: its kinds and its operator, named after the package', () => {
+    const folder = project(
+      one({ 'package.json': { name: '@team/My_Site', version: '2.0.0', kindred: { kinds: 'website.ts' } } }),
+    );
+    const { status, stdout, stderr } = kindred(folder, 'synth');
+    expect({ status, lines: stdout.split('\n').length, stderr }).toEqual({
+      ...{ status: 0, lines: 5 },
+      stderr: expect.stringMatching(
+        /^kindred: no registry has my-site-operator:2\.0\.0, .* with npx kindred build --push=REF and name it with --image=REF, /,
+      ) as string,
+    });
+    const written = (name: string): string => readFileSync(join(folder, 'dist/manifests', name), 'utf8');
+    expect(written('1-crds.yaml').match(/^kind: CustomResourceDefinition$/gm)).toHaveLength(1);
+    expect(written('1-crds.yaml')).toContain('rule: self > 0');
+    expect(written('2-platform.yaml')).toMatch(/^ {2}name: kindred-my-site\n {2}namespace: my-site-system$/m);
+    expect(written('3-samples.yaml')).toContain('namespace: my-site-samples');
   });
 
   test('run: an operator of its kinds', () => {

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HelloApp } from '../../constructs/kinds';
 import { waitFor } from '../../testing/control-plane';
+import { root } from '../support/project-folder';
 import { temporaryFolder } from '../support/temporary-folder';
 
-const cli = join(__dirname, '..', '..', 'dist', 'cli.cjs');
 export const startTimeoutMs = 240_000;
 
 /** Where the commands of the file run. */
@@ -27,7 +27,7 @@ export class Start {
   private readonly child;
 
   constructor(...args: readonly string[]) {
-    this.child = spawn(process.execPath, [cli, 'start', ...args], {
+    this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${root}`, 'start', ...args], {
       cwd: folder,
       env: { ...process.env, TMPDIR: this.temporary },
       stdio: ['ignore', 'pipe', 'pipe'],

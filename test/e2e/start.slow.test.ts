@@ -24,14 +24,14 @@ describe('kindred start --once', () => {
         spec: { configPath: 'none.yml' },
       };
       const start = new Start(
-        '--provisioner',
+        '--operator=provisioner',
         '--installer=apply',
         '--timeout=20',
         `--file=${manifest('c.yaml', cluster)}`,
       );
       await start.says('Log of the provisioner: ');
       expect(start.stdout).toContain('under the ServiceAccount kindred-system/kindred-provisioner and its RBAC alone');
-      expect(start.stdout).toContain('reaches machines by SSH from here, and there are none');
+      expect(start.stdout).toMatch(/^Files that its objects may name are read from \S+config$/m);
       expect(start.stdout).toMatch(/^Kubeconfig this Ready=True/m);
       expect(start.stdout).toMatch(/^Cluster nowhere Ready=False \(ErrFile\)/m);
       expect(start.stdout).toMatch(

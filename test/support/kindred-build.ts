@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
+import { root } from './project-folder';
 
 /** What the command printed, and its exit code. */
 export interface BuildResult {
@@ -8,18 +10,20 @@ export interface BuildResult {
   readonly stderr: string;
 }
 
-/**
- * Runs `kindred build`. Not synchronously: the servers that it asks may be in this process.
- *
- * @param cli the path of the built command
- */
+/** Where `kindred build` runs. */
+interface BuildOptions {
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  /** The project's folder. @default Kindred's own */
+  readonly project?: string | undefined;
+}
+
+/** Runs `kindred build`. Not synchronously: the servers that it asks may be in this process. */
 export async function kindredBuild(
-  cli: string,
   args: readonly string[],
-  cwd: string,
-  env: NodeJS.ProcessEnv = {},
+  { cwd, env = {}, project = root }: BuildOptions,
 ): Promise<BuildResult> {
-  const child = spawn(process.execPath, [cli, 'build', ...args], {
+  const child = spawn(process.execPath, [join(root, 'dist/cli.cjs'), `--project=${project}`, 'build', ...args], {
     ...{ cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   });
   const output = { stdout: '', stderr: '' };

@@ -3,7 +3,7 @@ import { cpSync, readFileSync, readdirSync, statSync, symlinkSync, utimesSync } 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { manifests } from '../../../cli/synth';
-import { kinds, provisionerKinds } from '../../../constructs/kinds';
+import { kindredPlatform, testImages } from '../../support/kindred-project';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 /** A repository with a dist/ of its own: other tests count on nobody else building that of this repository. */
@@ -21,12 +21,10 @@ const run = (...args: readonly string[]) =>
   promisify(execFile)(process.execPath, ['scripts/kindred.mjs', 'synth', ...args], { cwd: root });
 
 test('npm run synth writes what the constructs make, with a command that is built when it is older than its sources', async () => {
-  const names = { image: 'kindred-operator:test', provisionerImage: 'kindred-provisioner:test', namespace: 'sys' };
-  const { image, provisionerImage, namespace } = names;
-  const args = [`--image=${image}`, `--provisioner-image=${provisionerImage}`, `--namespace=${namespace}`];
+  const args = [...testImages.map((image) => `--image=${image}`), '--namespace=sys'];
   const out = join(root, 'out');
   await run(`--out=${out}`, ...args);
-  for (const [name, text] of manifests({ kinds, provisionerKinds, ...names, samplesNamespace: 'kindred-samples' }))
+  for (const [name, text] of manifests(kindredPlatform({ images: testImages, namespace: 'sys' })))
     expect(readFileSync(join(out, name), 'utf8')).toBe(text);
   const built = (): number => statSync(join(root, 'dist/inputs.json')).mtimeMs;
   const first = built();

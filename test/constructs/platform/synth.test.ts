@@ -1,18 +1,14 @@
 import { parseAllDocuments } from 'yaml';
-import { kinds, provisionerKinds } from '../../../constructs/kinds';
+import { allKinds, kinds, provisionerKinds } from '../../../constructs/kinds';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { manifests } from '../../../cli/synth';
+import { kindredPlatform, testImages } from '../../support/kindred-project';
 
-const options = {
-  kinds,
-  image: 'kindred-operator:test',
-  provisionerImage: 'kindred-provisioner:test',
-  namespace: 'kindred-system',
-  samplesNamespace: 'kindred-samples',
-};
+const withProvisioner = kindredPlatform({ images: testImages });
+const operatorAlone = kindredPlatform({ images: ['kindred-operator:test'] });
 
-function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0]> = {}): readonly KubeObject[] {
-  return parseAllDocuments(manifests({ ...options, ...further }).get(file) ?? '').map((document) => {
+function objectsOf(file: string, platform = operatorAlone): readonly KubeObject[] {
+  return parseAllDocuments(manifests(platform).get(file) ?? '').map((document) => {
     expect(document.errors).toEqual([]);
     return document.toJS() as KubeObject;
   });
@@ -20,8 +16,8 @@ function objectsOf(file: string, further: Partial<Parameters<typeof manifests>[0
 
 describe('kindred synth', () => {
   test('twice the same bytes', () => {
-    expect([...manifests(options)]).toEqual([...manifests(options)]);
-    expect([...manifests(options).keys()]).toEqual([
+    expect([...manifests(withProvisioner)]).toEqual([...manifests(withProvisioner)]);
+    expect([...manifests(withProvisioner).keys()]).toEqual([
       ...['1-crds.yaml', '2-platform.yaml', '3-samples.yaml'],
       'argo-cd.yaml',
     ]);
@@ -29,7 +25,7 @@ describe('kindred synth', () => {
 
   test('a CRD for every kind, and nothing else in the first file', () => {
     expect(objectsOf('1-crds.yaml').map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
-      kinds.map(({ crdName }) => `CustomResourceDefinition ${crdName}`),
+      allKinds.map(({ crdName }) => `CustomResourceDefinition ${crdName}`),
     );
   });
 
@@ -52,7 +48,7 @@ describe('kindred synth', () => {
   });
 
   test('every kind has an operator, and the provisioner holds its own kinds only', () => {
-    const args = objectsOf('2-platform.yaml', { provisionerKinds })
+    const args = objectsOf('2-platform.yaml', withProvisioner)
       .filter(({ kind }) => kind === 'Deployment')
       .map((deployment) => /--kinds=([^"]*)"/.exec(JSON.stringify(deployment))?.[1]?.split(',') ?? []);
     const namesOf = (some: typeof kinds): string[] => some.map(({ crdName }) => crdName).sort();
@@ -60,14 +56,13 @@ describe('kindred synth', () => {
   });
 
   test('without its image, only the CRDs of the provisioner', () => {
-    const further = { provisionerKinds, provisionerImage: undefined };
-    const crds = objectsOf('1-crds.yaml', further).map(({ metadata }) => metadata.name);
+    const crds = objectsOf('1-crds.yaml').map(({ metadata }) => metadata.name);
     expect(crds).toEqual([...kinds, ...provisionerKinds].map(({ crdName }) => crdName));
-    expect(objectsOf('2-platform.yaml', further).filter(({ kind }) => kind === 'Deployment')).toHaveLength(1);
+    expect(objectsOf('2-platform.yaml').filter(({ kind }) => kind === 'Deployment')).toHaveLength(1);
   });
 
   test('the provisioner writes Secrets in its own namespace only, and nobody else does', () => {
-    const secretRules = objectsOf('2-platform.yaml', { provisionerKinds }).filter(
+    const secretRules = objectsOf('2-platform.yaml', withProvisioner).filter(
       (object) => object.kind.endsWith('Role') && JSON.stringify(object).includes('"secrets"'),
     );
     expect(secretRules.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)).toEqual([

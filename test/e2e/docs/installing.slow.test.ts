@@ -23,10 +23,14 @@ const linesOf = (title: string): readonly string[] =>
   commandsIn(codeBlocks(section(title))).map(({ line }) => line.replace(/ +#.*$/, ''));
 
 const build = async (args: readonly string[], folder: string): Promise<void> => {
-  expect(await kindredBuild(cli, ['--base=local', ...args], folder)).toMatchObject({ code: 0 });
+  expect(await kindredBuild(['--base=local', ...args], { cwd: folder })).toMatchObject({ code: 0 });
 };
 const synth = (args: readonly string[], folder: string): string =>
-  execFileSync(process.execPath, [cli, 'synth', ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+  execFileSync(process.execPath, [cli, `--project=${root}`, 'synth', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
 
 describeOnNodes('on your own machine, from nothing', () => {
   const plane = useControlPlane({ nodes: 1 });
@@ -65,7 +69,7 @@ if (why !== undefined) console.warn(why);
       );
       expect(lines).toHaveLength(5);
       const [, image, manifests, unpack, push] = lines as [string, string, string, string, string];
-      const result = await kindredBuild(cli, ['--base=local', ...wordsOf(image).slice(4)], folder);
+      const result = await kindredBuild(['--base=local', ...wordsOf(image).slice(4)], { cwd: folder });
       expect(result).toMatchObject({ code: 0 });
       synth(wordsOf(manifests).slice(4), folder);
       expect(readFileSync(join(folder, 'dist/manifests/2-platform.yaml'), 'utf8')).toContain(

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { App } from 'cdk8s';
-import { buildSync } from 'esbuild';
 import { stringify } from 'yaml';
 import { Platform } from '../../../constructs/platform';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
@@ -12,10 +11,11 @@ import { adminClient } from '../../../testing';
 import { kubectlOrThrow, useControlPlane } from '../../../testing/control-plane';
 import { Shop } from '../../constructs/kind/versions-kind';
 import { isReadyNow } from '../../support/assertions';
+import { installKindred } from '../../support/project-folder';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { TestEnv } from '../../support/test-env';
 import { describeOnNodes } from './on-nodes';
-import { OperatorPods, dist, importOperatorImage, processOf } from './operator-pods';
+import { OperatorPods, importOperatorImage, processOf } from './operator-pods';
 
 jest.setTimeout(300_000);
 
@@ -89,16 +89,13 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
   beforeAll(async () => {
     env.client = await adminClient(plane.adminKubeconfig);
     const folder = temporaryFolder('kindred-shops-');
-    mkdirSync(join(folder, 'dist'));
-    copyFileSync(join(dist, 'cli.cjs'), join(folder, 'dist/cli.cjs'));
-    symlinkSync(join(dist, 'library'), join(folder, 'dist/library'));
-    symlinkSync(join(dist, '../node_modules'), join(folder, 'node_modules'));
-    buildSync({
-      entryPoints: [join(__dirname, 'shop-operator.ts')],
-      outfile: join(folder, 'dist/operator.cjs'),
-      ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error' },
-    });
-    await importOperatorImage(plane, { cli: join(folder, 'dist/cli.cjs'), folder, tag: image });
+    installKindred(folder);
+    const [kinds, program] = [
+      require.resolve('../../constructs/kind/versions-kind'),
+      require.resolve('./shop-operator'),
+    ];
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'shop', kindred: { kinds, program } }));
+    await importOperatorImage(plane, { project: folder, folder, tag: image });
     const chart = new Platform(new App(), 'shops', {
       namespace: operator.namespace,
       operators: [{ name: 'shops', image, kinds: [Shop] }],

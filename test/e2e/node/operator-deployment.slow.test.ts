@@ -40,7 +40,13 @@ describeOnNodes('the operator as its Deployment', () => {
     env.client = await adminClient(plane.adminKubeconfig);
     await importOperatorImage(plane, { folder, tag: image });
     await importOperatorImage(plane, { folder, tag: nextImage });
-    execFileSync(process.execPath, [join(dist, 'cli.cjs'), 'synth', `--image=${image}`, `--out=${folder}`]);
+    execFileSync(process.execPath, [
+      join(dist, 'cli.cjs'),
+      `--project=${join(dist, '..')}`,
+      'synth',
+      `--image=${image}`,
+      `--out=${folder}`,
+    ]);
     const kubectl = (...args: readonly string[]): Promise<string> => kubectlOrThrow(plane, args);
     await kubectl('apply', '--server-side', '-f', join(folder, '1-crds.yaml'));
     await kubectl('wait', '--for=condition=Established', 'crd', '-l', 'app.kubernetes.io/part-of=kindred');

@@ -34,18 +34,10 @@ export function isReadyPod({ status }: Pod): boolean {
 
 export const dist = join(__dirname, '../../../dist');
 
-/**
- * Makes the operator's image of this machine's Node.js, and imports it into the nodes.
- *
- * @param cli - the built command, beside which the operator's bundle lies
- */
+/** Makes the image of a project's operator of this machine's Node.js, and imports it into the nodes. */
 export async function importOperatorImage(
   plane: TestControlPlane,
-  {
-    cli = join(dist, 'cli.cjs'),
-    folder,
-    tag,
-  }: { readonly cli?: string; readonly folder: string; readonly tag: string },
+  { project, folder, tag }: { readonly project?: string; readonly folder: string; readonly tag: string },
 ): Promise<void> {
   const archive = join(folder, `${tag.replaceAll(/\W/g, '-')}.tar`);
   const args = [
@@ -54,7 +46,7 @@ export async function importOperatorImage(
     `--tag=${tag}`,
     `--label=org.opencontainers.image.revision=${tag}`,
   ];
-  const { code, stderr } = await kindredBuild(cli, args, folder);
+  const { code, stderr } = await kindredBuild(args, { cwd: folder, project });
   if (code !== 0) throw new Error(stderr);
   await plane.importImage(archive);
 }

@@ -38,6 +38,11 @@ export class Consumer {
     return this.node(join('node_modules', 'typescript', 'bin', 'tsc'), ...args);
   }
 
+  /** Runs the package's command, as `npx kindred` does. @returns what it printed on stdout */
+  async kindred(...args: readonly string[]): Promise<string> {
+    return this.node(join('node_modules', '.bin', 'kindred'), ...args);
+  }
+
   private async npm(...args: readonly string[]): Promise<string> {
     return output('npm', [...args, '--no-audit', '--no-fund'], this.folder);
   }
@@ -54,8 +59,10 @@ interface Packed {
 
 /** Builds and packs apart from the working tree, so that several test files may do so at once. */
 async function pack(stage: string): Promise<Packed> {
+  await output(process.execPath, ['node_modules/tsx/dist/cli.mjs', 'scripts/build.ts', join(stage, 'dist')], root);
   await output(process.execPath, ['scripts/build-library.mjs', join(stage, 'dist', 'library')], root);
-  for (const path of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'crds', 'local', 'test', 'docs']) {
+  const sources = ['constructs', 'operator', 'provision', 'provisioner', 'cli', 'crds', 'local', 'test', 'docs'];
+  for (const path of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', ...sources]) {
     if (existsSync(join(root, path)))
       cpSync(join(root, path), join(stage, path), { recursive: true, filter: isSource });
   }

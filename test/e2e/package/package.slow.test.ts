@@ -33,17 +33,26 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;
 }
 
-test('the package holds the library, the CRDs and what is said of it, and nothing else', () => {
-  const tops = new Set(app.files.map((file) => file.replace(/^(dist\/library\/[^/]+|crds|[^/]+).*$/, '$1')));
-  const allowed = ['LICENSE', 'package.json', 'README.md', 'CHANGELOG.md', 'crds'];
-  const layers = ['constructs', 'provision', 'operator', 'stacks'];
-  const wanted = [...allowed, ...layers.map((layer) => `dist/library/${layer}`)];
-  expect([...tops].filter((top) => !wanted.includes(top))).toEqual([]);
-  const inside = app.files.filter((file) => /^(dist|crds)\//.test(file));
-  expect(inside.filter((file) => !/^(dist\/library\/.*\.(js|d\.ts)|crds\/[^/]+\.yaml)$/.test(file))).toEqual([]);
-  expect(inside).toEqual(expect.arrayContaining(['crds/helloapps.apps.anupam.com.yaml']));
-  // The command line's entry points and the tests are no part of the library.
-  expect(inside.filter((file) => /\/(main|testing)\b/.test(file))).toEqual([]);
+test('the package holds the library, the command, what these read, and nothing else', () => {
+  const tops = new Set(
+    app.files.map((file) => file.replace(/^(dist\/library\/[^/]+|dist\/[^/]+|local\/parts|[^/]+).*$/, '$1')),
+  );
+  const texts = ['LICENSE', 'package.json', 'README.md', 'CHANGELOG.md', 'crds'];
+  // An operator of one's own is bundled from the sources; the parts of the local control plane are built from Go modules.
+  const sources = ['constructs', 'operator', 'provision', 'local/parts'];
+  const library = ['constructs', 'provision', 'operator', 'stacks'].map((layer) => `dist/library/${layer}`);
+  const wanted = [...texts, ...sources, ...library, 'dist/cli.cjs', 'dist/cli.cjs.LEGAL.txt'];
+  expect([...tops].sort()).toEqual(wanted.sort());
+  const allowed = [
+    /^dist\/library\/.*\.(js|d\.ts)$/,
+    /^dist\/cli\.cjs/,
+    /^crds\/[^/]+\.yaml$/,
+    /^(constructs|operator|provision)\/.*\.ts$/,
+    /^local\/parts\/[a-z]+\/[a-z]+\.(mod|sum|go|sh)$/,
+  ];
+  const inside = app.files.filter((file) => file.includes('/'));
+  expect(inside.filter((file) => !allowed.some((path) => path.test(file)))).toEqual([]);
+  expect(inside).toEqual(expect.arrayContaining(['crds/helloapps.apps.anupam.com.yaml', 'dist/cli.cjs']));
 });
 
 test('a cdk8s app compiles with it, as CommonJS and as an ES module', async () => {

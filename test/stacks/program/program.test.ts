@@ -111,7 +111,7 @@ describe('on an existing cluster', () => {
           /^no registry has kindred-operator:.* make the image with npm run image -- --push=REF/,
         ) as unknown,
         expect.stringMatching(
-          / -- --provisioner --push=REF and name it with pulumi config set kindred:provisionerImage REF/,
+          / -- --operator=provisioner --push=REF and name it with pulumi config set kindred:provisionerImage REF/,
         ) as unknown,
       ]);
       warn.mockClear();

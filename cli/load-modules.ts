@@ -2,19 +2,47 @@ import { createRequire, Module } from 'node:module';
 import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
 import { codeOf, isError } from '../local/assets/errors';
-
 import { libraryConstructs } from './bundle/library';
 import { compile } from './compile';
 import { CliError } from './errors';
 
-/** Where kinds are loaded from. */
+/** What a project loads into this process. */
 interface LoadOptions {
   /** The project's folder. */
   readonly root: string;
-  /** The modules that export the kinds, TypeScript or JavaScript. */
+  /** The modules as absolute paths, TypeScript or JavaScript. */
   readonly files: readonly string[];
   /** Kindred's own folder. */
   readonly kindred: string;
+}
+
+/** What a module exports, by name. */
+export type Exports = Readonly<Record<string, unknown>>;
+
+/**
+ * Loads modules of a project.
+ *
+ * They are compiled in memory, with the other files of the project that they import. Packages are left outside and
+ * required from the project, so that its kinds have the same copy of cdk8s, zod and Kindred as this command.
+ *
+ * @returns what each of them exports
+ * @throws CliError, with file and line, when a module does not compile or throws
+ */
+export async function loadModules({ root, files, kindred }: LoadOptions): Promise<ReadonlyMap<string, Exports>> {
+  const paths = files.map((file) => JSON.stringify(`./${path.relative(root, file).replaceAll(path.sep, '/')}`));
+  const { outputFiles } = await compile({
+    absWorkingDir: root,
+    stdin: {
+      contents: paths.map((from, i) => `export * as file${i} from ${from};`).join('\n'),
+      resolveDir: root,
+    },
+    outfile: bundleFile(root),
+    ...{ bundle: true, platform: 'node', target: 'node20.19', format: 'cjs', packages: 'external' },
+    ...{ sourcemap: 'inline', write: false },
+    plugins: root === kindred ? [libraryConstructs(kindred, path.join(kindred, 'dist/library'))] : [],
+  });
+  const modules = evaluate(outputFiles?.[0]?.text ?? '', root);
+  return new Map(files.map((file, i) => [file, modules[`file${i}`] ?? {}]));
 }
 
 /** A kind, and the expression that names it in its module: `Website`, or `kinds[0]` of a list. */
@@ -24,55 +52,14 @@ export interface LoadedKind {
   readonly name: string;
 }
 
-/**
- * Loads the kinds that modules export, each by itself or in a list; those of lists come first, in their order.
- *
- * The modules are compiled in memory, with the other files of the project that they import. Packages are left outside and
- * required from the project, so that the kinds have the same copy of cdk8s, zod and Kindred as this command.
- *
- * @throws CliError, with file and line, when a module does not compile, throws, or exports no kind
- */
-export async function loadKinds({ root, files, kindred }: LoadOptions): Promise<readonly LoadedKind[]> {
-  const names = files.map((file) => path.relative(root, file));
-  const modules = evaluate(await bundle({ root, names, kindred }), root);
-  const loaded = new Map<AnyKind, LoadedKind>();
-  for (const [i, name] of names.entries()) {
-    const found = kindsIn(modules[`file${i}`] ?? {}, files[i] ?? name);
-    if (found.length === 0) {
-      throw new CliError(
-        `${name} exports no kind. Export what defineKind returns: export const Website = defineKind({ ... })`,
-      );
-    }
-    for (const one of found) if (!loaded.has(one.kind)) loaded.set(one.kind, one);
-  }
-  return [...loaded.values()];
-}
-
-function kindsIn(exported: Exports, file: string): readonly LoadedKind[] {
+/** The kinds that a module exports, each once: those of lists first, in their order. */
+export function kindsIn(exported: Exports, file: string): readonly LoadedKind[] {
   const entries = Object.entries(exported);
   const inLists = entries.flatMap(([name, value]) =>
     Array.isArray(value) ? value.map((one: unknown, i) => [`${name}[${i}]`, one] as const) : [],
   );
-  return [...inLists, ...entries].flatMap(([name, kind]) => (isKind(kind) ? [{ kind, file, name }] : []));
-}
-
-async function bundle({
-  root,
-  names,
-  kindred,
-}: Pick<LoadOptions, 'root' | 'kindred'> & { readonly names: readonly string[] }): Promise<string> {
-  const { outputFiles } = await compile({
-    absWorkingDir: root,
-    stdin: {
-      contents: names.map((name, i) => `export * as file${i} from ${JSON.stringify(`./${name}`)};`).join('\n'),
-      resolveDir: root,
-    },
-    outfile: bundleFile(root),
-    ...{ bundle: true, platform: 'node', target: 'node20.19', format: 'cjs', packages: 'external' },
-    ...{ sourcemap: 'inline', write: false },
-    plugins: root === kindred ? [libraryConstructs(kindred, path.join(kindred, 'dist/library'))] : [],
-  });
-  return outputFiles?.[0]?.text ?? '';
+  const found = [...inLists, ...entries].flatMap(([name, kind]) => (isKind(kind) ? [{ kind, file, name }] : []));
+  return found.filter(({ kind }, i) => found.findIndex((other) => other.kind === kind) === i);
 }
 
 /** The file that the bundle is taken for: it is nowhere on disk, and packages are looked for from there. */
@@ -82,8 +69,6 @@ const bundleFile = (root: string): string => path.join(root, '.kindred.cjs');
 interface TextModule extends Module {
   _compile(code: string, filename: string): void;
 }
-
-type Exports = Readonly<Record<string, unknown>>;
 
 /** Runs the bundle. @returns what each module exports */
 function evaluate(code: string, root: string): Readonly<Record<string, Exports>> {
