@@ -5,13 +5,15 @@ import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
 import { flagError, type TakeArguments } from './flags';
 import { addDocs, type DocsArguments } from './docs';
+import { addNew, type NewArguments } from './new';
 import { addRender, type RenderArguments } from './render';
-import { addStart, type StartArguments } from './start-arguments';
+import { addDev, type DevArguments } from './dev-arguments';
 import { addSynth, type SynthArguments } from './synth-arguments';
 
 /** The parsed command line. */
 type Arguments =
-  | StartArguments
+  | NewArguments
+  | DevArguments
   | SynthArguments
   | BuildArguments
   | RenderArguments
@@ -97,7 +99,7 @@ function commandLine({ take, print }: Receivers): Command {
     .description('Kubernetes kinds, defined once.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .helpCommand('help [command]', 'print help, or that of one command: kindred help start')
+    .helpCommand('help [command]', 'print help, or that of one command: kindred help dev')
     .option(
       '--project <dir>',
       "the project's folder, before the command (default: the nearest one with a package.json)",
@@ -121,7 +123,8 @@ In a project, kindred is: npx kindred
 
 Exit codes: 0 it is done, 1 it failed, 2 the command line is not valid, 130 you stopped it.`,
     );
-  addStart(program, take);
+  addNew(program, take);
+  addDev(program, take);
   addRender(program, take);
   addSynth(program, take);
   addBuild(program, take);

@@ -89,7 +89,7 @@ registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (defaul
     .addOption(
       new Option(
         '--binary <name=source>',
-        'add a program as /usr/local/bin/NAME, such as rke for the provisioner: NAME=FILE or NAME=URL#sha256:...; may be ' +
+        'add a program as /usr/local/bin/NAME, such as ssh: NAME=FILE or NAME=URL#sha256:...; may be ' +
           'repeated, and given once for each architecture',
       ).argParser(collect),
     )

@@ -8,7 +8,15 @@ import { CliError } from './errors';
  */
 export async function compile(options: BuildOptions): Promise<BuildResult> {
   try {
-    return await build({ ...options, logLevel: 'silent' });
+    const result = await build({ ...options, logLevel: 'silent' });
+    // Programs are CommonJS, in which it is empty; what it leads to would not be in an image either.
+    const unmet = result.warnings.find(
+      ({ id, location }) => id === 'empty-import-meta' && !/(^|\/)node_modules\//.test(location?.file ?? ''),
+    );
+    if (unmet === undefined) return result;
+    throw new CliError(
+      `${problemOf({ ...unmet, text: 'import.meta is not there' })}. Import the file that it leads to instead.`,
+    );
   } catch (error) {
     const { errors = [] } = error as Partial<BuildFailure>;
     const [first] = errors;

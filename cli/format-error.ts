@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { cacheFolder, LocalControlPlaneError } from '../local';
 import { codeOf, isError } from '../local/assets/errors';
 import { InvalidObjectError } from '../constructs/kube/errors';
+import { InvalidPropsError } from '../constructs/operator';
 import { ImageError } from '../image/oci';
 import { ApiError, TransportError } from '../operator/client/errors';
 import { KubeconfigError } from '../operator/client/kubeconfig';
@@ -37,9 +38,15 @@ function sourceStack(stack: string): string {
 }
 
 function isUserError(error: unknown): error is Error {
-  return [CliError, LocalControlPlaneError, KubeconfigError, InvalidObjectError, TransportError, ImageError].some(
-    (type) => error instanceof type,
-  );
+  return [
+    CliError,
+    LocalControlPlaneError,
+    KubeconfigError,
+    InvalidObjectError,
+    InvalidPropsError,
+    TransportError,
+    ImageError,
+  ].some((type) => error instanceof type);
 }
 
 function diskFullMessage(error: unknown): string {

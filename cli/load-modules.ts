@@ -45,20 +45,24 @@ export async function loadModules({ root, files, kindred }: LoadOptions): Promis
   return new Map(files.map((file, i) => [file, modules[`file${i}`] ?? {}]));
 }
 
-/** A kind, and the expression that names it in its module: `Website`, or `kinds[0]` of a list. */
+/** A kind, and how it is reached from its module: `["Website"]`, or `["kinds"][0]` in a list. */
 export interface LoadedKind {
   readonly kind: AnyKind;
   readonly file: string;
   readonly name: string;
 }
 
+/** How an export is reached from its module, whatever its name. */
+const property = (name: string): string => `[${JSON.stringify(name)}]`;
+
 /** The kinds that a module exports, each once: those of lists first, in their order. */
 export function kindsIn(exported: Exports, file: string): readonly LoadedKind[] {
   const entries = Object.entries(exported);
   const inLists = entries.flatMap(([name, value]) =>
-    Array.isArray(value) ? value.map((one: unknown, i) => [`${name}[${i}]`, one] as const) : [],
+    Array.isArray(value) ? value.map((one: unknown, i) => [`${property(name)}[${i}]`, one] as const) : [],
   );
-  const found = [...inLists, ...entries].flatMap(([name, kind]) => (isKind(kind) ? [{ kind, file, name }] : []));
+  const alone = entries.map(([name, value]) => [property(name), value] as const);
+  const found = [...inLists, ...alone].flatMap(([name, kind]) => (isKind(kind) ? [{ kind, file, name }] : []));
   return found.filter(({ kind }, i) => found.findIndex((other) => other.kind === kind) === i);
 }
 

@@ -5,7 +5,7 @@ import { operatorObjectName } from '../constructs/platform/platform-props';
 import { CliError } from './errors';
 import type { SourcedObject } from './objects';
 import type { Project, ProjectOperator } from './project';
-import { defaultImageOf, projectPlatform, requiredOperator } from './project-platform';
+import { assertConversion, defaultImageOf, projectPlatform, requiredOperator } from './project-platform';
 import { Samples, kindsWithSamples, synthPlatform } from './synth';
 
 /** An operator of the platform. */
@@ -55,6 +55,7 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
     ...{ configSecret: undefined, configFiles: undefined, namespace: undefined, certManager: false },
     samplesNamespace: options.samplesNamespace,
   });
+  assertConversion(platform, 'local');
   const objects = synthPlatform(new App(), platform);
   const { namespace, samplesNamespace } = platform;
   const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);

@@ -9,10 +9,11 @@ import { build } from './build';
 import { docs } from './docs';
 import { CliError, InterruptedError, UsageError } from './errors';
 import { formatError } from './format-error';
+import { newProject } from './new';
 import { bundleOperator, operatorFor } from './operator-bundle';
 import { allKindsOf, loadProject, type Project } from './project';
 import { render } from './render';
-import { start } from './start';
+import { dev } from './dev';
 import { synth } from './synth';
 
 /**
@@ -46,11 +47,13 @@ function completion(program: Command): void {
 async function main(): Promise<void> {
   const { from, rest } = takeProject(process.argv.slice(2));
   const args = parseArguments(rest, { extend: completion });
-  // `start` has processes to end first.
-  if (args.command !== 'start') process.stdout.on('error', endOnClosedStdout);
+  // `dev` has processes to end first.
+  if (args.command !== 'dev') process.stdout.on('error', endOnClosedStdout);
   switch (args.command) {
-    case 'start':
-      return start(args, await loadProject(from));
+    case 'new':
+      return newProject(args);
+    case 'dev':
+      return dev(args, await loadProject(from));
     case 'render':
       return render(args, allKindsOf(await loadProject(from)));
     case 'docs':

@@ -18,16 +18,20 @@ import { kindredFolder, programName, type Project, type ProjectOperator } from '
 export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<string> {
   const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${programName(project, operator)}.cjs`);
   const entry = operator.program ?? { contents: programText(operator), resolveDir: project.root };
-  const { outputFiles = [] } = await compile({
-    ...nodeBundle,
-    ...operatorOptions({ kindred: kindredFolder, strict: false }),
-    write: false,
-    absWorkingDir: project.root,
-    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
-    outfile,
-    alias: libraryEntries,
-    define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
-  });
+  const bundle = (complete: ReadonlySet<string>) =>
+    compile({
+      ...nodeBundle,
+      ...operatorOptions({ kindred: kindredFolder, complete, strict: false }),
+      write: false,
+      metafile: true,
+      absWorkingDir: project.root,
+      ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
+      outfile,
+      alias: libraryEntries,
+      define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
+    });
+  const complete = await usedByProject(project.root, entry);
+  const { outputFiles = [] } = await bundle(complete);
   try {
     for (const { path: file, contents } of outputFiles) await writeAtomically(file, contents);
   } catch (error) {
@@ -35,6 +39,30 @@ export async function bundleOperator(project: Project, operator: ProjectOperator
   }
   return outfile;
 }
+
+/**
+ * The packages of which Kindred uses a part, and the project's own files something too: nothing of these is left out.
+ *
+ * @throws CliError when a source does not compile
+ */
+async function usedByProject(
+  root: string,
+  entry: string | { readonly contents: string; readonly resolveDir: string },
+): Promise<ReadonlySet<string>> {
+  const { metafile } = await compile({
+    ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'cjs', packages: 'external' },
+    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: { ...entry } }),
+    absWorkingDir: root,
+  });
+  const own = Object.entries(metafile?.inputs ?? {}).filter(
+    ([input]) => !path.resolve(root, input).startsWith(kindredFolder + path.sep),
+  );
+  const imported = own.flatMap(([, { imports }]) => imports.map((one) => one.path));
+  return new Set(PARTLY_USED.filter((name) => imported.some((one) => one === name || one.startsWith(`${name}/`))));
+}
+
+/** Packages of which an operator's bundle has a part only. */
+const PARTLY_USED = ['@kubernetes/client-node', 'undici', 'prom-client'];
 
 /** Another command that runs at the same time finds the former file or this one, never half of one. */
 async function writeAtomically(file: string, contents: Uint8Array): Promise<void> {
@@ -65,7 +93,7 @@ function programText({ name, loaded }: ProjectOperator): string {
   return [
     "import { main } from 'kindred/operator';",
     ...files.map((file, i) => `import * as file${i} from ${JSON.stringify(file)};`),
-    `main({ name: ${JSON.stringify(name)}, kinds: [${loaded.map((one) => `file${files.indexOf(one.file)}.${one.name}`).join(', ')}] });`,
+    `main({ name: ${JSON.stringify(name)}, kinds: [${loaded.map((one) => `file${files.indexOf(one.file)}${one.name}`).join(', ')}] });`,
   ].join('\n');
 }
 

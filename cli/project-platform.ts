@@ -1,7 +1,8 @@
 import type { PlatformOperator } from '../constructs/platform';
 import { CliError, UsageError } from './errors';
 import { flagError, image, secretName } from './flags';
-import { programName, type Project, type ProjectOperator } from './project';
+import { messageOf } from '../local/assets/errors';
+import { programName, type GivenSettings, type Project, type ProjectOperator } from './project';
 
 /** What a command line says of the platform. */
 export interface PlatformArguments {
@@ -76,7 +77,8 @@ export function projectPlatform(project: Project, args: PlatformArguments): Proj
 
 /** The image of an operator if none is named. No registry has it: whoever installs makes it. */
 export function defaultImageOf(project: Project, operator: ProjectOperator): string {
-  return `${project.name}-${programName(project, operator)}:${project.version}`;
+  // A tag has no place for the + of a build's metadata.
+  return `${project.name}-${programName(project, operator)}:${project.version.replaceAll('+', '_')}`;
 }
 
 /**
@@ -179,6 +181,16 @@ function operatorOf(
     : flagError(flag, given, `say for which operator, as --${flag}=NAME=${given}; there is ${names}`);
 }
 
+function madeSettings(settings: (given: GivenSettings) => PlatformOperator, given: GivenSettings): PlatformOperator {
+  try {
+    return settings(given);
+  } catch (error) {
+    throw new CliError(`the settings of the operator ${given.name} cannot be made: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
 /** Where the files of `--config-secret` are in a pod whose operator has no settings of its own. */
 const CONFIG_DIRECTORY = '/etc/kindred/config';
 
@@ -189,7 +201,7 @@ export function platformOperator(installed: InstalledOperator, namespace: string
   const files = configFiles === undefined ? {} : { configFiles };
   if (typeof operator.settings === 'function') {
     const secret = configSecretName === undefined ? {} : { configSecretName };
-    return operator.settings({ ...own, namespace, ...secret, ...files });
+    return { ...madeSettings(operator.settings, { ...own, namespace, ...secret, ...files }), ...own };
   }
   if (configSecretName === undefined) return { ...operator.settings, ...own };
   return {
@@ -204,9 +216,18 @@ export function platformOperator(installed: InstalledOperator, namespace: string
 }
 
 /** @throws CliError when a kind has several versions and nobody issues the certificate of its conversion webhook */
-export function assertConversion({ project, certManager }: ProjectPlatform): void {
+export function assertConversion(
+  { project, certManager }: ProjectPlatform,
+  where: 'cluster' | 'local' = 'cluster',
+): void {
   const several = project.operators.flatMap(({ kinds }) => kinds).find(({ versions }) => versions.length > 0);
   if (several === undefined || certManager) return;
+  if (where === 'local') {
+    throw new CliError(
+      `${several.kind} has several versions, whose conversions the local control plane cannot have yet: nothing issues a certificate there. ` +
+        'Try it on a cluster with cert-manager: kindred synth --cert-manager',
+    );
+  }
   throw new CliError(
     `${several.kind} has several versions, so that its operator needs a certificate for conversions: add --cert-manager where cert-manager is installed, or write a Platform with a "conversion" of your own`,
   );

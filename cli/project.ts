@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { CliError } from './errors';
 import { kindsIn, loadModules, type Exports, type LoadedKind } from './load-modules';
 
 /** Kindred's own folder: that of the package, or the checkout. */
-export const kindredFolder = path.join(__dirname, '..');
+export const kindredFolder = realpathSync(path.join(__dirname, '..'));
 
 /** One operator of a project. */
 export interface ProjectOperator {
@@ -49,7 +49,7 @@ type LocalSamples = (given: { readonly kubeconfig: string; readonly namespace: s
 type OperatorSettings = Partial<PlatformOperator> | ((given: GivenSettings) => PlatformOperator);
 
 /** What is known of an operator when its settings are made. */
-interface GivenSettings extends Pick<PlatformOperator, 'name' | 'image' | 'kinds'> {
+export interface GivenSettings extends Pick<PlatformOperator, 'name' | 'image' | 'kinds'> {
   readonly namespace: string;
   readonly configSecretName?: string;
   readonly configFiles?: Readonly<Record<string, string>>;
@@ -65,12 +65,17 @@ export interface Project {
   readonly version: string;
   /** The package's licence. @default none is named */
   readonly license: string | undefined;
+  /** The project's own Pulumi program installs the same platform, by the configuration keys of Kindred's own. */
+  readonly pulumi: boolean;
   /** At least one. No two of them have a kind in common. */
   readonly operators: readonly ProjectOperator[];
 }
 
 const file = z.string().min(1, 'must name a file');
+/** Whether the project's own Pulumi program installs the same platform, by the configuration keys of Kindred's own. */
+const pulumi = z.boolean().optional();
 const operatorConfig = z.strictObject({
+  pulumi,
   kinds: z.union([file, z.array(file).min(1, 'must name a file')], 'must be a file or a list of files'),
   program: file.optional(),
   optional: z.boolean().optional(),
@@ -94,7 +99,8 @@ const operatorName = z
 const packageJson = z.looseObject({
   name: z.string().optional(),
   version: z.string().optional(),
-  license: z.string().optional(),
+  // Old packages have an object here.
+  license: z.unknown().optional(),
   kindred: z.unknown().optional(),
 });
 type PackageJson = z.output<typeof packageJson>;
@@ -110,7 +116,8 @@ export async function loadProject(from: string): Promise<Project> {
   const { name, version = '0.0.0', license, kindred } = await readPackage(root);
   assertInstalled(root);
   const label = toLabel(name ?? path.basename(root));
-  const configs = Object.entries(operatorsOf(root, label, kindred)).map(([operator, config]) => ({
+  const { operators: listed, pulumi: usesPulumi } = configOf(root, label, kindred);
+  const configs = Object.entries(listed).map(([operator, config]) => ({
     ...config,
     name: operator,
     kinds: [config.kinds].flat().map((one) => existingFile(root, one)),
@@ -129,7 +136,14 @@ export async function loadProject(from: string): Promise<Project> {
     };
   });
   assertDistinct(operators, root);
-  return { root, name: label, version, license, operators };
+  if (operators.every(({ optional }) => optional))
+    throw new CliError(
+      `${path.join(root, 'package.json')}: every operator is optional, so that nothing would be installed. Leave "optional" out at one.`,
+    );
+  return {
+    ...{ root, name: label, version, operators, pulumi: usesPulumi },
+    license: typeof license === 'string' ? license : undefined,
+  };
 }
 
 function exportedKinds(modules: ReadonlyMap<string, Exports>, file: string, root: string): readonly LoadedKind[] {
@@ -167,11 +181,19 @@ export function allKindsOf({ operators }: Project): readonly AnyKind[] {
   return operators.flatMap(({ kinds }) => kinds);
 }
 
+/** The nearest folder whose package.json has "kindred", else the nearest one with a package.json. */
 function findRoot(from: string): string {
+  const folders: string[] = [];
   for (let folder = from; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, 'package.json'))) return folder;
+    folders.push(folder);
     if (folder === path.dirname(folder)) break;
   }
+  const packages = folders.filter((folder) => existsSync(path.join(folder, 'package.json')));
+  const named = packages.find((folder) =>
+    /"kindred"\s*:\s*\{/.test(readFileSync(path.join(folder, 'package.json'), 'utf8')),
+  );
+  const found = named ?? packages[0];
+  if (found !== undefined) return realpathSync(found);
   throw new CliError(
     `there is no package.json in ${from}, nor in a folder above it. Run this in the folder of your project, or name that: kindred --project=DIR`,
   );
@@ -180,7 +202,8 @@ function findRoot(from: string): string {
 async function readPackage(root: string): Promise<PackageJson> {
   const at = path.join(root, 'package.json');
   try {
-    return packageJson.parse(JSON.parse((await readFile(at, 'utf8').catch(undefinedIfMissing)) ?? ''));
+    const text = (await readFile(at, 'utf8').catch(undefinedIfMissing)) ?? '';
+    return packageJson.parse(JSON.parse(text.replace(/^\uFEFF/, '')));
   } catch (error) {
     const why = error instanceof z.ZodError ? problemsOf(error, '') : messageOf(error);
     throw new CliError(`${at} cannot be read: ${why}. Correct it.`, { cause: error });
@@ -196,14 +219,18 @@ function assertInstalled(root: string): void {
   } catch (error) {
     throw new CliError(`kindred is not installed in ${root}. Run there: npm install kindred`, { cause: error });
   }
-  if (realpathSync(installed) === realpathSync(kindredFolder)) return;
+  if (realpathSync(installed) === kindredFolder) return;
   throw new CliError(
     `${root} has kindred in ${installed}, and this is the one in ${kindredFolder}. Run the project's own: npx kindred`,
   );
 }
 
-/** The operators that package.json lists, by name. */
-function operatorsOf(root: string, label: string, kindred: unknown): Readonly<Record<string, OperatorConfig>> {
+/** What package.json says: the operators by name, and whether Pulumi installs them. */
+function configOf(
+  root: string,
+  label: string,
+  kindred: unknown,
+): { readonly operators: Readonly<Record<string, OperatorConfig>>; readonly pulumi: boolean } {
   const at = path.join(root, 'package.json');
   if (kindred === undefined) {
     throw new CliError(
@@ -211,7 +238,9 @@ function operatorsOf(root: string, label: string, kindred: unknown): Readonly<Re
     );
   }
   const isList = typeof kindred === 'object' && kindred !== null && 'operators' in kindred;
-  const schema = isList ? z.strictObject({ operators: z.record(operatorName, operatorConfig) }) : operatorConfig;
+  const schema = isList
+    ? z.strictObject({ operators: z.record(operatorName, operatorConfig), pulumi })
+    : operatorConfig;
   const parsed = schema.safeParse(kindred);
   if (!parsed.success) {
     throw new CliError(
@@ -220,7 +249,7 @@ function operatorsOf(root: string, label: string, kindred: unknown): Readonly<Re
     );
   }
   const operators = 'operators' in parsed.data ? parsed.data.operators : { [label]: parsed.data };
-  if (Object.keys(operators).length > 0) return operators;
+  if (Object.keys(operators).length > 0) return { operators, pulumi: parsed.data.pulumi === true };
   throw new CliError(`${at}: kindred.operators is empty. List at least one operator.`);
 }
 
@@ -253,7 +282,7 @@ function toLabel(name: string): string {
 function assertDistinct(operators: readonly ProjectOperator[], root: string): void {
   const seen = new Map<string, string>();
   for (const { kind, file: from, name } of operators.flatMap(({ loaded }) => loaded)) {
-    const where = `${path.relative(root, from)} (${name})`;
+    const where = `${path.relative(root, from)} (${name.replace(/^\["(.*?)"\]/, '$1')})`;
     const names = new Set([kind.crdName, `${kind.kind}.${kind.group}`]);
     for (const taken of names) {
       const before = seen.get(taken);

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -8,6 +7,7 @@ import { parse, stringify } from 'yaml';
 import { codeOf } from '../local/assets/errors';
 import { findProgram } from '../local/assets/process';
 import { CliError } from './errors';
+import type { Project } from './project';
 
 /** A Pulumi CLI that works, with the plugins that the stack needs. */
 interface PulumiCli {
@@ -26,13 +26,13 @@ interface PulumiUnavailable {
 const versionTimeoutMs = 20_000;
 /** Timeout of the installation of a plugin, which may have to be downloaded, in milliseconds. */
 const pluginTimeoutMs = 60_000;
-/**
- * Looks for a Pulumi that can install a project's stack: on PATH, then npm's package `pulumi` if it is installed.
- *
- * @param folder - the project's
- */
-export async function findPulumi(folder: string, signal: AbortSignal): Promise<PulumiCli | PulumiUnavailable> {
-  if (!existsSync(path.join(folder, 'Pulumi.yaml'))) return { why: 'the project has no Pulumi.yaml' };
+/** Looks for a Pulumi that can install a project's stack: on PATH, then npm's package `pulumi` if it is installed. */
+export async function findPulumi(
+  { root: folder, pulumi }: Pick<Project, 'root' | 'pulumi'>,
+  signal: AbortSignal,
+): Promise<PulumiCli | PulumiUnavailable> {
+  // Another stack is none of our business: it might make anything, with whatever credentials there are.
+  if (!pulumi) return { why: 'package.json does not say that a Pulumi program of the project installs this' };
   const candidates: (readonly [string, ...string[]])[] = [];
   if (findProgram('pulumi') !== undefined) candidates.push(['pulumi']);
   const fromNpm = npmPulumi(folder);

@@ -39,7 +39,7 @@ async function main(outdir = path.join(root, 'dist'), metafile?: string): Promis
       external: [...sharedPackages, 'esbuild'],
       minifyWhitespace: true,
       lineLimit: 160,
-      plugins: [libraryConstructs(root, './library'), absent({ kindred: root, strict: false })],
+      plugins: [libraryConstructs(root, './library'), absent({ kindred: root, complete: new Set(), strict: false })],
     }),
     build({
       ...{ absWorkingDir: root, outdir: path.join(common.outdir, 'library/constructs'), logLevel: 'warning' },

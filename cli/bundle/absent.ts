@@ -7,6 +7,8 @@ const namespace = 'absent';
 interface AbsentOptions {
   /** Kindred's folder. */
   readonly kindred: string;
+  /** Packages of which nothing is left out. */
+  readonly complete: ReadonlySet<string>;
   /** Fail the build when a module of the list is imported nowhere. */
   readonly strict: boolean;
 }
@@ -17,8 +19,8 @@ interface AbsentOptions {
  *
  * Guarantees: nothing is left out silently. An export that the stub lacks fails the build.
  */
-export function absent({ kindred, strict }: AbsentOptions): Plugin {
-  const modules = absentModules(kindred);
+export function absent({ kindred, complete, strict }: AbsentOptions): Plugin {
+  const modules = absentModules(kindred).filter(({ of }) => !complete.has(of));
   return {
     name: 'absent',
     setup(build) {

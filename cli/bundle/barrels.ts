@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
 
 const namespace = 'barrel';
@@ -12,19 +12,24 @@ const namespace = 'barrel';
  * Guarantees: an import of a name that this does not know fails the build.
  *
  * @param kindred - Kindred's folder, from which the packages are found
+ * @param complete - packages that are left as they are
  */
-export function barrels(kindred: string): Plugin {
+export function barrels(kindred: string, complete: ReadonlySet<string>): Plugin {
   const require = createRequire(join(kindred, 'package.json'));
   const sources: Readonly<Record<string, () => string>> = {
     // Of undici only what operator/ uses: its entry also has fetch, WebSocket, caches, mocks and a global dispatcher.
     undici: () => `export { default as Pool } from ${quoted(require.resolve('undici/lib/dispatcher/pool.js'))};`,
     'cdk8s-plus-27': () => cdk8sPlus(require),
   };
+  // Other packages may import any name of undici.
+  const isOwn = (importer: string): boolean => importer.startsWith(join(kindred, 'operator') + sep);
   return {
     name: 'barrels',
     setup(build) {
-      build.onResolve({ filter: /^(undici|cdk8s-plus-27)$/ }, ({ path, kind }) =>
-        kind === 'import-statement' ? { path, namespace, sideEffects: false } : undefined,
+      build.onResolve({ filter: /^(undici|cdk8s-plus-27)$/ }, ({ path, kind, importer }) =>
+        kind === 'import-statement' && !complete.has(path) && (path !== 'undici' || isOwn(importer))
+          ? { path, namespace, sideEffects: false }
+          : undefined,
       );
       build.onResolve({ filter: /./, namespace }, ({ path }) => ({ path, sideEffects: false }));
       build.onLoad({ filter: /./, namespace }, ({ path }) => ({ contents: sources[path]?.() ?? '' }));

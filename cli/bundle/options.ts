@@ -28,6 +28,8 @@ const startFlags = "'use strict';require('node:v8').setFlagsFromString('--liftof
 interface OperatorBundleOptions {
   /** Kindred's folder, from which the packages are found that the operator library uses. */
   readonly kindred: string;
+  /** Packages that are bundled whole, since code that is not Kindred's uses them. @default none */
+  readonly complete?: ReadonlySet<string>;
   /**
    * Fail when a module that should be left out is imported nowhere. For Kindred's own bundles, so that the list stays
    * right.
@@ -42,13 +44,13 @@ interface OperatorBundleOptions {
  * Identifiers are not minified, so that the names of errors and the stacks in the logs are those of the sources. So
  * `keepNames`, which would cost 3 MB, is not needed.
  */
-export function operatorOptions({ kindred, strict }: OperatorBundleOptions): BuildOptions {
+export function operatorOptions({ kindred, complete = new Set(), strict }: OperatorBundleOptions): BuildOptions {
   return {
     minifyWhitespace: true,
     minifySyntax: true,
     // An uncaught error prints the line that it came from.
     lineLimit: 160,
     banner: { js: startFlags },
-    plugins: [absent({ kindred, strict }), barrels(kindred)],
+    plugins: [absent({ kindred, complete, strict }), barrels(kindred, complete)],
   };
 }

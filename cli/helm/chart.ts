@@ -28,6 +28,8 @@ interface ChartOperator {
   readonly installed: InstalledOperator;
   /** It as it is rendered, before values take the place of what it was rendered with. */
   readonly entry: PlatformOperator;
+  /** The settings of the project, which become default values. */
+  readonly settings: PlatformOperator;
   /** The key of its values. */
   readonly key: string;
   /** It may read files of a Secret that a value names. */
@@ -87,16 +89,32 @@ function assertNoConversion({ operators }: ProjectPlatform): void {
   );
 }
 
+/** @throws CliError when two operators would have the same values, or those of the chart itself */
 function chartOperators({ project, operators }: ProjectPlatform): readonly ChartOperator[] {
+  const keys = operators.map(({ operator }) => valuesKey(project, operator));
+  const twice = operators.find((_, i) => keys.indexOf(keys[i] ?? '') !== i)?.operator.name;
+  if (twice !== undefined) {
+    throw new CliError(
+      `--format=helm: the values of ${twice} would have the name of another operator's, without hyphens. Rename it in package.json.`,
+    );
+  }
   return operators.map((installed) => {
     const { operator } = installed;
     const hasConfig = operator.kinds.some(({ effects }) => effects.length > 0);
-    const entry = platformOperator(
+    const settings = platformOperator(
       { ...installed, configSecretName: hasConfig ? configSecret : undefined, configFiles: undefined },
       operatorNamespace,
     );
-    return { installed, entry, hasConfig, key: valuesKey(project, operator) };
+    return { installed, settings, entry: withoutValues(settings), hasConfig, key: valuesKey(project, operator) };
   });
+}
+
+/** An operator without the settings that are values of the chart, which would stand beside these. */
+function withoutValues(settings: PlatformOperator): PlatformOperator {
+  const values = new Set(['logLevel', 'imagePullPolicy', 'imagePullSecrets', 'priorityClassName']);
+  for (const name of ['nodeSelector', 'tolerations', 'metricsFrom']) values.add(name);
+  const { name, image, kinds } = settings;
+  return { ...Object.fromEntries(Object.entries(settings).filter(([key]) => !values.has(key))), name, image, kinds };
 }
 
 /** The key of an operator's values: `operator` if it is the only one, else its name in camel case. */
@@ -109,13 +127,13 @@ function valuesKey({ operators }: Project, { name }: ProjectOperator): string {
   );
 }
 
-function valuesOf({ installed, entry, key, hasConfig }: ChartOperator): OperatorValues {
+function valuesOf({ installed, settings, key, hasConfig }: ChartOperator): OperatorValues {
   const { operator, image, isInstalled, configSecretName, configFiles } = installed;
   return {
     ...{ key, image, hasConfig, configSecretName, configFiles },
     kinds: operator.kinds.map(({ kind }) => kind),
     isEnabled: operator.optional ? isInstalled : undefined,
-    settings: { ...operatorDefaults, ...entry },
+    settings: { ...operatorDefaults, ...settings },
   };
 }
 

@@ -81,10 +81,8 @@ export interface OperatorValues {
   readonly hasConfig: boolean;
   readonly configSecretName: string | undefined;
   readonly configFiles: Readonly<Record<string, string>> | undefined;
-  readonly settings: Pick<
-    Required<PlatformOperator>,
-    'replicas' | 'logLevel' | 'cpuRequest' | 'memoryRequestMiB' | 'memoryLimitMiB'
-  >;
+  readonly settings: PlatformOperator &
+    Required<Pick<PlatformOperator, 'replicas' | 'logLevel' | 'cpuRequest' | 'memoryRequestMiB' | 'memoryLimitMiB'>>;
 }
 
 const configValues = {
@@ -160,7 +158,7 @@ export type CommonValues = z.output<z.ZodObject<typeof namespaceValues & typeof 
 
 /** Whether the chart has a value of this name that is no operator's. */
 export function isReservedKey(key: string): boolean {
-  return key in namespaceValues || key in furtherValues;
+  return Object.hasOwn(namespaceValues, key) || Object.hasOwn(furtherValues, key);
 }
 
 /** The values of the chart. Their descriptions are comments of values.yaml. */
@@ -180,20 +178,19 @@ export function defaultValues(
   const ofOperators = operators.map((operator): readonly [string, unknown] => {
     const { key, image, isEnabled, hasConfig, configSecretName, configFiles, settings } = operator;
     const { replicas, logLevel, cpuRequest, memoryRequestMiB, memoryLimitMiB } = settings;
+    const { imagePullPolicy = 'IfNotPresent', imagePullSecrets = [], priorityClassName = '' } = settings;
+    const { nodeSelector = {}, tolerations = [], metricsFrom = [] } = settings;
     return [
       key,
       {
         ...(isEnabled === undefined ? {} : { enabled: isEnabled }),
         image,
-        imagePullPolicy: 'IfNotPresent',
-        imagePullSecrets: [],
+        imagePullPolicy,
+        imagePullSecrets,
         ...{ replicas, logLevel },
         args: [],
         ...{ cpuRequest, memoryRequestMiB, memoryLimitMiB },
-        priorityClassName: '',
-        nodeSelector: {},
-        tolerations: [],
-        metricsFrom: [],
+        ...{ priorityClassName, nodeSelector, tolerations, metricsFrom },
         ...(hasConfig ? { configSecret: configSecretName ?? '', configFiles: { ...configFiles } } : {}),
       },
     ];

@@ -13,8 +13,8 @@ const withFiles = ['synth', '--image=provisioner=p', '--config-secret=files'];
 
 describe('the command line', () => {
   test('start, with what it defaults to', () => {
-    expect(parseArguments(['start'])).toEqual({
-      command: 'start',
+    expect(parseArguments(['dev'])).toEqual({
+      command: 'dev',
       once: false,
       timeoutSeconds: 180,
       port: undefined,
@@ -42,8 +42,8 @@ describe('the command line', () => {
       '--operator=provisioner',
       '--operator=second',
     ];
-    expect(parseArguments(['start', ...given, ...more])).toEqual({
-      command: 'start',
+    expect(parseArguments(['dev', ...given, ...more])).toEqual({
+      command: 'dev',
       once: true,
       timeoutSeconds: 5,
       port: 6443,
@@ -57,7 +57,7 @@ describe('the command line', () => {
       operators: ['provisioner', 'second'],
       pods: false,
     });
-    expect(parseArguments(['start', '--pods'])).toMatchObject({ pods: true });
+    expect(parseArguments(['dev', '--pods'])).toMatchObject({ pods: true });
   });
 
   test('synth', () => {
@@ -101,9 +101,9 @@ describe('the command line', () => {
     [['help'], 'Usage: kindred [options] [command]'],
     [['--help'], 'Usage: kindred [options] [command]'],
     [['-h'], 'Usage: kindred [options] [command]'],
-    [['help', 'start'], 'Usage: kindred start [options]'],
-    [['start', '--help'], 'Usage: kindred start [options]'],
-    [['start', '--port=1', '-h'], 'Usage: kindred start [options]'],
+    [['help', 'dev'], 'Usage: kindred dev [options]'],
+    [['dev', '--help'], 'Usage: kindred dev [options]'],
+    [['dev', '--port=1', '-h'], 'Usage: kindred dev [options]'],
     [['synth', '-h'], 'Usage: kindred synth [options]'],
     [['help', 'run'], 'Usage: kindred run [options]'],
     [['--version'], version],
@@ -114,42 +114,42 @@ describe('the command line', () => {
   test.each<[string[], RegExp]>([
     [
       ['begin'],
-      /^"begin" is no command; there are start, render, synth, build, docs, run, prepare, help\. Try: kindred help$/,
+      /^"begin" is no command; there are new, dev, render, synth, build, docs, run, prepare, help\. Try: kindred help$/,
     ],
     [['--frob'], /^unknown option '--frob'\. See: kindred help$/],
-    [['start', '--frob'], /^unknown option '--frob'\. See: kindred help start$/],
-    [['start', '--onse'], /^unknown option '--onse' \(Did you mean --once\?\)\. See: kindred help start$/],
-    [['start', '--timeout'], /^option '--timeout <seconds>' argument missing\. See: kindred help start$/],
-    [['start', 'now'], /^too many arguments for 'start'.* See: kindred help start$/],
+    [['dev', '--frob'], /^unknown option '--frob'\. See: kindred help dev$/],
+    [['dev', '--onse'], /^unknown option '--onse' \(Did you mean --once\?\)\. See: kindred help dev$/],
+    [['dev', '--timeout'], /^option '--timeout <seconds>' argument missing\. See: kindred help dev$/],
+    [['dev', 'now'], /^too many arguments for 'dev'.* See: kindred help dev$/],
     [
       ['help', 'begin'],
-      /^there is no help on "begin"; there is on start, render, synth, build, docs, run, prepare, help$/,
+      /^there is no help on "begin"; there is on new, dev, render, synth, build, docs, run, prepare, help$/,
     ],
-    [['start', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
-    [['start', '--port=0'], /^--port=0: /],
-    [['start', '--port=65536'], /^--port=65536: /],
-    [['start', '--port='], /^--port=: /],
-    [['start', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],
-    [['start', '--timeout=-1'], /^--timeout=-1: /],
+    [['dev', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
+    [['dev', '--port=0'], /^--port=0: /],
+    [['dev', '--port=65536'], /^--port=65536: /],
+    [['dev', '--port='], /^--port=: /],
+    [['dev', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],
+    [['dev', '--timeout=-1'], /^--timeout=-1: /],
     [
-      ['start', '--log-level=loud'],
+      ['dev', '--log-level=loud'],
       /^option '--log-level <level>' argument 'loud' is invalid\. Allowed choices are error, warn, info, debug, trace\. See: /,
     ],
     [
-      ['start', '--pods', '--log-file=a'],
+      ['dev', '--pods', '--log-file=a'],
       /^--log-file is for an operator that is a process: with --pods it runs as its D/,
     ],
-    [['start', '--pods', '--metrics-port=1'], /^--metrics-port is for /],
+    [['dev', '--pods', '--metrics-port=1'], /^--metrics-port is for /],
     [
-      ['start', '--pods', '--operator=a'],
+      ['dev', '--pods', '--operator=a'],
       /^--operator does not go with --pods: a pod reaches nothing outside from here$/,
     ],
-    [['start', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
+    [['dev', '--no-samples'], /^--no-samples leaves nothing to run: .*--file=FILE$/],
     [
-      ['start', '-n', 'Bad_NS'],
+      ['dev', '-n', 'Bad_NS'],
       /^--namespace=Bad_NS: a namespace's name must be at most 63 characters: lower-case letters/,
     ],
-    [['start', '--namespace='], /^--namespace=: a namespace's name must be /],
+    [['dev', '--namespace='], /^--namespace=: a namespace's name must be /],
     [
       ['synth', '--namespace=UPPER'],
       /^--namespace=UPPER: a namespace's name must be at most 63 characters: lower-case/,
@@ -161,7 +161,7 @@ describe('the command line', () => {
     [[...withFiles, '--config-file=a=b', '--config-file=a=c'], /^--config-file=a=c: this path was given before$/],
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['synth', '--out', '--format=helm'], /^option '--out <dir>' argument missing\. See: kindred help synth$/],
-    [['start', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help start$/],
+    [['dev', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help dev$/],
     [['render'], /^missing required argument 'files'\. See: kindred help render$/],
     [['render', 'a', '-n', 'B'], /^--namespace=B: a namespace's name must be /],
     [['render', 'a', '-o', 'dot'], /Allowed choices are yaml, json, tree\. See: kindred help render$/],
@@ -186,7 +186,7 @@ describe('help', () => {
 
   test('names every option of start', () => {
     const options = ['once', 'timeout', 'file', 'no-samples', 'namespace', 'port', 'metrics-port', 'log-file', 'pods'];
-    for (const option of options) expect(printed('help', 'start')).toMatch(new RegExp(`--${option}\\b`));
+    for (const option of options) expect(printed('help', 'dev')).toMatch(new RegExp(`--${option}\\b`));
   });
 
   test('no line is wider than a terminal', () => {

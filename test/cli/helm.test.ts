@@ -104,6 +104,30 @@ test("the chart of another project is named after it, and its one operator's val
   expect(all).toContain('rollout status deployment/kindred-web-shop');
 });
 
+test("the project's settings of an operator are the default values, and stand in no template", () => {
+  const settings = {
+    logLevel: 'debug',
+    imagePullPolicy: 'Always',
+    nodeSelector: { disk: 'ssd' },
+    replicas: 1,
+  } as const;
+  const files = helmChart(projectPlatform(projectOf('shop', { kinds: [HelloApp], settings }), noChoices));
+  expect(parse(files.get('values.yaml') ?? '')).toMatchObject({ operator: settings });
+  const template = files.get('templates/operator.yaml') ?? '';
+  expect(template).not.toMatch(/debug|imagePullPolicy: "?Always|ssd/);
+  expect(template.match(/nodeSelector:/g)).toHaveLength(1);
+  expect(template).toContain('--log-level={{ .Values.operator.logLevel }}');
+});
+
+test('two operators whose values would have one name cannot be in a chart', () => {
+  const [one] = projectOf('web-2', { kinds: [HelloApp] }).operators;
+  const [two] = projectOf('web2', { kinds: [Foo] }).operators;
+  const project = { ...projectOf('shop', {}), operators: [one!, two!] };
+  expect(() => helmChart(projectPlatform(project, noChoices))).toThrow(
+    "--format=helm: the values of web2 would have the name of another operator's",
+  );
+});
+
 test.each(['crds', 'global', 'create-namespace'])('an operator called %s cannot be in a chart', (name) => {
   const [one] = projectOf('a', { kinds: [HelloApp] }).operators;
   const [two] = projectOf(name, { kinds: [Foo] }).operators;

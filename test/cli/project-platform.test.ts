@@ -13,6 +13,21 @@ test('what is not said follows from the name of the package', () => {
   expect(operators).toMatchObject([{ image: 'web-shop-operator:1.2.3', isDefaultImage: true, isInstalled: true }]);
 });
 
+test('a version with metadata of a build is a tag that registries take', () => {
+  const project = { ...projectOf('shop', {}), version: '1.0.0+b1' };
+  expect(projectPlatform(project, noChoices).operators).toMatchObject([{ image: 'shop-operator:1.0.0_b1' }]);
+});
+
+test('settings that cannot be made are said in one line', () => {
+  const settings = () => {
+    throw new Error('no luck');
+  };
+  const { operators } = projectPlatform(projectOf('shop', { settings }), noChoices);
+  expect(() => platformOperator(operators[0]!, 'sys')).toThrow(
+    'the settings of the operator shop cannot be made: no luck',
+  );
+});
+
 test('an optional operator is installed when its image is named', () => {
   const installed = (images: readonly string[]) =>
     kindredPlatform({ images }).operators.map(({ image, isInstalled }) => [image, isInstalled]);
@@ -99,6 +114,9 @@ test('a kind of several versions needs certificates', () => {
   const project = projectOf('shop', { kinds: [Shop] });
   expect(() => assertConversion(projectPlatform(project, noChoices))).toThrow(
     /^Shop has several versions, .*: add --cert-manager where cert-manager is installed/,
+  );
+  expect(() => assertConversion(projectPlatform(project, noChoices), 'local')).toThrow(
+    /^Shop has several versions, whose conversions the local control plane cannot have yet: .*kindred synth --cert-manager$/,
   );
   expect(() => assertConversion(projectPlatform(project, { ...noChoices, certManager: true }))).not.toThrow();
 });

@@ -26,9 +26,11 @@ function program(name: string, script: string): string {
 }
 
 describe('looking for a Pulumi', () => {
-  test('is in vain in a project without a stack', async () => {
+  test('is in vain in a project that does not say that its stack installs this', async () => {
     program('pulumi', 'echo v3.248.0');
-    expect(await findPulumi(folder, signal)).toEqual({ why: 'the project has no Pulumi.yaml' });
+    expect(await findPulumi({ root, pulumi: false }, signal)).toEqual({
+      why: 'package.json does not say that a Pulumi program of the project installs this',
+    });
   });
 
   test.each([
@@ -43,13 +45,13 @@ describe('looking for a Pulumi', () => {
   ])('%s is no reason to fail, but said', async (_, script, why) => {
     if (script !== undefined) program('pulumi', script);
     else process.env['PATH'] = folder; // a machine's own may be in /usr/bin
-    expect(await findPulumi(root, signal)).toEqual({ why });
+    expect(await findPulumi({ root, pulumi: true }, signal)).toEqual({ why });
   });
 
   test('one that works, with plugins on PATH', async () => {
     program('pulumi', 'echo v3.248.0');
     for (const plugin of ['kubernetes', 'command']) program(`pulumi-resource-${plugin}`, '');
-    expect(await findPulumi(root, signal)).toEqual({ command: ['pulumi'], version: '3.248.0' });
+    expect(await findPulumi({ root, pulumi: true }, signal)).toEqual({ command: ['pulumi'], version: '3.248.0' });
   });
 });
 

@@ -43,9 +43,10 @@ describe('the README', () => {
 
   test.each(
     commands.flatMap((line) => {
-      const given = /^(?:npm start --|npx kindred) ([^#]*?)\s*(?:#|$)/.exec(line)?.[1];
+      const given = /^(?:npm start --|npx kindred) ([^#&]*?)\s*(?:#|&|$)/.exec(line)?.[1];
       if (given === undefined) return [];
-      return [line.startsWith('npm') ? `start ${given}` : given];
+      const named = given.replace('IMAGE', 'registry.example.com/team/sites:1');
+      return [line.startsWith('npm') ? `dev ${named}` : named];
     }),
   )('kindred %s is understood', (line) => expect(() => parseArguments(line.split(' '))).not.toThrow());
 

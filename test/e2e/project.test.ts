@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installKindred, linkPackages, root } from '../support/project-folder';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -181,6 +181,11 @@ test.each<readonly [string, Readonly<Record<string, string | object>>, RegExp]>(
     /^kindred: website\.ts:10:\d+: kind Website cannot be defined:\n.*spec\.page/,
   ],
   [
+    'a file that would be read at run time',
+    one({ 'labels.ts': 'export const labelsOf = () => ({ from: import.meta.url });' }),
+    /^kindred: labels\.ts:1:\d+: import\.meta is not there\. Import the file that it leads to instead\.$/,
+  ],
+  [
     'no kind',
     one({ 'website.ts': 'export const Website = 1;' }),
     /^kindred: website\.ts exports no kind\. Export what defineKind returns/,
@@ -205,6 +210,57 @@ test.each<readonly [string, Readonly<Record<string, string | object>>, RegExp]>(
   expect({ status, stdout, stderr: stderr.trimEnd() }).toEqual({
     ...{ status: 1, stdout: '' },
     stderr: expect.stringMatching(message) as string,
+  });
+});
+
+test('a program of its own has the whole of the packages that it imports itself', () => {
+  const program = `import { main } from 'kindred/operator';
+import { request } from 'undici';
+import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+import { Website } from './website';
+const config = new KubeConfig();
+config.loadFromOptions({ clusters: [{ name: 'a', server: 'https://127.0.0.1:1' }], users: [{ name: 'a' }], contexts: [{ name: 'a', cluster: 'a', user: 'a' }], currentContext: 'a' });
+process.stdout.write([typeof request, typeof config.makeApiClient(CoreV1Api).listNode].join());
+main({ kinds: [Website] });
+`;
+  const folder = project(one({ 'run.ts': program, ...kinds({ kinds: 'website.ts', program: 'run.ts' }) }));
+  for (const name of ['undici', '@kubernetes'])
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  expect(kindred(folder, 'run', '--help')).toMatchObject({
+    ...{ status: 0, stderr: '' },
+    stdout: expect.stringMatching(/^function,function/) as string,
+  });
+});
+
+test('a package.json on the way, and a link to the project, are no obstacle', () => {
+  const folder = project(
+    one({ 'objects/package.json': '{ "type": "module" }', 'objects/site.json': object({ page: 'Hi' }) }),
+  );
+  expect(kindred(join(folder, 'objects'), 'render', 'site.json')).toMatchObject({ status: 0, stderr: '' });
+  symlinkSync(root, join(folder, 'checkout'));
+  expect(kindred(folder, `--project=${folder}/checkout`, 'docs', '--check', `--out=${root}/docs/kinds`)).toMatchObject({
+    status: 0,
+  });
+});
+
+test("the README's kind is one", () => {
+  const [, code = ''] = /^```ts\n(import [^]*?)^```$/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];
+  const folder = project({ 'package.json': { name: 'website', kindred: { kinds: 'website.ts' } }, 'website.ts': code });
+  expect(kindred(folder, 'synth', '--image=x:1')).toMatchObject({ status: 0, stderr: '' });
+  expect(kindred(folder, 'render', 'dist/manifests/3-samples.yaml', '-o', 'tree').stdout).toBe(
+    'Website website-samples/hello\n└─ Deployment hello\n',
+  );
+});
+
+test('a new project is one', () => {
+  const folder = mkdtempSync(join(parent, 'new-'));
+  expect(kindred(folder, 'new', 'web-shop')).toMatchObject({ status: 0, stderr: '' });
+  const made = join(folder, 'web-shop');
+  installKindred(made);
+  expect(kindred(made, 'synth', '--image=x:1')).toMatchObject({ status: 0, stderr: '' });
+  expect(kindred(made, 'render', 'dist/manifests/3-samples.yaml', '-o', 'tree')).toEqual({
+    ...{ status: 0, stderr: '' },
+    stdout: 'WebShop web-shop-samples/hello\n└─ Deployment hello\n',
   });
 });
 

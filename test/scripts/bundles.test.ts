@@ -93,10 +93,10 @@ describe('cli.cjs', () => {
       expect(status).toBe(0);
       return stdout.split('\n').map((entry) => entry.split('\t')[0] ?? '');
     };
-    expect(offered('s')).toEqual(expect.arrayContaining(['start', 'synth']));
-    expect(offered('s')).not.toContain('build');
-    expect(offered('start', '--po')).toEqual(expect.arrayContaining(['--port', '--pods']));
-    expect(offered('start', '--log-level', '')).toEqual(expect.arrayContaining(['warn', 'debug']));
+    expect(offered('d')).toEqual(expect.arrayContaining(['dev', 'docs']));
+    expect(offered('d')).not.toContain('build');
+    expect(offered('dev', '--po')).toEqual(expect.arrayContaining(['--port', '--pods']));
+    expect(offered('dev', '--log-level', '')).toEqual(expect.arrayContaining(['warn', 'debug']));
   });
 
   test('ends quietly when nobody reads on, and says when nothing can be written', () => {
@@ -118,8 +118,8 @@ describe('cli.cjs', () => {
   test.each([
     [['--version'], 0, /^\d+\.\d+\.\d+\n$/, /^$/],
     [['help', 'build'], 0, /^Usage: kindred build \[options\]\n/, /^$/],
-    [['begin'], 2, /^$/, /^kindred: "begin" is no command; there are start, .*\n$/],
-    [['start', '--frob'], 2, /^$/, /^kindred: unknown option '--frob'\. See: kindred help start\n$/],
+    [['begin'], 2, /^$/, /^kindred: "begin" is no command; there are new, dev, .*\n$/],
+    [['dev', '--frob'], 2, /^$/, /^kindred: unknown option '--frob'\. See: kindred help dev\n$/],
   ])('%j', (args, status, stdout, stderr) => {
     const ended = cli(...args);
     expect(ended.status).toBe(status);

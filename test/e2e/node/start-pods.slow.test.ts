@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { serverImage } from '../../../local';
 import { kubectlOrThrow } from '../../../testing/control-plane';
 import { eventually } from '../../operator/support/eventually';
-import { Start, expectNothingLeft, startTimeoutMs } from '../start-process';
+import { Start, expectNothingLeft, startTimeoutMs } from '../dev-process';
 import { describeOnNodes } from './on-nodes';
 
 jest.setTimeout(startTimeoutMs);
@@ -16,7 +16,7 @@ interface PodList {
   }[];
 }
 
-describeOnNodes('kindred start --pods', () => {
+describeOnNodes('kindred dev --pods', () => {
   let start: Start | undefined;
   afterEach(async () => {
     start?.signal('SIGKILL');

@@ -77,8 +77,8 @@ test('build: the image has the operator of the kinds', async () => {
   });
 });
 
-test('start --once: control plane, CRDs, operator and samples', async () => {
-  const printed = await project.kindred('start', '--once', '--file=site.json');
+test('dev --once: control plane, CRDs, operator and samples', async () => {
+  const printed = await project.kindred('dev', '--once', '--file=site.json');
   expect(printed).toContain('under the ServiceAccount website-system/kindred-website and its RBAC alone');
   expect(printed).toMatch(/^Website website-samples\/hello Ready=True/m);
   expect(printed).toMatch(/^Website website-samples\/mine Ready=True/m);

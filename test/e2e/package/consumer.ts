@@ -22,9 +22,9 @@ export class Consumer {
     const folder = mkdtempSync(join(tmpdir(), 'kindred-consumer-'));
     if (typeof source === 'string') cpSync(join(root, source), folder, { recursive: true, filter: isSource });
     else for (const [name, text] of Object.entries(source)) writeFileSync(join(folder, name), text);
-    const { filename, files } = await pack(stage);
+    const { file, files } = await packKindred(stage);
     const consumer = new Consumer(folder, files, stage);
-    await consumer.npm('install', '--prefer-offline', '--ignore-scripts', join(stage, filename));
+    await consumer.npm('install', '--prefer-offline', '--ignore-scripts', file);
     return consumer;
   }
 
@@ -52,13 +52,16 @@ export class Consumer {
   }
 }
 
+/** A packed package. */
 interface Packed {
-  readonly filename: string;
+  /** The tarball. */
+  readonly file: string;
+  /** What is in it. */
   readonly files: readonly string[];
 }
 
 /** Builds and packs apart from the working tree, so that several test files may do so at once. */
-async function pack(stage: string): Promise<Packed> {
+export async function packKindred(stage: string): Promise<Packed> {
   await output(process.execPath, ['node_modules/tsx/dist/cli.mjs', 'scripts/build.ts', join(stage, 'dist')], root);
   await output(process.execPath, ['scripts/build-library.mjs', join(stage, 'dist', 'library')], root);
   const sources = ['constructs', 'operator', 'provision', 'provisioner', 'cli', 'crds', 'local', 'test', 'docs'];
@@ -71,7 +74,7 @@ async function pack(stage: string): Promise<Packed> {
     readonly files: readonly { readonly path: string }[];
   }[];
   if (packed === undefined) throw new Error('npm packed nothing');
-  return { filename: packed.filename, files: packed.files.map(({ path }) => path) };
+  return { file: join(stage, packed.filename), files: packed.files.map(({ path }) => path) };
 }
 
 function isSource(path: string): boolean {

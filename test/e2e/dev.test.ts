@@ -1,9 +1,9 @@
 import { kinds } from '../../constructs/kinds';
-import { Start, expectNothingLeft, helloApp, manifest, processesOf, startTimeoutMs } from './start-process';
+import { Start, expectNothingLeft, helloApp, manifest, processesOf, startTimeoutMs } from './dev-process';
 
 // Other ways to start, to fail and to end are in start.slow.test.ts.
 
-describe('kindred start --once', () => {
+describe('kindred dev --once', () => {
   test(
     'brings the samples of every kind to Ready, besides the objects of a file, and leaves nothing behind',
     async () => {

@@ -17,7 +17,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** `kindred start` as a process of its own. */
+/** `kindred dev` as a process of its own. */
 export class Start {
   stdout = '';
   stderr = '';
@@ -27,7 +27,7 @@ export class Start {
   private readonly child;
 
   constructor(...args: readonly string[]) {
-    this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${root}`, 'start', ...args], {
+    this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${root}`, 'dev', ...args], {
       cwd: folder,
       env: { ...process.env, TMPDIR: this.temporary },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,7 +48,7 @@ export class Start {
   async says(text: string | RegExp): Promise<void> {
     await waitFor(() => this.stdout.match(text) !== null || this.child.exitCode !== null, {
       timeout: startTimeoutMs,
-      describe: `kindred start to say ${String(text)}`,
+      describe: `kindred dev to say ${String(text)}`,
     });
     expect({ stdout: this.stdout, stderr: this.stderr }).toMatchObject({
       stdout: expect.stringMatching(text) as string,

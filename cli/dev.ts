@@ -11,7 +11,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import { RestMapper } from '../operator/client/rest-mapper';
-import type { StartArguments } from './start-arguments';
+import type { DevArguments } from './dev-arguments';
 import { ObjectWatcher, waitUntilReady } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';
@@ -26,9 +26,9 @@ import { findPulumi, installByPulumi } from './pulumi';
 import { SignalHandler, CleanupStack } from './shutdown';
 import { createView, type View } from './view';
 
-/** The state of one `kindred start`. */
+/** The state of one `kindred dev`. */
 interface Session {
-  readonly args: StartArguments;
+  readonly args: DevArguments;
   readonly platform: LocalPlatform;
   /** The operators' programs, in their order; none with pods. */
   readonly bundles: readonly string[];
@@ -38,14 +38,14 @@ interface Session {
 }
 
 /**
- * `kindred start`: control plane, platform, operator, objects.
+ * `kindred dev`: control plane, platform, operator, objects.
  *
  * Guarantees: nothing that it started outlives it, and its data directory is removed, however it ends.
  *
  * @throws CliError, LocalControlPlaneError for what the user can correct; InterruptedError when the user
  *   ended it before all objects were Ready
  */
-export async function start(args: StartArguments, project: Project): Promise<void> {
+export async function dev(args: DevArguments, project: Project): Promise<void> {
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
   const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
@@ -134,7 +134,7 @@ async function installWithPulumi(
 ): Promise<string | typeof INSTALLED> {
   const started = Date.now();
   const { project } = platform;
-  const pulumi = await findPulumi(project.root, signal);
+  const pulumi = await findPulumi(project, signal);
   if ('why' in pulumi) {
     if (args.installer === 'auto') return pulumi.why;
     throw new CliError(`Pulumi cannot install the platform: ${pulumi.why}. Install it, or take --installer=apply.`);
@@ -160,7 +160,7 @@ async function installWithPulumi(
 /** The configuration under which the project's Pulumi stack installs the same: the keys of Kindred's own stack. */
 function stackConfig(
   { project, operators, samplesNamespace }: LocalPlatform,
-  { pods }: StartArguments,
+  { pods }: DevArguments,
 ): Readonly<Record<string, unknown>> {
   const optional = operators.filter(({ operator }) => operator.optional).map(({ operator }) => operator);
   return {

@@ -2,9 +2,9 @@ import { Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from './errors';
 import { collect, namespaceName, parseInteger, type TakeArguments } from './flags';
 
-/** The parsed arguments of `kindred start`. */
-export interface StartArguments {
-  readonly command: 'start';
+/** The parsed arguments of `kindred dev`. */
+export interface DevArguments {
+  readonly command: 'dev';
   /** End as soon as every object is Ready. */
   readonly once: boolean;
   /**
@@ -34,12 +34,12 @@ export interface StartArguments {
   readonly pods: boolean;
 }
 
-/** Adds `kindred start` to the command line. */
-export function addStart(program: Command, take: TakeArguments<StartArguments>): void {
+/** Adds `kindred dev` to the command line. */
+export function addDev(program: Command, take: TakeArguments<DevArguments>): void {
   program.addCommand(
-    startCommand()
+    devCommand()
       .copyInheritedSettings(program)
-      .action((values) => take(startArguments(values))),
+      .action((values) => take(devArguments(values))),
   );
 }
 
@@ -48,9 +48,9 @@ const none: readonly string[] = [];
 const installers = ['auto', 'pulumi', 'apply'] as const;
 const logLevels = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 
-/** The options of `kindred start`. */
-function startCommand() {
-  return new Command('start')
+/** The options of `kindred dev`. */
+function devCommand() {
+  return new Command('dev')
     .description('a Kubernetes control plane on this machine with the CRDs, the operator and the samples')
     .addHelpText(
       'after',
@@ -109,7 +109,7 @@ ServiceAccount. The samples are shown until Ctrl-C.`,
     );
 }
 
-function startArguments(values: ReturnType<ReturnType<typeof startCommand>['opts']>): StartArguments {
+function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>): DevArguments {
   if (!values.samples && values.file.length === 0) {
     throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
   }
@@ -124,7 +124,7 @@ function startArguments(values: ReturnType<ReturnType<typeof startCommand>['opts
     }
   }
   return {
-    command: 'start',
+    command: 'dev',
     once: values.once === true,
     timeoutSeconds: values.timeout,
     port: values.port,

@@ -9,11 +9,11 @@ import { kubectl, useControlPlane } from '../../testing/control-plane';
 import type { ApiClient } from '../../operator/client/api-client';
 import { createApiClient } from '../../operator/client/http-api-client';
 import { loadClusterAccess } from '../../operator/client/kubeconfig';
-import { Start, expectNothingLeft, folder, helloApp, manifest, processesOf, startTimeoutMs } from './start-process';
+import { Start, expectNothingLeft, folder, helloApp, manifest, processesOf, startTimeoutMs } from './dev-process';
 
 // The gate keeps the samples of every kind: start.test.ts.
 
-describe('kindred start --once', () => {
+describe('kindred dev --once', () => {
   test(
     'runs the provisioner too, which says what it cannot do without machines, and leaves nothing behind',
     async () => {
