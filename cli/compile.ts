@@ -1,4 +1,5 @@
-import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message } from 'esbuild';
+import path from 'node:path';
+import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, type Metafile } from 'esbuild';
 import { CliError } from './errors';
 
 /**
@@ -22,8 +23,18 @@ export async function compile(options: BuildOptions): Promise<BuildResult> {
     const [first] = errors;
     if (first === undefined) throw error;
     const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more)`;
-    throw new CliError(`${problemOf(first)}${more}`, { cause: error });
+    const files = errors.flatMap(({ location }) =>
+      location === null ? [] : [path.resolve(options.absWorkingDir ?? '.', location.file)],
+    );
+    throw new CliError(`${problemOf(first)}${more}`, { cause: error, files });
   }
+}
+
+/** The files of a project that went into a bundle, as absolute paths, without those of packages. */
+export function sourcesIn(metafile: Metafile | undefined, root: string): readonly string[] {
+  return Object.keys(metafile?.inputs ?? {})
+    .filter((input) => !/(^|\/)node_modules\/|^<stdin>$|^[a-z]+:/.test(input))
+    .map((input) => path.resolve(root, input));
 }
 
 /** What is wrong with a source, and where: `website.ts:12:3: Expected ";" but found "x"`. */

@@ -30,6 +30,8 @@ export interface DevArguments {
   readonly installer: 'auto' | 'pulumi' | 'apply';
   /** Optional operators to run too, by name. */
   readonly operators: readonly string[];
+  /** Address of the inspector of the operator; undefined: none. */
+  readonly inspect: string | undefined;
   /** Run pods in containers, and the operator as its Deployment. */
   readonly pods: boolean;
 }
@@ -94,6 +96,9 @@ ServiceAccount. The samples are shown until Ctrl-C.`,
         .choices(installers)
         .default('auto' as const),
     )
+    .option('--inspect [port]', 'let a debugger stop in the sources, on 127.0.0.1 (default port: 9229)', (value) =>
+      parseInteger('inspect', value, 1, 65_535),
+    )
     .option(
       '--pods',
       'run containers: the operator as its Deployment, and in every other pod a small HTTP server in place of its images, ' +
@@ -136,6 +141,7 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     logLevel: values.logLevel ?? 'info',
     installer: values.installer,
     operators: values.operator,
+    inspect: values.inspect === undefined ? undefined : `127.0.0.1:${values.inspect === true ? 9229 : values.inspect}`,
     pods: values.pods === true,
   };
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
@@ -12,30 +12,20 @@ import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
-import { ObjectWatcher, waitUntilReady } from './object-watcher';
+import { DevOperators, bundlesOf, titleOf, type DevSession } from './dev-operators';
+import { LiveTable, waitUntilReady, type ObjectWatcher } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';
-import { localPlatform, localSamples, type LocalOperator, type LocalPlatform } from './local-platform';
+import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects, readObjects, type SourcedObject } from './objects';
-import { bundleOperator } from './operator-bundle';
-import { OperatorProcess } from './operator-process';
+import type { OperatorProcess } from './operator-process';
 import { preparePods, waitForDeployment } from './pods';
-import { programName, type Project, type ProjectOperator } from './project';
+import type { Project } from './project';
 import { defaultImageOf } from './project-platform';
 import { findPulumi, installByPulumi } from './pulumi';
-import { SignalHandler, CleanupStack } from './shutdown';
-import { createView, type View } from './view';
-
-/** The state of one `kindred dev`. */
-interface Session {
-  readonly args: DevArguments;
-  readonly platform: LocalPlatform;
-  /** The operators' programs, in their order; none with pods. */
-  readonly bundles: readonly string[];
-  readonly view: View;
-  readonly undo: CleanupStack;
-  readonly signal: AbortSignal;
-}
+import { Reload } from './reload';
+import { CleanupStack, SignalHandler } from './shutdown';
+import { createView } from './view';
 
 /**
  * `kindred dev`: control plane, platform, operator, objects.
@@ -68,12 +58,8 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
   }
 }
 
-async function bundlesOf({ project, operators }: LocalPlatform): Promise<readonly string[]> {
-  return Promise.all(operators.map(({ operator }) => bundleOperator(project, operator)));
-}
-
-async function run(session: Session, own: readonly SourcedObject[]): Promise<void> {
-  const { args, view, undo, platform, signal } = session;
+async function run(session: DevSession, own: readonly SourcedObject[]): Promise<void> {
+  const { args, bundles, view, undo, platform, signal } = session;
   const plane = await startPlane(session);
   const failed = rejectOnPartExit(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
@@ -81,24 +67,31 @@ async function run(session: Session, own: readonly SourcedObject[]): Promise<voi
   if (args.pods) await Promise.race([preparePods(platform, { plane, client, signal }), failed]);
   await Promise.race([install(session, plane, client), failed]);
   if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
-  const processes = args.pods ? [] : await startOperators(session, plane);
-  const trouble = Promise.race([failed, ...processes.map(({ unexpectedExit }) => unexpectedExit)]);
+  const operators = new DevOperators({ args, plane, view, signal });
+  undo.add('stop the operators', () => operators.stop());
+  if (!args.pods) await operators.start(platform, bundles);
+  const trouble = Promise.race([failed, operators.trouble]);
   trouble.catch(() => undefined);
 
-  const board = new ObjectWatcher(client, platform.kinds);
-  undo.add('end watches', () => board.stop());
-  await Promise.race([board.start(), trouble, rejectOnAbort(signal)]);
-  board.onChange((rows) => view.show(rows));
-  const samples = args.samples ? localSamples(platform, await readFile(plane.adminKubeconfig, 'utf8')) : [];
+  const table = new LiveTable(client, view);
+  undo.add('end watches', () => table.stop());
+  await Promise.race([table.watch(platform.kinds), trouble, rejectOnAbort(signal)]);
+  const kubeconfig = await readFile(plane.adminKubeconfig, 'utf8');
+  const samples = args.samples ? localSamples(platform, kubeconfig) : [];
   const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
-  await Promise.race([untilReady(session, board, applied), trouble]);
-  view.show(board.rows());
+  const reload = args.pods || args.once ? undefined : new Reload({ ...session, client, operators, table, kubeconfig });
+  if (reload !== undefined) undo.add('end watching the sources', () => reload.stop());
+  // What keeps an object from getting Ready may be what is mended and saved meanwhile.
+  const running = Promise.race([trouble, ...(reload === undefined ? [] : [reload.run()])]);
+  running.catch(() => undefined);
+  await Promise.race([untilReady(session, table.watcher, applied), running]);
+  table.show();
   if (args.once) return;
-  view.print(nextSteps(session, plane.adminKubeconfig, processes));
-  await Promise.race([rejectOnAbort(signal).catch(() => undefined), trouble]);
+  view.print(nextSteps(session, plane.adminKubeconfig, operators.processes));
+  await Promise.race([rejectOnAbort(signal).catch(() => undefined), running]);
 }
 
-async function startPlane({ args, view, undo, signal }: Session): Promise<ControlPlane> {
+async function startPlane({ args, view, undo, signal }: DevSession): Promise<ControlPlane> {
   const plane = await startControlPlane({
     components: 'full',
     nodes: args.pods ? 1 : 0,
@@ -110,7 +103,7 @@ async function startPlane({ args, view, undo, signal }: Session): Promise<Contro
   return plane;
 }
 
-async function install(session: Session, plane: ControlPlane, client: ApiClient): Promise<void> {
+async function install(session: DevSession, plane: ControlPlane, client: ApiClient): Promise<void> {
   const { args, platform, view, signal } = session;
   const why = args.installer === 'apply' ? undefined : await installWithPulumi(session, plane);
   if (why === INSTALLED) return;
@@ -129,7 +122,7 @@ const INSTALLED = Symbol('installed');
 
 /** @returns `INSTALLED`, or why Pulumi could not install it, if another installer may try */
 async function installWithPulumi(
-  { args, platform, view, signal }: Session,
+  { args, platform, view, signal }: DevSession,
   { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
 ): Promise<string | typeof INSTALLED> {
   const started = Date.now();
@@ -175,69 +168,15 @@ function stackConfig(
   };
 }
 
-async function waitForOperatorPods({ platform, view, signal }: Session, client: ApiClient): Promise<void> {
+async function waitForOperatorPods({ platform, view, signal }: DevSession, client: ApiClient): Promise<void> {
   for (const { operator, serviceAccount } of platform.operators) {
     // Its Deployment has the same name as its ServiceAccount.
     const count = await waitForDeployment(client, serviceAccount, { signal });
     view.print(
-      `${titleOf(platform, operator)} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
+      `The ${titleOf(platform, operator)} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
         `The containers of all other pods are a small HTTP server, ${serverImage}, instead of their own images.`,
     );
   }
-}
-
-/** The first operator has the port and the log file that the user named. */
-async function startOperators(session: Session, plane: ControlPlane): Promise<readonly OperatorProcess[]> {
-  const { args, platform } = session;
-  const started: OperatorProcess[] = [];
-  for (const [i, operator] of platform.operators.entries()) {
-    const log = path.join(plane.dataDir, `${programName(platform.project, operator.operator)}.log`);
-    const port = i === 0 && args.metricsPort !== 0 ? args.metricsPort : undefined;
-    const logFile = (i === 0 ? args.logFile : undefined) ?? log;
-    started.push(await startOperator(session, plane, operator, { port, logFile, bundle: session.bundles[i] ?? '' }));
-  }
-  return started;
-}
-
-/** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
-const tokenSeconds = 7 * 24 * 3600;
-
-async function startOperator(
-  { args, platform, view, undo, signal }: Session,
-  plane: ControlPlane,
-  { operator: { name }, operator: of, serviceAccount, args: given }: LocalOperator,
-  { port, logFile, bundle }: { readonly port: number | undefined; readonly logFile: string; readonly bundle: string },
-): Promise<OperatorProcess> {
-  const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
-  const title = titleOf(platform, of);
-  // Directories that are mounted in its pod.
-  const folder = path.join(plane.dataDir, name);
-  const [configDir, keyDir] = [path.join(folder, 'config'), path.join(folder, 'keys')];
-  const own = given.filter((arg) => !/^--(key|config)-dir=/.test(arg));
-  const hasEffects = of.kinds.some(({ effects }) => effects.length > 0);
-  if (hasEffects) {
-    for (const each of [configDir, keyDir]) await mkdir(each, { recursive: true, mode: 0o700 });
-    own.push(`--key-dir=${keyDir}`, `--config-dir=${configDir}`);
-  }
-  const process = await OperatorProcess.start({
-    ...{ name: title.replace(/^The /, ''), bundle, logFile, signal },
-    args: [...own, `--kubeconfig=${kubeconfig}`, `--log-level=${args.logLevel}`],
-    ...(port === undefined ? {} : { port }),
-    folder: plane.dataDir,
-  });
-  undo.add(`stop ${title}`, () => process.stop());
-  const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
-  view.print(
-    `${title} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
-      `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${process.logFile}`,
-  );
-  if (hasEffects) view.print(`Files that its objects may name are read from ${configDir}`);
-  return process;
-}
-
-/** An operator in messages: `The operator`, or of several `The provisioner`. */
-function titleOf({ project }: LocalPlatform, operator: ProjectOperator): string {
-  return `The ${programName(project, operator)}`;
 }
 
 /**
@@ -246,7 +185,7 @@ function titleOf({ project }: LocalPlatform, operator: ProjectOperator): string 
  * @returns the objects whose readiness counts: those of the kinds that the operator runs
  */
 async function applyAll(
-  { platform, signal }: Session,
+  { platform, signal }: DevSession,
   client: ApiClient,
   groups: readonly (readonly SourcedObject[])[],
 ): Promise<readonly KubeObject[]> {
@@ -263,7 +202,7 @@ async function applyAll(
 }
 
 async function untilReady(
-  { args, view, signal }: Session,
+  { args, view, signal }: DevSession,
   board: ObjectWatcher,
   awaited: readonly KubeObject[],
 ): Promise<void> {
@@ -304,7 +243,7 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
 }
 
 /** Hints for the user once everything is Ready. */
-function nextSteps({ args, platform }: Session, kubeconfig: string, processes: readonly OperatorProcess[]): string {
+function nextSteps({ args, platform }: DevSession, kubeconfig: string, processes: readonly OperatorProcess[]): string {
   const { namespace, samplesNamespace, operators, kinds } = platform;
   const n = `kubectl -n ${samplesNamespace}`;
   const categories = [...new Set(kinds.flatMap((kind) => kind.categories))];
@@ -319,6 +258,7 @@ function nextSteps({ args, platform }: Session, kubeconfig: string, processes: r
   const width = Math.max(...tries.map(([command]) => command.length));
   return [
     '',
+    ...(args.pods ? [] : ['Save a file of the project, and it is loaded anew.']),
     'The control plane stays until Ctrl-C. In another terminal:',
     '',
     `  export KUBECONFIG=${kubeconfig}`,

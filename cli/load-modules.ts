@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
 import { codeOf, isError } from '../local/assets/errors';
 import { libraryConstructs } from './bundle/library';
-import { compile } from './compile';
+import { compile, sourcesIn } from './compile';
 import { CliError } from './errors';
 
 /** What a project loads into this process. */
@@ -16,6 +16,14 @@ interface LoadOptions {
   readonly kindred: string;
 }
 
+/** Modules of a project, loaded. */
+interface LoadedModules {
+  /** What each of the files exports. */
+  readonly exports: ReadonlyMap<string, Exports>;
+  /** The project's own files that were read, as absolute paths. */
+  readonly sources: readonly string[];
+}
+
 /** What a module exports, by name. */
 export type Exports = Readonly<Record<string, unknown>>;
 
@@ -25,12 +33,11 @@ export type Exports = Readonly<Record<string, unknown>>;
  * They are compiled in memory, with the other files of the project that they import. Packages are left outside and
  * required from the project, so that its kinds have the same copy of cdk8s, zod and Kindred as this command.
  *
- * @returns what each of them exports
  * @throws CliError, with file and line, when a module does not compile or throws
  */
-export async function loadModules({ root, files, kindred }: LoadOptions): Promise<ReadonlyMap<string, Exports>> {
+export async function loadModules({ root, files, kindred }: LoadOptions): Promise<LoadedModules> {
   const paths = files.map((file) => JSON.stringify(`./${path.relative(root, file).replaceAll(path.sep, '/')}`));
-  const { outputFiles } = await compile({
+  const { outputFiles, metafile } = await compile({
     absWorkingDir: root,
     stdin: {
       contents: paths.map((from, i) => `export * as file${i} from ${from};`).join('\n'),
@@ -38,11 +45,15 @@ export async function loadModules({ root, files, kindred }: LoadOptions): Promis
     },
     outfile: bundleFile(root),
     ...{ bundle: true, platform: 'node', target: 'node20.19', format: 'cjs', packages: 'external' },
-    ...{ sourcemap: 'inline', write: false },
+    ...{ sourcemap: 'inline', write: false, metafile: true },
     plugins: root === kindred ? [libraryConstructs(kindred, path.join(kindred, 'dist/library'))] : [],
   });
-  const modules = evaluate(outputFiles?.[0]?.text ?? '', root);
-  return new Map(files.map((file, i) => [file, modules[`file${i}`] ?? {}]));
+  const sources = sourcesIn(metafile, root);
+  const modules = evaluate(outputFiles?.[0]?.text ?? '', { root, sources });
+  return {
+    exports: new Map(files.map((file, i) => [file, modules[`file${i}`] ?? {}])),
+    sources,
+  };
 }
 
 /** A kind, and how it is reached from its module: `["Website"]`, or `["kinds"][0]` in a list. */
@@ -75,7 +86,10 @@ interface TextModule extends Module {
 }
 
 /** Runs the bundle. @returns what each module exports */
-function evaluate(code: string, root: string): Readonly<Record<string, Exports>> {
+function evaluate(
+  code: string,
+  { root, sources }: { readonly root: string; readonly sources: readonly string[] },
+): Readonly<Record<string, Exports>> {
   const filename = bundleFile(root);
   // Errors of the kinds name the line in the source, here and when children are rendered.
   process.setSourceMapsEnabled(true);
@@ -86,6 +100,7 @@ function evaluate(code: string, root: string): Readonly<Record<string, Exports>>
   } catch (error) {
     throw new CliError(`${whereOf(error, root) ?? 'the kinds cannot be loaded'}: ${loadProblem(error)}`, {
       cause: error,
+      files: sources,
     });
   }
   return module.exports as Readonly<Record<string, Exports>>;

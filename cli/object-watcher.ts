@@ -83,6 +83,40 @@ export class ObjectWatcher {
   }
 }
 
+/** The table of the objects of some kinds, which may change. */
+export class LiveTable {
+  private current: ObjectWatcher | undefined;
+
+  constructor(
+    private readonly client: ApiClient,
+    private readonly view: { show(rows: readonly Row[]): void },
+  ) {}
+
+  /** What the table shows. @throws TypeError before `watch` */
+  get watcher(): ObjectWatcher {
+    if (this.current === undefined) throw new TypeError('nothing is watched yet');
+    return this.current;
+  }
+
+  /** Shows the objects of these kinds from now on. */
+  async watch(kinds: readonly AnyKind[]): Promise<void> {
+    const before = this.current;
+    const next = new ObjectWatcher(this.client, kinds);
+    this.current = next;
+    await before?.stop();
+    await next.start();
+    next.onChange((rows) => this.view.show(rows));
+  }
+
+  show(): void {
+    this.view.show(this.watcher.rows());
+  }
+
+  async stop(): Promise<void> {
+    await this.current?.stop();
+  }
+}
+
 /** One line of the table. */
 export interface Row {
   readonly kind: string;

@@ -5,50 +5,58 @@ import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
 
 import { nodeBundle, operatorOptions } from './bundle/options';
-import { compile } from './compile';
+import { compile, sourcesIn } from './compile';
 import { CliError } from './errors';
 import { kindredFolder, programName, type Project, type ProjectOperator } from './project';
+
+/** An operator's program. */
+export interface OperatorBundle {
+  /** In the project's node_modules/.cache. */
+  readonly file: string;
+  /** Its text. */
+  readonly code: string;
+  /** The project's own files that it was made of, as absolute paths. */
+  readonly sources: readonly string[];
+}
 
 /**
  * Bundles an operator of a project into one file that needs nothing but Node.js.
  *
- * @returns the file, in the project's node_modules/.cache
  * @throws CliError when a source does not compile, or kinds have effects and no program executes them
  */
-export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<string> {
+export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<OperatorBundle> {
   const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${programName(project, operator)}.cjs`);
   const entry = operator.program ?? { contents: programText(operator), resolveDir: project.root };
-  const bundle = (complete: ReadonlySet<string>) =>
-    compile({
-      ...nodeBundle,
-      ...operatorOptions({ kindred: kindredFolder, complete, strict: false }),
-      write: false,
-      metafile: true,
-      absWorkingDir: project.root,
-      ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
-      outfile,
-      alias: libraryEntries,
-      define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
-    });
-  const complete = await usedByProject(project.root, entry);
-  const { outputFiles = [] } = await bundle(complete);
+  const { complete, sources } = await usedByProject(project.root, entry);
+  const { outputFiles = [] } = await compile({
+    ...nodeBundle,
+    ...operatorOptions({ kindred: kindredFolder, complete, strict: false }),
+    write: false,
+    absWorkingDir: project.root,
+    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
+    outfile,
+    alias: libraryEntries,
+    define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
+  });
   try {
     for (const { path: file, contents } of outputFiles) await writeAtomically(file, contents);
   } catch (error) {
     throw new CliError(`the operator cannot be written to ${outfile}: ${messageOf(error)}`, { cause: error });
   }
-  return outfile;
+  const code = outputFiles.find(({ path: file }) => file === outfile)?.text ?? '';
+  return { file: outfile, code, sources };
 }
 
 /**
- * The packages of which Kindred uses a part, and the project's own files something too: nothing of these is left out.
+ * What the project's own files are, and the packages of which Kindred uses a part and these something too: nothing of such a
+ * package is left out.
  *
  * @throws CliError when a source does not compile
  */
 async function usedByProject(
   root: string,
   entry: string | { readonly contents: string; readonly resolveDir: string },
-): Promise<ReadonlySet<string>> {
+): Promise<{ readonly complete: ReadonlySet<string>; readonly sources: readonly string[] }> {
   const { metafile } = await compile({
     ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'cjs', packages: 'external' },
     ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: { ...entry } }),
@@ -58,7 +66,8 @@ async function usedByProject(
     ([input]) => !path.resolve(root, input).startsWith(kindredFolder + path.sep),
   );
   const imported = own.flatMap(([, { imports }]) => imports.map((one) => one.path));
-  return new Set(PARTLY_USED.filter((name) => imported.some((one) => one === name || one.startsWith(`${name}/`))));
+  const complete = PARTLY_USED.filter((name) => imported.some((one) => one === name || one.startsWith(`${name}/`)));
+  return { complete: new Set(complete), sources: sourcesIn(metafile, root) };
 }
 
 /** Packages of which an operator's bundle has a part only. */

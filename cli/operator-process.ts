@@ -5,6 +5,7 @@ import { GuardedProcess, describeExit, pollUntilReady } from '../local/guarded-p
 import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
 import { withTimeout } from '../operator/process/wait';
+import { untilAborted } from './shutdown';
 import { CliError } from './errors';
 
 /** Options of {@link OperatorProcess}. */
@@ -21,6 +22,12 @@ interface OperatorProcessOptions {
   readonly logFile: string;
   /** Its working directory. */
   readonly folder: string;
+  /** Starts beside another one: it waits until that gives the Lease up. @default false */
+  readonly standby?: boolean;
+  /** Adds to the log instead of emptying it. @default false */
+  readonly appends?: boolean;
+  /** Address of Node.js' inspector. @default none */
+  readonly inspect?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -63,12 +70,13 @@ export class OperatorProcess {
     const logFile = path.resolve(options.logFile);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
-      await truncateLog(logFile);
+      if (options.appends !== true) await truncateLog(logFile);
       const port = options.port ?? (await freePort());
       const startedAt = Date.now();
       const guarded = run(options, logFile, port);
       try {
         await waitUntilServing(guarded, { port, startedAt, signal });
+        if (options.standby === true) await waitUntilSynced(guarded, port, signal);
         return new OperatorProcess(options.name, guarded, port);
       } catch (error) {
         const { lastLines } = await guarded.kill();
@@ -80,10 +88,24 @@ export class OperatorProcess {
     }
   }
 
-  /** Lets it finish the reconciles in flight, then ends it. */
-  async stop(): Promise<void> {
+  /** Tells a standby that the Lease was given up. */
+  takeOver(): void {
+    this.process.signal('SIGUSR2');
+  }
+
+  /**
+   * Lets it finish the reconciles in flight, then ends it.
+   *
+   * @param options.waits - it is not killed, however long it takes, unless this aborts. @default it is killed after 30 s
+   * @throws the abort reason
+   */
+  async stop({ waits }: { readonly waits?: AbortSignal } = {}): Promise<void> {
     this.stopping = true;
     this.process.signal('SIGTERM');
+    if (waits !== undefined) {
+      await untilAborted(this.process.exited, waits);
+      return;
+    }
     const ended = this.process.exited.then(() => true);
     const inTime = await withTimeout(ended, { milliseconds: stopTimeoutMs, onTimeout: () => false });
     if (!inTime) await this.process.kill();
@@ -106,12 +128,22 @@ async function truncateLog(logFile: string): Promise<void> {
   });
 }
 
-function run({ name, bundle, args, folder }: OperatorProcessOptions, logFile: string, port: number): GuardedProcess {
+function run(
+  { name, bundle, args, folder, inspect }: OperatorProcessOptions,
+  logFile: string,
+  port: number,
+): GuardedProcess {
   const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
   return new GuardedProcess({
     part: `the ${name}`,
     program: process.execPath,
-    args: ['--enable-source-maps', bundle, ...args, ...serving],
+    args: [
+      '--enable-source-maps',
+      ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
+      bundle,
+      ...args,
+      ...serving,
+    ],
     cwd: folder,
     logFile,
   });
@@ -161,6 +193,21 @@ export async function waitUntilServing(
   };
   const what = `${operator.part} to serve its metrics on ${loopback}:${port}`;
   await pollUntilReady(probe, { what, processes: [operator], timeoutMs, signal });
+}
+
+/** Waits until a standby knows all objects, so that it can begin at once. @throws as `waitUntilServing` */
+async function waitUntilSynced(operator: GuardedProcess, port: number, signal: AbortSignal): Promise<void> {
+  const probe = async (): Promise<true | string> => {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);
+    const answer = await fetch(`http://${loopback}:${port}/readyz`, { signal: limit }).catch(() => undefined);
+    return answer?.status === 200 || `it answers ${answer?.status ?? 'nothing'}`;
+  };
+  await pollUntilReady(probe, {
+    what: `${operator.part} to know all objects`,
+    processes: [operator],
+    timeoutMs: 60_000,
+    signal,
+  });
 }
 
 async function fetchText(url: string): Promise<string | undefined> {

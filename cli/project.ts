@@ -67,6 +67,8 @@ export interface Project {
   readonly license: string | undefined;
   /** The project's own Pulumi program installs the same platform, by the configuration keys of Kindred's own. */
   readonly pulumi: boolean;
+  /** The project's own files that this was read from, as absolute paths. */
+  readonly sources: readonly string[];
   /** At least one. No two of them have a kind in common. */
   readonly operators: readonly ProjectOperator[];
 }
@@ -125,7 +127,7 @@ export async function loadProject(from: string): Promise<Project> {
     settings: config.settings === undefined ? undefined : existingFile(root, config.settings),
   }));
   const files = [...new Set(configs.flatMap(({ kinds, settings = [] }) => [...kinds, settings].flat()))];
-  const modules = await loadModules({ root, files, kindred: kindredFolder });
+  const { exports: modules, sources } = await loadModules({ root, files, kindred: kindredFolder });
   const operators = configs.map((config): ProjectOperator => {
     const { kinds, program, optional = false, settings, image = {} } = config;
     const loaded = kinds.flatMap((file) => exportedKinds(modules, file, root));
@@ -143,6 +145,7 @@ export async function loadProject(from: string): Promise<Project> {
   return {
     ...{ root, name: label, version, operators, pulumi: usesPulumi },
     license: typeof license === 'string' ? license : undefined,
+    sources: [path.join(root, 'package.json'), ...sources],
   };
 }
 

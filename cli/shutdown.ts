@@ -34,6 +34,21 @@ export class SignalHandler {
   };
 }
 
+/** What a promise resolves to. @throws the abort reason when the signal aborts first */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let end: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    end = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', end, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
 /** Cleanup steps, which run in reverse order. */
 export class CleanupStack {
   private readonly steps: { readonly what: string; readonly undo: () => Promise<void> }[] = [];

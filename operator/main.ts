@@ -112,6 +112,9 @@ export async function runProgram(
     onResponse: ({ code, method }) => metrics.restRequest(code, method, host),
   });
   const namespace = access.namespace ?? 'default';
+  // Whoever ends the leader may tell a standby so. From the start, since this signal would end a process that does not handle it.
+  let tryForLease = (): void => undefined;
+  process.on('SIGUSR2', () => tryForLease());
   await runOperator({
     client,
     ...(drains && {
@@ -129,7 +132,11 @@ export async function runProgram(
     signal: shutdown.signal,
     concurrency: args.concurrency,
     auditMs: args.auditSeconds * 1000,
-    lease: args.lease && { name: args.lease.name, namespace: args.lease.namespace ?? namespace },
+    lease: args.lease && {
+      name: args.lease.name,
+      namespace: args.lease.namespace ?? namespace,
+      onCandidate: (tryNow) => (tryForLease = tryNow),
+    },
     health: { port: args.port, host: args.host },
     webhook: args.webhook && {
       ...args.webhook,

@@ -31,6 +31,8 @@ const CATCH_UP_MS = 30_000;
 export interface LeaseOptions {
   readonly name: string;
   readonly namespace: string;
+  /** Is given what makes a standby look at the Lease at once. @default nothing does; it looks every two to four seconds */
+  readonly onCandidate?: (tryNow: () => void) => void;
 }
 
 /** Options of `runOperator`. */
@@ -112,6 +114,7 @@ export async function runOperator(options: OperatorOptions): Promise<void> {
       // Not earlier: a replica that cannot sync must not keep the Lease from one that can.
       if (elector === undefined) elected.resolve();
       else elector.start();
+      if (elector !== undefined) options.lease?.onCandidate?.(() => elector.tryNow());
     }
     await Promise.race([elected.promise, stopped]);
     // Without a Lease no other process has written, and the caches have just been filled.

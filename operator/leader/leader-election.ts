@@ -93,6 +93,8 @@ export class LeaderElector {
   /** True from before the first write that may have made this process the holder. */
   private mayHold = false;
   private attempt: Promise<void> = Promise.resolve();
+  /** Another attempt follows the one under way at once. */
+  private triesNext = false;
   private abort = new AbortController();
   private cancelTick: (() => void) | undefined;
   private cancelDeadline: (() => void) | undefined;
@@ -117,6 +119,22 @@ export class LeaderElector {
     this.options.onStatus?.(false);
     this.options.logger.info({ lease: this.where, identity: this.identity }, 'waiting to become leader');
     this.tick();
+  }
+
+  /**
+   * Makes a candidate look at the Lease at once instead of after `retryPeriodMs`: somebody knows that it was given up. Of
+   * any other process it changes nothing.
+   */
+  tryNow(): void {
+    if (this.triesNext) return;
+    this.triesNext = true;
+    // After an attempt that is under way, which may have read the Lease before it was given up.
+    void this.attempt.then(() => {
+      this.triesNext = false;
+      if (this.state !== 'candidate') return;
+      this.cancelTick?.();
+      this.tick();
+    });
   }
 
   /** Whether this process may write right now. Cheap: to be called before each write. */

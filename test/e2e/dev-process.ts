@@ -26,8 +26,14 @@ export class Start {
   readonly temporary = mkdtempSync(join(folder, 'tmp-'));
   private readonly child;
 
-  constructor(...args: readonly string[]) {
-    this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${root}`, 'dev', ...args], {
+  /** In Kindred's own project. */
+  constructor(...args: readonly string[]);
+  /** In another one. */
+  constructor(options: { readonly project: string }, ...args: readonly string[]);
+  constructor(first: { readonly project: string } | string = '', ...more: readonly string[]) {
+    const [project, args] =
+      typeof first === 'string' ? [root, [first, ...more].filter((arg) => arg !== '')] : [first.project, more];
+    this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${project}`, 'dev', ...args], {
       cwd: folder,
       env: { ...process.env, TMPDIR: this.temporary },
       stdio: ['ignore', 'pipe', 'pipe'],

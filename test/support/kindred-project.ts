@@ -9,7 +9,7 @@ const common = { loaded: [], program: undefined, localSamples: undefined, image:
 
 /** Kindred's own project, with the sources that the tests import instead of the library that the command loads. */
 export const kindredProject: Project = {
-  ...{ root: '/kindred', name: 'kindred', version, license, pulumi: true },
+  ...{ root: '/kindred', name: 'kindred', version, license, pulumi: true, sources: [] },
   operators: [
     { ...common, name: 'operator', kinds, optional: false, settings: {} },
     {
@@ -29,7 +29,8 @@ export const kindredProject: Project = {
 /** A project of one operator with these kinds. */
 export function projectOf(name: string, operator: Partial<ProjectOperator>): Project {
   const operators = [{ ...common, name, kinds, optional: false, settings: {}, ...operator }];
-  return { root: `/${name}`, name, version: '1.2.3', license: undefined, pulumi: false, operators };
+  const more = { license: undefined, pulumi: false, sources: [] };
+  return { root: `/${name}`, name, version: '1.2.3', ...more, operators };
 }
 
 /** A command line that says nothing of the platform. */

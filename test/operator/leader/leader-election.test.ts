@@ -67,6 +67,50 @@ describe('LeaderElector', () => {
     expect(lease().leaseTransitions).toBe(0);
   });
 
+  describe('a candidate that is told to try now', () => {
+    let b: Candidate;
+    beforeEach(async () => {
+      b = new Candidate('b_1', api, clock);
+      b.elector.start();
+      await settle();
+    });
+
+    it('leads as soon as the leader has given the Lease up, and not before', async () => {
+      b.elector.tryNow();
+      await settle();
+      expect(b.elector.isLeaderNow()).toBe(false);
+      await a.elector.stop();
+      b.elector.tryNow();
+      await settle();
+      expect(b.elector.isLeaderNow()).toBe(true);
+      expect(lease()).toMatchObject({ holderIdentity: 'b_1', leaseTransitions: 1 });
+    });
+
+    it('tries again after an attempt that has read the Lease before it was given up', async () => {
+      await clock.advance(3_900);
+      await a.elector.stop();
+      const before = api.seen.length;
+      b.elector.tryNow();
+      b.elector.tryNow();
+      await settle();
+      expect(b.elector.isLeaderNow()).toBe(true);
+      // One attempt reads and takes it; nothing else was sent twice.
+      expect(api.seen.slice(before).map(({ verb }) => verb)).toEqual(['get', 'update']);
+      await clock.advance(2000);
+      expect(b.elector.isLeaderNow()).toBe(true);
+    });
+
+    it('changes nothing of a leader, nor of a process that has stopped', async () => {
+      const before = api.seen.length;
+      a.elector.tryNow();
+      await b.elector.stop();
+      b.elector.tryNow();
+      await settle();
+      expect(api.seen).toHaveLength(before);
+      expect(a.elector.isLeaderNow()).toBe(true);
+    });
+  });
+
   it('loses before another can hold the Lease when the API is out of reach, and stays lost', async () => {
     const b = new Candidate('b_1', api, clock);
     b.elector.start();

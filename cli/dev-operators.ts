@@ -1,0 +1,171 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { ControlPlane } from '../local';
+import { messageOf } from '../local/assets/errors';
+import type { DevArguments } from './dev-arguments';
+import { CliError } from './errors';
+import type { LocalOperator, LocalPlatform } from './local-platform';
+import { bundleOperator, type OperatorBundle } from './operator-bundle';
+import { OperatorProcess } from './operator-process';
+import { programName, type ProjectOperator } from './project';
+import type { CleanupStack } from './shutdown';
+import type { View } from './view';
+
+/** The state of one `kindred dev`. */
+export interface DevSession {
+  readonly args: DevArguments;
+  readonly platform: LocalPlatform;
+  /** The operators' programs, in their order; none with pods. */
+  readonly bundles: readonly OperatorBundle[];
+  readonly view: View;
+  readonly undo: CleanupStack;
+  readonly signal: AbortSignal;
+}
+
+/** What the operators of a `kindred dev` are run with. */
+interface DevOperatorsOptions {
+  readonly args: DevArguments;
+  readonly plane: ControlPlane;
+  readonly view: View;
+  readonly signal: AbortSignal;
+}
+
+/** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
+const tokenSeconds = 7 * 24 * 3600;
+
+/** Bundles the operators of a platform. @throws CliError when a source does not compile */
+export async function bundlesOf({ project, operators }: LocalPlatform): Promise<readonly OperatorBundle[]> {
+  return Promise.all(operators.map(({ operator }) => bundleOperator(project, operator)));
+}
+
+/** An operator in messages: `operator`, or of several its name. */
+export function titleOf({ project }: LocalPlatform, operator: ProjectOperator): string {
+  return programName(project, operator);
+}
+
+/** The operators as processes of this machine, each under its own ServiceAccount. */
+export class DevOperators {
+  /** Rejects when one of them ends that nobody has stopped. */
+  readonly trouble: Promise<never>;
+  private readonly running: OperatorProcess[] = [];
+  /** What each of them runs; undefined: nothing. */
+  private readonly versions: (string | undefined)[] = [];
+  private readonly kubeconfigs = new Map<string, string>();
+  private fail: (error: unknown) => void = () => undefined;
+
+  constructor(private readonly options: DevOperatorsOptions) {
+    this.trouble = new Promise<never>((_, reject) => (this.fail = reject));
+    this.trouble.catch(() => undefined);
+  }
+
+  /** Those that run, in the platform's order. */
+  get processes(): readonly OperatorProcess[] {
+    return this.running;
+  }
+
+  /** Starts all of them. The first one has the port and the log file that the user named. */
+  async start(platform: LocalPlatform, bundles: readonly OperatorBundle[]): Promise<void> {
+    const { plane, view, signal } = this.options;
+    for (const [i, { operator, serviceAccount }] of platform.operators.entries()) {
+      const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
+      this.kubeconfigs.set(operator.name, kubeconfig);
+      const process = await OperatorProcess.start({ ...(await this.processOptions(platform, i, bundles)), signal });
+      this.adopt(i, process, versionOf(platform, i, bundles));
+      const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
+      view.print(
+        `The ${process.name} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
+          `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${process.logFile}`,
+      );
+      if (hasEffects(operator))
+        view.print(`Files that its objects may name are read from ${this.folders(operator).config}`);
+    }
+  }
+
+  /** Whether an operator runs that has this program and these arguments. */
+  isCurrent(platform: LocalPlatform, i: number, bundles: readonly OperatorBundle[]): boolean {
+    return this.versions[i] !== undefined && this.versions[i] === versionOf(platform, i, bundles);
+  }
+
+  /**
+   * Replaces an operator by another version of it. The new one is started first, and waits until it knows all objects. The old
+   * one then ends its work and gives the Lease up; only after that the new one writes. Without a Lease, or where both would need
+   * one port, the old one ends before the new one starts.
+   *
+   * @throws CliError when the new one does not start; the old one goes on if it has not ended by then, which the message says
+   */
+  async replace(
+    platform: LocalPlatform,
+    i: number,
+    { bundles, signal }: { readonly bundles: readonly OperatorBundle[]; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const options = await this.processOptions(platform, i, bundles);
+    const isBeside =
+      options.args.includes('--leader-elect') && options.port === undefined && options.inspect === undefined;
+    if (!isBeside) await this.end(platform, i, signal);
+    let next: OperatorProcess;
+    try {
+      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, signal });
+    } catch (error) {
+      if (isBeside || signal.aborted) throw error;
+      throw new CliError(`${messageOf(error)}\nNo ${options.name} runs until that is mended.`, { cause: error });
+    }
+    if (isBeside) await this.end(platform, i, signal);
+    next.takeOver();
+    this.adopt(i, next, versionOf(platform, i, bundles));
+  }
+
+  /** Ends an operator. What it does outside of Kubernetes is let finish, since its successor would do it again. */
+  private async end(platform: LocalPlatform, i: number, signal: AbortSignal): Promise<void> {
+    this.versions[i] = undefined;
+    const { operator } = platform.operators[i] as LocalOperator;
+    if (!hasEffects(operator)) return this.running[i]?.stop();
+    this.options.view.print(`Waiting for the ${titleOf(platform, operator)} to end the steps that are under way.`);
+    return this.running[i]?.stop({ waits: signal });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.running.map((process) => process.stop()));
+  }
+
+  private adopt(i: number, process: OperatorProcess, version: string): void {
+    this.running[i] = process;
+    this.versions[i] = version;
+    process.unexpectedExit.catch((error: unknown) => this.fail(error));
+  }
+
+  private async processOptions(platform: LocalPlatform, i: number, bundles: readonly OperatorBundle[]) {
+    const { args, plane } = this.options;
+    const { operator, args: given } = platform.operators[i] as LocalOperator;
+    const name = titleOf(platform, operator);
+    // At a breakpoint it would lose its Lease. There is no other process that writes: the old one ends before the new one starts.
+    const inspect = i === 0 ? args.inspect : undefined;
+    const left = inspect === undefined ? /^--(key|config)-dir=/ : /^--((key|config)-dir=|leader-elect$|lease-)/;
+    const own = given.filter((arg) => !left.test(arg));
+    if (hasEffects(operator)) {
+      // Directories that are mounted in its pod.
+      const { config, keys } = this.folders(operator);
+      for (const folder of [config, keys]) await mkdir(folder, { recursive: true, mode: 0o700 });
+      own.push(`--key-dir=${keys}`, `--config-dir=${config}`);
+    }
+    const port = i === 0 && args.metricsPort !== 0 ? { port: args.metricsPort } : {};
+    return {
+      ...{ name, bundle: bundles[i]?.file ?? '', folder: plane.dataDir, ...port },
+      args: [...own, `--kubeconfig=${this.kubeconfigs.get(operator.name) ?? ''}`, `--log-level=${args.logLevel}`],
+      logFile: (i === 0 ? args.logFile : undefined) ?? path.join(plane.dataDir, `${name}.log`),
+      inspect,
+    };
+  }
+
+  private folders({ name }: ProjectOperator): { readonly config: string; readonly keys: string } {
+    const folder = path.join(this.options.plane.dataDir, name);
+    return { config: path.join(folder, 'config'), keys: path.join(folder, 'keys') };
+  }
+}
+
+function versionOf({ operators }: LocalPlatform, i: number, bundles: readonly OperatorBundle[]): string {
+  return JSON.stringify([bundles[i]?.code, operators[i]?.args]);
+}
+
+function hasEffects({ kinds }: ProjectOperator): boolean {
+  return kinds.some(({ effects }) => effects.length > 0);
+}

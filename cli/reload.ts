@@ -1,0 +1,211 @@
+import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { childTypes } from '../constructs/kind/kind';
+import type { KubeObject } from '../constructs/kube/kube-object';
+import { duration } from '../local/assets/progress';
+import { spawnGuarded } from '../local/guarded-process';
+import type { ApiClient } from '../operator/client/api-client';
+import { RestMapper } from '../operator/client/rest-mapper';
+import { bundlesOf, type DevOperators, type DevSession } from './dev-operators';
+import { CliError, InterruptedError } from './errors';
+import { formatError } from './format-error';
+import { installPlatform } from './install-platform';
+import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
+import { applyObjects } from './objects';
+import type { LiveTable } from './object-watcher';
+import type { OperatorBundle } from './operator-bundle';
+import { loadProject } from './project';
+import { untilAborted } from './shutdown';
+import { SourceWatcher } from './source-watcher';
+
+/** What is reloaded, and with what. */
+interface ReloadOptions extends DevSession {
+  readonly client: ApiClient;
+  readonly operators: DevOperators;
+  readonly table: LiveTable;
+  /** The text of an administrator's kubeconfig of the control plane. */
+  readonly kubeconfig: string;
+}
+
+/** Loads the project anew when one of its files is saved: CRDs, permissions, operators, samples. */
+export class Reload {
+  private readonly watcher = new SourceWatcher();
+  private readonly types: TypeChecker;
+  private readonly stopping = new AbortController();
+  private readonly signal: AbortSignal;
+  private reloading: Promise<void> = Promise.resolve();
+  // What stands on the control plane now, which may be the half of a reload that has failed; undefined: not known.
+  private installed: readonly KubeObject[] | undefined;
+  private shown: string;
+  private samples: ReadonlySet<string>;
+
+  /** Watches from here on: a save before `run` is not missed. */
+  constructor(private readonly options: ReloadOptions) {
+    const { platform, bundles, view } = options;
+    this.signal = AbortSignal.any([options.signal, this.stopping.signal]);
+    this.types = new TypeChecker(platform.project.root, (line) => view.print(line));
+    this.installed = platform.objects;
+    this.shown = shownBy(platform);
+    this.samples = new Set(
+      options.args.samples ? this.samplesOf(platform).map((sample) => JSON.stringify(sample)) : [],
+    );
+    this.watch(platform, bundles);
+  }
+
+  /** Reloads until it is stopped. Mistakes in the sources are printed, and what ran before goes on. */
+  async run(): Promise<never> {
+    this.types.start();
+    for (;;) {
+      await this.watcher.next();
+      // After `stop` nothing is started.
+      if (this.signal.aborted) return new Promise<never>(() => undefined);
+      this.reloading = this.reload().catch((error: unknown) => {
+        // What it was doing was cut off.
+        if (this.signal.aborted) return;
+        if (error instanceof CliError) this.watcher.add(error.files);
+        this.options.view.print(`${formatError(error)}\nWhat ran before goes on.`);
+      });
+      await this.reloading;
+    }
+  }
+
+  /** Ends it. What is being reloaded ends first, so that nothing is started after this. */
+  async stop(): Promise<void> {
+    this.stopping.abort(new InterruptedError('SIGTERM'));
+    this.watcher.close();
+    await Promise.all([this.reloading, this.types.stop()]);
+  }
+
+  private async reload(): Promise<void> {
+    const { args, operators, table, view, platform: before } = this.options;
+    const { signal } = this;
+    const began = Date.now();
+    const project = await loadProject(before.project.root);
+    const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
+    const bundles = await bundlesOf(platform);
+    signal.throwIfAborted();
+    this.watch(platform, bundles);
+    assertSameOperators(before, platform);
+    const done = await this.install(platform);
+    if (shownBy(platform) !== this.shown) {
+      this.shown = '';
+      await untilAborted(table.watch(platform.kinds), signal);
+      this.shown = shownBy(platform);
+    }
+    for (const [i, { operator }] of platform.operators.entries()) {
+      if (operators.isCurrent(platform, i, bundles)) continue;
+      await operators.replace(platform, i, { bundles, signal });
+      done.push(`operator ${operator.name}`);
+    }
+    const samples = args.samples ? await this.applySamples(platform) : 0;
+    if (samples > 0) done.push(samples === 1 ? '1 sample' : `${samples} samples`);
+    if (done.length > 0) view.print(`Loaded anew in ${duration(Date.now() - began)}: ${done.join(', ')}.`);
+  }
+
+  /** @returns what has changed, for the user */
+  private async install({ objects, namespace }: LocalPlatform): Promise<string[]> {
+    const { client } = this.options;
+    if (JSON.stringify(objects) === JSON.stringify(this.installed)) return [];
+    const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
+    this.installed = undefined;
+    await installPlatform({ client, objects, namespace, signal: this.signal });
+    this.installed = objects;
+    const crds = objects.filter(
+      (object) => object.kind === 'CustomResourceDefinition' && !known.has(JSON.stringify(object)),
+    );
+    return crds.length > 0 ? [`CRD ${crds.map(({ metadata }) => metadata.name).join(', ')}`] : ['permissions'];
+  }
+
+  /** @returns how many samples have changed */
+  private async applySamples(platform: LocalPlatform): Promise<number> {
+    const { client } = this.options;
+    const all = this.samplesOf(platform);
+    const changed = all.filter((sample) => !this.samples.has(JSON.stringify(sample)));
+    const types = new RestMapper(
+      client,
+      platform.kinds.map(({ type }) => type),
+    );
+    await applyObjects(changed, { client, types, namespace: platform.samplesNamespace, signal: this.signal });
+    this.samples = new Set(all.map((sample) => JSON.stringify(sample)));
+    return changed.length;
+  }
+
+  private samplesOf(platform: LocalPlatform) {
+    return localSamples(platform, this.options.kubeconfig);
+  }
+
+  private watch({ project }: LocalPlatform, bundles: readonly OperatorBundle[]): void {
+    this.watcher.add([...project.sources, ...bundles.flatMap(({ sources }) => sources)]);
+  }
+}
+
+/** The types that the table shows, as one text. */
+function shownBy({ kinds }: LocalPlatform): string {
+  return JSON.stringify(kinds.map((kind) => [kind.type, childTypes(kind)]));
+}
+
+/** @throws CliError when package.json names other operators than when the command was started */
+function assertSameOperators(before: LocalPlatform, after: LocalPlatform): void {
+  const names = ({ operators }: LocalPlatform): readonly string[] => operators.map(({ operator }) => operator.name);
+  if (isSame(names(before), names(after)) && before.namespace === after.namespace) return;
+  throw new CliError(
+    `package.json names other operators now: ${names(after).join(', ')}. End this command and start it again.`,
+  );
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Checks the project's types in the background, by its own TypeScript. A bundler looks at no types. */
+class TypeChecker {
+  private child: ChildProcess | undefined;
+
+  constructor(
+    private readonly root: string,
+    private readonly print: (line: string) => void,
+  ) {}
+
+  start(): void {
+    const tsc = this.compiler();
+    if (tsc === undefined) return;
+    const args = [tsc, '--noEmit', '--watch', '--preserveWatchOutput', '--pretty', 'false'];
+    this.child = spawnGuarded(process.execPath, args, { cwd: this.root, env: process.env, output: 'pipe' });
+    // Without it the types are not checked, which the build of the project does too.
+    this.child.on('error', (error) => this.print(`The types cannot be checked: ${error.message}`));
+    this.child.stderr?.resume();
+    let failed = false;
+    let rest = '';
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const isError = /: error TS\d+: /.test(line);
+        if (isError) this.print(line);
+        const [, errors] = /Found (\d+) errors?\. Watching for file changes\.$/.exec(line) ?? [];
+        if (errors === '0' && failed) this.print('The types are right again.');
+        if (errors !== undefined) failed = errors !== '0';
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    const { child } = this;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill();
+    await ended;
+  }
+
+  /** The project's own TypeScript; undefined where it has none, or no tsconfig.json. */
+  private compiler(): string | undefined {
+    if (!existsSync(path.join(this.root, 'tsconfig.json'))) return undefined;
+    try {
+      return createRequire(path.join(this.root, 'package.json')).resolve('typescript/bin/tsc');
+    } catch {
+      return undefined;
+    }
+  }
+}
