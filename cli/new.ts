@@ -125,7 +125,7 @@ function packageText({ name, modules, kindred }: ProjectChoices): string {
     private: true,
     type: modules === 'esm' ? 'module' : 'commonjs',
     kindred: { kinds: `${name}.ts` },
-    scripts: { start: 'kindred dev', test: 'tsc && tsx --test', typecheck: 'tsc' },
+    scripts: { start: 'kindred dev', test: 'tsc && tsx --test *.test.ts', typecheck: 'tsc' },
     dependencies: { cdk8s, 'cdk8s-plus-27': plus, constructs, kindred, zod },
     devDependencies: {
       '@types/node': `^${devDependencies['@types/node']}`,

@@ -46,6 +46,8 @@ test('package.json names the kinds, and the versions of the peers that Kindred t
   const manifest = JSON.parse(projectFiles(parsed('site', '--modules=commonjs')).get('package.json') ?? '') as object;
   expect(manifest).toMatchObject({
     ...{ name: 'site', type: 'commonjs', kindred: { kinds: 'site.ts' } },
+    // Without names, Node.js looks for tests in JavaScript only, and finds none.
+    scripts: { test: 'tsc && tsx --test *.test.ts' },
     dependencies: { kindred: `^${version}`, zod: peerDependencies.zod, cdk8s: peerDependencies.cdk8s },
   });
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kubectlOrThrow, useControlPlane } from '../../../testing/control-plane';
+import { peerDependencies } from '../../../package.json';
 import { codeBlocks, filesIn } from '../../support/code-blocks';
 import { Consumer } from './consumer';
 
@@ -10,13 +11,15 @@ jest.setTimeout(300_000);
 
 // The kind of docs/add-your-own-kind.md, with the command of the packed package and nothing else that is written by hand.
 const page = readFileSync(join(__dirname, '..', '..', '..', 'docs', 'add-your-own-kind.md'), 'utf8');
-const { 'package.json': manifest = '', 'website.ts': website = '' } = filesIn(codeBlocks(page));
+const { 'website.ts': website = '' } = filesIn(codeBlocks(page));
+const { cdk8s, 'cdk8s-plus-27': plus, constructs, zod } = peerDependencies;
 const plane = useControlPlane({ components: 'full' });
 const operators: ChildProcess[] = [];
 let project: Consumer;
 
 beforeAll(async () => {
-  const described = { ...(JSON.parse(manifest) as object), version: '1.0.0', kindred: { kinds: 'website.ts' } };
+  const dependencies = { cdk8s, 'cdk8s-plus-27': plus, constructs, zod };
+  const described = { name: 'website', version: '1.0.0', kindred: { kinds: 'website.ts' }, dependencies };
   const site = {
     apiVersion: 'sites.example.com/v1',
     kind: 'Website',
