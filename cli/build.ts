@@ -145,7 +145,7 @@ async function layersFor(
   { binaries, project, operator, base }: ImageOptions,
   { images }: Base,
 ): Promise<(platform: Platform) => readonly Blob[]> {
-  const { file: bundle } = await bundleOperator(project, operator);
+  const bundle = await bundleOperator(project, operator);
   const program = programName(project, operator);
   const notices = await readFile(`${bundle}.LEGAL.txt`).catch(undefinedIfMissing);
   const top = await layerOf([

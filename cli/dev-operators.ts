@@ -2,10 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { ControlPlane } from '../local';
 import { messageOf } from '../local/assets/errors';
+import type { GuardedProcess } from '../local/guarded-process';
 import type { DevArguments } from './dev-arguments';
 import { CliError } from './errors';
 import type { LocalOperator, LocalPlatform } from './local-platform';
-import { bundleOperator, type OperatorBundle } from './operator-bundle';
+import { compileOperator, type OperatorProgram } from './operator-bundle';
 import { OperatorProcess } from './operator-process';
 import { programName, type ProjectOperator } from './project';
 import type { CleanupStack } from './shutdown';
@@ -16,7 +17,7 @@ export interface DevSession {
   readonly args: DevArguments;
   readonly platform: LocalPlatform;
   /** The operators' programs, in their order; none with pods. */
-  readonly bundles: readonly OperatorBundle[];
+  readonly programs: readonly OperatorProgram[];
   readonly view: View;
   readonly undo: CleanupStack;
   readonly signal: AbortSignal;
@@ -33,9 +34,9 @@ interface DevOperatorsOptions {
 /** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
 const tokenSeconds = 7 * 24 * 3600;
 
-/** Bundles the operators of a platform. @throws CliError when a source does not compile */
-export async function bundlesOf({ project, operators }: LocalPlatform): Promise<readonly OperatorBundle[]> {
-  return Promise.all(operators.map(({ operator }) => bundleOperator(project, operator)));
+/** Compiles the operators of a platform. @throws CliError when a source does not compile */
+export async function programsOf({ project, operators }: LocalPlatform): Promise<readonly OperatorProgram[]> {
+  return Promise.all(operators.map(({ operator }) => compileOperator(project, operator)));
 }
 
 /** An operator in messages: `operator`, or of several its name. */
@@ -48,6 +49,8 @@ export class DevOperators {
   /** Rejects when one of them ends that nobody has stopped. */
   readonly trouble: Promise<never>;
   private readonly running: OperatorProcess[] = [];
+  /** Processes for the next version of each of them. */
+  private readonly prewarmed: (GuardedProcess | undefined)[] = [];
   /** What each of them runs; undefined: nothing. */
   private readonly versions: (string | undefined)[] = [];
   private readonly kubeconfigs = new Map<string, string>();
@@ -64,13 +67,13 @@ export class DevOperators {
   }
 
   /** Starts all of them. The first one has the port and the log file that the user named. */
-  async start(platform: LocalPlatform, bundles: readonly OperatorBundle[]): Promise<void> {
+  async start(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
     const { plane, view, signal } = this.options;
     for (const [i, { operator, serviceAccount }] of platform.operators.entries()) {
       const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
       this.kubeconfigs.set(operator.name, kubeconfig);
-      const process = await OperatorProcess.start({ ...(await this.processOptions(platform, i, bundles)), signal });
-      this.adopt(i, process, versionOf(platform, i, bundles));
+      const process = await OperatorProcess.start({ ...(await this.processOptions(platform, i, programs)), signal });
+      this.adopt(i, process, versionOf(platform, i, programs));
       const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
       view.print(
         `The ${process.name} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
@@ -81,9 +84,18 @@ export class DevOperators {
     }
   }
 
+  /** Starts the processes that the next `replace` will take, for programs that are as good as these. */
+  async prewarm(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
+    for (const i of platform.operators.keys()) {
+      const options = await this.processOptions(platform, i, programs);
+      if (options.inspect !== undefined || this.prewarmed[i]?.running === true) continue;
+      this.prewarmed[i] = OperatorProcess.prewarm(options);
+    }
+  }
+
   /** Whether an operator runs that has this program and these arguments. */
-  isCurrent(platform: LocalPlatform, i: number, bundles: readonly OperatorBundle[]): boolean {
-    return this.versions[i] !== undefined && this.versions[i] === versionOf(platform, i, bundles);
+  isCurrent(platform: LocalPlatform, i: number, programs: readonly OperatorProgram[]): boolean {
+    return this.versions[i] !== undefined && this.versions[i] === versionOf(platform, i, programs);
   }
 
   /**
@@ -96,22 +108,24 @@ export class DevOperators {
   async replace(
     platform: LocalPlatform,
     i: number,
-    { bundles, signal }: { readonly bundles: readonly OperatorBundle[]; readonly signal: AbortSignal },
+    { programs, signal }: { readonly programs: readonly OperatorProgram[]; readonly signal: AbortSignal },
   ): Promise<void> {
-    const options = await this.processOptions(platform, i, bundles);
+    const options = await this.processOptions(platform, i, programs);
     const isBeside =
       options.args.includes('--leader-elect') && options.port === undefined && options.inspect === undefined;
     if (!isBeside) await this.end(platform, i, signal);
     let next: OperatorProcess;
     try {
-      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, signal });
+      const prewarmed = this.prewarmed[i];
+      this.prewarmed[i] = undefined;
+      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, prewarmed, signal });
     } catch (error) {
       if (isBeside || signal.aborted) throw error;
       throw new CliError(`${messageOf(error)}\nNo ${options.name} runs until that is mended.`, { cause: error });
     }
     if (isBeside) await this.end(platform, i, signal);
     next.takeOver();
-    this.adopt(i, next, versionOf(platform, i, bundles));
+    this.adopt(i, next, versionOf(platform, i, programs));
   }
 
   /** Ends an operator. What it does outside of Kubernetes is let finish, since its successor would do it again. */
@@ -124,7 +138,10 @@ export class DevOperators {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.running.map((process) => process.stop()));
+    await Promise.all([
+      ...this.running.map((process) => process.stop()),
+      ...this.prewarmed.map((process) => process?.kill()),
+    ]);
   }
 
   private adopt(i: number, process: OperatorProcess, version: string): void {
@@ -133,7 +150,7 @@ export class DevOperators {
     process.unexpectedExit.catch((error: unknown) => this.fail(error));
   }
 
-  private async processOptions(platform: LocalPlatform, i: number, bundles: readonly OperatorBundle[]) {
+  private async processOptions(platform: LocalPlatform, i: number, programs: readonly OperatorProgram[]) {
     const { args, plane } = this.options;
     const { operator, args: given } = platform.operators[i] as LocalOperator;
     const name = titleOf(platform, operator);
@@ -149,7 +166,7 @@ export class DevOperators {
     }
     const port = i === 0 && args.metricsPort !== 0 ? { port: args.metricsPort } : {};
     return {
-      ...{ name, bundle: bundles[i]?.file ?? '', folder: plane.dataDir, ...port },
+      ...{ name, program: programs[i] ?? { file: '', packages: [] }, folder: plane.dataDir, ...port },
       args: [...own, `--kubeconfig=${this.kubeconfigs.get(operator.name) ?? ''}`, `--log-level=${args.logLevel}`],
       logFile: (i === 0 ? args.logFile : undefined) ?? path.join(plane.dataDir, `${name}.log`),
       inspect,
@@ -162,8 +179,8 @@ export class DevOperators {
   }
 }
 
-function versionOf({ operators }: LocalPlatform, i: number, bundles: readonly OperatorBundle[]): string {
-  return JSON.stringify([bundles[i]?.code, operators[i]?.args]);
+function versionOf({ operators }: LocalPlatform, i: number, programs: readonly OperatorProgram[]): string {
+  return JSON.stringify([programs[i]?.code, operators[i]?.args]);
 }
 
 function hasEffects({ kinds }: ProjectOperator): boolean {

@@ -12,7 +12,7 @@ import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
-import { DevOperators, bundlesOf, titleOf, type DevSession } from './dev-operators';
+import { DevOperators, programsOf, titleOf, type DevSession } from './dev-operators';
 import { LiveTable, waitUntilReady, type ObjectWatcher } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
 import { installPlatform } from './install-platform';
@@ -40,12 +40,12 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
   const own = await readObjects(args.files);
   const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
   // What does not compile is said before anything is started.
-  const bundles = args.pods ? [] : await bundlesOf(platform);
+  const programs = args.pods ? [] : await programsOf(platform);
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
   const view = createView(process.stdout);
   try {
-    await run({ args, platform, bundles, view, undo, signal: interruption.signal }, own);
+    await run({ args, platform, programs, view, undo, signal: interruption.signal }, own);
   } catch (error) {
     // An interruption causes all kinds of errors, none of which matters.
     throw interruption.signal.aborted ? interruption.signal.reason : error;
@@ -59,7 +59,7 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
 }
 
 async function run(session: DevSession, own: readonly SourcedObject[]): Promise<void> {
-  const { args, bundles, view, undo, platform, signal } = session;
+  const { args, programs, view, undo, platform, signal } = session;
   const plane = await startPlane(session);
   const failed = rejectOnPartExit(plane);
   const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
@@ -69,7 +69,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
   const operators = new DevOperators({ args, plane, view, signal });
   undo.add('stop the operators', () => operators.stop());
-  if (!args.pods) await operators.start(platform, bundles);
+  if (!args.pods) await operators.start(platform, programs);
   const trouble = Promise.race([failed, operators.trouble]);
   trouble.catch(() => undefined);
 

@@ -23,7 +23,7 @@ import { synth } from './synth';
  * @param args - the program's arguments
  */
 async function run(project: Project, args: readonly string[]): Promise<void> {
-  const { file: bundle } = await bundleOperator(project, operatorFor(project, args));
+  const bundle = await bundleOperator(project, operatorFor(project, args));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
 }

@@ -1,85 +1,123 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { createRequire, isBuiltin } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import type { BuildOptions, Metafile, Plugin, StdinOptions } from 'esbuild';
 import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
-
 import { nodeBundle, operatorOptions } from './bundle/options';
+import { writeAtomically } from './bundle/write';
 import { compile, sourcesIn } from './compile';
 import { CliError } from './errors';
 import { kindredFolder, programName, type Project, type ProjectOperator } from './project';
 
-/** An operator's program. */
-export interface OperatorBundle {
+/**
+ * Bundles an operator of a project into one file that needs nothing but Node.js.
+ *
+ * @returns the file, in the project's node_modules/.cache
+ * @throws CliError when a source does not compile, or kinds have effects and no program executes them
+ */
+export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<string> {
+  const entry = entryOf(project, operator);
+  const complete = await completePackages(project.root, entry);
+  const options = operatorOptions({ kindred: kindredFolder, complete, strict: false });
+  const outfile = cachedFile(project, `${programName(project, operator)}.cjs`);
+  await write(project, { ...nodeBundle, ...options, ...entry, outfile });
+  return outfile;
+}
+
+/** An operator's program that requires packages when it runs. */
+export interface OperatorProgram {
   /** In the project's node_modules/.cache. */
   readonly file: string;
   /** Its text. */
   readonly code: string;
   /** The project's own files that it was made of, as absolute paths. */
   readonly sources: readonly string[];
+  /** The packages' modules that it requires, as they are required from `file`. */
+  readonly packages: readonly string[];
 }
 
 /**
- * Bundles an operator of a project into one file that needs nothing but Node.js.
+ * Compiles an operator of a project for this machine. It is the same program as that of `bundleOperator`, but made in a fraction of
+ * the time: packages stay outside.
  *
- * @throws CliError when a source does not compile, or kinds have effects and no program executes them
+ * @throws CliError as `bundleOperator`
  */
-export async function bundleOperator(project: Project, operator: ProjectOperator): Promise<OperatorBundle> {
-  const outfile = path.join(project.root, 'node_modules/.cache/kindred', `${programName(project, operator)}.cjs`);
-  const entry = operator.program ?? { contents: programText(operator), resolveDir: project.root };
-  const { complete, sources } = await usedByProject(project.root, entry);
-  const { outputFiles = [] } = await compile({
-    ...nodeBundle,
-    ...operatorOptions({ kindred: kindredFolder, complete, strict: false }),
-    write: false,
-    absWorkingDir: project.root,
-    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: entry }),
-    outfile,
+export async function compileOperator(project: Project, operator: ProjectOperator): Promise<OperatorProgram> {
+  const outfile = cachedFile(project, `${programName(project, operator)}.dev.cjs`);
+  const { code, metafile } = await write(project, {
+    ...{ ...nodeBundle, outfile },
+    ...{ packages: 'external', metafile: true, plugins: [ownPackages], legalComments: 'none' },
+    ...entryOf(project, operator),
+  });
+  const isOwn = project.root === kindredFolder ? () => true : (source: string) => !isKindreds(source);
+  const imports = Object.values(metafile?.outputs ?? {}).flatMap((output) => output.imports);
+  const packages = imports.filter((one) => one.external === true && !isBuiltin(one.path)).map((one) => one.path);
+  return {
+    ...{ file: outfile, code, packages: [...new Set(packages)] },
+    sources: sourcesIn(metafile, project.root).filter(isOwn),
+  };
+}
+
+const isKindreds = (file: string): boolean => file.startsWith(kindredFolder + path.sep);
+
+/** Kindred's sources require the packages that Kindred has, which may be others than those of the project. */
+const ownPackages: Plugin = {
+  name: 'own-packages',
+  setup(build) {
+    const { resolve } = createRequire(path.join(kindredFolder, 'package.json'));
+    build.onResolve({ filter: /^[^./]/ }, ({ path: module, importer, kind }) => {
+      const isPackage = isKindreds(importer) && kind !== 'entry-point' && !isBuiltin(module);
+      return isPackage ? { path: resolve(module), external: true } : undefined;
+    });
+  },
+};
+
+/** What esbuild begins with. */
+type Entry = { readonly entryPoints: string[] } | { readonly stdin: StdinOptions };
+
+function entryOf({ root }: Project, operator: ProjectOperator): Entry {
+  if (operator.program !== undefined) return { entryPoints: [operator.program] };
+  return { stdin: { contents: programText(operator), resolveDir: root } };
+}
+
+const cachedFile = ({ root }: Project, name: string): string => path.join(root, 'node_modules/.cache/kindred', name);
+
+async function write(
+  { root }: Project,
+  options: BuildOptions & { readonly outfile: string },
+): Promise<{ readonly code: string; readonly metafile: Metafile | undefined }> {
+  const { outfile } = options;
+  const { outputFiles = [], metafile } = await compile({
+    ...{ ...options, write: false, absWorkingDir: root },
     alias: libraryEntries,
     define: { 'process.env.KINDRED_VERSION': JSON.stringify(version) },
   });
   try {
-    for (const { path: file, contents } of outputFiles) await writeAtomically(file, contents);
+    for (const output of outputFiles) await writeAtomically(output.path, output.contents);
   } catch (error) {
     throw new CliError(`the operator cannot be written to ${outfile}: ${messageOf(error)}`, { cause: error });
   }
-  const code = outputFiles.find(({ path: file }) => file === outfile)?.text ?? '';
-  return { file: outfile, code, sources };
+  return { code: outputFiles.find((output) => output.path === outfile)?.text ?? '', metafile };
 }
 
 /**
- * What the project's own files are, and the packages of which Kindred uses a part and these something too: nothing of such a
- * package is left out.
+ * The packages of which Kindred uses a part and the project's own files something too: nothing of such a package is left out.
  *
  * @throws CliError when a source does not compile
  */
-async function usedByProject(
-  root: string,
-  entry: string | { readonly contents: string; readonly resolveDir: string },
-): Promise<{ readonly complete: ReadonlySet<string>; readonly sources: readonly string[] }> {
+async function completePackages(root: string, entry: Entry): Promise<ReadonlySet<string>> {
   const { metafile } = await compile({
     ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'cjs', packages: 'external' },
-    ...(typeof entry === 'string' ? { entryPoints: [entry] } : { stdin: { ...entry } }),
-    absWorkingDir: root,
+    ...{ ...entry, absWorkingDir: root },
   });
-  const own = Object.entries(metafile?.inputs ?? {}).filter(
-    ([input]) => !path.resolve(root, input).startsWith(kindredFolder + path.sep),
-  );
+  const own = Object.entries(metafile?.inputs ?? {}).filter(([input]) => !isKindreds(path.resolve(root, input)));
   const imported = own.flatMap(([, { imports }]) => imports.map((one) => one.path));
-  const complete = PARTLY_USED.filter((name) => imported.some((one) => one === name || one.startsWith(`${name}/`)));
-  return { complete: new Set(complete), sources: sourcesIn(metafile, root) };
+  return new Set(PARTLY_USED.filter((name) => imported.some((one) => one === name || one.startsWith(`${name}/`))));
 }
 
 /** Packages of which an operator's bundle has a part only. */
 const PARTLY_USED = ['@kubernetes/client-node', 'undici', 'prom-client'];
-
-/** Another command that runs at the same time finds the former file or this one, never half of one. */
-async function writeAtomically(file: string, contents: Uint8Array): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await mkdir(path.dirname(file), { recursive: true });
-  await writeFile(draft, contents);
-  await rename(draft, file);
-}
 
 /** The library's entry points as sources, of which esbuild leaves out what an operator does not use. */
 const libraryEntries = Object.fromEntries(

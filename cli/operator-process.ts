@@ -5,15 +5,16 @@ import { GuardedProcess, describeExit, pollUntilReady } from '../local/guarded-p
 import { freePort, loopback } from '../local/ports';
 import { PORT_IN_USE } from '../operator/process/health-server';
 import { withTimeout } from '../operator/process/wait';
-import { untilAborted } from './shutdown';
 import { CliError } from './errors';
+import type { OperatorProgram } from './operator-bundle';
+import { untilAborted } from './shutdown';
 
 /** Options of {@link OperatorProcess}. */
 interface OperatorProcessOptions {
   /** What it is called in messages. */
   readonly name: string;
   /** Its program. */
-  readonly bundle: string;
+  readonly program: Pick<OperatorProgram, 'file' | 'packages'>;
   /** Its command line, without the address of its metrics. */
   readonly args: readonly string[];
   /** Port of its metrics on 127.0.0.1. @default a free one */
@@ -28,6 +29,8 @@ interface OperatorProcessOptions {
   readonly appends?: boolean;
   /** Address of Node.js' inspector. @default none */
   readonly inspect?: string | undefined;
+  /** What `prewarm` has returned. It is started anew if that has ended meanwhile. @default it is started anew */
+  readonly prewarmed?: GuardedProcess | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -60,6 +63,14 @@ export class OperatorProcess {
   }
 
   /**
+   * Starts the process of an operator that is not needed yet. It loads the packages that the program has now, which takes most of a
+   * start, and waits for the program.
+   */
+  static prewarm(options: Omit<OperatorProcessOptions, 'signal'>): GuardedProcess {
+    return spawnStarter(options, path.resolve(options.logFile));
+  }
+
+  /**
    * Starts it and waits until it serves its metrics, which it does before it reconciles.
    *
    * @throws CliError, with the last lines of its log, when it ends before that or takes longer than 60 s; the
@@ -72,10 +83,11 @@ export class OperatorProcess {
       signal.throwIfAborted();
       if (options.appends !== true) await truncateLog(logFile);
       const port = options.port ?? (await freePort());
-      const startedAt = Date.now();
-      const guarded = run(options, logFile, port);
+      const { prewarmed } = options;
+      const guarded = attempt === 1 && prewarmed?.running === true ? prewarmed : spawnStarter(options, logFile);
+      guarded.writeInput(JSON.stringify(argumentsOf(options, port)));
       try {
-        await waitUntilServing(guarded, { port, startedAt, signal });
+        await waitUntilServing(guarded, { port, signal });
         if (options.standby === true) await waitUntilSynced(guarded, port, signal);
         return new OperatorProcess(options.name, guarded, port);
       } catch (error) {
@@ -128,25 +140,36 @@ async function truncateLog(logFile: string): Promise<void> {
   });
 }
 
-function run(
-  { name, bundle, args, folder, inspect }: OperatorProcessOptions,
+/** The program of every operator's process: it loads packages, then waits for the operator and its command line. */
+const starter = `
+  const [file, ...packages] = process.argv.slice(1);
+  const load = require('node:module').createRequire(file);
+  // What cannot be loaded fails where the operator needs it.
+  for (const name of packages) try { load(name); } catch {}
+  process.argv = [process.argv[0], ...JSON.parse(require('node:fs').readFileSync(0, 'utf8'))];
+  load(process.argv[1]);
+`;
+
+function spawnStarter(
+  { name, program, folder, inspect }: Omit<OperatorProcessOptions, 'signal'>,
   logFile: string,
-  port: number,
 ): GuardedProcess {
-  const serving = [`--metrics-host=${loopback}`, `--metrics-port=${port}`];
   return new GuardedProcess({
     part: `the ${name}`,
     program: process.execPath,
     args: [
       '--enable-source-maps',
       ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
-      bundle,
-      ...args,
-      ...serving,
+      ...['-e', starter, '--', program.file, ...program.packages],
     ],
     cwd: folder,
+    input: true,
     logFile,
   });
+}
+
+function argumentsOf({ program, args }: OperatorProcessOptions, port: number): readonly string[] {
+  return [program.file, ...args, `--metrics-host=${loopback}`, `--metrics-port=${port}`];
 }
 
 function withAdvice(what: string): string {
@@ -157,8 +180,6 @@ function withAdvice(what: string): string {
 interface ServingOptions {
   /** Port of `/metrics` on 127.0.0.1. */
   readonly port: number;
-  /** When the process was started, or a moment before, by `Date.now()`. */
-  readonly startedAt: number;
   readonly signal: AbortSignal;
   /** Milliseconds. @default 60000 */
   readonly timeoutMs?: number;
@@ -181,13 +202,13 @@ const toleranceMs = 1_000;
  */
 export async function waitUntilServing(
   operator: GuardedProcess,
-  { port, startedAt, signal, timeoutMs = 60_000 }: ServingOptions,
+  { port, signal, timeoutMs = 60_000 }: ServingOptions,
 ): Promise<void> {
   const probe = async (): Promise<true | string> => {
     const metrics = await fetchText(`http://${loopback}:${port}/metrics`);
     if (metrics === undefined) return 'nothing answers there';
     const [, began] = /^process_start_time_seconds (\d+)$/m.exec(metrics) ?? [];
-    const isOurs = began !== undefined && Number(began) * 1000 >= startedAt - toleranceMs;
+    const isOurs = began !== undefined && Number(began) * 1000 >= operator.startedAt - toleranceMs;
     // It may have ended since the response.
     return (isOurs && operator.running) || 'another program answers there';
   };

@@ -8,14 +8,14 @@ import { duration } from '../local/assets/progress';
 import { spawnGuarded } from '../local/guarded-process';
 import type { ApiClient } from '../operator/client/api-client';
 import { RestMapper } from '../operator/client/rest-mapper';
-import { bundlesOf, type DevOperators, type DevSession } from './dev-operators';
+import { programsOf, type DevOperators, type DevSession } from './dev-operators';
 import { CliError, InterruptedError } from './errors';
 import { formatError } from './format-error';
 import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects } from './objects';
 import type { LiveTable } from './object-watcher';
-import type { OperatorBundle } from './operator-bundle';
+import type { OperatorProgram } from './operator-bundle';
 import { loadProject } from './project';
 import { untilAborted } from './shutdown';
 import { SourceWatcher } from './source-watcher';
@@ -43,7 +43,7 @@ export class Reload {
 
   /** Watches from here on: a save before `run` is not missed. */
   constructor(private readonly options: ReloadOptions) {
-    const { platform, bundles, view } = options;
+    const { platform, programs, view } = options;
     this.signal = AbortSignal.any([options.signal, this.stopping.signal]);
     this.types = new TypeChecker(platform.project.root, (line) => view.print(line));
     this.installed = platform.objects;
@@ -51,12 +51,13 @@ export class Reload {
     this.samples = new Set(
       options.args.samples ? this.samplesOf(platform).map((sample) => JSON.stringify(sample)) : [],
     );
-    this.watch(platform, bundles);
+    this.watch(platform, programs);
   }
 
   /** Reloads until it is stopped. Mistakes in the sources are printed, and what ran before goes on. */
   async run(): Promise<never> {
     this.types.start();
+    await this.options.operators.prewarm(this.options.platform, this.options.programs);
     for (;;) {
       await this.watcher.next();
       // After `stop` nothing is started.
@@ -84,9 +85,9 @@ export class Reload {
     const began = Date.now();
     const project = await loadProject(before.project.root);
     const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
-    const bundles = await bundlesOf(platform);
+    const programs = await programsOf(platform);
     signal.throwIfAborted();
-    this.watch(platform, bundles);
+    this.watch(platform, programs);
     assertSameOperators(before, platform);
     const done = await this.install(platform);
     if (shownBy(platform) !== this.shown) {
@@ -95,12 +96,13 @@ export class Reload {
       this.shown = shownBy(platform);
     }
     for (const [i, { operator }] of platform.operators.entries()) {
-      if (operators.isCurrent(platform, i, bundles)) continue;
-      await operators.replace(platform, i, { bundles, signal });
+      if (operators.isCurrent(platform, i, programs)) continue;
+      await operators.replace(platform, i, { programs, signal });
       done.push(`operator ${operator.name}`);
     }
     const samples = args.samples ? await this.applySamples(platform) : 0;
     if (samples > 0) done.push(samples === 1 ? '1 sample' : `${samples} samples`);
+    await operators.prewarm(platform, programs);
     if (done.length > 0) view.print(`Loaded anew in ${duration(Date.now() - began)}: ${done.join(', ')}.`);
   }
 
@@ -136,8 +138,8 @@ export class Reload {
     return localSamples(platform, this.options.kubeconfig);
   }
 
-  private watch({ project }: LocalPlatform, bundles: readonly OperatorBundle[]): void {
-    this.watcher.add([...project.sources, ...bundles.flatMap(({ sources }) => sources)]);
+  private watch({ project }: LocalPlatform, programs: readonly OperatorProgram[]): void {
+    this.watcher.add([...project.sources, ...programs.flatMap(({ sources }) => sources)]);
   }
 }
 

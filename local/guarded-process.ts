@@ -14,6 +14,8 @@ interface GuardedSpawnOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Where stdout and stderr go: a file descriptor, or a pipe to this process. */
   readonly output: number | 'pipe';
+  /** Its stdin is a pipe from this process. @default false: it is empty */
+  readonly input?: boolean | undefined;
   /** See {@link GuardedProcessOptions.endsWithPipe}. @default false */
   readonly endsWithPipe?: boolean | undefined;
 }
@@ -23,18 +25,19 @@ interface GuardedSpawnOptions {
  * does not reach it. A program that has been stopped (SIGSTOP) is killed like any other.
  */
 export function spawnGuarded(program: string, args: readonly string[], options: GuardedSpawnOptions): ChildProcess {
-  const { output, endsWithPipe = false, ...rest } = options;
+  const { output, input = false, endsWithPipe = false, ...rest } = options;
   const script = endsWithPipe ? [] : ['-c', guard, 'guard'];
   const child = spawn('/bin/sh', [...script, program, ...args], {
     ...rest,
     detached: true,
-    // The pipe is not stdin: Node closes stdin by itself when a process exits, and the watcher would take
+    // The pipe of the guard is not stdin: Node closes stdin by itself when a process exits, and the watcher would take
     // that for our death.
-    stdio: ['ignore', output, output, 'pipe'],
+    stdio: [input ? 'pipe' : 'ignore', output, output, 'pipe'],
   });
   const watcher = watcherOf(child);
-  // The watcher may have ended before we write; then there is nothing to tell it.
+  // The watcher may have ended before we write, and the program too; then there is nothing to tell them.
   watcher.on('error', () => undefined);
+  child.stdin?.on('error', () => undefined);
   child.once('exit', () => watcher.end('done\n'));
   return child;
 }
@@ -79,6 +82,8 @@ interface GuardedProcessOptions {
   readonly cwd: string;
   /** Where stdout and stderr are appended. */
   readonly logFile: string;
+  /** It reads its stdin, which `writeInput` ends. @default false: it is empty */
+  readonly input?: boolean;
   /** Variables besides PATH, HOME and TMPDIR. @default none */
   readonly env?: Readonly<Record<string, string>>;
   /**
@@ -93,6 +98,8 @@ interface GuardedProcessOptions {
 export class GuardedProcess {
   readonly part: string;
   readonly logFile: string;
+  /** When it was started, or a moment before, by `Date.now()`. */
+  readonly startedAt = Date.now();
   /** Settles when the program has ended, for whatever reason. */
   readonly exited: Promise<PartExit>;
   readonly #child: ChildProcess;
@@ -110,6 +117,7 @@ export class GuardedProcess {
         // Nothing else from our environment: etcd, for example, takes every ETCD_* variable as a flag.
         env: { PATH: process.env['PATH'], HOME: options.cwd, TMPDIR: options.cwd, ...options.env },
         output: log,
+        input: options.input,
         endsWithPipe: options.endsWithPipe,
       });
     } finally {
@@ -137,6 +145,11 @@ export class GuardedProcess {
   /** Writes a line to the pipe of a program that reads it: see {@link GuardedProcessOptions.endsWithPipe}. */
   writeLine(line: string): void {
     watcherOf(this.#child).write(`${line}\n`);
+  }
+
+  /** Writes all that the program is to read from its stdin. */
+  writeInput(text: string): void {
+    this.#child.stdin?.end(text);
   }
 
   /** Kills the program and waits until it has ended. */

@@ -3,11 +3,12 @@
 // `tsx scripts/build.ts [DIRECTORY] [METAFILE]`: into that directory, `dist` by default. METAFILE receives esbuild's
 // metafile of the two images' bundles.
 import { build } from 'esbuild';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { absent } from '../cli/bundle/absent';
 import { libraryConstructs } from '../cli/bundle/library';
 import { nodeBundle, operatorOptions } from '../cli/bundle/options';
+import { writeAtomically } from '../cli/bundle/write';
 import { version } from '../package.json';
 
 const root = path.join(__dirname, '..');
@@ -59,14 +60,6 @@ async function main(outdir = path.join(root, 'dist'), metafile?: string): Promis
     path.join(common.outdir, 'inputs.json'),
     JSON.stringify([...new Set(inputs), 'scripts/build.ts', 'package-lock.json']),
   );
-}
-
-/** A process that runs at the same time finds the former file or this one, never half of one. */
-async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await mkdir(path.dirname(file), { recursive: true });
-  await writeFile(draft, content);
-  await rename(draft, file);
 }
 
 main(...process.argv.slice(2)).catch((error: unknown) => {

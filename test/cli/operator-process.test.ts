@@ -38,7 +38,15 @@ function bundle(code: string): void {
 }
 
 const start = (more: { readonly port?: number; readonly signal?: AbortSignal } = {}): Promise<OperatorProcess> =>
-  OperatorProcess.start({ name: 'operator', bundle: bundleFile, args: [], logFile, folder, signal: never, ...more });
+  OperatorProcess.start({
+    name: 'operator',
+    program: { file: bundleFile, packages: [] },
+    args: [],
+    logFile,
+    folder,
+    signal: never,
+    ...more,
+  });
 
 describe('the operator of a start', () => {
   let others: Server;
@@ -101,6 +109,38 @@ describe('the operator of a start', () => {
   });
 });
 
+describe('a process that is started before its program is known', () => {
+  const options = { name: 'operator', args: [], logFile, folder };
+  const packageFile = path.join(folder, 'package.cjs');
+
+  test('has loaded the packages when it gets the program, and runs that as if it had been started with it', async () => {
+    writeFileSync(packageFile, `globalThis.loadedAfter = process.argv.length;`);
+    const program = { file: bundleFile, packages: [packageFile, './missing.cjs'] };
+    const prewarmed = OperatorProcess.prewarm({ ...options, program });
+    bundle(
+      `console.log(JSON.stringify([globalThis.loadedAfter, process.argv.slice(1, 3), typeof require('./package.cjs')]));${silent}`,
+    );
+    const operator = await OperatorProcess.start({
+      ...options,
+      ...{ program, prewarmed, args: ['--a=b'], appends: true, signal: never },
+    });
+    expect(JSON.parse(readFileSync(logFile, 'utf8'))).toEqual([4, [bundleFile, '--a=b'], 'object']);
+    const { pid } = prewarmed;
+    await operator.stop();
+    expect(() => process.kill(pid ?? 0, 0)).toThrow('ESRCH');
+  });
+
+  test('and has ended meanwhile, is replaced by another', async () => {
+    bundle(silent);
+    const program = { file: bundleFile, packages: [] };
+    const prewarmed = OperatorProcess.prewarm({ ...options, program });
+    await prewarmed.kill();
+    const operator = await OperatorProcess.start({ ...options, program, prewarmed, signal: never });
+    expect((await fetch(`http://127.0.0.1:${operator.port}/metrics`)).status).toBe(200);
+    await operator.stop();
+  });
+});
+
 test('the wait for an operator that does not serve has an end, and shows the end of its log', async () => {
   const process = new GuardedProcess({
     ...{ part: 'the operator', program: '/bin/sh', args: ['-c', 'echo still thinking; exec sleep 60'] },
@@ -108,9 +148,7 @@ test('the wait for an operator that does not serve has an end, and shows the end
   });
   const { freePort } = jest.requireActual<typeof portsModule>('../../local/ports');
   const port = await freePort();
-  await expect(
-    waitUntilServing(process, { port, startedAt: Date.now(), signal: never, timeoutMs: 300 }),
-  ).rejects.toThrow(
+  await expect(waitUntilServing(process, { port, signal: never, timeoutMs: 300 })).rejects.toThrow(
     new RegExp(
       `^waited 0\\.3 s for the operator to serve its metrics on 127\\.0\\.0\\.1:${port}; last seen: nothing answers there\\.\n` +
         'The last lines of \\S+slow\\.log:\nstill thinking$',

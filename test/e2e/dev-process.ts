@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HelloApp } from '../../constructs/kinds';
 import { waitFor } from '../../testing/control-plane';
@@ -62,10 +62,23 @@ export class Start {
   }
 }
 
-/** Processes whose command line names the temporary folder: the parts, their guards, and the operator. */
+/**
+ * Processes whose command line names the temporary folder, or which run in it: the parts, their guards, the operators, and those that
+ * wait to become one.
+ */
 export function processesOf({ temporary }: Start): readonly string[] {
   const all = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  return all.filter((line) => line.includes(temporary));
+  return all.filter(
+    (line) => line.includes(temporary) || workingDirectory(line.trim().split(' ')[0]).startsWith(temporary),
+  );
+}
+
+function workingDirectory(pid = ''): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return ''; // it has ended meanwhile
+  }
 }
 
 export function expectNothingLeft(start: Start): void {
