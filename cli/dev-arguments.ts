@@ -12,6 +12,10 @@ export interface DevArguments {
    * parts.
    */
   readonly timeoutSeconds: number;
+  /** Context of a cluster that exists; undefined: a control plane on this machine. */
+  readonly context: string | undefined;
+  /** Nobody is asked before a cluster is touched that is not on this machine. */
+  readonly yes: boolean;
   /** The API server's port; undefined: a free one. */
   readonly port: number | undefined;
   /** Port of the operator's metrics; 0: a free one. */
@@ -58,7 +62,8 @@ function devCommand() {
       'after',
       `
 The control plane is made of real parts and listens on 127.0.0.1. The operator runs under the platform's own
-ServiceAccount. The samples are shown until Ctrl-C.`,
+ServiceAccount. The samples are shown until Ctrl-C. With --context it all happens in a cluster that you have, whose
+Deployments are left as they are; CRDs, permissions and samples stay there at the end.`,
     )
     .option('--once', 'end as soon as every object is Ready: exit code 0; or 1 with the reasons')
     .option(
@@ -78,6 +83,11 @@ ServiceAccount. The samples are shown until Ctrl-C.`,
       'namespace of the samples and of objects that name none (default: <name of the package>-samples)',
       (value) => namespaceName('namespace', value),
     )
+    .option(
+      '--context <name>',
+      'a cluster that exists, by its context in the kubeconfig, instead of a control plane on this machine',
+    )
+    .option('--yes', 'do not ask before a cluster is touched that is not on this machine')
     .option('--port <port>', "the API server's port (default: a free one)", (value) =>
       parseInteger('port', value, 1, 65_535),
     )
@@ -118,6 +128,8 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
   if (!values.samples && values.file.length === 0) {
     throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
   }
+  if (values.context !== undefined) assertForContext(values);
+  else if (values.yes === true) throw new UsageError('--yes is for a cluster that exists: it goes with --context');
   if (values.pods === true) {
     const given = (['metricsPort', 'logFile', 'logLevel'] as const).find((name) => values[name] !== undefined);
     if (given !== undefined) {
@@ -132,6 +144,8 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     command: 'dev',
     once: values.once === true,
     timeoutSeconds: values.timeout,
+    context: values.context,
+    yes: values.yes === true,
     port: values.port,
     metricsPort: values.metricsPort ?? 0,
     files: values.file,
@@ -144,4 +158,18 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     inspect: values.inspect === undefined ? undefined : `127.0.0.1:${values.inspect === true ? 9229 : values.inspect}`,
     pods: values.pods === true,
   };
+}
+
+/** Refuses what is for a control plane on this machine only. */
+function assertForContext({ port, pods, installer }: ReturnType<ReturnType<typeof devCommand>['opts']>): void {
+  const flag =
+    port !== undefined
+      ? '--port'
+      : pods === true
+        ? '--pods'
+        : installer === 'pulumi'
+          ? '--installer=pulumi'
+          : undefined;
+  if (flag === undefined) return;
+  throw new UsageError(`${flag} is for a control plane on this machine: it does not go with --context`);
 }

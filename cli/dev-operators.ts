@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { ControlPlane } from '../local';
 import { messageOf } from '../local/assets/errors';
 import type { GuardedProcess } from '../local/guarded-process';
 import type { DevArguments } from './dev-arguments';
+import type { DevCluster } from './dev-cluster';
 import { CliError } from './errors';
 import type { LocalOperator, LocalPlatform } from './local-platform';
 import { compileOperator, type OperatorProgram } from './operator-bundle';
@@ -26,13 +26,10 @@ export interface DevSession {
 /** What the operators of a `kindred dev` are run with. */
 interface DevOperatorsOptions {
   readonly args: DevArguments;
-  readonly plane: ControlPlane;
+  readonly cluster: DevCluster;
   readonly view: View;
   readonly signal: AbortSignal;
 }
-
-/** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
-const tokenSeconds = 7 * 24 * 3600;
 
 /** Compiles the operators of a platform. @throws CliError when a source does not compile */
 export async function programsOf({ project, operators }: LocalPlatform): Promise<readonly OperatorProgram[]> {
@@ -68,16 +65,16 @@ export class DevOperators {
 
   /** Starts all of them. The first one has the port and the log file that the user named. */
   async start(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
-    const { plane, view, signal } = this.options;
+    const { cluster, view, signal } = this.options;
     for (const [i, { operator, serviceAccount }] of platform.operators.entries()) {
-      const kubeconfig = await plane.kubeconfigFor(serviceAccount, { expirationSeconds: tokenSeconds });
+      const kubeconfig = await cluster.kubeconfigFor(serviceAccount);
       this.kubeconfigs.set(operator.name, kubeconfig);
       const process = await OperatorProcess.start({ ...(await this.processOptions(platform, i, programs)), signal });
       this.adopt(i, process, versionOf(platform, i, programs));
       const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
       view.print(
         `The ${process.name} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
-          `its Deployment is installed with 0 replicas, since pods are only pretended here. Log: ${process.logFile}`,
+          `${cluster.deployments}. Log: ${process.logFile}`,
       );
       if (hasEffects(operator))
         view.print(`Files that its objects may name are read from ${this.folders(operator).config}`);
@@ -151,7 +148,7 @@ export class DevOperators {
   }
 
   private async processOptions(platform: LocalPlatform, i: number, programs: readonly OperatorProgram[]) {
-    const { args, plane } = this.options;
+    const { args, cluster } = this.options;
     const { operator, args: given } = platform.operators[i] as LocalOperator;
     const name = titleOf(platform, operator);
     // At a breakpoint it would lose its Lease. There is no other process that writes: the old one ends before the new one starts.
@@ -166,15 +163,15 @@ export class DevOperators {
     }
     const port = i === 0 && args.metricsPort !== 0 ? { port: args.metricsPort } : {};
     return {
-      ...{ name, program: programs[i] ?? { file: '', packages: [] }, folder: plane.dataDir, ...port },
+      ...{ name, program: programs[i] ?? { file: '', packages: [] }, folder: cluster.dataDir, ...port },
       args: [...own, `--kubeconfig=${this.kubeconfigs.get(operator.name) ?? ''}`, `--log-level=${args.logLevel}`],
-      logFile: (i === 0 ? args.logFile : undefined) ?? path.join(plane.dataDir, `${name}.log`),
+      logFile: (i === 0 ? args.logFile : undefined) ?? path.join(cluster.dataDir, `${name}.log`),
       inspect,
     };
   }
 
   private folders({ name }: ProjectOperator): { readonly config: string; readonly keys: string } {
-    const folder = path.join(this.options.plane.dataDir, name);
+    const folder = path.join(this.options.cluster.dataDir, name);
     return { config: path.join(folder, 'config'), keys: path.join(folder, 'keys') };
   }
 }

@@ -1,20 +1,18 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { typeKey } from '../constructs/kube/resource-type';
-import { serverImage, startControlPlane, type ControlPlane } from '../local';
+import { serverImage, type ControlPlane } from '../local';
 import { duration } from '../local/assets/progress';
-import { describeExit } from '../local/guarded-process';
 import { requireFree } from '../local/ports';
 import type { ApiClient } from '../operator/client/api-client';
-import { createApiClient } from '../operator/client/http-api-client';
-import { loadClusterAccess } from '../operator/client/kubeconfig';
 import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
+import { LocalCluster, type DevCluster } from './dev-cluster';
 import { DevOperators, programsOf, titleOf, type DevSession } from './dev-operators';
 import { LiveTable, waitUntilReady, type ObjectWatcher } from './object-watcher';
 import { CliError, InterruptedError } from './errors';
+import { ExistingCluster } from './existing-cluster';
 import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects, readObjects, type SourcedObject } from './objects';
@@ -60,14 +58,13 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
 
 async function run(session: DevSession, own: readonly SourcedObject[]): Promise<void> {
   const { args, programs, view, undo, platform, signal } = session;
-  const plane = await startPlane(session);
-  const failed = rejectOnPartExit(plane);
-  const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
-  undo.add('close connections', () => client.close());
-  if (args.pods) await Promise.race([preparePods(platform, { plane, client, signal }), failed]);
-  await Promise.race([install(session, plane, client), failed]);
+  const cluster = await openCluster(session);
+  const { client, failed, kubeconfig } = cluster;
+  if (args.pods && cluster instanceof LocalCluster)
+    await Promise.race([preparePods(platform, { plane: cluster.plane, client, signal }), failed]);
+  await Promise.race([install(session, cluster), failed]);
   if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
-  const operators = new DevOperators({ args, plane, view, signal });
+  const operators = new DevOperators({ args, cluster, view, signal });
   undo.add('stop the operators', () => operators.stop());
   if (!args.pods) await operators.start(platform, programs);
   const trouble = Promise.race([failed, operators.trouble]);
@@ -76,7 +73,6 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   const table = new LiveTable(client, view);
   undo.add('end watches', () => table.stop());
   await Promise.race([table.watch(platform.kinds), trouble, rejectOnAbort(signal)]);
-  const kubeconfig = await readFile(plane.adminKubeconfig, 'utf8');
   const samples = args.samples ? localSamples(platform, kubeconfig) : [];
   const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
   const reload = args.pods || args.once ? undefined : new Reload({ ...session, client, operators, table, kubeconfig });
@@ -87,25 +83,31 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   await Promise.race([untilReady(session, table.watcher, applied), running]);
   table.show();
   if (args.once) return;
-  view.print(nextSteps(session, plane.adminKubeconfig, operators.processes));
+  view.print(nextSteps(session, cluster, operators.processes));
   await Promise.race([rejectOnAbort(signal).catch(() => undefined), running]);
 }
 
-async function startPlane({ args, view, undo, signal }: DevSession): Promise<ControlPlane> {
-  const plane = await startControlPlane({
-    components: 'full',
-    nodes: args.pods ? 1 : 0,
-    ...(args.port === undefined ? {} : { port: args.port }),
-    onProgress: (line) => view.print(line),
-    signal,
-  });
-  undo.add('stop the control plane', () => plane.stop());
-  return plane;
+/** The cluster that the arguments name. In one that exists nothing is changed before it is known that all can be done. */
+async function openCluster({ args, platform, view, undo, signal }: DevSession): Promise<DevCluster> {
+  if (args.context === undefined) {
+    const local = await LocalCluster.start(args, view, signal);
+    undo.add('stop the control plane', () => local.stop());
+    return local;
+  }
+  const { context, yes } = args;
+  const existing = await ExistingCluster.find({ context, yes, print: (line) => view.print(line) }, signal);
+  undo.add('close connections', () => existing.stop());
+  await existing.assertReady(platform, signal);
+  return existing;
 }
 
-async function install(session: DevSession, plane: ControlPlane, client: ApiClient): Promise<void> {
+async function install(session: DevSession, cluster: DevCluster): Promise<void> {
   const { args, platform, view, signal } = session;
-  const why = args.installer === 'apply' ? undefined : await installWithPulumi(session, plane);
+  const { client } = cluster;
+  const why =
+    args.installer === 'apply' || !(cluster instanceof LocalCluster)
+      ? undefined
+      : await installWithPulumi(session, cluster.plane);
   if (why === INSTALLED) return;
   const started = Date.now();
   const { objects, namespace } = platform;
@@ -218,20 +220,6 @@ async function untilReady(
   }
 }
 
-/** Rejects when a part of the control plane ends unexpectedly. */
-function rejectOnPartExit(plane: ControlPlane): Promise<never> {
-  const failure = new Promise<never>((_, reject) => {
-    plane.onPartExit((exit) => {
-      const log = path.join(plane.dataDir, `${exit.part}.log`);
-      reject(
-        new CliError(`the control plane broke down: ${describeExit(exit, log)}\nRun it again; report it if it recurs.`),
-      );
-    });
-  });
-  failure.catch(() => undefined);
-  return failure;
-}
-
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   const result = new Promise<never>((_, reject) => {
     const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new InterruptedError('SIGTERM'));
@@ -243,25 +231,29 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
 }
 
 /** Hints for the user once everything is Ready. */
-function nextSteps({ args, platform }: DevSession, kubeconfig: string, processes: readonly OperatorProcess[]): string {
+function nextSteps(
+  { args, platform }: DevSession,
+  { kubectl, lifetime }: DevCluster,
+  processes: readonly OperatorProcess[],
+): string {
   const { namespace, samplesNamespace, operators, kinds } = platform;
-  const n = `kubectl -n ${samplesNamespace}`;
+  const n = `${kubectl.command} -n ${samplesNamespace}`;
   const categories = [...new Set(kinds.flatMap((kind) => kind.categories))];
   const [first] = operators;
   const name = first?.serviceAccount.name ?? '';
   const tries = [
-    ...categories.map((category) => [`kubectl get ${category} -A`, 'every object of every kind'] as const),
+    ...categories.map((category) => [`${kubectl.command} get ${category} -A`, 'every object of every kind'] as const),
     ...(args.samples ? sampleHints(platform, n) : []),
     ...(args.pods ? [[`${n} get pods`, 'real ones, with a small server in place of their images'] as const] : []),
-    [`kubectl -n ${namespace} get lease,deployment`, 'the operator'] as const,
+    [`${kubectl.command} -n ${namespace} get lease,deployment`, 'the operator'] as const,
   ];
   const width = Math.max(...tries.map(([command]) => command.length));
   return [
     '',
     ...(args.pods ? [] : ['Save a file of the project, and it is loaded anew.']),
-    'The control plane stays until Ctrl-C. In another terminal:',
+    lifetime,
     '',
-    `  export KUBECONFIG=${kubeconfig}`,
+    ...(kubectl.before === undefined ? [] : [`  ${kubectl.before}`]),
     ...tries.map(([command, what]) => `  ${command.padEnd(width)}  # ${what}`),
     '',
     ...processes.flatMap(({ name: which, port, logFile }, i) => [

@@ -14,9 +14,11 @@ export interface LocalOperator {
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
   /** The arguments of its Deployment. */
   readonly args: readonly string[];
+  /** Undefined when it takes none. */
+  readonly leaseName: string | undefined;
 }
 
-/** A project's platform as it is installed on the local control plane. */
+/** A project's platform as `kindred dev` installs it. */
 export interface LocalPlatform {
   readonly project: Project;
   /** Namespace of the operators. */
@@ -40,11 +42,13 @@ interface LocalPlatformOptions {
   readonly samplesNamespace: string | undefined;
   /** The operators run in pods, as their Deployments. Otherwise they are processes of this machine. */
   readonly pods: boolean;
+  /** Context of a cluster that exists; undefined: a control plane on this machine. */
+  readonly context: string | undefined;
 }
 
 /**
- * The same objects as `kindred synth` writes, except that without pods the Deployments of the operators have 0 replicas: a simulated
- * operator would look like one that works.
+ * The same objects as `kindred synth` writes, except for the Deployments of the operators. Without pods they have 0 replicas: a simulated
+ * operator would look like one that works. In a cluster that exists they are left as they are.
  *
  * @throws UsageError for an operator that the project does not have
  */
@@ -61,23 +65,37 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
   const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);
   return {
     ...{ project, namespace, samplesNamespace },
-    objects: options.pods ? objects : objects.map(scaledToZero),
+    objects:
+      options.context === undefined
+        ? options.pods
+          ? objects
+          : objects.map(scaledToZero)
+        : objects.filter((object) => !isDeployment(object)),
     operators: installed.map((operator) => {
       const name = operatorObjectName(operator);
-      return { operator, serviceAccount: { namespace, name }, args: argumentsOf(objects, name) };
+      const args = argumentsOf(objects, name);
+      const leaseName = args.find((arg) => arg.startsWith('--lease-name='))?.replace('--lease-name=', '');
+      return { operator, serviceAccount: { namespace, name }, args, leaseName };
     }),
     kinds: installed.flatMap(({ kinds }) => kinds),
     sampledKinds: kindsWithSamples(platform),
   };
 }
 
-/** The samples of a platform, with those that its optional operators have for a local control plane. */
+/**
+ * The samples of a platform, with those that its operators have for a local control plane.
+ *
+ * @param kubeconfig - an administrator's, as text; undefined: it is no local control plane
+ */
 export function localSamples(
   { sampledKinds, samplesNamespace, operators, namespace }: LocalPlatform,
-  kubeconfig: string,
+  kubeconfig: string | undefined,
 ): readonly SourcedObject[] {
   const samples = new Samples(new App(), 'samples', { kinds: sampledKinds, namespace: samplesNamespace });
-  const further = operators.flatMap(({ operator }) => operator.localSamples?.({ kubeconfig, namespace }) ?? []);
+  const further =
+    kubeconfig === undefined
+      ? []
+      : operators.flatMap(({ operator }) => operator.localSamples?.({ kubeconfig, namespace }) ?? []);
   return [...(samples.toJson() as KubeObject[]), ...further].map((object) => ({ object, source: 'sample' }));
 }
 

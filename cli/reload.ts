@@ -25,8 +25,8 @@ interface ReloadOptions extends DevSession {
   readonly client: ApiClient;
   readonly operators: DevOperators;
   readonly table: LiveTable;
-  /** The text of an administrator's kubeconfig of the control plane. */
-  readonly kubeconfig: string;
+  /** The text of an administrator's kubeconfig of the control plane; undefined in a cluster that exists. */
+  readonly kubeconfig: string | undefined;
 }
 
 /** Loads the project anew when one of its files is saved: CRDs, permissions, operators, samples. */

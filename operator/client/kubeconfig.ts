@@ -65,6 +65,16 @@ export function clusterAccessFromText(text: string, source: string): ClusterAcce
   return accessFrom(parseKubeconfig(text, source), undefined);
 }
 
+/**
+ * The cluster of a context as an entry of another kubeconfig, wherever that is: its paths are absolute.
+ *
+ * @throws KubeconfigError as `loadClusterAccess`
+ */
+export function clusterEntry(options: KubeconfigOptions): Fields & { readonly server: string } {
+  const { cluster } = selectContext(load(options), options.context);
+  return { ...clusterFields(cluster), server: serverOf(cluster) };
+}
+
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 function load({ path, context, env, home, rootPrefix }: KubeconfigOptions): Kubeconfig {

@@ -27,6 +27,7 @@ describe('the command line', () => {
       installer: 'auto',
       operators: [],
       pods: false,
+      yes: false,
     });
   });
 
@@ -56,8 +57,10 @@ describe('the command line', () => {
       installer: 'apply',
       operators: ['provisioner', 'second'],
       pods: false,
+      yes: false,
     });
     expect(parseArguments(['dev', '--pods'])).toMatchObject({ pods: true });
+    expect(parseArguments(['dev', '--context=kind', '--yes'])).toMatchObject({ context: 'kind', yes: true });
   });
 
   test('synth', () => {
@@ -127,6 +130,13 @@ describe('the command line', () => {
     ],
     [['dev', '--port=http'], /^--port=http: it must be a whole number from 1 to 65535$/],
     [['dev', '--port=0'], /^--port=0: /],
+    [
+      ['dev', '--context=kind', '--port=6443'],
+      /^--port is for a control plane on this machine: it does not go with --context$/,
+    ],
+    [['dev', '--context=kind', '--pods'], /^--pods is for a control plane on this machine/],
+    [['dev', '--context=kind', '--installer=pulumi'], /^--installer=pulumi is for a control plane on this machine/],
+    [['dev', '--yes'], /^--yes is for a cluster that exists: it goes with --context$/],
     [['dev', '--port=65536'], /^--port=65536: /],
     [['dev', '--port='], /^--port=: /],
     [['dev', '--timeout=1.5'], /^--timeout=1\.5: it must be a whole number from 1 to 86400$/],

@@ -17,6 +17,12 @@ interface Ended {
   readonly stderr: string;
 }
 
+interface StartOptions {
+  readonly project: string;
+  /** @default the one of this process */
+  readonly kubeconfig?: string;
+}
+
 /** `kindred dev` as a process of its own. */
 export class Start {
   stdout = '';
@@ -29,13 +35,13 @@ export class Start {
   /** In Kindred's own project. */
   constructor(...args: readonly string[]);
   /** In another one. */
-  constructor(options: { readonly project: string }, ...args: readonly string[]);
-  constructor(first: { readonly project: string } | string = '', ...more: readonly string[]) {
-    const [project, args] =
-      typeof first === 'string' ? [root, [first, ...more].filter((arg) => arg !== '')] : [first.project, more];
+  constructor(options: StartOptions, ...args: readonly string[]);
+  constructor(first: StartOptions | string = '', ...more: readonly string[]) {
+    const [{ project, kubeconfig }, args] =
+      typeof first === 'string' ? [{ project: root }, [first, ...more].filter((arg) => arg !== '')] : [first, more];
     this.child = spawn(process.execPath, [join(root, 'dist', 'cli.cjs'), `--project=${project}`, 'dev', ...args], {
       cwd: folder,
-      env: { ...process.env, TMPDIR: this.temporary },
+      env: { ...process.env, TMPDIR: this.temporary, ...(kubeconfig !== undefined && { KUBECONFIG: kubeconfig }) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout.on('data', (data: Buffer) => (this.stdout += String(data)));

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { startControlPlane, type ControlPlane } from '../local';
+import { describeExit } from '../local/guarded-process';
+import type { ApiClient } from '../operator/client/api-client';
+import { createApiClient } from '../operator/client/http-api-client';
+import { loadClusterAccess } from '../operator/client/kubeconfig';
+import type { DevArguments } from './dev-arguments';
+import { CliError } from './errors';
+import type { View } from './view';
+
+/** The cluster on which `kindred dev` installs the platform. */
+export interface DevCluster {
+  /** With the rights of an administrator. */
+  readonly client: ApiClient;
+  /** Folder of what this process writes. It is removed by `stop`. */
+  readonly dataDir: string;
+  /** Rejects when the cluster breaks down, if this process runs it. */
+  readonly failed: Promise<never>;
+  /** The text of an administrator's kubeconfig; undefined: the cluster is not this process's. */
+  readonly kubeconfig: string | undefined;
+  /** How the user calls kubectl, and what has to be done before in another terminal. */
+  readonly kubectl: { readonly command: string; readonly before: string | undefined };
+  /** What became of the operators' Deployments. */
+  readonly deployments: string;
+  /** Until when it is there. */
+  readonly lifetime: string;
+  /** Writes a kubeconfig of a ServiceAccount. @returns its path */
+  kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
+const tokenSeconds = 7 * 24 * 3600;
+
+/** A control plane on this machine, which ends with this process. */
+export class LocalCluster implements DevCluster {
+  readonly deployments = 'its Deployment is installed with 0 replicas, since pods are only pretended here';
+  readonly lifetime = 'The control plane stays until Ctrl-C. In another terminal:';
+  readonly failed: Promise<never>;
+
+  private constructor(
+    readonly plane: ControlPlane,
+    readonly client: ApiClient,
+    readonly kubeconfig: string,
+  ) {
+    this.failed = rejectOnPartExit(plane);
+  }
+
+  /** @throws LocalControlPlaneError when it does not start */
+  static async start(args: DevArguments, view: View, signal: AbortSignal): Promise<LocalCluster> {
+    const plane = await startControlPlane({
+      components: 'full',
+      nodes: args.pods ? 1 : 0,
+      ...(args.port === undefined ? {} : { port: args.port }),
+      onProgress: (line) => view.print(line),
+      signal,
+    });
+    const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
+    return new LocalCluster(plane, client, await readFile(plane.adminKubeconfig, 'utf8'));
+  }
+
+  get dataDir(): string {
+    return this.plane.dataDir;
+  }
+
+  get kubectl(): DevCluster['kubectl'] {
+    return { command: 'kubectl', before: `export KUBECONFIG=${this.plane.adminKubeconfig}` };
+  }
+
+  async kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string> {
+    return this.plane.kubeconfigFor(account, { expirationSeconds: tokenSeconds });
+  }
+
+  async stop(): Promise<void> {
+    await this.client.close();
+    await this.plane.stop();
+  }
+}
+
+/** Rejects when a part of the control plane ends unexpectedly. */
+function rejectOnPartExit(plane: ControlPlane): Promise<never> {
+  const failure = new Promise<never>((_, reject) => {
+    plane.onPartExit((exit) => {
+      const log = path.join(plane.dataDir, `${exit.part}.log`);
+      reject(
+        new CliError(`the control plane broke down: ${describeExit(exit, log)}\nRun it again; report it if it recurs.`),
+      );
+    });
+  });
+  failure.catch(() => undefined);
+  return failure;
+}
