@@ -36,11 +36,6 @@ export async function programsOf({ project, operators }: LocalPlatform): Promise
   return Promise.all(operators.map(({ operator }) => compileOperator(project, operator)));
 }
 
-/** An operator in messages: `operator`, or of several its name. */
-export function titleOf({ project }: LocalPlatform, operator: ProjectOperator): string {
-  return programName(project, operator);
-}
-
 /** The operators as processes of this machine, each under its own ServiceAccount. */
 export class DevOperators {
   /** Rejects when one of them ends that nobody has stopped. */
@@ -130,7 +125,9 @@ export class DevOperators {
     this.versions[i] = undefined;
     const { operator } = platform.operators[i] as LocalOperator;
     if (!hasEffects(operator)) return this.running[i]?.stop();
-    this.options.view.print(`Waiting for the ${titleOf(platform, operator)} to end the steps that are under way.`);
+    this.options.view.print(
+      `Waiting for the ${programName(platform.project, operator)} to end the steps that are under way.`,
+    );
     return this.running[i]?.stop({ waits: signal });
   }
 
@@ -150,7 +147,7 @@ export class DevOperators {
   private async processOptions(platform: LocalPlatform, i: number, programs: readonly OperatorProgram[]) {
     const { args, cluster } = this.options;
     const { operator, args: given } = platform.operators[i] as LocalOperator;
-    const name = titleOf(platform, operator);
+    const name = programName(platform.project, operator);
     // At a breakpoint it would lose its Lease. There is no other process that writes: the old one ends before the new one starts.
     const inspect = i === 0 ? args.inspect : undefined;
     const left = inspect === undefined ? /^--(key|config)-dir=/ : /^--((key|config)-dir=|leader-elect$|lease-)/;

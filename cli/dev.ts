@@ -9,20 +9,20 @@ import type { ApiClient } from '../operator/client/api-client';
 import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
 import { LocalCluster, type DevCluster } from './dev-cluster';
-import { DevOperators, programsOf, titleOf, type DevSession } from './dev-operators';
+import { DevOperators, programsOf, type DevSession } from './dev-operators';
 import { LiveTable, waitUntilReady, type ObjectWatcher } from './object-watcher';
-import { CliError, InterruptedError } from './errors';
+import { CliError } from './errors';
 import { ExistingCluster } from './existing-cluster';
 import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects, readObjects, type SourcedObject } from './objects';
 import type { OperatorProcess } from './operator-process';
 import { preparePods, waitForDeployment } from './pods';
-import type { Project } from './project';
+import { programName, type Project } from './project';
 import { defaultImageOf } from './project-platform';
 import { findPulumi, installByPulumi } from './pulumi';
 import { Reload } from './reload';
-import { CleanupStack, SignalHandler } from './shutdown';
+import { CleanupStack, SignalHandler, untilAborted } from './shutdown';
 import { createView } from './view';
 
 /**
@@ -72,7 +72,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
 
   const table = new LiveTable(client, view);
   undo.add('end watches', () => table.stop());
-  await Promise.race([table.watch(platform.kinds), trouble, rejectOnAbort(signal)]);
+  await untilAborted(Promise.race([table.watch(platform.kinds), trouble]), signal);
   const samples = args.samples ? localSamples(platform, kubeconfig) : [];
   const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
   const reload = args.pods || args.once ? undefined : new Reload({ ...session, client, operators, table, kubeconfig });
@@ -84,7 +84,9 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   table.show();
   if (args.once) return;
   view.print(nextSteps(session, cluster, operators.processes));
-  await Promise.race([rejectOnAbort(signal).catch(() => undefined), running]);
+  await untilAborted(running, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }
 
 /** The cluster that the arguments name. In one that exists nothing is changed before it is known that all can be done. */
@@ -175,7 +177,7 @@ async function waitForOperatorPods({ platform, view, signal }: DevSession, clien
     // Its Deployment has the same name as its ServiceAccount.
     const count = await waitForDeployment(client, serviceAccount, { signal });
     view.print(
-      `The ${titleOf(platform, operator)} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
+      `The ${programName(platform.project, operator)} runs as its Deployment, in ${count} pods on a node of this machine; its image is made of this machine's Node.js.\n` +
         `The containers of all other pods are a small HTTP server, ${serverImage}, instead of their own images.`,
     );
   }
@@ -218,16 +220,6 @@ async function untilReady(
     // The user can look into it while the control plane runs.
     view.print(error.message);
   }
-}
-
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  const result = new Promise<never>((_, reject) => {
-    const end = (): void => reject(signal.reason instanceof Error ? signal.reason : new InterruptedError('SIGTERM'));
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
-  result.catch(() => undefined);
-  return result;
 }
 
 /** Hints for the user once everything is Ready. */

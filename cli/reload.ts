@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { childTypes } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { duration } from '../local/assets/progress';
@@ -109,7 +110,7 @@ export class Reload {
   /** @returns what has changed, for the user */
   private async install({ objects, namespace }: LocalPlatform): Promise<string[]> {
     const { client } = this.options;
-    if (JSON.stringify(objects) === JSON.stringify(this.installed)) return [];
+    if (isDeepStrictEqual(objects, this.installed)) return [];
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
     await installPlatform({ client, objects, namespace, signal: this.signal });
@@ -151,14 +152,10 @@ function shownBy({ kinds }: LocalPlatform): string {
 /** @throws CliError when package.json names other operators than when the command was started */
 function assertSameOperators(before: LocalPlatform, after: LocalPlatform): void {
   const names = ({ operators }: LocalPlatform): readonly string[] => operators.map(({ operator }) => operator.name);
-  if (isSame(names(before), names(after)) && before.namespace === after.namespace) return;
+  if (isDeepStrictEqual(names(before), names(after)) && before.namespace === after.namespace) return;
   throw new CliError(
     `package.json names other operators now: ${names(after).join(', ')}. End this command and start it again.`,
   );
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Checks the project's types in the background, by its own TypeScript. A bundler looks at no types. */
