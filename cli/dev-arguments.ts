@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from './errors';
-import { collect, namespaceName, parseInteger, type TakeArguments } from './flags';
+import { collect, flagError, namespaceName, parseInteger, type TakeArguments } from './flags';
 
 /** The parsed arguments of `kindred dev`. */
 export interface DevArguments {
@@ -14,6 +14,8 @@ export interface DevArguments {
   readonly timeoutSeconds: number;
   /** Context of a cluster that exists; undefined: a control plane on this machine. */
   readonly context: string | undefined;
+  /** Namespace of the operator; undefined: that of `kindred synth`. */
+  readonly operatorNamespace: string | undefined;
   /** Nobody is asked before a cluster is touched that is not on this machine. */
   readonly yes: boolean;
   /** The API server's port; undefined: a free one. */
@@ -54,6 +56,20 @@ const none: readonly string[] = [];
 const installers = ['auto', 'pulumi', 'apply'] as const;
 const logLevels = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 
+const installerOption = new Option(
+  '--installer <which>',
+  "pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that works, on PATH or as npm's package",
+)
+  .choices(installers)
+  .default('auto' as const);
+
+const operatorOption = new Option(
+  '--operator <name>',
+  'run this optional operator of package.json too, such as one that acts on machines; may be repeated',
+)
+  .argParser(collect)
+  .default(none, 'none');
+
 /** The options of `kindred dev`. */
 function devCommand() {
   return new Command('dev')
@@ -86,6 +102,12 @@ Deployments are left as they are; CRDs, permissions and samples stay there at th
     .option(
       '--context <name>',
       'a cluster that exists, by its context in the kubeconfig, instead of a control plane on this machine',
+      (value) => contextName(value),
+    )
+    .option(
+      '--operator-namespace <name>',
+      'namespace of the operator, where that was installed elsewhere (default: <name of the package>-system)',
+      (value) => namespaceName('operator-namespace', value),
     )
     .option('--yes', 'do not ask before a cluster is touched that is not on this machine')
     .option('--port <port>', "the API server's port (default: a free one)", (value) =>
@@ -98,14 +120,7 @@ Deployments are left as they are; CRDs, permissions and samples stay there at th
     )
     .option('--log-file <file>', 'where the operator logs (default: in the data folder, which goes at the end)')
     .addOption(new Option('--log-level <level>', 'how much the operator logs (default: info)').choices(logLevels))
-    .addOption(
-      new Option(
-        '--installer <which>',
-        "pulumi: by the Pulumi stack; apply: by server-side apply; auto: by Pulumi where there is one that works, on PATH or as npm's package",
-      )
-        .choices(installers)
-        .default('auto' as const),
-    )
+    .addOption(installerOption)
     .option('--inspect [port]', 'let a debugger stop in the sources, on 127.0.0.1 (default port: 9229)', (value) =>
       parseInteger('inspect', value, 1, 65_535),
     )
@@ -114,14 +129,7 @@ Deployments are left as they are; CRDs, permissions and samples stay there at th
       'run containers: the operator as its Deployment, and in every other pod a small HTTP server in place of its images, ' +
         'since none can be pulled. Needs Linux, root, containerd, runc, CNI plugins',
     )
-    .addOption(
-      new Option(
-        '--operator <name>',
-        'run this optional operator of package.json too, such as one that acts on machines; may be repeated',
-      )
-        .argParser(collect)
-        .default(none, 'none'),
-    );
+    .addOption(operatorOption);
 }
 
 function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>): DevArguments {
@@ -129,7 +137,11 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
   }
   if (values.context !== undefined) assertForContext(values);
-  else if (values.yes === true) throw new UsageError('--yes is for a cluster that exists: it goes with --context');
+  else {
+    const flag =
+      values.yes === true ? '--yes' : values.operatorNamespace === undefined ? undefined : '--operator-namespace';
+    if (flag !== undefined) throw new UsageError(`${flag} is for a cluster that exists: it goes with --context`);
+  }
   if (values.pods === true) {
     const given = (['metricsPort', 'logFile', 'logLevel'] as const).find((name) => values[name] !== undefined);
     if (given !== undefined) {
@@ -145,6 +157,7 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     once: values.once === true,
     timeoutSeconds: values.timeout,
     context: values.context,
+    operatorNamespace: values.operatorNamespace,
     yes: values.yes === true,
     port: values.port,
     metricsPort: values.metricsPort ?? 0,
@@ -158,6 +171,12 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     inspect: values.inspect === undefined ? undefined : `127.0.0.1:${values.inspect === true ? 9229 : values.inspect}`,
     pods: values.pods === true,
   };
+}
+
+/** An empty one would be the current context, which nobody has named. */
+function contextName(value: string): string {
+  if (value !== '') return value;
+  throw flagError('context', value, 'it is empty: name a context of the kubeconfig (kubectl config get-contexts)');
 }
 
 /** Refuses what is for a control plane on this machine only. */

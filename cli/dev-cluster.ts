@@ -25,6 +25,10 @@ export interface DevCluster {
   readonly deployments: string;
   /** Until when it is there. */
   readonly lifetime: string;
+  /** For whom operators are to keep their Leases: `--lease-preferred`. @default for nobody */
+  readonly preferred?: string;
+  /** Gives a Lease up that this process holds for an operator. @default it holds none */
+  readonly handOver?: (leaseName: string) => Promise<void>;
   /** Writes a kubeconfig of a ServiceAccount. @returns its path */
   kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string>;
   stop(): Promise<void>;

@@ -41,6 +41,7 @@ export class DevOperators {
   /** Rejects when one of them ends that nobody has stopped. */
   readonly trouble: Promise<never>;
   private readonly running: OperatorProcess[] = [];
+  private stopped = false;
   /** Processes for the next version of each of them. */
   private readonly prewarmed: (GuardedProcess | undefined)[] = [];
   /** What each of them runs; undefined: nothing. */
@@ -51,6 +52,9 @@ export class DevOperators {
   constructor(private readonly options: DevOperatorsOptions) {
     this.trouble = new Promise<never>((_, reject) => (this.fail = reject));
     this.trouble.catch(() => undefined);
+    const { args, cluster } = options;
+    // It has no Lease of its own: when that of this process is lost, somebody else may write soon.
+    if (args.inspect !== undefined) cluster.failed.catch(() => this.running[0]?.kill());
   }
 
   /** Those that run, in the platform's order. */
@@ -61,11 +65,17 @@ export class DevOperators {
   /** Starts all of them. The first one has the port and the log file that the user named. */
   async start(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
     const { cluster, view, signal } = this.options;
-    for (const [i, { operator, serviceAccount }] of platform.operators.entries()) {
+    for (const [i, { operator, serviceAccount, leaseName }] of platform.operators.entries()) {
       const kubeconfig = await cluster.kubeconfigFor(serviceAccount);
       this.kubeconfigs.set(operator.name, kubeconfig);
-      const process = await OperatorProcess.start({ ...(await this.processOptions(platform, i, programs)), signal });
+      const options = await this.processOptions(platform, i, programs);
+      const handOver = options.args.includes('--leader-elect') ? cluster.handOver : undefined;
+      const process = await OperatorProcess.start({ ...options, standby: handOver !== undefined, signal });
       this.adopt(i, process, versionOf(platform, i, programs));
+      if (handOver !== undefined && leaseName !== undefined) {
+        await handOver(leaseName);
+        process.takeOver();
+      }
       const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
       view.print(
         `The ${process.name} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
@@ -80,7 +90,7 @@ export class DevOperators {
   async prewarm(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
     for (const i of platform.operators.keys()) {
       const options = await this.processOptions(platform, i, programs);
-      if (options.inspect !== undefined || this.prewarmed[i]?.running === true) continue;
+      if (this.stopped || options.inspect !== undefined || this.prewarmed[i]?.running === true) continue;
       this.prewarmed[i] = OperatorProcess.prewarm(options);
     }
   }
@@ -115,7 +125,13 @@ export class DevOperators {
       if (isBeside || signal.aborted) throw error;
       throw new CliError(`${messageOf(error)}\nNo ${options.name} runs until that is mended.`, { cause: error });
     }
-    if (isBeside) await this.end(platform, i, signal);
+    try {
+      if (isBeside) await this.end(platform, i, signal);
+    } catch (error) {
+      // The old one is still there, or nobody will know of the new one.
+      await next.stop();
+      throw error;
+    }
     next.takeOver();
     this.adopt(i, next, versionOf(platform, i, programs));
   }
@@ -132,6 +148,7 @@ export class DevOperators {
   }
 
   async stop(): Promise<void> {
+    this.stopped = true;
     await Promise.all([
       ...this.running.map((process) => process.stop()),
       ...this.prewarmed.map((process) => process?.kill()),
@@ -152,6 +169,9 @@ export class DevOperators {
     const inspect = i === 0 ? args.inspect : undefined;
     const left = inspect === undefined ? /^--(key|config)-dir=/ : /^--((key|config)-dir=|leader-elect$|lease-)/;
     const own = given.filter((arg) => !left.test(arg));
+    // Those that run in the cluster must not take the Lease between two versions.
+    if (cluster.preferred !== undefined && own.includes('--leader-elect'))
+      own.push(`--lease-preferred=${cluster.preferred}`);
     if (hasEffects(operator)) {
       // Directories that are mounted in its pod.
       const { config, keys } = this.folders(operator);

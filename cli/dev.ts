@@ -49,8 +49,10 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
     throw interruption.signal.aborted ? interruption.signal.reason : error;
   } finally {
     view.end();
-    if (interruption.signal.aborted)
-      view.print('Stopping: first the operator, then the control plane. Ctrl-C ends it at once.');
+    if (interruption.signal.aborted) {
+      const what = args.context === undefined ? 'first the operator, then the control plane' : 'the operator';
+      view.print(`Stopping: ${what}. Ctrl-C ends it at once.`);
+    }
     await undo.run();
     interruption.dispose();
   }
@@ -66,7 +68,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
   const operators = new DevOperators({ args, cluster, view, signal });
   undo.add('stop the operators', () => operators.stop());
-  if (!args.pods) await operators.start(platform, programs);
+  if (!args.pods) await Promise.race([operators.start(platform, programs), failed]);
   const trouble = Promise.race([failed, operators.trouble]);
   trouble.catch(() => undefined);
 
@@ -99,7 +101,8 @@ async function openCluster({ args, platform, view, undo, signal }: DevSession): 
   const { context, yes } = args;
   const existing = await ExistingCluster.find({ context, yes, print: (line) => view.print(line) }, signal);
   undo.add('close connections', () => existing.stop());
-  await existing.assertReady(platform, signal);
+  await existing.assertInstallable(platform, signal);
+  await Promise.race([existing.takeLeases(platform, { which: 'existing', signal }), existing.failed]);
   return existing;
 }
 
@@ -113,12 +116,16 @@ async function install(session: DevSession, cluster: DevCluster): Promise<void> 
   if (why === INSTALLED) return;
   const started = Date.now();
   const { objects, namespace } = platform;
-  const { applied } = await installPlatform({ client, objects, namespace, signal });
+  // In a cluster that exists, others may have installed the same objects.
+  const prunes = args.context === undefined;
+  const { applied } = await installPlatform({ client, objects, namespace, prunes, signal });
+  // Before an operator without a Lease is started, too: see --inspect.
+  if (cluster instanceof ExistingCluster) await cluster.takeLeases(platform, { which: 'all', signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
   const took = duration(Date.now() - started);
   view.print(
     `The platform is installed by server-side apply${why === undefined ? '' : `, since ${why}`}: ` +
-      `${applied.length} objects in ${took}, among them ${crds} CRDs, RBAC, and guardrails`,
+      `${applied.length} objects in ${took}, among them ${crds} CRDs, and RBAC`,
   );
 }
 

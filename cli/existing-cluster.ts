@@ -1,16 +1,21 @@
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import type { ResourceType } from '../constructs/kube/resource-type';
+import { groupOf, type ResourceType } from '../constructs/kube/resource-type';
 import { messageOf } from '../local/assets/errors';
 import { RunFolder } from '../local/run-folder';
 import type { ApiClient } from '../operator/client/api-client';
+import { ApiError } from '../operator/client/errors';
 import { createApiClient } from '../operator/client/http-api-client';
 import { clusterEntry, loadClusterAccess } from '../operator/client/kubeconfig';
-import { leaseType, recordOf } from '../operator/leader/lease';
+import { RestMapper } from '../operator/client/rest-mapper';
+import { LeaderElector } from '../operator/leader/leader-election';
+import { leaseType, processIdentity, withdrawPreference } from '../operator/leader/lease';
+import { createLogger } from '../operator/process/logger';
+import { withTimeout } from '../operator/process/wait';
 import type { DevCluster } from './dev-cluster';
 import { CliError, InterruptedError } from './errors';
-import type { LocalPlatform } from './local-platform';
+import type { LocalOperator, LocalPlatform } from './local-platform';
+import { objectName, resourceTypeOf } from './objects';
 import { untilAborted } from './shutdown';
 
 /** How a cluster is reached. */
@@ -20,14 +25,22 @@ interface ExistingClusterOptions {
   /** Go on without asking, wherever the cluster is. */
   readonly yes: boolean;
   readonly print: (line: string) => void;
+  /** How long an operator may take to give its Lease up, in milliseconds. @default 45000 */
+  readonly giveUpTimeoutMs?: number;
 }
 
 /** A cluster that exists, reached by a context of the user's kubeconfig. */
 export class ExistingCluster implements DevCluster {
-  readonly failed = new Promise<never>(() => undefined);
+  readonly failed: Promise<never>;
   readonly kubeconfig = undefined;
   readonly deployments = 'its Deployment is left as it is';
-  private readonly tokens: NodeJS.Timeout[] = [];
+  readonly preferred = `kindred-dev-${processIdentity()}`;
+  /** Their accounts by their files, and when to renew them, by `Date.now()`. */
+  private readonly tokens = new Map<string, { readonly account: Account; readonly renewAt: number }>();
+  private readonly renewal: NodeJS.Timeout;
+  private stopped = false;
+  private readonly leases = new Map<string, { readonly elector: LeaderElector; readonly namespace: string }>();
+  private fail: (error: Error) => void = () => undefined;
 
   private constructor(
     private readonly options: ExistingClusterOptions,
@@ -35,7 +48,11 @@ export class ExistingCluster implements DevCluster {
     readonly client: ApiClient,
     private readonly cluster: ReturnType<typeof clusterEntry>,
     private readonly run: RunFolder,
-  ) {}
+  ) {
+    this.failed = new Promise<never>((_, reject) => (this.fail = reject));
+    this.failed.catch(() => undefined);
+    this.renewal = setInterval(() => void this.renewTokens(), renewalCheckMs).unref();
+  }
 
   /**
    * Finds the cluster as kubectl does: in the files of KUBECONFIG, or in ~/.kube/config. Whoever is at a terminal is asked before a
@@ -69,18 +86,37 @@ export class ExistingCluster implements DevCluster {
   }
 
   /**
-   * Whether the platform may be installed here, before anything is.
+   * Takes the Leases of a platform's operators. Those that run in the cluster are asked to give them up: they end their work and
+   * wait. Until `handOver` this process holds the Leases, and nobody reconciles.
    *
-   * @throws CliError when the user lacks a permission, or an operator of the platform runs here already
+   * @param which - with `existing`, a Lease that there is not yet is left out: its namespace may be missing too
+   * @throws CliError when one is not given up
    */
-  async assertReady({ namespace, operators }: LocalPlatform, signal: AbortSignal): Promise<void> {
-    await this.assertPermissions(namespace, signal);
-    for (const { operator, serviceAccount, leaseName } of operators) {
-      const holder = leaseName === undefined ? undefined : await this.holderOf(leaseName, namespace, signal);
-      if (holder === undefined) continue;
-      throw new CliError(
-        `the operator ${operator.name} runs in the cluster of context ${this.context} already: ${holder} holds the Lease ${namespace}/${leaseName ?? ''}. ` +
-          `Two must not write. End it meanwhile, be it another kindred dev or its Deployment: kubectl --context=${this.context} -n ${namespace} scale deployment ${serviceAccount.name} --replicas=0`,
+  async takeLeases(
+    { namespace, operators }: LocalPlatform,
+    { which, signal }: { readonly which: 'existing' | 'all'; readonly signal: AbortSignal },
+  ): Promise<void> {
+    for (const operator of operators) {
+      const { leaseName: name } = operator;
+      if (name === undefined || this.leases.has(name)) continue;
+      if (which === 'all' || (await this.client.get(leaseType, { name, namespace }, { signal })) !== undefined)
+        await this.takeLease(name, { operator, namespace, signal });
+    }
+  }
+
+  readonly handOver = async (leaseName: string): Promise<void> => {
+    await this.leases.get(leaseName)?.elector.stop();
+  };
+
+  /** Lets anybody have the Leases, without the wait for an operator of ours that will not come. */
+  private async releaseLeases(): Promise<void> {
+    for (const [name, { elector, namespace }] of this.leases) {
+      await elector.stop();
+      await withdrawPreference(this.client, { name, namespace }, this.preferred, { fieldManager }).catch(
+        (error: unknown) =>
+          this.options.print(
+            `The Lease ${namespace}/${name} is kept for this command for ${leaseSeconds} s yet: ${messageOf(error)}`,
+          ),
       );
     }
   }
@@ -90,7 +126,7 @@ export class ExistingCluster implements DevCluster {
    *
    * @returns its path
    */
-  async kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string> {
+  async kubeconfigFor(account: Account): Promise<string> {
     const user = `${account.namespace}.${account.name}`;
     const tokenFile = `tokens/${user}`;
     await this.writeToken(account, tokenFile);
@@ -109,52 +145,127 @@ export class ExistingCluster implements DevCluster {
 
   /** Closes connections, and removes what was written. The cluster stays as it is. */
   async stop(): Promise<void> {
-    for (const timer of this.tokens) clearTimeout(timer);
+    this.stopped = true;
+    clearInterval(this.renewal);
+    await this.releaseLeases();
     await this.client.close();
     this.run.remove();
   }
 
-  private async assertPermissions(namespace: string, signal: AbortSignal): Promise<void> {
-    for (const { resource, ...needed } of neededPermissions(namespace)) {
-      const review: KubeObject = {
-        ...{ apiVersion: accessReviewType.apiVersion, kind: accessReviewType.kind, metadata: { name: '' } },
-        spec: { resourceAttributes: { ...needed, resource } },
-      };
-      const { status } = await this.client.create(accessReviewType, review, { fieldManager, signal });
-      if ((status as { readonly allowed?: boolean } | undefined)?.allowed === true) continue;
-      throw new CliError(
-        `the user of context ${this.context} may not ${needed.verb} ${[resource, needed.subresource].filter(Boolean).join('/')}, and dev installs CRDs, permissions and a namespace. ` +
-          'Take a context with these rights, or leave --context out: then there is a control plane on this machine',
-      );
-    }
-  }
-
-  /** Who holds a Lease, if anybody renews it. */
-  private async holderOf(name: string, namespace: string, signal: AbortSignal): Promise<string | undefined> {
-    const read = async () => {
-      const lease = await this.client.get(leaseType, { name, namespace }, { signal });
-      return lease === undefined ? undefined : recordOf(lease);
-    };
-    const first = await read();
-    // As a candidate does: by our own clock, since the holder's may differ.
-    const seconds = first?.leaseDurationSeconds ?? 15;
-    const deadline = Date.now() + seconds * 1000;
-    if ((first?.holderIdentity ?? '') !== '')
-      this.options.print(
-        `Looking for up to ${seconds} s whether ${first?.holderIdentity ?? ''} still holds the Lease ${namespace}/${name}`,
-      );
-    for (let seen = first; seen !== undefined && seen.holderIdentity !== ''; seen = await read()) {
-      if (seen.renewTime !== first?.renewTime) return seen.holderIdentity;
-      if (Date.now() > deadline) return undefined;
-      await delay(leasePollMs, undefined, { signal });
-    }
-    return undefined;
-  }
-
-  private async writeToken(
-    account: { readonly namespace: string; readonly name: string },
-    file: string,
+  /**
+   * Whether a platform can be installed as the user, before anything is changed.
+   *
+   * @throws CliError when a right is missing, or the operator is installed in another namespace, whose permissions would be taken away
+   */
+  async assertInstallable(
+    { namespace, samplesNamespace, objects, sampledKinds }: LocalPlatform,
+    signal: AbortSignal,
   ): Promise<void> {
+    const types = new RestMapper(this.client);
+    const resources = await Promise.all(
+      objects.map(async (object) => ({ object, type: await resourceTypeOf(types, object) })),
+    );
+    const needed = new Map<string, Permission>();
+    const need = (permission: Permission): void => void needed.set(JSON.stringify(permission), permission);
+    for (const { object, type } of resources) {
+      const at = { group: groupOf(type), resource: type.plural, namespace: object.metadata.namespace ?? '' };
+      for (const verb of ['create', 'patch']) need({ verb, ...at });
+    }
+    for (const { type } of sampledKinds) {
+      const at = type.scope === 'Cluster' ? '' : samplesNamespace;
+      for (const verb of ['create', 'patch'])
+        need({ verb, group: groupOf(type), resource: type.plural, namespace: at });
+    }
+    for (const verb of ['get', 'create', 'update'])
+      need({ verb, group: groupOf(leaseType), resource: leaseType.plural, namespace });
+    need({ verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token', namespace });
+    await untilAborted(Promise.all([...needed.values()].map((one) => this.assertPermission(one))), signal);
+    for (const { object, type } of resources) {
+      if (groupOf(type) !== 'rbac.authorization.k8s.io' || type.scope !== 'Cluster') continue;
+      await this.assertOwnNamespace(object, type, namespace, signal);
+      // The server refuses whoever would give more rights than they have. A binding's role may be missing yet.
+      if (object.kind !== 'ClusterRole') continue;
+      await this.client.apply(type, object, { fieldManager, dryRun: true, signal }).catch((cause: unknown) => {
+        if (!(cause instanceof ApiError)) throw cause;
+        throw new CliError(
+          `${objectName(object)} cannot be installed: ${cause.message.replaceAll(/\s+/g, ' ')}. ${advice}`,
+          { cause },
+        );
+      });
+    }
+  }
+
+  private async assertOwnNamespace(
+    { kind, metadata }: KubeObject,
+    type: ResourceType,
+    namespace: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (kind !== 'ClusterRoleBinding') return;
+    const live = await this.client.get(type, { name: metadata.name }, { signal });
+    const subjects = (live?.['subjects'] ?? []) as readonly { readonly namespace?: string }[];
+    const other = subjects.find((subject) => subject.namespace !== undefined && subject.namespace !== namespace);
+    if (other === undefined) return;
+    throw new CliError(
+      `the operator is installed in the namespace ${other.namespace ?? ''} of the cluster of context ${this.context} (ClusterRoleBinding ${metadata.name}), ` +
+        `and would lose its permissions to one in ${namespace}. Take the same namespace: --operator-namespace=${other.namespace ?? ''}`,
+    );
+  }
+
+  private async assertPermission({ namespace, ...needed }: Permission): Promise<void> {
+    const review: KubeObject = {
+      ...{ apiVersion: accessReviewType.apiVersion, kind: accessReviewType.kind, metadata: { name: '' } },
+      spec: { resourceAttributes: { ...needed, ...(namespace !== '' && { namespace }) } },
+    };
+    const { status } = await this.client.create(accessReviewType, review, { fieldManager });
+    if ((status as { readonly allowed?: boolean } | undefined)?.allowed === true) return;
+    const { verb, group, resource, subresource } = needed;
+    const what = [resource, subresource].filter(Boolean).join('/') + (group === '' ? '' : `.${group}`);
+    throw new CliError(
+      `the user of context ${this.context} may not ${verb} ${what}${namespace === '' ? '' : ` in the namespace ${namespace}`}. ${advice}`,
+    );
+  }
+
+  private async takeLease(
+    name: string,
+    {
+      operator: { operator, serviceAccount },
+      namespace,
+      signal,
+    }: { readonly operator: LocalOperator; readonly namespace: string; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { context, print, giveUpTimeoutMs = defaultGiveUpTimeoutMs } = this.options;
+    let holder: string | undefined;
+    let problem: string | undefined;
+    const write = (line: string): void => void (problem = (JSON.parse(line) as LoggedProblem).err?.message);
+    const elected = new Promise<'elected'>((resolve) => {
+      const elector = new LeaderElector({
+        ...{ client: this.client, leaseName: name, namespace, preferred: this.preferred, fieldManager },
+        logger: createLogger({ level: 'warn', destination: { write } }),
+        onElected: () => resolve('elected'),
+        onLost: (cause) => this.fail(new CliError(`${cause.message}. Start it again`, { cause })),
+        onNewLeader: (identity) => {
+          holder = identity;
+          print(`Waiting for ${identity} to give up the Lease ${namespace}/${name}.`);
+        },
+      });
+      this.leases.set(name, { elector, namespace });
+      elector.start();
+    });
+    const inTime = withTimeout(elected, { milliseconds: giveUpTimeoutMs, onTimeout: () => 'too late' as const });
+    if ((await untilAborted(inTime, signal)) === 'elected') return;
+    const why =
+      holder === undefined
+        ? `the Lease ${namespace}/${name} in the cluster of context ${context} cannot be taken: ${problem ?? 'the API server does not answer'}`
+        : `${holder} does not give up the Lease ${namespace}/${name} in the cluster of context ${context}: it is another kindred dev, or an operator of an earlier version. ` +
+          `Two must not write, so end it, for example: kubectl --context=${context} -n ${namespace} scale deployment ${serviceAccount.name} --replicas=0`;
+    if (holder === undefined || !operator.kinds.some(({ effects }) => effects.length > 0)) throw new CliError(why);
+    // Or it lets steps finish that it does outside of Kubernetes, however long they take.
+    print(`Still waiting. If ${why}`);
+    await untilAborted(elected, signal);
+  }
+
+  private async writeToken(account: Account, file: string): Promise<void> {
     const type: ResourceType = {
       ...{ apiVersion: 'v1', kind: 'TokenRequest', scope: 'Namespaced' },
       plural: `serviceaccounts/${account.name}/token`,
@@ -163,25 +274,31 @@ export class ExistingCluster implements DevCluster {
       ...{ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata: account },
       spec: { expirationSeconds: tokenSeconds },
     };
+    const began = Date.now();
     const { spec, status } = (await this.client.create(type, body, { fieldManager })) as TokenRequest;
+    if (this.stopped) return;
     this.run.write(file, status.token);
     // A server may give another lifetime than it was asked for.
-    this.renewTokenIn(spec.expirationSeconds * renewalFraction, account, file);
+    this.tokens.set(file, { account, renewAt: began + spec.expirationSeconds * 1000 * renewalFraction });
   }
 
-  private renewTokenIn(
-    seconds: number,
-    account: { readonly namespace: string; readonly name: string },
-    file: string,
-  ): void {
-    const timer = setTimeout(() => {
-      this.writeToken(account, file).catch((error: unknown) => {
-        this.options.print(`The token of the operator cannot be renewed; trying again: ${messageOf(error)}`);
-        this.renewTokenIn(renewalRetrySeconds, account, file);
+  /** By the wall clock, which goes on while the machine is suspended. */
+  private async renewTokens(): Promise<void> {
+    for (const [file, { account, renewAt }] of this.tokens) {
+      if (Date.now() < renewAt) continue;
+      await this.writeToken(account, file).catch((error: unknown) => {
+        if (!this.stopped)
+          this.options.print(`The token of the operator cannot be renewed; trying again: ${messageOf(error)}`);
       });
-    }, seconds * 1000);
-    this.tokens.push(timer.unref());
+    }
   }
+}
+
+type Account = Parameters<DevCluster['kubeconfigFor']>[0];
+
+/** A line of the log of an election. */
+interface LoggedProblem {
+  readonly err?: { readonly message?: string };
 }
 
 interface TokenRequest extends KubeObject {
@@ -193,9 +310,12 @@ interface TokenRequest extends KubeObject {
 const tokenSeconds = 3600;
 /** The part of a token's lifetime after which it is renewed. */
 const renewalFraction = 0.8;
-const renewalRetrySeconds = 15;
-/** Pause between two looks at a Lease, in milliseconds. Holders renew every two seconds. */
-const leasePollMs = 250;
+/** How often it is looked whether a token is to be renewed, in milliseconds. */
+const renewalCheckMs = 15_000;
+/** How long an operator may take to give its Lease up: it finishes reconciles in flight within 25 s by itself. */
+const defaultGiveUpTimeoutMs = 45_000;
+/** How long others wait for whom a Lease is kept. Source: the default of LeaderElector. */
+const leaseSeconds = 15;
 const fieldManager = 'kindred-cli';
 
 const accessReviewType: ResourceType = {
@@ -208,18 +328,12 @@ interface Permission {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string;
-  readonly namespace?: string;
+  /** Empty: in the whole cluster. */
+  readonly namespace: string;
 }
 
-/** What it takes to install a platform and to run its operator. */
-const neededPermissions = (namespace: string): readonly Permission[] => [
-  { verb: 'create', group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
-  { verb: 'patch', group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
-  { verb: 'create', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
-  { verb: 'create', group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' },
-  { verb: 'create', group: '', resource: 'namespaces' },
-  { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token', namespace },
-];
+const advice =
+  'Take a context with the rights to install CRDs, permissions and an operator, or leave --context out: then there is a control plane on this machine';
 
 /** @throws CliError when the server is elsewhere and nobody has said that it is meant; the abort reason */
 async function assertConsent(

@@ -16,6 +16,8 @@ interface InstallOptions {
   readonly objects: readonly KubeObject[];
   /** The operator's namespace, which contains the inventory. */
   readonly namespace: string;
+  /** Keep a list of what was installed, and delete what this install no longer has. @default true */
+  readonly prunes?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -39,8 +41,12 @@ interface InstallResult {
  * @throws CliError naming the object that the server rejects
  */
 export async function installPlatform(options: InstallOptions): Promise<InstallResult> {
-  const { client, objects, namespace } = options;
+  const { client, objects, namespace, prunes = true } = options;
   const types = new RestMapper(client);
+  if (!prunes) {
+    await applyAll(options, types, objects);
+    return { applied: objects, pruned: [], kept: [] };
+  }
   const before = await readInventory(client, namespace);
   const entries = objects.map(entryOf);
   const [first] = objects;

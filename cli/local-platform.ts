@@ -40,6 +40,8 @@ interface LocalPlatformOptions {
   readonly operators: readonly string[];
   /** Namespace of the samples. @default that of `kindred synth` */
   readonly samplesNamespace: string | undefined;
+  /** Namespace of the operators. @default that of `kindred synth` */
+  readonly operatorNamespace?: string | undefined;
   /** The operators run in pods, as their Deployments. Otherwise they are processes of this machine. */
   readonly pods: boolean;
   /** Context of a cluster that exists; undefined: a control plane on this machine. */
@@ -48,7 +50,8 @@ interface LocalPlatformOptions {
 
 /**
  * The same objects as `kindred synth` writes, except for the Deployments of the operators. Without pods they have 0 replicas: a simulated
- * operator would look like one that works. In a cluster that exists they are left as they are.
+ * operator would look like one that works. In a cluster that exists they are left as they are, and no namespace there gets guardrails:
+ * its pods may be others' too.
  *
  * @throws UsageError for an operator that the project does not have
  */
@@ -56,10 +59,11 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
   const asked = options.operators.map((name) => requiredOperator(project, name));
   const platform = projectPlatform(project, {
     images: asked.map((operator) => `${operator.name}=${defaultImageOf(project, operator)}`),
-    ...{ configSecret: undefined, configFiles: undefined, namespace: undefined, certManager: false },
+    ...{ configSecret: undefined, configFiles: undefined, certManager: false },
+    namespace: options.operatorNamespace,
     samplesNamespace: options.samplesNamespace,
   });
-  assertConversion(platform, 'local');
+  assertConversion(platform, 'dev');
   const objects = synthPlatform(new App(), platform);
   const { namespace, samplesNamespace } = platform;
   const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);
@@ -70,7 +74,7 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
         ? options.pods
           ? objects
           : objects.map(scaledToZero)
-        : objects.filter((object) => !isDeployment(object)),
+        : objects.filter((object) => !isLeftOut(object, platform, options)),
     operators: installed.map((operator) => {
       const name = operatorObjectName(operator);
       const args = argumentsOf(objects, name);
@@ -108,6 +112,16 @@ interface DeploymentLike extends KubeObject {
 
 function isDeployment(object: KubeObject): object is DeploymentLike {
   return object.kind === 'Deployment';
+}
+
+/** Whether an object of the platform is not for a cluster that exists. A namespace that the user has named is there already. */
+function isLeftOut(
+  { kind, metadata }: KubeObject,
+  platform: { readonly samplesNamespace: string },
+  given: LocalPlatformOptions,
+): boolean {
+  if (kind === 'Namespace') return given.samplesNamespace !== undefined && metadata.name === platform.samplesNamespace;
+  return kind === 'Deployment' || kind === 'ResourceQuota' || kind === 'LimitRange';
 }
 
 function scaledToZero(object: KubeObject): KubeObject {

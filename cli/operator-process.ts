@@ -123,6 +123,12 @@ export class OperatorProcess {
     if (!inTime) await this.process.kill();
   }
 
+  /** Ends it at once, whatever it does. */
+  async kill(): Promise<void> {
+    this.stopping = true;
+    await this.process.kill();
+  }
+
   private async watch(): Promise<never> {
     const exit = await this.process.exited;
     if (this.stopping) return new Promise<never>(() => undefined);
@@ -142,12 +148,12 @@ async function truncateLog(logFile: string): Promise<void> {
 
 /** The program of every operator's process: it loads packages, then waits for the operator and its command line. */
 const starter = `
-  const [file, ...packages] = process.argv.slice(1);
-  const load = require('node:module').createRequire(file);
+  const packages = process.argv.slice(1);
   // What cannot be loaded fails where the operator needs it.
-  for (const name of packages) try { load(name); } catch {}
+  for (const name of packages) try { require(name); } catch {}
   process.argv = [process.argv[0], ...JSON.parse(require('node:fs').readFileSync(0, 'utf8'))];
-  load(process.argv[1]);
+  // As the main module.
+  require('node:module').runMain();
 `;
 
 function spawnStarter(
@@ -160,7 +166,7 @@ function spawnStarter(
     args: [
       '--enable-source-maps',
       ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
-      ...['-e', starter, '--', program.file, ...program.packages],
+      ...['-e', starter, '--', ...program.packages],
     ],
     cwd: folder,
     input: true,

@@ -218,14 +218,14 @@ export function platformOperator(installed: InstalledOperator, namespace: string
 /** @throws CliError when a kind has several versions and nobody issues the certificate of its conversion webhook */
 export function assertConversion(
   { project, certManager }: ProjectPlatform,
-  where: 'cluster' | 'local' = 'cluster',
+  where: 'cluster' | 'dev' = 'cluster',
 ): void {
   const several = project.operators.flatMap(({ kinds }) => kinds).find(({ versions }) => versions.length > 0);
   if (several === undefined || certManager) return;
-  if (where === 'local') {
+  if (where === 'dev') {
     throw new CliError(
-      `${several.kind} has several versions, whose conversions the local control plane cannot have yet: nothing issues a certificate there. ` +
-        'Try it on a cluster with cert-manager: kindred synth --cert-manager',
+      `${several.kind} has several versions, which dev cannot convert: no API server reaches a webhook on this machine yet. ` +
+        'Install it on a cluster with cert-manager: kindred synth --cert-manager',
     );
   }
   throw new CliError(

@@ -113,7 +113,8 @@ export class Reload {
     if (isDeepStrictEqual(objects, this.installed)) return [];
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
-    await installPlatform({ client, objects, namespace, signal: this.signal });
+    const prunes = this.options.args.context === undefined;
+    await installPlatform({ client, objects, namespace, prunes, signal: this.signal });
     this.installed = objects;
     const crds = objects.filter(
       (object) => object.kind === 'CustomResourceDefinition' && !known.has(JSON.stringify(object)),

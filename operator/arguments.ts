@@ -11,7 +11,9 @@ export interface OperatorArguments {
   readonly namespaces: readonly string[] | undefined;
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
-  readonly lease: { readonly name: string; readonly namespace: string | undefined } | undefined;
+  readonly lease:
+    | { readonly name: string; readonly namespace: string | undefined; readonly preferred: string | undefined }
+    | undefined;
   readonly port: number;
   readonly host: string | undefined;
   /** Undefined: conversions are not served here. */
@@ -44,6 +46,7 @@ export function usage(known: readonly AnyKind[], defaults: readonly AnyKind[] = 
   --leader-elect          one of several replicas works, the others wait (default: this is the only one)
   --lease-name=NAME       default: kindred-operator
   --lease-namespace=NAME  default: the namespace of the pod or of the kubeconfig's context
+  --lease-preferred=NAME  ask whoever holds the Lease to give it up; it is kept for operators with this name
   --metrics-port=PORT     of /healthz, /readyz and /metrics; 0 takes a free one (default: 8080)
   --metrics-host=ADDRESS  default: every address
   --webhook-cert-dir=DIR  tls.crt and tls.key of /convert, for kinds of several versions (default: not served)
@@ -74,6 +77,7 @@ export const OPERATOR_OPTIONS = {
   'leader-elect': { type: 'boolean' },
   'lease-name': { type: 'string' },
   'lease-namespace': { type: 'string' },
+  'lease-preferred': { type: 'string' },
   'metrics-port': { type: 'string' },
   'metrics-host': { type: 'string' },
   'webhook-cert-dir': { type: 'string' },
@@ -133,8 +137,10 @@ export function operatorArguments(
     throw new UsageError(`--log-level=${logLevel}: it may be one of ${LOG_LEVELS.join(', ')}`);
   }
   const elect = values['leader-elect'] === true;
-  if (!elect && (values['lease-name'] ?? values['lease-namespace']) !== undefined) {
-    throw new UsageError('--lease-name and --lease-namespace go with --leader-elect; add it, or leave them out');
+  if (!elect && (values['lease-name'] ?? values['lease-namespace'] ?? values['lease-preferred']) !== undefined) {
+    throw new UsageError(
+      '--lease-name, --lease-namespace and --lease-preferred go with --leader-elect; add it, or leave them out',
+    );
   }
   return {
     kinds: values.kinds === undefined ? defaults : chosenKinds(values.kinds, known),
@@ -142,7 +148,11 @@ export function operatorArguments(
     kubeconfig: values.kubeconfig,
     context: values.context,
     lease: elect
-      ? { name: values['lease-name'] ?? 'kindred-operator', namespace: values['lease-namespace'] }
+      ? {
+          name: values['lease-name'] ?? 'kindred-operator',
+          namespace: values['lease-namespace'],
+          preferred: values['lease-preferred'],
+        }
       : undefined,
     port: parseInteger('metrics-port', values['metrics-port'] ?? '8080', 0, 65535),
     host: values['metrics-host'],

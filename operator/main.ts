@@ -135,7 +135,10 @@ export async function runProgram(
     lease: args.lease && {
       name: args.lease.name,
       namespace: args.lease.namespace ?? namespace,
+      preferred: args.lease.preferred,
       onCandidate: (tryNow) => (tryForLease = tryNow),
+      // A restart, which the kubelet does, makes it a candidate again.
+      onAsked: (name) => shutdown.request(`the Lease is asked for, for ${name}`),
     },
     health: { port: args.port, host: args.host },
     webhook: args.webhook && {

@@ -33,6 +33,10 @@ export interface LeaseOptions {
   readonly namespace: string;
   /** Is given what makes a standby look at the Lease at once. @default nothing does; it looks every two to four seconds */
   readonly onCandidate?: (tryNow: () => void) => void;
+  /** See `LeaderElectionOptions`. @default none */
+  readonly preferred?: string | undefined;
+  /** See `LeaderElectionOptions`. Abort `signal` then. @default nothing: this process goes on leading */
+  readonly onAsked?: (name: string) => void;
 }
 
 /** Options of `runOperator`. */
@@ -173,6 +177,8 @@ function makeElector(
     namespace: lease.namespace,
     identity,
     logger: options.logger,
+    ...(lease.preferred !== undefined && { preferred: lease.preferred }),
+    ...(lease.onAsked !== undefined && { onAsked: lease.onAsked }),
     onElected,
     onLost: options.onLost,
     onStatus: (leads) => options.metrics.leader(lease.name, leads),

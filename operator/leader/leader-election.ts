@@ -6,14 +6,18 @@ import type { Logger } from '../process/logger';
 import {
   candidateJitter,
   electionTimes,
+  expiryOf,
   heldRecord,
+  isKeptForAnother,
   leaseType,
+  preferredHolderOf,
   processIdentity,
   recordOf,
   releaseLease,
+  withPreferredHolder,
   withRecord,
   type ElectionTimes,
-  type LeaseRecord,
+  type ObservedLease,
 } from './lease';
 
 /** The requests of an election: RBAC `get`, `create` and `update` on `leases` in its namespace. */
@@ -32,6 +36,18 @@ export interface LeaderElectionOptions extends Partial<ElectionTimes> {
    * its work.
    */
   readonly onLost: (error: LeadershipLostError) => void;
+  /**
+   * A name for which whoever holds the Lease is asked to give it up. Others do not take it until processes of this name have had the
+   * time to, now and between two of them. As a leader, this process gives the Lease up for nobody.
+   * @default none
+   */
+  readonly preferred?: string;
+  /**
+   * Called at most once, when this leader is asked to give the Lease up, with the name for which. The leader then should end its work and
+   * call `stop`; until then it leads.
+   * @default nothing: it goes on
+   */
+  readonly onAsked?: (name: string) => void;
   /** Called whenever the Lease gets another holder that is not this process. @default nothing */
   readonly onNewLeader?: (identity: string) => void;
   /** Called with every change of leadership, and once with false at the start; for `leader_election_master_status`. */
@@ -93,6 +109,8 @@ export class LeaderElector {
   /** True from before the first write that may have made this process the holder. */
   private mayHold = false;
   private attempt: Promise<void> = Promise.resolve();
+  /** A preferred candidate has asked for the Lease, and `onAsked` was called. */
+  private wasAsked = false;
   /** Another attempt follows the one under way at once. */
   private triesNext = false;
   private abort = new AbortController();
@@ -187,10 +205,18 @@ export class LeaderElector {
   private tick(): void {
     this.attempt = this.attemptOnce().then(() => {
       if (this.state !== 'candidate' && this.state !== 'leader') return;
-      const { retryPeriodMs } = this.times;
-      const wait = this.state === 'leader' ? retryPeriodMs : retryPeriodMs * (1 + candidateJitter * this.random());
-      this.cancelTick = this.clock.setTimer(() => this.tick(), wait);
+      this.cancelTick = this.clock.setTimer(() => this.tick(), this.waitMs());
     });
+  }
+
+  /** How long to wait until the next attempt. */
+  private waitMs(): number {
+    const { retryPeriodMs } = this.times;
+    if (this.state === 'leader') return retryPeriodMs;
+    // Whoever was asked may give the Lease up at any time.
+    return this.options.preferred === undefined
+      ? retryPeriodMs * (1 + candidateJitter * this.random())
+      : retryPeriodMs / 4;
   }
 
   /** One attempt to acquire or renew the Lease. Never rejects. */
@@ -240,9 +266,32 @@ export class LeaderElector {
         this.lose(`the Lease is held by ${observed.record.holderIdentity || 'nobody'}`);
         return;
       }
-      if (observed.record.holderIdentity !== '' && now < this.expiryOf(observed)) return;
+      if (observed.record.holderIdentity !== '' && now < expiryOf(observed, this.times.leaseDurationMs)) {
+        await this.ask(observed, signal, timeoutMs);
+        return;
+      }
+      if (isKeptForAnother(observed, { preferred: this.options.preferred, now, ...this.times })) return;
     }
     await this.write(observed, signal, timeoutMs);
+  }
+
+  /** Asks the holder to give the Lease up, unless somebody else has. */
+  private async ask({ lease }: ObservedLease, signal: AbortSignal, timeoutMs: number): Promise<void> {
+    const { client, preferred, fieldManager = 'kindred' } = this.options;
+    if (preferred === undefined || preferredHolderOf(lease) !== '') return;
+    const body = withPreferredHolder(lease, preferred);
+    const stored = await client.update(leaseType, body, { ...urgently, fieldManager, signal, timeoutMs });
+    signal.throwIfAborted();
+    this.observe(stored);
+  }
+
+  /** A leader has read its Lease. */
+  private answer(lease: KubeObject): void {
+    const { onAsked, preferred: own } = this.options;
+    const name = preferredHolderOf(lease);
+    if (this.state !== 'leader' || name === '' || own !== undefined || this.wasAsked || onAsked === undefined) return;
+    this.wasAsked = true;
+    queueMicrotask(() => onAsked(name));
   }
 
   /** Creates or updates the Lease so that we hold it. */
@@ -251,7 +300,11 @@ export class LeaderElector {
     const { client, leaseName: name, namespace, fieldManager = 'kindred' } = this.options;
     const record = heldRecord(this.identity, this.times.leaseDurationMs, start.wallMs, observed?.record);
     const blank: KubeObject = { apiVersion: leaseType.apiVersion, kind: leaseType.kind, metadata: { name, namespace } };
-    const body = withRecord(observed?.lease ?? blank, record);
+    const lease = observed?.lease ?? blank;
+    const isMine = observed?.record.holderIdentity === this.identity;
+    const { preferred } = this.options;
+    const isAsIs = isMine || preferredHolderOf(lease) === (preferred ?? '');
+    const body = withRecord(isAsIs ? lease : withPreferredHolder(lease, preferred), record);
     this.mayHold = true;
     const options = { ...urgently, fieldManager, signal, timeoutMs };
     const stored = await (observed === undefined
@@ -260,6 +313,7 @@ export class LeaderElector {
     signal.throwIfAborted();
     this.observe(stored);
     this.onRenewed(start);
+    this.answer(stored);
   }
 
   private observe(lease: KubeObject): ObservedLease {
@@ -338,11 +392,6 @@ export class LeaderElector {
     return { signal: abort.signal, cancel: this.clock.setTimer(expire, ms) };
   }
 
-  private expiryOf(observed: ObservedLease): number {
-    const seconds = observed.record.leaseDurationSeconds;
-    return observed.sinceMs + (seconds === undefined ? this.times.leaseDurationMs : seconds * 1000);
-  }
-
   private deadlinePassed(): boolean {
     if (this.state !== 'leader' || this.renewed === undefined) return false;
     return this.clock.monotonicMs() - this.renewed.monotonicMs >= this.times.renewDeadlineMs;
@@ -377,14 +426,6 @@ export class LeadershipLostError extends Error {
 const urgently = { urgent: true } as const;
 
 type State = 'idle' | 'candidate' | 'leader' | 'lost' | 'stopped';
-
-/** The Lease as last read, and when its current record was first read, on our monotonic clock. */
-interface ObservedLease {
-  readonly lease: KubeObject;
-  readonly record: LeaseRecord;
-  readonly raw: string;
-  readonly sinceMs: number;
-}
 
 interface Instant {
   readonly monotonicMs: number;

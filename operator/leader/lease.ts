@@ -72,6 +72,25 @@ export function withRecord(lease: KubeObject, record: LeaseRecord): KubeObject {
 }
 
 /**
+ * An annotation of a Lease: for whom it is. A holder that is somebody else gives it up. The name is common to processes that follow
+ * each other, which so keep the Lease between them. A holder of another name, or of none, removes it when it takes the Lease.
+ * Source: the preferred holder of KEP-4355, whose field of `spec` servers drop unless a feature gate is on.
+ */
+const PREFERRED_HOLDER = 'kindred.dev/preferred-holder';
+
+/** For whom a Lease is; the empty string when it is for anybody. */
+export function preferredHolderOf({ metadata }: KubeObject): string {
+  return metadata.annotations?.[PREFERRED_HOLDER] ?? '';
+}
+
+/** The Lease for somebody; undefined: for anybody. */
+export function withPreferredHolder(lease: KubeObject, name: string | undefined): KubeObject {
+  const { [PREFERRED_HOLDER]: _, ...others } = lease.metadata.annotations ?? {};
+  const annotations = name === undefined ? others : { ...others, [PREFERRED_HOLDER]: name };
+  return { ...lease, metadata: { ...lease.metadata, annotations } };
+}
+
+/**
  * Releases a Lease if `identity` holds it, so that another process can take it at once; does nothing
  * otherwise.
  *
@@ -87,11 +106,41 @@ export async function releaseLease(
   wallMs: () => number,
   options: RequestOptions & { readonly fieldManager: string },
 ): Promise<void> {
+  await updateLease(client, ref, options, (lease) => {
+    const record = recordOf(lease);
+    return record.holderIdentity === identity ? withRecord(lease, releasedRecord(wallMs(), record)) : undefined;
+  });
+}
+
+/**
+ * Lets anybody have a Lease that was for `name`; does nothing if it was not.
+ *
+ * @throws as `releaseLease`
+ */
+export async function withdrawPreference(
+  client: Pick<ApiClient, 'get' | 'update'>,
+  ref: ObjectRef,
+  name: string,
+  options: RequestOptions & { readonly fieldManager: string },
+): Promise<void> {
+  await updateLease(client, ref, options, (lease) =>
+    preferredHolderOf(lease) === name ? withPreferredHolder(lease, undefined) : undefined,
+  );
+}
+
+/** Updates a Lease; after a conflict once more. `change` returns undefined if there is nothing to change. */
+async function updateLease(
+  client: Pick<ApiClient, 'get' | 'update'>,
+  ref: ObjectRef,
+  options: RequestOptions & { readonly fieldManager: string },
+  change: (lease: KubeObject) => KubeObject | undefined,
+): Promise<void> {
   for (let tries = 1; ; tries++) {
     const lease = await client.get(leaseType, ref, options);
-    if (lease === undefined || recordOf(lease).holderIdentity !== identity) return;
+    const body = lease && change(lease);
+    if (body === undefined) return;
     try {
-      await client.update(leaseType, withRecord(lease, releasedRecord(wallMs(), recordOf(lease))), options);
+      await client.update(leaseType, body, options);
       return;
     } catch (error) {
       if (tries > 1 || !(error instanceof ApiError) || error.code !== 409) throw error;
@@ -112,6 +161,33 @@ function releasedRecord(wallMs: number, before: LeaseRecord): LeaseRecord {
     renewTime: now,
     leaseTransitions: before.leaseTransitions,
   };
+}
+
+/** A Lease as a process has read it last, and when it first read its current record, by its own monotonic clock. */
+export interface ObservedLease {
+  readonly lease: KubeObject;
+  readonly record: LeaseRecord;
+  readonly raw: string;
+  readonly sinceMs: number;
+}
+
+/** When a Lease may be taken though it has a holder: nobody has renewed it for so long. */
+export function expiryOf({ record, sinceMs }: ObservedLease, leaseDurationMs: number): number {
+  const seconds = record.leaseDurationSeconds;
+  return sinceMs + (seconds === undefined ? leaseDurationMs : seconds * 1000);
+}
+
+/** Whether a free Lease is left to those whom it is for. They may have ended since, so that this ends too. */
+export function isKeptForAnother(
+  { lease, sinceMs }: ObservedLease,
+  {
+    preferred = '',
+    now,
+    leaseDurationMs,
+  }: { readonly preferred: string | undefined; readonly now: number; readonly leaseDurationMs: number },
+): boolean {
+  const name = preferredHolderOf(lease);
+  return name !== '' && name !== preferred && now < sinceMs + leaseDurationMs;
 }
 
 /** The times of an election, in milliseconds. */

@@ -136,6 +136,8 @@ describe('the command line', () => {
     ],
     [['dev', '--context=kind', '--pods'], /^--pods is for a control plane on this machine/],
     [['dev', '--context=kind', '--installer=pulumi'], /^--installer=pulumi is for a control plane on this machine/],
+    [['dev', '--context='], /^--context=: it is empty: name a context of the kubeconfig/],
+    [['dev', '--operator-namespace=x'], /^--operator-namespace is for a cluster that exists: it goes with --context$/],
     [['dev', '--yes'], /^--yes is for a cluster that exists: it goes with --context$/],
     [['dev', '--port=65536'], /^--port=65536: /],
     [['dev', '--port='], /^--port=: /],

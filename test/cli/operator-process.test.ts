@@ -115,16 +115,16 @@ describe('a process that is started before its program is known', () => {
 
   test('has loaded the packages when it gets the program, and runs that as if it had been started with it', async () => {
     writeFileSync(packageFile, `globalThis.loadedAfter = process.argv.length;`);
-    const program = { file: bundleFile, packages: [packageFile, './missing.cjs'] };
+    const program = { file: bundleFile, packages: [packageFile, path.join(folder, 'missing.cjs')] };
     const prewarmed = OperatorProcess.prewarm({ ...options, program });
     bundle(
-      `console.log(JSON.stringify([globalThis.loadedAfter, process.argv.slice(1, 3), typeof require('./package.cjs')]));${silent}`,
+      `console.log(JSON.stringify([globalThis.loadedAfter, process.argv.slice(1, 3), typeof require('./package.cjs'), require.main === module]));${silent}`,
     );
     const operator = await OperatorProcess.start({
       ...options,
       ...{ program, prewarmed, args: ['--a=b'], appends: true, signal: never },
     });
-    expect(JSON.parse(readFileSync(logFile, 'utf8'))).toEqual([4, [bundleFile, '--a=b'], 'object']);
+    expect(JSON.parse(readFileSync(logFile, 'utf8'))).toEqual([3, [bundleFile, '--a=b'], 'object', true]);
     const { pid } = prewarmed;
     await operator.stop();
     expect(() => process.kill(pid ?? 0, 0)).toThrow('ESRCH');

@@ -48,7 +48,8 @@ describe('parseArguments', () => {
   it('elects a leader only when told', () => {
     expect(parsed('--leader-elect').lease).toMatchObject({ name: 'kindred-operator' });
     const lease = parsed('--leader-elect', '--lease-name=l', '--lease-namespace=n').lease;
-    expect(lease).toEqual({ name: 'l', namespace: 'n' });
+    expect(lease).toEqual({ name: 'l', namespace: 'n', preferred: undefined });
+    expect(parsed('--leader-elect', '--lease-preferred=dev').lease).toMatchObject({ preferred: 'dev' });
   });
 
   it.each<[string, string]>([
@@ -57,7 +58,8 @@ describe('parseArguments', () => {
       '--kinds: "bars.example.com" is not known; the kinds are helloapps.apps.anupam.com, foos.samplecontroller.k8s.io',
     ],
     ['--kinds=', '--kinds: "" is not known'],
-    ['--lease-name=l', '--lease-name and --lease-namespace go with --leader-elect'],
+    ['--lease-name=l', '--lease-name, --lease-namespace and --lease-preferred go with --leader-elect'],
+    ['--lease-preferred=dev', '--lease-name, --lease-namespace and --lease-preferred go with --leader-elect'],
     ['--metrics-port=1e3', '--metrics-port=1e3: it must be a whole number from 0 to 65535'],
     ['--log-level=loud', '--log-level=loud: it may be one of fatal, error, warn, info, debug, trace, silent'],
     ['--metrics-port=65536', '--metrics-port=65536: it must be a whole number from 0 to 65535'],

@@ -9,7 +9,8 @@ class Process {
   fate: Fate = 'pass';
   private stopped: { readonly until: Promise<void>; readonly end: () => void } | undefined;
 
-  constructor(identity: string, shared: FakeApi, time: ManualClock) {
+  /** @param preferred - it asks for the Lease; others end when they are asked */
+  constructor(identity: string, shared: FakeApi, time: ManualClock, preferred: boolean) {
     const view = Object.create(shared) as FakeApi;
     view.fate = () => this.fate;
     view.beforeAnswer = async () => this.stopped?.until;
@@ -32,7 +33,10 @@ class Process {
         cancel();
       };
     };
-    this.candidate = new Candidate(identity, view, clock);
+    this.candidate = new Candidate(identity, view, clock, {
+      ...(preferred && { preferred: 'dev' }),
+      onAsked: () => void this.candidate.elector.stop(),
+    });
     this.candidate.elector.start();
   }
 
@@ -57,26 +61,32 @@ it('never has two leaders, whatever fails and whoever is stopped', async () => {
     forMs: fc.constantFrom(1000, 3000, 9000, 16_000, 31_000),
   });
   await fc.assert(
-    fc.asyncProperty(fc.array(fault, { maxLength: 8 }), async (faults) => {
-      const shared = new FakeApi();
-      const time = new ManualClock();
-      const all = ['a_1', 'b_1', 'c_1'].map((identity) => new Process(identity, shared, time));
-      for (const { who, fate, stopped, forMs } of faults) {
-        const one = all[who]!;
-        one.fate = fate === 'error' ? apiError(500, 'Broken') : fate;
-        if (stopped) one.pause();
-        else one.resume();
-        for (let passed = 0; passed < forMs; passed += 1000) {
-          expect(all.filter((other) => other.candidate.elector.isLeaderNow()).length).toBeLessThanOrEqual(1);
-          await time.advance(1000);
+    fc.asyncProperty(
+      fc.array(fault, { maxLength: 8 }),
+      fc.constantFrom('', 'b_1', 'c_1'),
+      async (faults, preferred) => {
+        const shared = new FakeApi();
+        const time = new ManualClock();
+        const all = ['a_1', 'b_1', 'c_1'].map(
+          (identity) => new Process(identity, shared, time, identity === preferred),
+        );
+        for (const { who, fate, stopped, forMs } of faults) {
+          const one = all[who]!;
+          one.fate = fate === 'error' ? apiError(500, 'Broken') : fate;
+          if (stopped) one.pause();
+          else one.resume();
+          for (let passed = 0; passed < forMs; passed += 1000) {
+            expect(all.filter((other) => other.candidate.elector.isLeaderNow()).length).toBeLessThanOrEqual(1);
+            await time.advance(1000);
+          }
         }
-      }
-      for (const one of all) one.fate = 'pass';
-      for (const one of all) one.resume();
-      await settle();
-      expect(all.filter((other) => other.candidate.elector.isLeaderNow()).length).toBeLessThanOrEqual(1);
-      await Promise.all(all.map(async (one) => one.candidate.elector.stop()));
-    }),
+        for (const one of all) one.fate = 'pass';
+        for (const one of all) one.resume();
+        await settle();
+        expect(all.filter((other) => other.candidate.elector.isLeaderNow()).length).toBeLessThanOrEqual(1);
+        await Promise.all(all.map(async (one) => one.candidate.elector.stop()));
+      },
+    ),
     { numRuns: 25 },
   );
 }, 30_000);
