@@ -179,7 +179,10 @@ export class ExistingCluster implements DevCluster {
     for (const verb of ['get', 'create', 'update'])
       need({ verb, group: groupOf(leaseType), resource: leaseType.plural, namespace });
     need({ verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token', namespace });
-    await untilAborted(Promise.all([...needed.values()].map((one) => this.assertPermission(one))), signal);
+    const reviews = Promise.all([...needed.values()].map((one) => this.problemOf(one)));
+    // Whichever is answered first, the first in order is told.
+    const missing = (await untilAborted(reviews, signal)).find((problem) => problem !== undefined);
+    if (missing !== undefined) throw new CliError(missing);
     for (const { object, type } of resources) {
       if (groupOf(type) !== 'rbac.authorization.k8s.io' || type.scope !== 'Cluster') continue;
       await this.assertOwnNamespace(object, type, namespace, signal);
@@ -212,18 +215,18 @@ export class ExistingCluster implements DevCluster {
     );
   }
 
-  private async assertPermission({ namespace, ...needed }: Permission): Promise<void> {
+  /** @returns why the user lacks a right; undefined: they have it */
+  private async problemOf({ namespace, ...needed }: Permission): Promise<string | undefined> {
     const review: KubeObject = {
       ...{ apiVersion: accessReviewType.apiVersion, kind: accessReviewType.kind, metadata: { name: '' } },
       spec: { resourceAttributes: { ...needed, ...(namespace !== '' && { namespace }) } },
     };
     const { status } = await this.client.create(accessReviewType, review, { fieldManager });
-    if ((status as { readonly allowed?: boolean } | undefined)?.allowed === true) return;
+    if ((status as { readonly allowed?: boolean } | undefined)?.allowed === true) return undefined;
     const { verb, group, resource, subresource } = needed;
     const what = [resource, subresource].filter(Boolean).join('/') + (group === '' ? '' : `.${group}`);
-    throw new CliError(
-      `the user of context ${this.context} may not ${verb} ${what}${namespace === '' ? '' : ` in the namespace ${namespace}`}. ${advice}`,
-    );
+    const where = namespace === '' ? '' : ` in the namespace ${namespace}`;
+    return `the user of context ${this.context} may not ${verb} ${what}${where}. ${advice}`;
   }
 
   private async takeLease(
