@@ -4,7 +4,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { Platform, type PlatformOperator } from '../constructs/platform';
 import type { ControlPlane } from '../local';
-import { kubectlOrThrow, type TestControlPlane } from './control-plane';
+import { kubectlOrThrow } from './kubectl';
 import type { GrantedRule } from './index';
 
 /** A platform installed on a control plane, without the pods of its operator. */
@@ -23,7 +23,7 @@ export interface InstalledPlatform {
  * Installs the manifests of the Platform construct as a user does, with kubectl. The Deployment is left out:
  * the operator runs elsewhere.
  */
-export async function installPlatform(plane: TestControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
+export async function installPlatform(plane: ControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
   const { kinds } = operator;
   const chart = new Platform(new App(), 'kindred', { operators: [operator] });
   const objects = chart.toJson() as KubeObject[];
@@ -91,7 +91,7 @@ function operatorRulesIn(objects: readonly KubeObject[], account: string): reado
     .flatMap(({ rules }) => rules as GrantedRule[]);
 }
 
-async function apply(plane: TestControlPlane, objects: readonly KubeObject[]): Promise<void> {
+async function apply(plane: ControlPlane, objects: readonly KubeObject[]): Promise<void> {
   const input = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join('---\n');
   await kubectlOrThrow(plane, ['apply', '--server-side', '-f', '-'], input);
 }

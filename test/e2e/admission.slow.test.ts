@@ -5,7 +5,8 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { Json, KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
 import { allKinds } from '../../constructs/kinds';
-import { useControlPlane, waitFor } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { invalidSpecArbitrary, objectName, specArbitrary } from '../support/spec-arbitrary';
 import { Api } from './crds/api';
 

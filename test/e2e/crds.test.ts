@@ -1,7 +1,7 @@
 import { kinds } from '../../constructs/kinds';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { KitchenSink } from '../constructs/crd/kitchen-sink';
 import { specs } from '../constructs/crd/specs';
 import { useSharedControlPlane } from '../support/shared-control-plane';

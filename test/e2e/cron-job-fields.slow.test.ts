@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { CronTab } from '../../constructs/kinds';
 import { TIME_ZONES } from '../../constructs/kinds/time-zones';
 import { objectProblems } from '../../constructs/kind/validate';
-import { useControlPlane, waitFor } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { FILES_OF_SOME_MACHINES, SCHEDULES, ZONES } from '../support/cron-job-cases';
 import { Api, installCrd } from './crds/api';
 

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HelloApp } from '../../constructs/kinds';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { root } from '../support/project-folder';
 import { temporaryFolder } from '../support/temporary-folder';
 

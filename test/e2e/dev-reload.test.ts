@@ -5,7 +5,7 @@ import { owned } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { leaseType, recordOf } from '../../operator/leader/lease';
 import { adminClient } from '../../testing';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { installKindred } from '../support/project-folder';
 import { Start, expectNothingLeft, folder, startTimeoutMs } from './dev-process';
 

@@ -4,7 +4,9 @@ import { crdManifest } from '../../constructs/crd';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { adminClient } from '../../testing';
-import { kubectl, useControlPlane, waitFor } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { kubectl } from '../../testing/kubectl';
+import { waitFor } from '../../testing/wait-for';
 import { Shop } from '../constructs/kind/versions-kind';
 import { codeBlocks, commandsIn, wordsOf } from '../support/code-blocks';
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { kubectl, kubectlOrThrow, useControlPlane } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { kubectl, kubectlOrThrow } from '../../testing/kubectl';
 import { goToolsUnavailable } from '../support/go-tools/build';
 import { helm, helmOrThrow, helmVersions } from '../support/helm';
 import { temporaryFolder } from '../support/temporary-folder';

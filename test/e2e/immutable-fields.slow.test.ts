@@ -2,7 +2,9 @@ import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { problemOfError } from '../../operator/reconcile/problems';
 import { adminClient } from '../../testing';
-import { kubectl, useControlPlane, waitFor } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { kubectl } from '../../testing/kubectl';
+import { waitFor } from '../../testing/wait-for';
 
 // The operator tells a field that cannot be changed by the API server's words: here they come from a server.
 const plane = useControlPlane({ components: 'api' });

@@ -2,7 +2,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { validateObject } from '../../constructs/kind/validate';
 import { Cluster, Kubeconfig, provisionerKinds } from '../../constructs/kinds';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { clusterSpecs, kubeconfigSpecs, rke2 } from '../constructs/kinds/cluster-specs';
 import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api, installCrd } from './crds/api';

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
-import { waitFor, useControlPlane } from '../../testing/control-plane';
+import { useControlPlane } from '../support/use-control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { ObjectCache } from '../../operator/informer/object-cache';
 import { Reflector } from '../../operator/informer/reflector';
 import type { ReflectorOptions } from '../../operator/informer/reflector-options';

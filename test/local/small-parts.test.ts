@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { readAuditLog } from '../../local/control-plane';
 import { renderKubeconfig } from '../../local/rest-client';
 import { freePort, requireFree } from '../../local/ports';

@@ -1,5 +1,6 @@
 import type { AnyKind } from '../../constructs/kind/kind';
-import { waitFor, type TestControlPlane } from '../../testing/control-plane';
+import type { TestControlPlane } from './use-control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { runOperator } from '../../operator/manager';
 import { createLogger } from '../../operator/process/logger';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';

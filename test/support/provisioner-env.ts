@@ -7,7 +7,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import { provisioner } from '../../constructs/platform';
 import type { OperatorProcess } from '../../testing';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from './hosts';
 import { recordProcesses, encodingsOf, type ProcessRecording } from './hosts/leaks';
 import { hasCondition, isReadyNow } from './assertions';

@@ -6,16 +6,11 @@ import type { PlatformOperator } from '../../constructs/platform';
 import type { ApiClient, ObjectRef } from '../../operator/client/api-client';
 import { leaseType } from '../../operator/leader/lease';
 import { OperatorAuditLog, OperatorProcess, adminClient, operatorBundle, type Program } from '../../testing';
-import {
-  kubectl,
-  useControlPlane,
-  waitFor,
-  type KubectlResult,
-  type TestControlPlane,
-} from '../../testing/control-plane';
+import { useControlPlane, type TestControlPlane } from './use-control-plane';
+import { kubectl, type KubectlResult } from '../../testing/kubectl';
+import { waitFor, whenChanged, type Watched } from '../../testing/wait-for';
 import { FaultProxy, noFault } from '../../testing/fault-proxy/fault-proxy';
 import { installPlatform, type InstalledPlatform } from '../../testing/install-platform';
-import { whenChanged, type Watched } from '../e2e/operator/support/when-changed';
 
 /** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
 const timeoutMs = 60_000;

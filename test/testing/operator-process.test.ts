@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '../../testing/control-plane';
+import { waitFor } from '../../testing/wait-for';
 import { OperatorProcess } from '../../testing';
 import { LogLines } from '../../testing/operator-process';
 import { temporaryFolder } from '../support/temporary-folder';

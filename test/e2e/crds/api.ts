@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import { crdManifest } from '../../../constructs/crd';
 import type { AnyKind } from '../../../constructs/kind/kind';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 
 /** An answer of the API server. */
 interface Answer {

@@ -1,4 +1,6 @@
-import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
+import { waitFor } from '../../../testing/wait-for';
 
 const cp = useControlPlane({ components: 'full' });
 

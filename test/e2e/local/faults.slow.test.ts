@@ -1,7 +1,9 @@
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
+import { waitFor } from '../../../testing/wait-for';
 import type { PartExit } from '../../../local';
 import { runTool } from '../../../local/assets/process';
 

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { startControlPlane } from '../../../local';
-import { kubectl } from '../../../testing/control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const quiet = { onProgress: () => undefined, components: 'api' } as const;

@@ -3,7 +3,8 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { serverImage, startControlPlane } from '../../../local';
 import { nodePath } from '../../../local/node/available';
-import { kubectlOrThrow, waitFor } from '../../../testing/control-plane';
+import { kubectlOrThrow } from '../../../testing/kubectl';
+import { waitFor } from '../../../testing/wait-for';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { describeOnNodes } from './on-nodes';
 

@@ -3,7 +3,7 @@ import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import { serverImage } from '../../../local';
 import { expectChildren, isReadyNow } from '../../support/assertions';
-import { kubectlOrThrow } from '../../../testing/control-plane';
+import { kubectlOrThrow } from '../../../testing/kubectl';
 import { useTestEnv } from '../../support/test-env';
 import { describeOnNodes } from './on-nodes';
 import { PODS, isReadyPod, type Pod } from './operator-pods';

@@ -6,7 +6,9 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import type { AuditEvent } from '../../../local';
 import { nodePath } from '../../../local/node/available';
-import { kubectlOrThrow, waitFor, type TestControlPlane } from '../../../testing/control-plane';
+import type { TestControlPlane } from '../../support/use-control-plane';
+import { kubectlOrThrow } from '../../../testing/kubectl';
+import { waitFor } from '../../../testing/wait-for';
 import { kindredBuild } from '../../support/kindred-build';
 
 /** A pod, as far as these tests look at it. */

@@ -3,7 +3,7 @@ import { HelloApp } from '../../../constructs/kinds';
 import { serverImage } from '../../../local';
 import { PlatformComponent } from '../../../stacks/components';
 import { adminClient } from '../../../testing';
-import { useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
 import { expectChildren, isReadyNow } from '../../support/assertions';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 import { temporaryFolder } from '../../support/temporary-folder';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { serverImage } from '../../../local';
-import { kubectlOrThrow } from '../../../testing/control-plane';
+import { kubectlOrThrow } from '../../../testing/kubectl';
 import { eventually } from '../../operator/support/eventually';
 import { Start, expectNothingLeft, startTimeoutMs } from '../dev-process';
 import { describeOnNodes } from './on-nodes';

@@ -2,7 +2,8 @@ import { waitForDeployment } from '../../../cli/pods';
 import { serverImage } from '../../../local';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { adminClient } from '../../../testing';
-import { kubectlOrThrow, useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectlOrThrow } from '../../../testing/kubectl';
 import { describeOnNodes } from './on-nodes';
 
 describeOnNodes('waiting for a Deployment', () => {

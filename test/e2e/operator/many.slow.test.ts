@@ -1,5 +1,6 @@
 import { HelloApp } from '../../../constructs/kinds';
-import { useControlPlane, waitFor } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { adminClient, OperatorAuditLog, operatorBundle, OperatorProcess } from '../../../testing';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { createObjects } from '../../../bench/many-objects';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
-import { useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
 import { adminClient } from '../../../testing';
 import { TestEnv } from '../../support/test-env';
 import { findCondition, hasCondition, isReadyNow } from '../../support/assertions';

@@ -10,7 +10,7 @@ import { owned, typeKey, type ResourceType } from '../../../constructs/kube/reso
 import { childHash } from '../../../operator/apply/diff';
 import { managedFieldsOf } from '../../../operator/informer/field-ownership';
 import { adminClient } from '../../../testing';
-import { useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
 import { findCondition, isReadyNow } from '../../support/assertions';
 import { startInProcessOperator } from '../../support/in-process-operator';
 import { TestEnv } from '../../support/test-env';

@@ -22,7 +22,7 @@ import {
   type TransportRequest,
   type TransportResult,
 } from '../../../provisioner/tasks/transport';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { FAKE_INSTALLER, type Hosts, type TestHost } from '../../support/hosts';
 
 const schemas = { rke2: rke2Options, k3s: k3sOptions };

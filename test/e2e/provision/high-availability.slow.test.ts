@@ -1,4 +1,4 @@
-import { kubectl } from '../../../testing/control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { MachineError, type Transport } from '../../../provisioner/tasks/transport';
 import { buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { findFilesContaining, recordProcesses, encodingsOf, type ProcessRecording } from '../../support/hosts/leaks';

@@ -1,4 +1,4 @@
-import { kubectl } from '../../../testing/control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import { temporaryFolder } from '../../support/temporary-folder';
 import type { ExecutePlanResult } from '../../../provisioner/tasks/execute-plan';

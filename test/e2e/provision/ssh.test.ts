@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import type { Machine } from '../../../provision/task/task';
 import { MachineError } from '../../../provisioner/tasks/transport';
 import { SshTransport, type Endpoint, type SshTransportOptions } from '../../../provisioner/ssh/ssh-transport';

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Provider, type ProviderArgs } from '@pulumi/kubernetes/provider';
 import * as pulumi from '@pulumi/pulumi';
 import { ApiObject, type Chart } from 'cdk8s';
-import { kubectl, useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 
 /** The control plane of a file about the bridge. */

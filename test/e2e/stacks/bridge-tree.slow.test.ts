@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
 import type { Chart } from 'cdk8s';
-import { useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
 import { createApiClient, loadClusterAccess } from '../../../operator';
 import { ConstructResources, outputs, resourceOptions } from '../../../stacks/bridge';
 import { groupKind } from '../../../stacks/bridge/manifest';

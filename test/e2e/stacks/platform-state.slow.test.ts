@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { Cluster, HelloApp } from '../../../constructs/kinds';
 import { provisioner } from '../../../constructs/platform';
-import { kubectl, useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { PlatformComponent, type PlatformComponentArgs } from '../../../stacks/components';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
 

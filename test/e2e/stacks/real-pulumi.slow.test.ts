@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { HelloApp, kinds } from '../../../constructs/kinds';
-import { kubectl, useControlPlane } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { RealStack, pulumiVersion } from './pulumi-cli';
 
 const version = pulumiVersion();

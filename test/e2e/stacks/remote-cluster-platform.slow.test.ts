@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { kubectl } from '../../../testing/control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { OperatorProcess } from '../../../testing';
 import { parseConfig } from '../../../stacks/config/parse';
 import { program } from '../../../stacks/program';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as pulumi from '@pulumi/pulumi';
-import { kubectl } from '../../../testing/control-plane';
+import { kubectl } from '../../../testing/kubectl';
 import { RemoteCluster, type NodeArgs, type RemoteClusterArgs } from '../../../stacks/remote-cluster/remote-cluster';
 import { FAKE_INSTALLER, buildFakeDistributions, startHosts, type Hosts, type TestHost } from '../../support/hosts';
 import {

@@ -1,4 +1,4 @@
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { operatorKinds, useTestEnv } from '../../support/test-env';
 import { byMode, isLongMode } from '../mode';
 import { when, type Fault } from '../../../testing/fault-proxy/fault-proxy';

@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
-import { kubectl, useControlPlane, waitFor } from '../../../testing/control-plane';
+import { useControlPlane } from '../../support/use-control-plane';
+import { kubectl } from '../../../testing/kubectl';
+import { waitFor } from '../../../testing/wait-for';
 import type { ApiClient, WatchEvent, WatchOptions } from '../../../operator/client/api-client';
 import { ApiError, TransportError } from '../../../operator/client/errors';
 import { createApiClient } from '../../../operator/client/http-api-client';

@@ -12,7 +12,7 @@ import { MANAGED_BY_LABEL, RECONCILE_AT_ANNOTATION } from '../../../constructs/k
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { ApiError, TransportError } from '../../../operator/client/errors';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import type { TestEnv } from '../../support/test-env';
 import type { Workload } from './traffic';
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { managedFieldsOf, type FieldSet } from '../../../operator/informer/field-ownership';
 import type { LogLine, Metrics, OperatorProcess } from '../../../testing';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { describeRequest } from '../../../testing/fault-proxy/exchange';
 import type { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
 import { childrenOfAll, findCondition, isReadyNow, titleOf, waitUntilIdle } from '../../support/assertions';

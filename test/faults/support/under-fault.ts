@@ -1,4 +1,4 @@
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { noFault, when, type Fault, type SeenRequest } from '../../../testing/fault-proxy/fault-proxy';
 import { exceptLeases } from '../../../testing/fault-proxy/faults';
 import type { TestEnv, FaultTestEnv } from '../../support/test-env';

@@ -4,7 +4,7 @@ import { OWNER_UID_ANNOTATION, PAUSED_ANNOTATION, SHARED_KEY_ANNOTATION } from '
 import type { JsonObject, KubeObject } from '../../../constructs/kube/kube-object';
 import type { ApiClient, ObjectRef } from '../../../operator/client/api-client';
 import { ApiError } from '../../../operator/client/errors';
-import { waitFor } from '../../../testing/control-plane';
+import { waitFor } from '../../../testing/wait-for';
 import { operatorKinds } from '../../support/test-env';
 import { ClusterView } from './cluster-view';
 import { slotAt, type Propagation, type Slot, type UserStep } from './steps';
