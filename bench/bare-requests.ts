@@ -5,7 +5,7 @@ import { HelloApp } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { clusterAccessFromText } from '../operator/client/kubeconfig';
 import { expectedChildren } from '../testing';
-import { LogLines } from '../testing/operator-process';
+import { LogLines } from '../testing/log-lines';
 import type { BareAccess } from './bare-loop';
 import { bundle } from './bundle';
 import { spawnWithSignal, usageOf } from './measured-process';

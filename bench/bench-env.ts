@@ -7,8 +7,8 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import { startControlPlane, type ControlPlane } from '../local';
 import type { ApiClient } from '../operator/client/api-client';
-import { adminClient, operatorBundle } from '../testing';
-import { installWithoutControllers } from '../testing/install-platform';
+import { kubeconfigClient, operatorBundle } from '../testing';
+import { installPlatform } from '../testing/install-platform';
 import { AuditLogTail, summarizeAudit, type AuditSummary } from './audit';
 import type { BareAccess } from './bare-loop';
 import { bareAccess, bareBundle, sendBare, type RequestPair } from './bare-requests';
@@ -49,9 +49,12 @@ export class BenchEnv {
       const bundle = join(folder, 'operator.cjs');
       await copyFile(built, bundle);
       plane = await startControlPlane({ components: 'api', signal });
-      const { account, args: own } = await installWithoutControllers(plane, [HelloApp]);
+      const client = await kubeconfigClient(plane.adminKubeconfig);
+      const { account, args: own } = await installPlatform(
+        { client },
+        { name: 'operator', image: 'none', kinds: [HelloApp] },
+      );
       const kubeconfig = await plane.kubeconfigFor(account, { expirationSeconds });
-      const client = await adminClient(plane.adminKubeconfig);
       const args = [...own, `--kubeconfig=${kubeconfig}`, `--concurrency=${String(options.concurrency)}`];
       const contestants = [kindred({ user: userOf(account), bundle, args })];
       const skipped: string[] = [];

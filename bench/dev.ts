@@ -10,7 +10,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../constructs/kube/resource-type';
 import { runTool } from '../local/assets/process';
 import type { ApiClient } from '../operator/client/api-client';
-import { adminClient } from '../testing';
+import { kubeconfigClient } from '../testing';
 import { WatchObserver } from './edits';
 import { MeasuredProcess, spawnWithSignal } from './measured-process';
 import { quantile } from './measures';
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
     const project = await createProject(folder);
     const dev = await startDev(project, stop.signal);
     undo.unshift(() => dev.stop());
-    const client = await adminClient(dev.kubeconfig);
+    const client = await kubeconfigClient(dev.kubeconfig);
     undo.unshift(() => client.close());
     const notes = await WatchObserver.start(client, owned.ConfigMap, 'notes-samples', stop.signal);
     undo.unshift(() => notes.stop());

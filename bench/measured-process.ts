@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Metrics } from '../testing';
-import { LogLines } from '../testing/operator-process';
+import { LogLines } from '../testing/log-lines';
 import type { Usage } from './results';
 
 /** How often `/metrics` is polled, in milliseconds; each response costs the operator a little. */

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { stringify } from 'yaml';
+import { dump } from 'js-yaml';
 import { LocalControlPlaneError } from './assets/errors';
 import type { KeyedCertificate } from './certificates';
 
@@ -94,7 +94,7 @@ export function renderKubeconfig(content: KubeconfigContent): string {
           'client-key-data': base64(credentials.key),
         };
   const cluster = 'kindred-local';
-  return stringify(
+  return dump(
     {
       apiVersion: 'v1',
       kind: 'Config',
@@ -110,7 +110,7 @@ export function renderKubeconfig(content: KubeconfigContent): string {
       ],
       'current-context': cluster,
     },
-    { lineWidth: 0 },
+    { lineWidth: -1, noRefs: true },
   );
 }
 

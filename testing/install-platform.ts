@@ -1,11 +1,12 @@
 import { App } from 'cdk8s';
-import { stringify } from 'yaml';
-import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
+import type { ResourceType } from '../constructs/kube/resource-type';
 import { Platform, type PlatformOperator } from '../constructs/platform';
-import type { ControlPlane } from '../local';
-import { kubectlOrThrow } from './kubectl';
-import type { GrantedRule } from './index';
+import type { ApiClient } from '../operator/client/api-client';
+import { ApiError } from '../operator/client/errors';
+import { RestMapper } from '../operator/client/rest-mapper';
+import type { GrantedRule } from './operator-audit';
+import { waitFor } from './wait-for';
 
 /** A platform installed on a control plane, without the pods of its operator. */
 export interface InstalledPlatform {
@@ -19,22 +20,37 @@ export interface InstalledPlatform {
   readonly rules: readonly GrantedRule[];
 }
 
+/** On what a platform is installed. */
+interface InstallTarget {
+  /** An administrator's. */
+  readonly client: ApiClient;
+  /** Restarts the controllers, so that garbage collection knows the new kinds. @default none run */
+  readonly restartControllers?: () => Promise<void>;
+}
+
 /**
- * Installs the manifests of the Platform construct as a user does, with kubectl. The Deployment is left out:
- * the operator runs elsewhere.
+ * Installs the manifests of the Platform construct by server-side apply. The Deployment is left out: the operator runs elsewhere.
  */
-export async function installPlatform(plane: ControlPlane, operator: PlatformOperator): Promise<InstalledPlatform> {
+export async function installPlatform(
+  { client, restartControllers }: InstallTarget,
+  operator: PlatformOperator,
+): Promise<InstalledPlatform> {
   const { kinds } = operator;
   const chart = new Platform(new App(), 'kindred', { operators: [operator] });
   const objects = chart.toJson() as KubeObject[];
-  const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
   const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;
-  const rest = objects.filter((object) => !isCrd(object) && object !== deployment);
-  await apply(plane, objects.filter(isCrd));
-  await apply(plane, rest);
-  await kubectlOrThrow(plane, ['wait', '--for=condition=Established', 'crd', ...kinds.map(({ crdName }) => crdName)]);
+  const types = new RestMapper(client);
+  for (const object of objects) {
+    if (object === deployment) continue;
+    const type = await types.find(object);
+    if (type === undefined) throw new Error(`the API server serves no ${object.kind} of ${object.apiVersion}`);
+    await client.apply(type, object, { fieldManager: 'kindred-testing' });
+  }
+  for (const { type, crdName } of kinds) {
+    await waitFor(() => isServed(client, type), { describe: `${crdName} to be served`, interval: 20 });
+  }
   // The garbage collector discovers new kinds only every 30 seconds.
-  await plane.faults.restartControllerManager();
+  await restartControllers?.();
   const { serviceAccountName, containers } = deployment.spec.template.spec;
   const [container] = containers;
   return {
@@ -45,26 +61,14 @@ export async function installPlatform(plane: ControlPlane, operator: PlatformOpe
   };
 }
 
-/**
- * Installs the platform on a control plane with components `api`, which has no controller manager to restart.
- */
-export async function installWithoutControllers(
-  plane: ControlPlane,
-  kinds: readonly AnyKind[],
-): Promise<InstalledPlatform> {
-  return installPlatform(
-    {
-      ...{ url: plane.url, version: plane.version, dataDir: plane.dataDir, adminKubeconfig: plane.adminKubeconfig },
-      nodes: plane.nodes,
-      importImage: (archive) => plane.importImage(archive),
-      kubeconfigFor: (account, options) => plane.kubeconfigFor(account, options),
-      auditLog: () => plane.auditLog(),
-      onPartExit: (listener) => plane.onPartExit(listener),
-      stop: () => plane.stop(),
-      faults: { ...plane.faults, restartControllerManager: () => Promise.resolve() },
-    },
-    { name: 'operator', image: 'none', kinds },
-  );
+async function isServed(client: ApiClient, type: ResourceType): Promise<boolean> {
+  try {
+    await client.list(type, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return false;
+    throw error;
+  }
 }
 
 interface DeploymentObject extends KubeObject {
@@ -89,9 +93,4 @@ function operatorRulesIn(objects: readonly KubeObject[], account: string): reado
   return objects
     .filter(({ kind, metadata }) => kind.endsWith('Role') && bound.includes(metadata.name))
     .flatMap(({ rules }) => rules as GrantedRule[]);
-}
-
-async function apply(plane: ControlPlane, objects: readonly KubeObject[]): Promise<void> {
-  const input = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join('---\n');
-  await kubectlOrThrow(plane, ['apply', '--server-side', '-f', '-'], input);
 }

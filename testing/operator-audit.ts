@@ -65,17 +65,35 @@ export class OperatorAuditLog {
   unusedRules(rules: readonly GrantedRule[]): readonly string[] {
     // All stages: a running watch has no event of its completion.
     const used = new Set(this.requests.map(({ verb, objectRef }) => `${verb} ${resourceOf(objectRef)}`));
-    const granted = rules.flatMap(({ verbs, resources = [], apiGroups = [] }) =>
-      apiGroups.flatMap((group) =>
-        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${qualified(resource, group)}`)),
-      ),
-    );
-    return [...new Set(granted)].filter((grant) => !used.has(grant)).sort();
+    return [...new Set(allGrants(rules))].filter((grant) => !used.has(grant)).sort();
+  }
+
+  /**
+   * The resources that may be changed by these rules, and never were, sorted. Left out are `finalizers`, which an admission plugin asks
+   * for, and nobody writes; and the Lease and the events, of which the latter are written some time after what they tell.
+   */
+  unchangedResources(rules: readonly GrantedRule[]): readonly string[] {
+    const grants = (of: readonly string[]): ReadonlySet<string> =>
+      new Set(of.filter((grant) => /^(create|update|patch|delete) (?!.*\/finalizers\.|leases\.|events\.)/.test(grant)));
+    const resourceIn = (grant: string): string => grant.slice(grant.indexOf(' ') + 1);
+    const unused = grants(this.unusedRules(rules));
+    const all = grants(allGrants(rules));
+    const changed = new Set([...all].filter((grant) => !unused.has(grant)).map(resourceIn));
+    return [...new Set([...all].map(resourceIn))].filter((resource) => !changed.has(resource)).sort();
   }
 
   private ended(): readonly AuditedRequest[] {
     return this.requests.filter(({ stage }) => stage === 'ResponseComplete');
   }
+}
+
+/** `patch deployments.apps` for each verb and resource of the rules. */
+function allGrants(rules: readonly GrantedRule[]): readonly string[] {
+  return rules.flatMap(({ verbs, resources = [], apiGroups = [] }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${qualified(resource, group)}`)),
+    ),
+  );
 }
 
 const reads = new Set(['get', 'list', 'watch']);

@@ -81,6 +81,8 @@ export function modulesFolder(): string {
   const candidates = [
     path.join(__dirname, '..', 'parts'),
     path.join(__dirname, '..', 'local', 'parts'),
+    // In the package, where this code is in dist/library/local/assets.
+    path.join(__dirname, '..', '..', '..', '..', 'local', 'parts'),
     path.join(process.cwd(), 'local', 'parts'),
   ];
   const found = candidates.find((folder) => existsSync(path.join(folder, 'etcd', 'go.mod')));

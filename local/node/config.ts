@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { dump } from 'js-yaml';
 import { nodeAddress, podNetwork, podRange } from './network';
 
 /** The image of the sandbox of every pod. Its name has a host, because containerd would add docker.io. */
@@ -68,7 +68,7 @@ export function cniConfig({ number, folder }: NodeSettings): string {
 
 /** The kubelet: https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1 */
 export function kubeletConfig({ certificates }: NodeSettings): string {
-  return stringify({
+  return dump({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     authentication: {
@@ -98,7 +98,7 @@ export function kubeletConfig({ certificates }: NodeSettings): string {
 
 /** kube-proxy: https://kubernetes.io/docs/reference/config-api/kube-proxy-config.v1alpha1 */
 export function kubeProxyConfig({ name, folder, number }: NodeSettings): string {
-  return stringify({
+  return dump({
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
     mode: 'iptables',

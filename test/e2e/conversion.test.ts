@@ -10,7 +10,7 @@ import { waitFor } from '../../testing/wait-for';
 import { runOperator } from '../../operator/manager';
 import { createLogger } from '../../operator/process/logger';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 import { Shop, Stall } from '../constructs/kind/versions-kind';
 import { useSharedControlPlane } from '../support/shared-control-plane';
 import { Api } from './crds/api';
@@ -41,7 +41,7 @@ async function startOperator(webhookPort = 0): Promise<RunningOperator> {
   const metrics = new OperatorMetrics({ defaults: false });
   let ports = { webhook: 0, health: 0 };
   const running = runOperator({
-    client: await adminClient(plane.adminKubeconfig),
+    client: await kubeconfigClient(plane.adminKubeconfig),
     kinds: [Shop, Stall],
     logger: createLogger({ level: 'silent' }),
     metrics,

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { leaseType, recordOf } from '../../operator/leader/lease';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 import { useControlPlane } from '../support/use-control-plane';
 import { kubectlOrThrow } from '../../testing/kubectl';
 import { waitFor } from '../../testing/wait-for';
@@ -58,7 +58,7 @@ beforeAll(async () => {
   installKindred(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'memos', kindred: { kinds: 'memo.ts' } }));
   writeFileSync(join(project, 'memo.ts'), source('spec.text'));
-  client = await adminClient(cluster.adminKubeconfig);
+  client = await kubeconfigClient(cluster.adminKubeconfig);
   context = (await kubectlOrThrow(cluster, ['config', 'current-context'])).trim();
 });
 afterAll(() => client.close());

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { leaseType, recordOf } from '../../operator/leader/lease';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 import { waitFor } from '../../testing/wait-for';
 import { installKindred } from '../support/project-folder';
 import { Start, expectNothingLeft, folder, startTimeoutMs } from './dev-process';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   save(source('spec.text'));
   start = new Start({ project });
   await start.says(/export KUBECONFIG=(\S+)/);
-  client = await adminClient(/export KUBECONFIG=(\S+)/.exec(start.stdout)?.[1] ?? '');
+  client = await kubeconfigClient(/export KUBECONFIG=(\S+)/.exec(start.stdout)?.[1] ?? '');
 });
 afterAll(async () => {
   await client.close();

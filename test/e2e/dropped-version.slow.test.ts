@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crdManifest } from '../../constructs/crd';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 import { useControlPlane } from '../support/use-control-plane';
 import { kubectl } from '../../testing/kubectl';
 import { waitFor } from '../../testing/wait-for';
@@ -26,7 +26,7 @@ const CRD: ResourceType = {
 
 let client: ApiClient;
 beforeAll(async () => {
-  client = await adminClient(plane.adminKubeconfig);
+  client = await kubeconfigClient(plane.adminKubeconfig);
 });
 afterAll(() => client.close());
 

@@ -1,7 +1,7 @@
 import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { problemOfError } from '../../operator/reconcile/problems';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 import { useControlPlane } from '../support/use-control-plane';
 import { kubectl } from '../../testing/kubectl';
 import { waitFor } from '../../testing/wait-for';
@@ -22,7 +22,7 @@ const ROLE_BINDING = typeOf('rbac.authorization.k8s.io/v1', 'RoleBinding', 'role
 const PRIORITY_CLASS = typeOf('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', 'Cluster');
 
 beforeAll(async () => {
-  client = await adminClient(plane.adminKubeconfig);
+  client = await kubeconfigClient(plane.adminKubeconfig);
   const rule = (more: object) => ({
     type: 'string',
     'x-kubernetes-validations': [{ rule: 'self == oldSelf', ...more }],

@@ -4,7 +4,7 @@ import { waitFor } from '../../testing/wait-for';
 import { runOperator } from '../../operator/manager';
 import { createLogger } from '../../operator/process/logger';
 import { OperatorMetrics } from '../../operator/metrics/operator-metrics';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 
 /** An operator of a test's own kinds, in this process and with an administrator's rights. */
 export interface InProcessOperator {
@@ -25,7 +25,7 @@ export async function startInProcessOperator(
   const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>);
   let port = 0;
   const running = runOperator({
-    client: await adminClient(plane.adminKubeconfig),
+    client: await kubeconfigClient(plane.adminKubeconfig),
     kinds,
     logger: createLogger({ level: 'info', destination: { write } }),
     metrics: new OperatorMetrics({ defaults: false }),

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { messageOf } from '../../local/assets/errors';
 import type { ControlPlane } from '../../local/control-plane';
 import { startControlPlane } from '../../local/start';
-import { adminClient } from '../../testing';
+import { kubeconfigClient } from '../../testing';
 
 /**
  * One control plane for the test files that need none of their own: etcd and the API server, without controllers.
@@ -73,7 +73,7 @@ export function useSharedControlPlane(): SharedPlane {
   const namespace = basename(expect.getState().testPath ?? '', '.test.ts');
   beforeAll(async () => {
     address = await addressOf(process.env[SOCKET]);
-    const client = await adminClient(address.adminKubeconfig);
+    const client = await kubeconfigClient(address.adminKubeconfig);
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
     try {
       await client.create({ ...body, plural: 'namespaces', scope: 'Cluster' }, body, { fieldManager: 'e2e' });

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '../../testing/wait-for';
 import { OperatorProcess } from '../../testing';
-import { LogLines } from '../../testing/operator-process';
+import { LogLines } from '../../testing/log-lines';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const parents: ChildProcess[] = [];

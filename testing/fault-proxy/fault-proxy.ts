@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { parse, stringify } from 'yaml';
+import { dump, load } from 'js-yaml';
 import { CertificateAuthority } from '../../local/certificates';
 import { Exchange, proxiedRequest, type ProxiedRequest, type Upstream } from './exchange';
 
@@ -95,7 +95,7 @@ export class FaultProxy {
     cluster.server = this.url;
     cluster['certificate-authority-data'] = Buffer.from(this.authority.certificate).toString('base64');
     const path = `${of}.faults-${new URL(this.url).port}`;
-    writeFileSync(path, stringify(file), { mode: 0o600 });
+    writeFileSync(path, dump(file, { lineWidth: -1 }), { mode: 0o600 });
     return path;
   }
 
@@ -172,7 +172,7 @@ async function wholeBody(incoming: IncomingMessage): Promise<Buffer> {
 }
 
 function readKubeconfig(path: string): KubeconfigFile {
-  return parse(readFileSync(path, 'utf8')) as KubeconfigFile;
+  return load(readFileSync(path, 'utf8')) as KubeconfigFile;
 }
 
 function clusterOf(file: KubeconfigFile): KubeconfigFile['clusters'][number]['cluster'] {

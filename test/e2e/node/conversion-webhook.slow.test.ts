@@ -7,7 +7,7 @@ import { Platform } from '../../../constructs/platform';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { CertificateAuthority } from '../../../local/certificates';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { kubectlOrThrow } from '../../../testing/kubectl';
 import { Shop } from '../../constructs/kind/versions-kind';
@@ -88,7 +88,7 @@ describeOnNodes('the conversion webhook of an operator that runs as its Deployme
   }
 
   beforeAll(async () => {
-    env.client = await adminClient(plane.adminKubeconfig);
+    env.client = await kubeconfigClient(plane.adminKubeconfig);
     const folder = temporaryFolder('kindred-shops-');
     installKindred(folder);
     const [kinds, program] = [

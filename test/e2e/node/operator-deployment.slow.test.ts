@@ -4,7 +4,7 @@ import { CronTab, HelloApp } from '../../../constructs/kinds';
 import { owned } from '../../../constructs/kube/resource-type';
 import { operatorDefaults } from '../../../constructs/operator/operator-props';
 import { serverImage } from '../../../local';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { kubectlOrThrow } from '../../../testing/kubectl';
 import { expectChildren, isReadyNow } from '../../support/assertions';
@@ -38,7 +38,7 @@ describeOnNodes('the operator as its Deployment', () => {
   const hello = { namespace: '', name: 'hello' };
 
   beforeAll(async () => {
-    env.client = await adminClient(plane.adminKubeconfig);
+    env.client = await kubeconfigClient(plane.adminKubeconfig);
     await importOperatorImage(plane, { folder, tag: image });
     await importOperatorImage(plane, { folder, tag: nextImage });
     execFileSync(process.execPath, [

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { HelloApp } from '../../../constructs/kinds';
 import { serverImage } from '../../../local';
 import { PlatformComponent } from '../../../stacks/components';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { expectChildren, isReadyNow } from '../../support/assertions';
 import { Engine, kubernetesProvider } from '../../support/pulumi-engine';
@@ -25,7 +25,7 @@ describeOnNodes('the operator in pods, installed by Pulumi', () => {
   const operator = new OperatorPods(plane, 'kindred-operator', 'kindred-system');
 
   beforeAll(async () => {
-    env.client = await adminClient(plane.adminKubeconfig);
+    env.client = await kubeconfigClient(plane.adminKubeconfig);
     const folder = temporaryFolder('kindred-pulumi-pods-');
     for (const tag of [image, nextImage]) await importOperatorImage(plane, { folder, tag });
   });

@@ -1,7 +1,7 @@
 import { waitForDeployment } from '../../../cli/pods';
 import { serverImage } from '../../../local';
 import type { ApiClient } from '../../../operator/client/api-client';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { kubectlOrThrow } from '../../../testing/kubectl';
 import { describeOnNodes } from './on-nodes';
@@ -26,7 +26,7 @@ describeOnNodes('waiting for a Deployment', () => {
   };
   let client: ApiClient;
   beforeAll(async () => {
-    client = await adminClient(plane.adminKubeconfig);
+    client = await kubeconfigClient(plane.adminKubeconfig);
   });
   afterAll(() => client.close());
   const wait = (name: string, timeoutMs?: number): Promise<number> =>

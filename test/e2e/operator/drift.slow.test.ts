@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { refOf, type ApiClient } from '../../../operator/client/api-client';
 import { ApiError } from '../../../operator/client/errors';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { waitFor } from '../../../testing/wait-for';
 import { ChildWriter, contentOf } from '../../support/drift/child-writer';
@@ -33,7 +33,7 @@ const CRDS: ResourceType = {
 };
 
 beforeAll(async () => {
-  client = await adminClient(cp.adminKubeconfig);
+  client = await kubeconfigClient(cp.adminKubeconfig);
   for (const [kind, spec] of Object.entries(CUSTOM_SPECS)) await installCrd(kind, spec);
 });
 afterAll(() => client.close());

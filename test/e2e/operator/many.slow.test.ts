@@ -1,10 +1,10 @@
 import { HelloApp } from '../../../constructs/kinds';
 import { useControlPlane } from '../../support/use-control-plane';
 import { waitFor } from '../../../testing/wait-for';
-import { adminClient, OperatorAuditLog, operatorBundle, OperatorProcess } from '../../../testing';
+import { kubeconfigClient, OperatorAuditLog, operatorBundle, OperatorProcess } from '../../../testing';
 import type { ApiClient } from '../../../operator/client/api-client';
 import { createObjects } from '../../../bench/many-objects';
-import { installWithoutControllers, type InstalledPlatform } from '../../../testing/install-platform';
+import { installPlatform, type InstalledPlatform } from '../../../testing/install-platform';
 
 const count = 1_000;
 const patienceMs = 120_000;
@@ -16,11 +16,9 @@ let client: ApiClient;
 let operator: OperatorProcess | undefined;
 
 beforeAll(async () => {
-  [platform, client] = await Promise.all([
-    installWithoutControllers(plane, [HelloApp]),
-    adminClient(plane.adminKubeconfig),
-    operatorBundle(),
-  ]);
+  client = await kubeconfigClient(plane.adminKubeconfig);
+  const own = { name: 'operator', image: 'none', kinds: [HelloApp] };
+  [platform] = await Promise.all([installPlatform({ client }, own), operatorBundle()]);
 }, 180_000);
 afterAll(async () => {
   await operator?.kill();

@@ -4,7 +4,7 @@ import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
 import { useControlPlane } from '../../support/use-control-plane';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { TestEnv } from '../../support/test-env';
 import { findCondition, hasCondition, isReadyNow } from '../../support/assertions';
 import { startInProcessOperator, type InProcessOperator } from '../../support/in-process-operator';
@@ -111,7 +111,7 @@ const env = new TestEnv(plane);
 jest.setTimeout(180_000);
 
 beforeAll(async () => {
-  env.client = await adminClient(plane.adminKubeconfig);
+  env.client = await kubeconfigClient(plane.adminKubeconfig);
 }, 60_000);
 afterAll(() => env.close());
 

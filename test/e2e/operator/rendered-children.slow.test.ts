@@ -9,7 +9,7 @@ import { isObject, type KubeObject } from '../../../constructs/kube/kube-object'
 import { owned, typeKey, type ResourceType } from '../../../constructs/kube/resource-type';
 import { childHash } from '../../../operator/apply/diff';
 import { managedFieldsOf } from '../../../operator/informer/field-ownership';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { findCondition, isReadyNow } from '../../support/assertions';
 import { startInProcessOperator } from '../../support/in-process-operator';
@@ -20,7 +20,7 @@ const env = new TestEnv(plane);
 jest.setTimeout(180_000);
 
 beforeAll(async () => {
-  env.client = await adminClient(plane.adminKubeconfig);
+  env.client = await kubeconfigClient(plane.adminKubeconfig);
 }, 60_000);
 afterAll(() => env.close());
 

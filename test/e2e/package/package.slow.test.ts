@@ -40,7 +40,9 @@ test('the package holds the library, the command, what these read, and nothing e
   const texts = ['LICENSE', 'package.json', 'README.md', 'CHANGELOG.md', 'crds'];
   // An operator of one's own is bundled from the sources; the parts of the local control plane are built from Go modules.
   const sources = ['constructs', 'operator', 'provision', 'local/parts'];
-  const library = ['constructs', 'provision', 'operator', 'stacks'].map((layer) => `dist/library/${layer}`);
+  const library = ['constructs', 'provision', 'operator', 'stacks', 'local', 'testing'].map(
+    (layer) => `dist/library/${layer}`,
+  );
   const wanted = [...texts, ...sources, ...library, 'dist/cli.cjs', 'dist/cli.cjs.LEGAL.txt'];
   expect([...tops].sort()).toEqual(wanted.sort());
   const allowed = [

@@ -7,7 +7,7 @@ import type { ApiClient, WatchEvent, WatchOptions } from '../../../operator/clie
 import { ApiError, TransportError } from '../../../operator/client/errors';
 import { createApiClient } from '../../../operator/client/http-api-client';
 import { loadClusterAccess } from '../../../operator/client/kubeconfig';
-import { adminClient } from '../../../testing';
+import { kubeconfigClient } from '../../../testing';
 import { holdTimeouts } from '../../operator/support/held-timeouts';
 import { FaultProxy } from '../../../testing/fault-proxy/fault-proxy';
 import {
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const binding = ['--clusterrole=cluster-admin', `--serviceaccount=${namespace}:${name}`];
   await kubectl(plane, ['create', 'clusterrolebinding', name, ...binding]);
   proxy = await FaultProxy.start(plane.adminKubeconfig);
-  admin = await adminClient(plane.adminKubeconfig);
+  admin = await kubeconfigClient(plane.adminKubeconfig);
   const access = loadClusterAccess({ path: proxy.kubeconfig(await plane.kubeconfigFor(ACCOUNT)) });
   client = createApiClient(access, { retry: { maxAttempts: 1 } });
 });

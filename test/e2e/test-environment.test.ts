@@ -1,0 +1,60 @@
+import { k8s } from 'cdk8s-plus-27';
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { defineKind, owned } from '../../constructs';
+import { TestEnvironment, faults } from '../../testing/public';
+
+jest.setTimeout(180_000);
+
+const Note = defineKind({
+  ...{ group: 'notes.example.com', version: 'v1', kind: 'Note', plural: 'notes', scope: 'Namespaced' },
+  description: 'A note.',
+  spec: z.object({ text: z.string().min(1).max(99).describe('The text.') }),
+  // Secrets are owned in vain.
+  owns: [owned.ConfigMap, owned.Secret],
+  children(scope, { metadata: { name }, spec: { text } }) {
+    new k8s.KubeConfigMap(scope, 'note', { metadata: { name }, data: { text } });
+  },
+});
+
+test('kinds that cannot be run are told, and nothing is left running', async () => {
+  const lines: string[] = [];
+  const twice = TestEnvironment.start({ kinds: [Note, Note], onProgress: (line) => lines.push(line) });
+  await expect(twice).rejects.toThrow(/notes\.notes\.example\.com/);
+  const [, port] = /127\.0\.0\.1:(\d+)/.exec(lines.join('\n')) ?? [];
+  await expect(fetch(`https://127.0.0.1:${port ?? ''}`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+});
+
+describe('an environment', () => {
+  let env: TestEnvironment;
+  beforeAll(async () => {
+    env = await TestEnvironment.start({ kinds: [Note] });
+  });
+  afterAll(async () => {
+    await env.stop();
+    expect(existsSync(env.plane.dataDir)).toBe(false);
+  });
+
+  test('has an operator that works with its own permissions, of which it tells those that were not needed', async () => {
+    const ref = { namespace: await env.namespace(), name: 'mine' };
+    await env.createOfKind(Note, ref, { text: 'hello' });
+    await env.waitUntil(owned.ConfigMap, ref, 'to exist', () => true);
+    await env.waitUntil(Note.type, ref, 'to have a status', ({ status }) => status !== undefined);
+    expect(await env.permissions()).toEqual({ refused: [], unused: ['secrets'] });
+    expect(env.operator.log.errors()).toEqual([]);
+    expect(await env.operator.readyz()).toMatchObject({ status: 200 });
+    const metrics = await env.operator.metrics();
+    expect(metrics.sum('kindred_writes_total')).toBeGreaterThan(1);
+  });
+
+  test('has an operator that can be stopped and started, which writes nothing that is there', async () => {
+    await env.operator.stop();
+    const before = (await env.auditLog()).writes().length;
+    await env.startOperator();
+    expect((await env.auditLog()).writes().slice(before)).toEqual([]);
+  });
+
+  test('has faults only where it was started with them', () => {
+    expect(() => env.setFault(faults.internalError)).toThrow('start the environment with `faults: true`');
+  });
+});

@@ -1,0 +1,97 @@
+import type { AnyKind } from '../constructs/kind/kind';
+import {
+  EFFECT_OPTIONS,
+  OPERATOR_OPTIONS,
+  effectArguments,
+  operatorArguments,
+  parseFlags,
+} from '../operator/arguments';
+import type { EffectEngineFactory } from '../operator/main';
+import { runOperator } from '../operator/manager';
+import { OperatorMetrics } from '../operator/metrics/operator-metrics';
+import { createLogger } from '../operator/process/logger';
+import { kubeconfigClient } from './kubeconfig-client';
+import { LogLines } from './log-lines';
+import { Metrics } from './metrics';
+
+/** How to run an operator in this process. */
+interface InProcessOperatorOptions {
+  readonly kinds: readonly AnyKind[];
+  readonly effects?: EffectEngineFactory | undefined;
+  /** The path of the kubeconfig that it uses. */
+  readonly kubeconfig: string;
+  /** The namespace of its Lease and its state. */
+  readonly namespace: string;
+  /** Its command line as in its Deployment. */
+  readonly args: readonly string[];
+}
+
+/** An operator in this process. */
+export class InProcessOperator {
+  /** What it logs, from level `info` on. */
+  readonly log = new LogLines();
+  private readonly stopping = new AbortController();
+  private readonly ended: Promise<void>;
+  private port = 0;
+
+  private constructor(client: Awaited<ReturnType<typeof kubeconfigClient>>, options: InProcessOperatorOptions) {
+    const { kinds, namespace } = options;
+    const values = parseFlags(options.args, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
+    const args = operatorArguments(values, kinds, kinds);
+    const logger = createLogger({ level: 'info', destination: { write: (line) => this.log.push(line) } });
+    const effects = effectArguments(values);
+    this.ended = runOperator({
+      ...{ client, kinds: args.kinds, logger, metrics: new OperatorMetrics({ defaults: false }) },
+      ...(options.effects !== undefined && {
+        effects: options.effects({
+          ...{ client, logger, ...effects, stateNamespace: effects.stateNamespace ?? namespace },
+        }),
+      }),
+      ...(args.namespaces !== undefined && { namespaces: args.namespaces }),
+      ...(args.lease !== undefined && {
+        lease: { name: args.lease.name, namespace: args.lease.namespace ?? namespace },
+      }),
+      ...{ concurrency: args.concurrency, auditMs: args.auditSeconds * 1000, signal: this.stopping.signal },
+      health: { port: 0, host: '127.0.0.1' },
+      onListening: (port) => (this.port = port),
+      onLost: () => this.stopping.abort(),
+    });
+    this.ended.then(
+      () => this.log.end('the operator was stopped'),
+      (error: unknown) => this.log.end(`the operator has ended: ${String(error)}`),
+    );
+  }
+
+  /**
+   * Starts it; resolves when it leads and reconciles.
+   *
+   * @throws what it ends with before that
+   */
+  static async start(options: InProcessOperatorOptions): Promise<InProcessOperator> {
+    const operator = new InProcessOperator(await kubeconfigClient(options.kubeconfig), options);
+    await Promise.race([operator.log.line('reconciling'), operator.ended]);
+    return operator;
+  }
+
+  /** Its metrics, as they stand. */
+  async metrics(): Promise<Metrics> {
+    const { text } = await this.get('/metrics');
+    return Metrics.parse(text);
+  }
+
+  /** What its `/readyz` answers. */
+  async readyz(): Promise<{ readonly status: number; readonly text: string }> {
+    return this.get('/readyz');
+  }
+
+  /** Stops it in order, as SIGTERM does: it finishes reconciles in flight and releases its Lease. Again: does nothing. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.ended;
+  }
+
+  private async get(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    const answer = await fetch(`http://127.0.0.1:${String(this.port)}${path}`);
+    return { status: answer.status, text: await answer.text() };
+  }
+}

@@ -1,0 +1,10 @@
+/** What `kindred/testing` exports. */
+export { TestEnvironment, type TestEnvironmentOptions } from './environment';
+export type { InProcessOperator } from './in-process-operator';
+export type { Metrics } from './metrics';
+export type { OperatorAuditLog } from './operator-audit';
+export type { LogLine, LogLines } from './log-lines';
+export type { Exchange, ProxiedRequest } from './fault-proxy/exchange';
+export type { Fault } from './fault-proxy/fault-proxy';
+export * as faults from './fault-proxy/faults';
+export { waitFor } from './wait-for';
