@@ -2,7 +2,8 @@ import type { AnyKind, KindObject, KindSpec } from '../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import type { PlatformOperator } from '../constructs/platform';
-import { startControlPlane, type ControlPlane } from '../local';
+import { LocalControlPlaneError, startControlPlane, type ControlPlane } from '../local';
+import { messageOf } from '../local/assets/errors';
 import type { ApiClient, ObjectRef } from '../operator/client/api-client';
 import type { EffectEngineFactory } from '../operator/main';
 import { FaultProxy, noFault, type Fault } from './fault-proxy/fault-proxy';
@@ -137,7 +138,11 @@ export abstract class OperatorEnvironment<Operator extends RunningOperator> {
   }
 
   /** Waits for what no watch tells, such as a metric, a log, or a permission that has come into force: looks again and again. */
-  async eventually<T>(describe: string, check: () => Promise<T | undefined>, timeout = timeoutMs): Promise<T> {
+  async eventually<T>(
+    describe: string,
+    check: () => T | undefined | Promise<T | undefined>,
+    timeout = timeoutMs,
+  ): Promise<T> {
     return await waitFor(check, { describe, timeout });
   }
 }
@@ -165,7 +170,7 @@ export interface TestEnvironmentOptions {
  *
  * The API server, etcd, the controllers (so owned objects are collected) and the scheduler are real; a simulated node runs every pod. The
  * operator runs in this process, so that a debugger and a coverage tool see it, but with a token of its own ServiceAccount and the
- * permissions that were derived for it, and it takes part in leader election as in a cluster.
+ * permissions that were derived for it. It takes part in no leader election, so that a breakpoint and a fault may last.
  *
  * @example
  * const env = await TestEnvironment.start({ kinds: [Website] });
@@ -174,6 +179,7 @@ export interface TestEnvironmentOptions {
  * await env.stop();
  */
 export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
+  override tokenSeconds = 7 * 24 * 3600;
   private proxy: FaultProxy | undefined;
 
   private constructor(
@@ -187,10 +193,17 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
    * Starts it; resolves when the operator reconciles.
    *
    * @throws LocalControlPlaneError when a part of the control plane cannot be obtained or does not start; InvalidPropsError for
-   *   settings of the operator that are not valid; StartupError for kinds that it cannot run. Nothing is left running then.
+   *   settings of the operator that are not valid; StartupError for kinds that it cannot run, LocalControlPlaneError for one of several
+   *   versions, which would take a certificate. Nothing is left running then.
    */
   static async start(options: TestEnvironmentOptions): Promise<TestEnvironment> {
     const { kinds, onProgress = () => undefined } = options;
+    const several = kinds.find(({ versions }) => versions.length > 0);
+    if (several !== undefined) {
+      throw new LocalControlPlaneError(
+        `${several.kind} has several versions, whose conversions a test environment cannot serve yet: test each version's children with renderChildren`,
+      );
+    }
     const plane = await startControlPlane({ components: 'full', onProgress });
     const env = new TestEnvironment(plane, options);
     try {
@@ -210,7 +223,8 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
     const { account } = this.platform;
     this.operator = await InProcessOperator.start({
       ...{ kinds, effects, namespace: account.namespace, kubeconfig: await this.kubeconfig() },
-      args: [...this.platform.args, ...args],
+      // Steps under way that do not end must not keep a test from ending.
+      args: [...this.platform.args, ...(effects === undefined ? [] : ['--drain-seconds=5']), ...args],
     });
     this.running.push(this.operator);
     return this.operator;
@@ -248,14 +262,41 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
     return { refused: log.refusals(), unused: log.unchangedResources(this.platform.rules) };
   }
 
-  /** Ends operators and control plane, and removes what they have written. */
-  async stop(): Promise<void> {
+  override async whenChanged<T>(
+    describe: string,
+    watched: readonly Watched[],
+    check: () => Promise<T | undefined>,
+  ): Promise<T> {
+    return this.explained(super.whenChanged(describe, watched, check));
+  }
+
+  override async eventually<T>(
+    describe: string,
+    check: () => T | undefined | Promise<T | undefined>,
+    timeout?: number,
+  ): Promise<T> {
+    return this.explained(super.eventually(describe, check, timeout));
+  }
+
+  private async explained<T>(waiting: Promise<T>): Promise<T> {
     try {
-      await Promise.all(this.running.map((operator) => operator.stop()));
-      await (this.client as ApiClient | undefined)?.close();
-      await this.proxy?.close();
-    } finally {
-      await this.plane.stop();
+      return await waiting;
+    } catch (error) {
+      const { failure } = this.operator;
+      if (failure === undefined) throw error;
+      throw new Error(`${messageOf(error)}\n${failure}`, { cause: error });
     }
+  }
+
+  /** Ends operators and control plane, and removes what they have written. @throws what an operator has ended with by itself */
+  async stop(): Promise<void> {
+    if (this.proxy !== undefined) this.clearFault();
+    this.plane.faults.resumeApiServer();
+    const ended = await Promise.allSettled(this.running.map((operator) => operator.stop()));
+    await (this.client as ApiClient | undefined)?.close();
+    await this.proxy?.close();
+    await this.plane.stop();
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 }

@@ -28,17 +28,18 @@ interface InProcessOperatorOptions {
 
 /** An operator in this process. */
 export class InProcessOperator {
-  /** What it logs, from level `info` on. */
+  /** What it logs. */
   readonly log = new LogLines();
   private readonly stopping = new AbortController();
   private readonly ended: Promise<void>;
   private port = 0;
+  private problem: string | undefined;
 
   private constructor(client: Awaited<ReturnType<typeof kubeconfigClient>>, options: InProcessOperatorOptions) {
     const { kinds, namespace } = options;
     const values = parseFlags(options.args, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
     const args = operatorArguments(values, kinds, kinds);
-    const logger = createLogger({ level: 'info', destination: { write: (line) => this.log.push(line) } });
+    const logger = createLogger({ level: args.logLevel, destination: { write: (line) => this.log.push(line) } });
     const effects = effectArguments(values);
     this.ended = runOperator({
       ...{ client, kinds: args.kinds, logger, metrics: new OperatorMetrics({ defaults: false }) },
@@ -48,29 +49,35 @@ export class InProcessOperator {
         }),
       }),
       ...(args.namespaces !== undefined && { namespaces: args.namespaces }),
-      ...(args.lease !== undefined && {
-        lease: { name: args.lease.name, namespace: args.lease.namespace ?? namespace },
-      }),
       ...{ concurrency: args.concurrency, auditMs: args.auditSeconds * 1000, signal: this.stopping.signal },
       health: { port: 0, host: '127.0.0.1' },
       onListening: (port) => (this.port = port),
-      onLost: () => this.stopping.abort(),
+      // It takes part in no election: at a breakpoint, or while faults last, it would lose its Lease and end.
+      onLost: () => undefined,
     });
     this.ended.then(
       () => this.log.end('the operator was stopped'),
-      (error: unknown) => this.log.end(`the operator has ended: ${String(error)}`),
+      (error: unknown) => this.log.end((this.problem = `the operator has ended: ${String(error)}`)),
     );
   }
 
   /**
-   * Starts it; resolves when it leads and reconciles.
+   * Starts it; resolves when it reconciles.
    *
-   * @throws what it ends with before that
+   * @throws what it ends with before that; Error when it does not reconcile within 60 s. Nothing is left running then.
    */
   static async start(options: InProcessOperatorOptions): Promise<InProcessOperator> {
     const operator = new InProcessOperator(await kubeconfigClient(options.kubeconfig), options);
-    await Promise.race([operator.log.line('reconciling'), operator.ended]);
-    return operator;
+    try {
+      const early = operator.ended.then(() => {
+        throw new Error('the operator ended before it reconciled');
+      });
+      await Promise.race([operator.log.line('reconciling'), early]);
+      return operator;
+    } catch (error) {
+      await operator.stop().catch(() => undefined); // what it ended with is thrown already
+      throw error;
+    }
   }
 
   /** Its metrics, as they stand. */
@@ -84,7 +91,12 @@ export class InProcessOperator {
     return this.get('/readyz');
   }
 
-  /** Stops it in order, as SIGTERM does: it finishes reconciles in flight and releases its Lease. Again: does nothing. */
+  /** With what it has ended by itself; undefined: it has not. */
+  get failure(): string | undefined {
+    return this.problem;
+  }
+
+  /** Stops it in order, as SIGTERM does: it finishes reconciles in flight. @throws what it has ended with by itself */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.ended;

@@ -20,6 +20,8 @@ export interface InstalledPlatform {
   readonly rules: readonly GrantedRule[];
 }
 
+const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
+
 /** On what a platform is installed. */
 interface InstallTarget {
   /** An administrator's. */
@@ -40,6 +42,12 @@ export async function installPlatform(
   const objects = chart.toJson() as KubeObject[];
   const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;
   const types = new RestMapper(client);
+  // Such as those of roles in other namespaces.
+  const namespaces = new Set(objects.flatMap(({ metadata: { namespace } }) => namespace ?? []));
+  for (const name of namespaces) {
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    await client.apply(NAMESPACES, namespace, { fieldManager: 'kindred-testing' });
+  }
   for (const object of objects) {
     if (object === deployment) continue;
     const type = await types.find(object);

@@ -12,6 +12,8 @@ export interface AuditedRequest {
     readonly name?: string;
   };
   readonly responseStatus?: { readonly code?: number; readonly message?: string };
+  /** `authorization.k8s.io/decision` is `allow` or `forbid`. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** A rule of a Role or ClusterRole. */
@@ -55,10 +57,14 @@ export class OperatorAuditLog {
    * Creating objects in a namespace that is being deleted is left out: that is not a matter of permissions.
    */
   refusals(): readonly string[] {
-    return this.ended()
-      .filter(({ responseStatus }) => responseStatus?.code === 403)
-      .filter(({ responseStatus }) => responseStatus?.message?.endsWith('because it is being terminated') !== true)
-      .map((request) => `${describeRequest(request)}: ${request.responseStatus?.message ?? ''}`);
+    return (
+      this.ended()
+        .filter(({ responseStatus }) => responseStatus?.code === 403)
+        // Not by an admission plugin, such as a quota.
+        .filter(({ annotations }) => annotations?.['authorization.k8s.io/decision'] !== 'allow')
+        .filter(({ responseStatus }) => responseStatus?.message?.endsWith('because it is being terminated') !== true)
+        .map((request) => `${describeRequest(request)}: ${request.responseStatus?.message ?? ''}`)
+    );
   }
 
   /** The permissions that were granted and never used: `patch deployments.apps`, sorted. */
@@ -73,13 +79,16 @@ export class OperatorAuditLog {
    * for, and nobody writes; and the Lease and the events, of which the latter are written some time after what they tell.
    */
   unchangedResources(rules: readonly GrantedRule[]): readonly string[] {
-    const grants = (of: readonly string[]): ReadonlySet<string> =>
-      new Set(of.filter((grant) => /^(create|update|patch|delete) (?!.*\/finalizers\.|leases\.|events\.)/.test(grant)));
-    const resourceIn = (grant: string): string => grant.slice(grant.indexOf(' ') + 1);
-    const unused = grants(this.unusedRules(rules));
-    const all = grants(allGrants(rules));
-    const changed = new Set([...all].filter((grant) => !unused.has(grant)).map(resourceIn));
-    return [...new Set([...all].map(resourceIn))].filter((resource) => !changed.has(resource)).sort();
+    const own = /\/finalizers\.|^leases\.coordination\.k8s\.io$|^events\.events\.k8s\.io$/;
+    const changeable = allGrants(rules)
+      .filter((grant) => /^(create|update|patch|delete) /.test(grant))
+      .map((grant) => grant.slice(grant.indexOf(' ') + 1));
+    const changes = this.ended().filter(
+      ({ verb, requestURI, responseStatus: { code = 0 } = {} }) =>
+        !reads.has(verb) && code >= 200 && code < 300 && !requestURI.includes('dryRun=All'),
+    );
+    const changed = new Set(changes.map(({ objectRef }) => resourceOf(objectRef)));
+    return [...new Set(changeable)].filter((resource) => !changed.has(resource) && !own.test(resource)).sort();
   }
 
   private ended(): readonly AuditedRequest[] {

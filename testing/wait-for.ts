@@ -6,7 +6,7 @@ import { LocalControlPlaneError, messageOf } from '../local/assets/errors';
 import type { ApiClient } from '../operator/client/api-client';
 
 /** How to wait. */
-interface WaitOptions {
+export interface WaitOptions {
   /** Milliseconds until it gives up. @default 25_000 */
   readonly timeout?: number;
   /**

@@ -2,9 +2,14 @@ import { k8s } from 'cdk8s-plus-27';
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { defineKind, owned } from '../../constructs';
-import { TestEnvironment, faults } from '../../testing/public';
+import type { ResourceType } from '../../constructs/kube/resource-type';
+import { TestEnvironment, faults, when } from '../../testing/public';
 
 jest.setTimeout(180_000);
+
+const ROLES: ResourceType = {
+  ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', plural: 'roles', scope: 'Namespaced' },
+};
 
 const Note = defineKind({
   ...{ group: 'notes.example.com', version: 'v1', kind: 'Note', plural: 'notes', scope: 'Namespaced' },
@@ -23,6 +28,14 @@ test('kinds that cannot be run are told, and nothing is left running', async () 
   await expect(twice).rejects.toThrow(/notes\.notes\.example\.com/);
   const [, port] = /127\.0\.0\.1:(\d+)/.exec(lines.join('\n')) ?? [];
   await expect(fetch(`https://127.0.0.1:${port ?? ''}`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+});
+
+test('a kind of several versions is refused before anything is started', async () => {
+  const versions = [{ name: 'v2' }];
+  const kind = { ...Note, versions } as unknown as typeof Note;
+  await expect(TestEnvironment.start({ kinds: [kind] })).rejects.toThrow(
+    'Note has several versions, whose conversions',
+  );
 });
 
 describe('an environment', () => {
@@ -52,6 +65,25 @@ describe('an environment', () => {
     const before = (await env.auditLog()).writes().length;
     await env.startOperator();
     expect((await env.auditLog()).writes().slice(before)).toEqual([]);
+  });
+
+  test('has namespaces for the roles of its operator elsewhere, and says why a wait is in vain', async () => {
+    const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] as const }];
+    const other = await TestEnvironment.start({
+      ...{ kinds: [Note], faults: true },
+      operator: { extraRules: { shop: rules } },
+    });
+    try {
+      expect(await other.client.list(ROLES, { namespace: 'shop' })).toMatchObject({ items: [{ rules }] });
+      other.setFault(when(({ verb }) => verb !== 'watch', faults.internalError));
+      const ref = { namespace: await other.namespace(), name: 'late' };
+      await other.createOfKind(Note, ref, { text: 'late' });
+      await other.eventually('a refused reconcile', () => other.operator.log.errors().length > 0 || undefined);
+      await expect(other.eventually('what never comes', () => undefined, 100)).rejects.toThrow('what never comes');
+    } finally {
+      // With the fault still there.
+      await other.stop();
+    }
   });
 
   test('has faults only where it was started with them', () => {
