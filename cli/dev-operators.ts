@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { hasEffects } from '../constructs/kind/kind';
 import { messageOf } from '../local/assets/errors';
 import type { GuardedProcess } from '../local/guarded-process';
 import type { DevArguments } from './dev-arguments';
@@ -81,7 +82,7 @@ export class DevOperators {
         `The ${process.name} runs as a process of this machine under the ServiceAccount ${account} and its RBAC alone;\n` +
           `${cluster.deployments}. Log: ${process.logFile}`,
       );
-      if (hasEffects(operator))
+      if (hasEffects(operator.kinds))
         view.print(`Files that its objects may name are read from ${this.folders(operator).config}`);
     }
   }
@@ -140,7 +141,7 @@ export class DevOperators {
   private async end(platform: LocalPlatform, i: number, signal: AbortSignal): Promise<void> {
     this.versions[i] = undefined;
     const { operator } = platform.operators[i] as LocalOperator;
-    if (!hasEffects(operator)) return this.running[i]?.stop();
+    if (!hasEffects(operator.kinds)) return this.running[i]?.stop();
     this.options.view.print(
       `Waiting for the ${programName(platform.project, operator)} to end the steps that are under way.`,
     );
@@ -172,7 +173,7 @@ export class DevOperators {
     // Those that run in the cluster must not take the Lease between two versions.
     if (cluster.preferred !== undefined && own.includes('--leader-elect'))
       own.push(`--lease-preferred=${cluster.preferred}`);
-    if (hasEffects(operator)) {
+    if (hasEffects(operator.kinds)) {
       // Directories that are mounted in its pod.
       const { config, keys } = this.folders(operator);
       for (const folder of [config, keys]) await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -195,8 +196,4 @@ export class DevOperators {
 
 function versionOf({ operators }: LocalPlatform, i: number, programs: readonly OperatorProgram[]): string {
   return JSON.stringify([programs[i]?.code, operators[i]?.args]);
-}
-
-function hasEffects({ kinds }: ProjectOperator): boolean {
-  return kinds.some(({ effects }) => effects.length > 0);
 }

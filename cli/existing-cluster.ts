@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { hasEffects } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { groupOf, type ResourceType } from '../constructs/kube/resource-type';
 import { messageOf } from '../local/assets/errors';
@@ -33,6 +34,7 @@ interface ExistingClusterOptions {
 export class ExistingCluster implements DevCluster {
   readonly failed: Promise<never>;
   readonly kubeconfig = undefined;
+  readonly prunes = false;
   readonly deployments = 'its Deployment is left as it is';
   readonly preferred = `kindred-dev-${processIdentity()}`;
   /** Their accounts by their files, and when to renew them, by `Date.now()`. */
@@ -262,7 +264,7 @@ export class ExistingCluster implements DevCluster {
         ? `the Lease ${namespace}/${name} in the cluster of context ${context} cannot be taken: ${problem ?? 'the API server does not answer'}`
         : `${holder} does not give up the Lease ${namespace}/${name} in the cluster of context ${context}: it is another kindred dev, or an operator of an earlier version. ` +
           `Two must not write, so end it, for example: kubectl --context=${context} -n ${namespace} scale deployment ${serviceAccount.name} --replicas=0`;
-    if (holder === undefined || !operator.kinds.some(({ effects }) => effects.length > 0)) throw new CliError(why);
+    if (holder === undefined || !hasEffects(operator.kinds)) throw new CliError(why);
     // Or it lets steps finish that it does outside of Kubernetes, however long they take.
     print(`Still waiting. If ${why}`);
     await untilAborted(elected, signal);

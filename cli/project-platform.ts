@@ -1,3 +1,4 @@
+import { hasEffects } from '../constructs/kind/kind';
 import type { PlatformOperator } from '../constructs/platform';
 import { CliError, UsageError } from './errors';
 import { flagError, image, secretName } from './flags';
@@ -137,8 +138,7 @@ function configSecretOf(
     throw flagError('config-file', files.join(), 'name the Secret too, with --config-secret');
   }
   const [name, secret] = nameAndValue(configSecret);
-  const hasEffects = ({ kinds }: ProjectOperator): boolean => kinds.some(({ effects }) => effects.length > 0);
-  const operator = operatorOf(project, 'config-secret', configSecret, name, hasEffects);
+  const operator = operatorOf(project, 'config-secret', configSecret, name, ({ kinds }) => hasEffects(kinds));
   return { operator, name: secretName('config-secret', secret) };
 }
 

@@ -1,7 +1,8 @@
 /** What Kindred's operator offers to those who run kinds of their own (`kindred/operator`). Everything else is internal. */
 
 // Running kinds: as a whole program, or within a program of one's own.
-export { main, type EffectEngineFactory, type EffectSettings, type MainOptions } from './main';
+export { main, type MainOptions } from './main';
+export type { EffectEngineFactory, EffectSettings } from './operator-options';
 export { runOperator, type LeaseOptions, type OperatorOptions } from './manager';
 
 // Executing the effects of kinds.

@@ -1,4 +1,4 @@
-import type { AnyKind } from '../constructs/kind/kind';
+import { hasEffects, type AnyKind } from '../constructs/kind/kind';
 import {
   EFFECT_OPTIONS,
   EFFECT_USAGE,
@@ -9,17 +9,15 @@ import {
   parseArguments,
   parseFlags,
   usage,
-  type EffectArguments,
   type OperatorArguments,
 } from './arguments';
-import type { ApiClient } from './client/api-client';
 import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
 import { runOperator } from './manager';
 import { OperatorMetrics } from './metrics/operator-metrics';
+import { operatorOptions, type EffectEngineFactory, type GivenEffects } from './operator-options';
 import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
-import { createLogger, type Logger } from './process/logger';
-import type { EffectEngine } from './reconcile/context';
+import { createLogger } from './process/logger';
 
 /** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
 const ORDERLY_STOP_MS = 25_000;
@@ -51,7 +49,7 @@ export interface MainOptions {
 export function main({ kinds, effects, name = 'operator', args = process.argv.slice(2) }: MainOptions): void {
   runMain(name, async () => {
     // Without effects too: what the Deployment of such kinds says must not hide that the program lacks them.
-    if (effects === undefined && !kinds.some((kind) => kind.effects.length > 0)) {
+    if (effects === undefined && !hasEffects(kinds)) {
       const parsed = parseArguments(args, kinds);
       if (parsed === 'help') process.stdout.write(usage(kinds));
       else await runProgram(parsed);
@@ -67,40 +65,14 @@ export function main({ kinds, effects, name = 'operator', args = process.argv.sl
   });
 }
 
-/** Makes the engine that executes the effects of an operator's kinds, when the operator starts. */
-export type EffectEngineFactory = (settings: EffectSettings) => EffectEngine;
-
-/** What the execution of effects is set up with. */
-export interface EffectSettings {
-  /** The operator's own access to the cluster. */
-  readonly client: ApiClient;
-  readonly logger: Logger;
-  /** Namespace of the Secrets with the state of cluster-scoped objects. */
-  readonly stateNamespace: string;
-  /** Further namespaces whose Secrets objects may name. */
-  readonly secretNamespaces: readonly string[];
-  /** Directory whose files objects may name; undefined: none. */
-  readonly configDir: string | undefined;
-  /** Directory for key files while a step runs, best in memory; undefined: the system's temporary directory. */
-  readonly keyDir: string | undefined;
-  /** How many runs are under way at once. */
-  readonly runs: number;
-  /** How long steps under way may take to end after a stop, in seconds. */
-  readonly drainSeconds: number;
-}
-
 /**
  * Runs an operator with the settings of its command line until it is stopped: logging, signals, access to the
  * cluster, metrics, controllers.
  *
  * @throws KubeconfigError, StartupError for problems that the user can fix
  */
-export async function runProgram(
-  args: OperatorArguments,
-  effects?: { readonly args: EffectArguments; readonly engine: EffectEngineFactory },
-): Promise<void> {
-  // Kinds without effects leave nothing to drain.
-  const drains = effects !== undefined && args.kinds.some((kind) => kind.effects.length > 0);
+export async function runProgram(args: OperatorArguments, effects?: GivenEffects): Promise<void> {
+  const drains = effects !== undefined && hasEffects(args.kinds);
   const deadlineMs = ORDERLY_STOP_MS + (drains ? effects.args.drainSeconds * 1000 : 0);
   const logger = createLogger({ level: args.logLevel });
   const shutdown = installShutdown({ logger, deadlineMs });
@@ -116,22 +88,9 @@ export async function runProgram(
   let tryForLease = (): void => undefined;
   process.on('SIGUSR2', () => tryForLease());
   await runOperator({
-    client,
-    ...(drains && {
-      effects: effects.engine({
-        client,
-        logger,
-        ...effects.args,
-        stateNamespace: effects.args.stateNamespace ?? namespace,
-      }),
-    }),
-    kinds: args.kinds,
-    namespaces: args.namespaces,
-    logger,
+    ...operatorOptions(args, effects, { client, logger, namespace }),
     metrics,
     signal: shutdown.signal,
-    concurrency: args.concurrency,
-    auditMs: args.auditSeconds * 1000,
     lease: args.lease && {
       name: args.lease.name,
       namespace: args.lease.namespace ?? namespace,

@@ -9,7 +9,7 @@ import type { PlanRunner } from './effects/plan-runner';
 import { StateStore } from './effects/state-store';
 import { StateSeal } from './effects/state-seal';
 import { isOfAnother } from './effects/state-secret';
-import type { EffectEngineFactory, EffectSettings } from './main';
+import type { EffectEngineFactory, EffectSettings } from './operator-options';
 
 /** Options of `runPlans`. */
 export interface RunPlansOptions {

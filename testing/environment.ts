@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import type { AnyKind, KindObject, KindSpec } from '../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
@@ -5,10 +7,10 @@ import type { PlatformOperator } from '../constructs/platform';
 import { LocalControlPlaneError, startControlPlane, type ControlPlane } from '../local';
 import { messageOf } from '../local/assets/errors';
 import type { ApiClient, ObjectRef } from '../operator/client/api-client';
-import type { EffectEngineFactory } from '../operator/main';
+import type { EffectEngineFactory } from '../operator/operator-options';
 import { FaultProxy, noFault, type Fault } from './fault-proxy/fault-proxy';
 import { InProcessOperator } from './in-process-operator';
-import { installPlatform, type InstalledPlatform } from './install-platform';
+import { installPlatform, NAMESPACES, type InstalledPlatform } from './install-platform';
 import { kubeconfigClient } from './kubeconfig-client';
 import { OperatorAuditLog } from './operator-audit';
 import { waitFor, whenChanged, type Watched } from './wait-for';
@@ -16,7 +18,6 @@ import { waitFor, whenChanged, type Watched } from './wait-for';
 /** Long enough for a machine that does ten things at once; what is waited for takes a fraction of it. */
 const timeoutMs = 60_000;
 
-const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 const ACCOUNTS: ResourceType = {
   apiVersion: 'v1',
   kind: 'ServiceAccount',
@@ -181,6 +182,7 @@ export interface TestEnvironmentOptions {
 export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
   override tokenSeconds = 7 * 24 * 3600;
   private proxy: FaultProxy | undefined;
+  private readonly running: InProcessOperator[] = [];
 
   private constructor(
     plane: ControlPlane,
@@ -217,20 +219,29 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
     }
   }
 
+  /** Where files lie that objects of kinds with effects may name. A test writes them; they are removed by `stop`. */
+  get configDir(): string {
+    return path.join(this.plane.dataDir, 'operator-config');
+  }
+
   /** Starts an operator after `operator.stop()`; resolves when it reconciles. */
   async startOperator(args: readonly string[] = []): Promise<InProcessOperator> {
     const { kinds, effects } = this.options;
-    const { account } = this.platform;
+    const { account, args: platformArgs } = this.platform;
+    // Directories that are mounted in its pod.
+    const own = platformArgs.filter((arg) => !/^--(key|config)-dir=/.test(arg));
+    if (effects !== undefined) {
+      await mkdir(this.configDir, { recursive: true, mode: 0o700 });
+      // Steps under way that do not end must not keep a test from ending.
+      own.push(`--config-dir=${this.configDir}`, '--drain-seconds=5');
+    }
     this.operator = await InProcessOperator.start({
       ...{ kinds, effects, namespace: account.namespace, kubeconfig: await this.kubeconfig() },
-      // Steps under way that do not end must not keep a test from ending.
-      args: [...this.platform.args, ...(effects === undefined ? [] : ['--drain-seconds=5']), ...args],
+      args: [...own, ...args],
     });
     this.running.push(this.operator);
     return this.operator;
   }
-
-  private readonly running: InProcessOperator[] = [];
 
   protected override async kubeconfig(): Promise<string> {
     const direct = await super.kubeconfig();

@@ -6,9 +6,9 @@ import {
   operatorArguments,
   parseFlags,
 } from '../operator/arguments';
-import type { EffectEngineFactory } from '../operator/main';
 import { runOperator } from '../operator/manager';
 import { OperatorMetrics } from '../operator/metrics/operator-metrics';
+import { operatorOptions, type EffectEngineFactory } from '../operator/operator-options';
 import { createLogger } from '../operator/process/logger';
 import { kubeconfigClient } from './kubeconfig-client';
 import { LogLines } from './log-lines';
@@ -20,10 +20,10 @@ interface InProcessOperatorOptions {
   readonly effects?: EffectEngineFactory | undefined;
   /** The path of the kubeconfig that it uses. */
   readonly kubeconfig: string;
-  /** The namespace of its Lease and its state. */
-  readonly namespace: string;
-  /** Its command line as in its Deployment. */
-  readonly args: readonly string[];
+  /** The namespace of its state, unless the command line names one. @default 'default' */
+  readonly namespace?: string;
+  /** Its command line as in its Deployment. @default none */
+  readonly args?: readonly string[];
 }
 
 /** An operator in this process. */
@@ -36,20 +36,14 @@ export class InProcessOperator {
   private problem: string | undefined;
 
   private constructor(client: Awaited<ReturnType<typeof kubeconfigClient>>, options: InProcessOperatorOptions) {
-    const { kinds, namespace } = options;
-    const values = parseFlags(options.args, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
+    const { kinds, namespace = 'default', args: given = [] } = options;
+    const values = parseFlags(given, { ...OPERATOR_OPTIONS, ...EFFECT_OPTIONS });
     const args = operatorArguments(values, kinds, kinds);
     const logger = createLogger({ level: args.logLevel, destination: { write: (line) => this.log.push(line) } });
-    const effects = effectArguments(values);
+    const effects = options.effects && { args: effectArguments(values), engine: options.effects };
     this.ended = runOperator({
-      ...{ client, kinds: args.kinds, logger, metrics: new OperatorMetrics({ defaults: false }) },
-      ...(options.effects !== undefined && {
-        effects: options.effects({
-          ...{ client, logger, ...effects, stateNamespace: effects.stateNamespace ?? namespace },
-        }),
-      }),
-      ...(args.namespaces !== undefined && { namespaces: args.namespaces }),
-      ...{ concurrency: args.concurrency, auditMs: args.auditSeconds * 1000, signal: this.stopping.signal },
+      ...operatorOptions(args, effects, { client, logger, namespace }),
+      ...{ metrics: new OperatorMetrics({ defaults: false }), signal: this.stopping.signal },
       health: { port: 0, host: '127.0.0.1' },
       onListening: (port) => (this.port = port),
       // It takes part in no election: at a breakpoint, or while faults last, it would lose its Lease and end.

@@ -20,7 +20,7 @@ export interface InstalledPlatform {
   readonly rules: readonly GrantedRule[];
 }
 
-const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
+export const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 
 /** On what a platform is installed. */
 interface InstallTarget {

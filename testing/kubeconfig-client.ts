@@ -21,6 +21,8 @@ interface Kubeconfig {
 
 /**
  * A client with the token, or the client certificate, of a kubeconfig's only user, as the local control plane writes it.
+ *
+ * `loadClusterAccess` would read any kubeconfig, but by `@kubernetes/client-node`, an ES module, which Jest cannot require.
  */
 export async function kubeconfigClient(kubeconfig: string, options: HttpApiClientOptions = {}): Promise<ApiClient> {
   const { clusters, users } = load(await readFile(kubeconfig, 'utf8')) as Kubeconfig;

@@ -1,5 +1,6 @@
 import { App } from 'cdk8s';
 import { stringify } from 'yaml';
+import { hasEffects } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
 import { operatorDefaults } from '../../constructs/operator/operator-props';
@@ -100,7 +101,7 @@ function chartOperators({ project, operators }: ProjectPlatform): readonly Chart
   }
   return operators.map((installed) => {
     const { operator } = installed;
-    const hasConfig = operator.kinds.some(({ effects }) => effects.length > 0);
+    const hasConfig = hasEffects(operator.kinds);
     const settings = platformOperator(
       { ...installed, configSecretName: hasConfig ? configSecret : undefined, configFiles: undefined },
       operatorNamespace,

@@ -121,6 +121,11 @@ export function childTypes(kind: AnyKind): readonly ResourceType[] {
   return [...new Map(all.map((type) => [typeKey(type), type])).values()];
 }
 
+/** Whether one of the kinds acts outside the Kubernetes API. */
+export function hasEffects(kinds: readonly AnyKind[]): boolean {
+  return kinds.some(({ effects }) => effects.length > 0);
+}
+
 /** The conditions that every kind has. A kind cannot declare them as its own. */
 export const COMMON_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Stalled']);
 

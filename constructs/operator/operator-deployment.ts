@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
+import { hasEffects } from '../kind/kind';
 import { InvalidPropsError } from '../kube/errors';
 import { nodeOptions } from './node-options';
 import { METRICS_PORT_NAME, operatorLabels, operatorSelector } from './labels';
@@ -153,12 +154,8 @@ const DRAIN_SECONDS = 300;
 function gracePeriodSeconds(props: GracePeriodProps): number {
   const { terminationGracePeriodSeconds } = props;
   if (terminationGracePeriodSeconds !== undefined) return terminationGracePeriodSeconds;
-  if (!hasEffects(props)) return operatorDefaults.terminationGracePeriodSeconds;
+  if (!hasEffects(props.kinds)) return operatorDefaults.terminationGracePeriodSeconds;
   return (givenDrainSeconds(props) ?? DRAIN_SECONDS) + SHUTDOWN_GRACE_SECONDS;
-}
-
-function hasEffects({ kinds }: GracePeriodProps): boolean {
-  return kinds.some(({ effects }) => effects.length > 0);
 }
 
 /** The last `--drain-seconds` of the arguments, which is the one that the operator takes. */
@@ -169,7 +166,7 @@ function givenDrainSeconds({ args = [] }: GracePeriodProps): number | undefined 
 
 /** For kinds with effects: the operator must end before the kubelet kills it. */
 function drainArgs(props: GracePeriodProps): readonly string[] {
-  if (!hasEffects(props) || givenDrainSeconds(props) !== undefined) return [];
+  if (!hasEffects(props.kinds) || givenDrainSeconds(props) !== undefined) return [];
   return [`--drain-seconds=${Math.max(1, gracePeriodSeconds(props) - SHUTDOWN_GRACE_SECONDS)}`];
 }
 

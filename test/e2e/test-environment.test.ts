@@ -1,8 +1,11 @@
 import { k8s } from 'cdk8s-plus-27';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { defineKind, owned } from '../../constructs';
 import type { ResourceType } from '../../constructs/kube/resource-type';
+import { runPlans } from '../../operator/run-plans';
 import { TestEnvironment, faults, when } from '../../testing/public';
 
 jest.setTimeout(180_000);
@@ -20,6 +23,22 @@ const Note = defineKind({
   children(scope, { metadata: { name }, spec: { text } }) {
     new k8s.KubeConfigMap(scope, 'note', { metadata: { name }, data: { text } });
   },
+});
+
+/** Its effect reads a file that the object names. */
+const Letter = defineKind({
+  ...{ group: 'notes.example.com', version: 'v1', kind: 'Letter', plural: 'letters', scope: 'Namespaced' },
+  description: 'A letter.',
+  spec: z.object({ file: z.string().min(1).max(99).describe('File with the text.') }),
+  status: z.object({ text: z.string().optional().describe('The text.') }),
+  conditionTypes: [{ type: 'Sent', description: 'It is sent.' }],
+  ...{ owns: [], children: () => undefined },
+  effects: [
+    {
+      ...{ name: 'send', phase: 'apply', plan: 'letter.send', condition: 'Sent', timeoutSeconds: 30 },
+      ...{ input: ({ spec: { file } }) => ({ file }), maxAttempts: () => 1 },
+    },
+  ],
 });
 
 test('kinds that cannot be run are told, and nothing is left running', async () => {
@@ -67,13 +86,28 @@ describe('an environment', () => {
     expect((await env.auditLog()).writes().slice(before)).toEqual([]);
   });
 
-  test('has namespaces for the roles of its operator elsewhere, and says why a wait is in vain', async () => {
+  test('executes effects, has namespaces for the roles of its operator elsewhere, and says why a wait is in vain', async () => {
     const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] as const }];
     const other = await TestEnvironment.start({
-      ...{ kinds: [Note], faults: true },
+      ...{ kinds: [Note, Letter], faults: true },
+      effects: runPlans({
+        'letter.send': async ({ object, file }) => {
+          const text = await file((object.spec as { file: string }).file);
+          return { message: 'It is sent.', status: { text } };
+        },
+      }),
       operator: { extraRules: { shop: rules } },
     });
     try {
+      await writeFile(join(other.configDir, 'first.txt'), 'Dear all');
+      const letter = { namespace: await other.namespace(), name: 'first' };
+      await other.createOfKind(Letter, letter, { file: 'first.txt' });
+      await other.waitUntil(
+        Letter.type,
+        letter,
+        'sent',
+        ({ status }) => (status as { text?: string } | undefined)?.text === 'Dear all',
+      );
       expect(await other.client.list(ROLES, { namespace: 'shop' })).toMatchObject({ items: [{ rules }] });
       other.setFault(when(({ verb }) => verb !== 'watch', faults.internalError));
       const ref = { namespace: await other.namespace(), name: 'late' };

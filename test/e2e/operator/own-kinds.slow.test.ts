@@ -7,7 +7,7 @@ import { useControlPlane } from '../../support/use-control-plane';
 import { kubeconfigClient } from '../../../testing';
 import { TestEnv } from '../../support/test-env';
 import { findCondition, hasCondition, isReadyNow } from '../../support/assertions';
-import { startInProcessOperator, type InProcessOperator } from '../../support/in-process-operator';
+import { InProcessOperator } from '../../../testing/in-process-operator';
 
 const CRDS: ResourceType = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -134,7 +134,7 @@ describe('children on a real control plane', () => {
 
   beforeAll(async () => {
     await install(crdManifest(Backup), customCrd(BatchJob));
-    operator = await startInProcessOperator(plane, [Backup]);
+    operator = await InProcessOperator.start({ kinds: [Backup], kubeconfig: plane.adminKubeconfig });
     namespace = await env.namespace('children');
   }, 120_000);
   afterAll(() => operator.stop());
@@ -198,7 +198,7 @@ describe('a type that is not installed', () => {
   beforeAll(async () => {
     await install(crdManifest(Panel));
     namespace = await env.namespace('missing');
-    operator = await startInProcessOperator(plane, [Panel, Note, Backup]);
+    operator = await InProcessOperator.start({ kinds: [Panel, Note, Backup], kubeconfig: plane.adminKubeconfig });
   }, 120_000);
   afterAll(() => operator.stop());
 
@@ -254,6 +254,6 @@ describe('a type that is not installed', () => {
     await env.waitUntil(Panel.type, panel('whole'), 'Ready', isReadyNow);
     await env.createOfKind(Note, panel('again'));
     await env.waitUntil(Note.type, panel('again'), 'Ready', isReadyNow);
-    expect(operator.log.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(operator.log.errors()).toEqual([]);
   });
 });

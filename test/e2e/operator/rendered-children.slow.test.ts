@@ -12,7 +12,7 @@ import { managedFieldsOf } from '../../../operator/informer/field-ownership';
 import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { findCondition, isReadyNow } from '../../support/assertions';
-import { startInProcessOperator } from '../../support/in-process-operator';
+import { InProcessOperator } from '../../../testing/in-process-operator';
 import { TestEnv } from '../../support/test-env';
 
 const plane = useControlPlane({ components: 'full' });
@@ -175,7 +175,7 @@ describe('a Secret whose kind gives texts', () => {
     expect(before).toMatchObject({ data: { a: 'MQ==', b: 'Mg==' } });
     expect(owners(before)).toEqual([['kindred', 'Apply', [], 'stringData']]);
 
-    const first = await startInProcessOperator(plane, [Vault]);
+    const first = await InProcessOperator.start({ kinds: [Vault], kubeconfig: plane.adminKubeconfig });
     await env.waitUntil(Vault.type, upgraded, 'Ready', isReadyNow);
     const after = await env.get(Secret, upgraded);
     expect(after).toMatchObject({ data: { a: 'MQ==' } });
@@ -192,11 +192,11 @@ describe('a Secret whose kind gives texts', () => {
     const stood = await versions();
     await first.stop();
 
-    const second = await startInProcessOperator(plane, [Vault]);
+    const second = await InProcessOperator.start({ kinds: [Vault], kubeconfig: plane.adminKubeconfig });
     await env.createOfKind(Vault, last, { texts: { a: '1' } });
     await env.waitUntil(Vault.type, last, 'Ready', isReadyNow);
     await second.stop();
     expect(await versions()).toEqual(stood);
-    expect([...first.log, ...second.log].filter(({ level }) => level === 'error')).toEqual([]);
+    expect([...first.log.errors(), ...second.log.errors()]).toEqual([]);
   });
 });
