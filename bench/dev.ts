@@ -4,6 +4,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { SHARED_PACKAGES } from '../cli/bundle/packages-outside';
 import { crdManifest } from '../constructs/crd/custom-resource-definition';
 import { HelloApp } from '../constructs/kinds';
 import type { KubeObject } from '../constructs/kube/kube-object';
@@ -92,7 +93,7 @@ const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2
 async function createProject(folder: string): Promise<string> {
   const project = join(folder, 'notes');
   await mkdir(join(project, 'node_modules'), { recursive: true });
-  for (const name of ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'])
+  for (const name of SHARED_PACKAGES)
     await symlink(join(root, 'node_modules', name), join(project, 'node_modules', name));
   await symlink(root, join(project, 'node_modules/kindred'));
   await writeFile(

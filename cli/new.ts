@@ -4,6 +4,7 @@ import { Option, type Command } from '@commander-js/extra-typings';
 import { nameProblem } from '../constructs/kube/names';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { devDependencies, peerDependencies, version } from '../package.json';
+import { SHARED_PACKAGES } from './bundle/packages-outside';
 import { CliError } from './errors';
 import { flagError, type TakeArguments } from './flags';
 
@@ -118,7 +119,7 @@ function pluralOf(kind: string): string {
 }
 
 function packageText({ name, modules, kindred }: ProjectChoices): string {
-  const { cdk8s, 'cdk8s-plus-27': plus, constructs, zod } = peerDependencies;
+  const shared = SHARED_PACKAGES.map((one): [string, string] => [one, peerDependencies[one]]);
   return json({
     name,
     version: '0.1.0',
@@ -126,7 +127,7 @@ function packageText({ name, modules, kindred }: ProjectChoices): string {
     type: modules === 'esm' ? 'module' : 'commonjs',
     kindred: { kinds: `${name}.ts` },
     scripts: { start: 'kindred dev', test: 'tsc && tsx --test *.test.ts', typecheck: 'tsc' },
-    dependencies: { cdk8s, 'cdk8s-plus-27': plus, constructs, kindred, zod },
+    dependencies: Object.fromEntries([...shared, ['kindred', kindred] as const].sort()),
     devDependencies: {
       '@types/node': `^${devDependencies['@types/node']}`,
       tsx: `^${devDependencies.tsx}`,

@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire, isBuiltin } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { BuildOptions, Metafile, Plugin, StdinOptions } from 'esbuild';
+import type { BuildOptions, Metafile, StdinOptions } from 'esbuild';
 import { messageOf } from '../local/assets/errors';
 import { version } from '../package.json';
 import { nodeBundle, operatorOptions } from './bundle/options';
+import { packagesOutside } from './bundle/packages-outside';
 import { writeAtomically } from './bundle/write';
 import { compile, sourcesIn } from './compile';
 import { CliError } from './errors';
@@ -49,7 +48,11 @@ export async function compileOperator(project: Project, operator: ProjectOperato
   const preloaded = new Set<string>();
   const { code, metafile } = await write(project, {
     ...{ ...nodeBundle, outfile },
-    ...{ metafile: true, plugins: [packagesOutside(preloaded)], legalComments: 'none' },
+    ...{
+      metafile: true,
+      plugins: [packagesOutside({ kindred: kindredFolder, bundled: Object.keys(libraryEntries), preloaded })],
+      legalComments: 'none',
+    },
     ...entryOf(project, operator),
   });
   const isOwn = project.root === kindredFolder ? () => true : (source: string) => !isKindreds(source);
@@ -60,71 +63,6 @@ export async function compileOperator(project: Project, operator: ProjectOperato
 }
 
 const isKindreds = (file: string): boolean => file.startsWith(kindredFolder + path.sep);
-
-/** The packages that Kindred and its users share, which take long to load. */
-const PEERS = ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'];
-
-/**
- * Leaves packages outside, which are required from the file that imports them, so that Kindred's sources have the packages that Kindred
- * has. Bundled are what is no package but linked into node_modules, such as a workspace's, and of the project's packages those
- * that are ES modules: `require` does not give what their importers expect.
- *
- * @param preloaded - receives what may be loaded before the project's own code runs
- */
-function packagesOutside(preloaded: Set<string>): Plugin {
-  return {
-    name: 'packages-outside',
-    setup(build) {
-      build.onResolve({ filter: /^[^./]/ }, async ({ path: module, importer, resolveDir, kind, pluginData }) => {
-        const isOther =
-          kind === 'entry-point' || isBuiltin(module) || path.isAbsolute(module) || module in libraryEntries;
-        if (isOther || pluginData === asked) return undefined;
-        if (isKindreds(importer)) {
-          const file = ownFiles.get(module) ?? requiredFile(module, kindredFolder);
-          if (file === undefined) return undefined;
-          ownFiles.set(module, file);
-          preloaded.add(file);
-          return { path: file, external: true };
-        }
-        const found = await build.resolve(module, { importer, resolveDir, kind, pluginData: asked });
-        if (found.errors.length > 0 || !isInPackage(found.path)) return undefined;
-        const file = requiredFile(module, resolveDir);
-        if (file === undefined || !isCommonJs(file)) return undefined;
-        if (PEERS.some((name) => module === name || module.startsWith(`${name}/`))) preloaded.add(file);
-        return { path: file, external: true };
-      });
-    },
-  };
-}
-
-/** What Kindred's sources require, by name. */
-const ownFiles = new Map<string, string>();
-
-/** Marks the questions of `packagesOutside` to esbuild. */
-const asked = Symbol('asked');
-
-/** The real path of a module as `require` finds it; undefined: it finds none. */
-function requiredFile(module: string, folder: string): string | undefined {
-  try {
-    return createRequire(path.join(folder, 'importer.js')).resolve(module);
-  } catch {
-    // It is for `import` alone.
-    return undefined;
-  }
-}
-
-const isInPackage = (file: string): boolean => file.includes(`${path.sep}node_modules${path.sep}`);
-
-/** Whether Node.js takes a file for what `require` is made for; not so TypeScript. */
-function isCommonJs(file: string): boolean {
-  if (!file.endsWith('.js')) return /\.(cjs|json|node)$/.test(file);
-  for (let folder = path.dirname(file); folder !== path.dirname(folder); folder = path.dirname(folder)) {
-    const manifest = path.join(folder, 'package.json');
-    if (existsSync(manifest))
-      return (JSON.parse(readFileSync(manifest, 'utf8')) as { type?: string }).type !== 'module';
-  }
-  return true;
-}
 
 /** What esbuild begins with. */
 type Entry = { readonly entryPoints: string[] } | { readonly stdin: StdinOptions };

@@ -8,13 +8,11 @@ import path from 'node:path';
 import { absent } from '../cli/bundle/absent';
 import { libraryConstructs } from '../cli/bundle/library';
 import { nodeBundle, operatorOptions } from '../cli/bundle/options';
+import { SHARED_PACKAGES } from '../cli/bundle/packages-outside';
 import { writeAtomically } from '../cli/bundle/write';
 import { version } from '../package.json';
 
 const root = path.join(__dirname, '..');
-
-/** Packages of which a process may have one copy only, since kinds and commands both work with their objects. */
-const sharedPackages = ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'];
 
 async function main(outdir = path.join(root, 'dist'), metafile?: string): Promise<void> {
   const common = {
@@ -37,7 +35,7 @@ async function main(outdir = path.join(root, 'dist'), metafile?: string): Promis
       // Keeps bundled scripts from running: only the entry point is the main module.
       banner: { js: '#!/usr/bin/env node' },
       define: { ...define, 'require.main': 'undefined' },
-      external: [...sharedPackages, 'esbuild'],
+      external: [...SHARED_PACKAGES, 'esbuild'],
       minifyWhitespace: true,
       lineLimit: 160,
       plugins: [libraryConstructs(root, './library'), absent({ kindred: root, complete: new Set(), strict: false })],

@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { SHARED_PACKAGES } from '../../cli/bundle/packages-outside';
 
 export const root = join(__dirname, '..', '..');
 
@@ -12,6 +13,5 @@ export function installKindred(folder: string): void {
 /** The packages that Kindred and its users share. */
 export function linkPackages(folder: string): void {
   mkdirSync(join(folder, 'node_modules'));
-  for (const name of ['cdk8s', 'cdk8s-plus-27', 'constructs', 'zod'])
-    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  for (const name of SHARED_PACKAGES) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
 }
