@@ -21,6 +21,8 @@ export interface DevCluster {
   readonly kubeconfig: string | undefined;
   /** How the user calls kubectl, and what has to be done before in another terminal. */
   readonly kubectl: { readonly command: string; readonly before: string | undefined };
+  /** Whether what is installed no more may be deleted: nobody else installs anything there. */
+  readonly prunes: boolean;
   /** What became of the operators' Deployments. */
   readonly deployments: string;
   /** Until when it is there. */
@@ -39,6 +41,7 @@ const tokenSeconds = 7 * 24 * 3600;
 
 /** A control plane on this machine, which ends with this process. */
 export class LocalCluster implements DevCluster {
+  readonly prunes = true;
   readonly deployments = 'its Deployment is installed with 0 replicas, since pods are only pretended here';
   readonly lifetime = 'The control plane stays until Ctrl-C. In another terminal:';
   readonly failed: Promise<never>;

@@ -77,7 +77,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   await untilAborted(Promise.race([table.watch(platform.kinds), trouble]), signal);
   const samples = args.samples ? localSamples(platform, kubeconfig) : [];
   const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
-  const reload = args.pods || args.once ? undefined : new Reload({ ...session, client, operators, table, kubeconfig });
+  const reload = args.pods || args.once ? undefined : new Reload({ ...session, cluster, operators, table });
   if (reload !== undefined) undo.add('end watching the sources', () => reload.stop());
   // What keeps an object from getting Ready may be what is mended and saved meanwhile.
   const running = Promise.race([trouble, ...(reload === undefined ? [] : [reload.run()])]);
@@ -116,9 +116,7 @@ async function install(session: DevSession, cluster: DevCluster): Promise<void> 
   if (why === INSTALLED) return;
   const started = Date.now();
   const { objects, namespace } = platform;
-  // In a cluster that exists, others may have installed the same objects.
-  const prunes = args.context === undefined;
-  const { applied } = await installPlatform({ client, objects, namespace, prunes, signal });
+  const { applied } = await installPlatform({ client, objects, namespace, prunes: cluster.prunes, signal });
   // Before an operator without a Lease is started, too: see --inspect.
   if (cluster instanceof ExistingCluster) await cluster.takeLeases(platform, { which: 'all', signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;

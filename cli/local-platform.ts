@@ -69,12 +69,7 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
   const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);
   return {
     ...{ project, namespace, samplesNamespace },
-    objects:
-      options.context === undefined
-        ? options.pods
-          ? objects
-          : objects.map(scaledToZero)
-        : objects.filter((object) => !isLeftOut(object, platform, options)),
+    objects: objectsFor(objects, platform, options),
     operators: installed.map((operator) => {
       const name = operatorObjectName(operator);
       const args = argumentsOf(objects, name);
@@ -112,6 +107,16 @@ interface DeploymentLike extends KubeObject {
 
 function isDeployment(object: KubeObject): object is DeploymentLike {
   return object.kind === 'Deployment';
+}
+
+/** The objects of a platform that are for the cluster that the options name. */
+function objectsFor(
+  objects: readonly KubeObject[],
+  platform: { readonly samplesNamespace: string },
+  options: LocalPlatformOptions,
+): readonly KubeObject[] {
+  if (options.context !== undefined) return objects.filter((object) => !isLeftOut(object, platform, options));
+  return options.pods ? objects : objects.map(scaledToZero);
 }
 
 /** Whether an object of the platform is not for a cluster that exists. A namespace that the user has named is there already. */

@@ -7,8 +7,8 @@ import { childTypes } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
 import { duration } from '../local/assets/progress';
 import { spawnGuarded } from '../local/guarded-process';
-import type { ApiClient } from '../operator/client/api-client';
 import { RestMapper } from '../operator/client/rest-mapper';
+import type { DevCluster } from './dev-cluster';
 import { programsOf, type DevOperators, type DevSession } from './dev-operators';
 import { CliError, InterruptedError } from './errors';
 import { formatError } from './format-error';
@@ -23,11 +23,9 @@ import { SourceWatcher } from './source-watcher';
 
 /** What is reloaded, and with what. */
 interface ReloadOptions extends DevSession {
-  readonly client: ApiClient;
+  readonly cluster: DevCluster;
   readonly operators: DevOperators;
   readonly table: LiveTable;
-  /** The text of an administrator's kubeconfig of the control plane; undefined in a cluster that exists. */
-  readonly kubeconfig: string | undefined;
 }
 
 /** Loads the project anew when one of its files is saved: CRDs, permissions, operators, samples. */
@@ -109,11 +107,10 @@ export class Reload {
 
   /** @returns what has changed, for the user */
   private async install({ objects, namespace }: LocalPlatform): Promise<string[]> {
-    const { client } = this.options;
+    const { client, prunes } = this.options.cluster;
     if (isDeepStrictEqual(objects, this.installed)) return [];
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
-    const prunes = this.options.args.context === undefined;
     await installPlatform({ client, objects, namespace, prunes, signal: this.signal });
     this.installed = objects;
     const crds = objects.filter(
@@ -124,7 +121,7 @@ export class Reload {
 
   /** @returns how many samples have changed */
   private async applySamples(platform: LocalPlatform): Promise<number> {
-    const { client } = this.options;
+    const { client } = this.options.cluster;
     const all = this.samplesOf(platform);
     const changed = all.filter((sample) => !this.samples.has(JSON.stringify(sample)));
     const types = new RestMapper(
@@ -137,7 +134,7 @@ export class Reload {
   }
 
   private samplesOf(platform: LocalPlatform) {
-    return localSamples(platform, this.options.kubeconfig);
+    return localSamples(platform, this.options.cluster.kubeconfig);
   }
 
   private watch({ project }: LocalPlatform, programs: readonly OperatorProgram[]): void {
