@@ -3,13 +3,26 @@ import { ANNOTATION_PREFIX } from '../kube/envelope';
 import { errorMessage, ConversionError, type Problem } from '../kube/errors';
 import { isObject, type KubeObject, type ObjectMeta } from '../kube/kube-object';
 import type { AnyKind } from './kind';
-import { describeObject, problemsFromZodError } from './validate';
+import { completedSpecs, applyDefaults } from './incomplete-spec';
+import type { StructuralSchema } from './schema/structural-schema';
+import { describeObject, isIncomplete, problemsFromZodError } from './validate';
 import type { KindVersion } from './versions';
 
 /**
  * The annotation with the specs, by `apiVersion`, that the object's current version cannot express in full.
  */
 export const CONVERSION_ANNOTATION = `${ANNOTATION_PREFIX}conversion-data`;
+
+/** Options of {@link convertObject}. */
+export interface ConvertOptions {
+  /**
+   * Convert a spec too that lacks something required, but has no other fault: what depends on the missing value is missing as well. The
+   * API server asks for that when a field manager applies an object in another version than before, or lets go of a required
+   * field; it validates what comes of it. Source: `prune` of sigs.k8s.io/structured-merge-diff.
+   * @default false: it is refused
+   */
+  readonly incomplete?: boolean;
+}
 
 /**
  * Converts an object to another version of its kind, as a conversion webhook does.
@@ -28,7 +41,12 @@ export const CONVERSION_ANNOTATION = `${ANNOTATION_PREFIX}conversion-data`;
  * @throws ConversionError when a version is not the kind's, the spec does not fit the schema of its version,
  * or the result does not fit the current version's
  */
-export function convertObject(kind: AnyKind, object: KubeObject, desiredApiVersion: string): KubeObject {
+export function convertObject(
+  kind: AnyKind,
+  object: KubeObject,
+  desiredApiVersion: string,
+  options: ConvertOptions = {},
+): KubeObject {
   const refuse = (path: string, message: string): never => {
     throw new ConversionError(describeObject(object), desiredApiVersion, [{ path, message }]);
   };
@@ -43,7 +61,7 @@ export function convertObject(kind: AnyKind, object: KubeObject, desiredApiVersi
   const steps = from.other !== undefined && to.other !== undefined ? [from, hubVersion(kind), to] : [from, to];
   let state: ConversionState = { spec: object.spec ?? {}, kept: readPreserved(object.metadata) };
   for (const [i, next] of steps.slice(1).entries()) {
-    state = new ConversionStep(object, steps[i] as SchemaVersion, next).convert(state);
+    state = new ConversionStep(object, steps[i] as SchemaVersion, next, options).convert(state);
   }
   const hasSpec = object.spec !== undefined || !jsonEquals(state.spec, {});
   const { apiVersion } = to;
@@ -55,6 +73,7 @@ export function convertObject(kind: AnyKind, object: KubeObject, desiredApiVersi
 interface SchemaVersion {
   readonly apiVersion: string;
   readonly spec: z.ZodType;
+  readonly schema: StructuralSchema;
   readonly other?: KindVersion;
 }
 
@@ -62,13 +81,14 @@ function schemaVersions(kind: AnyKind): readonly SchemaVersion[] {
   const others = (kind.versions as readonly KindVersion[]).map((other): SchemaVersion => ({
     apiVersion: other.apiVersion,
     spec: other.spec,
+    schema: other.schema,
     other,
   }));
   return [hubVersion(kind), ...others];
 }
 
 function hubVersion(kind: AnyKind): SchemaVersion {
-  return { apiVersion: kind.apiVersion, spec: kind.spec as z.ZodType };
+  return { apiVersion: kind.apiVersion, spec: kind.spec as z.ZodType, schema: kind.schema.spec };
 }
 
 type PreservedSpecs = Readonly<Record<string, unknown>>;
@@ -79,29 +99,49 @@ interface ConversionState {
   readonly kept: PreservedSpecs;
 }
 
+/** How many of the values that stand for something missing a converter must take. */
+const MIN_RESULTS = 3;
+
+/** A spec that may be incomplete, and what is preserved of the other version, whole or incomplete. */
+interface IncompleteSource {
+  readonly source: z.ZodSafeParseResult<unknown>;
+  readonly spec: unknown;
+  readonly preserved: unknown;
+}
+
+/** A spec that may be incomplete, and whether all that it was made of comes of it. */
+interface PartialSpec {
+  readonly spec: unknown;
+  readonly isCovered: boolean;
+}
+
 /** A conversion between the current version and another one. */
 class ConversionStep {
   constructor(
     private readonly object: KubeObject,
     private readonly from: SchemaVersion,
     private readonly to: SchemaVersion,
+    private readonly options: ConvertOptions,
   ) {}
 
   convert({ spec, kept }: ConversionState): ConversionState {
     const others = omitKeys(kept, [this.from.apiVersion, this.to.apiVersion]);
-    const aside = Object.hasOwn(kept, this.to.apiVersion)
-      ? this.to.spec.safeParse(kept[this.to.apiVersion])
-      : undefined;
+    const preserved = own(kept, this.to.apiVersion);
+    const aside = preserved === undefined ? undefined : this.to.spec.safeParse(preserved);
     const restorable = aside?.success === true ? { spec: aside.data } : undefined;
+    const isLoose = this.options.incomplete === true;
+    const usable = restorable?.spec ?? (isLoose && isIncomplete(aside, preserved) ? preserved : undefined);
     const source = this.from.spec.safeParse(spec);
-    if (!source.success) {
-      // The other version may accept what this one does not. An unchanged spec is converted back to what it
-      // was.
-      if (restorable !== undefined && jsonEquals(spec, this.convertSpec(this.to, this.from, restorable.spec))) {
-        return { spec: restorable.spec, kept: others };
-      }
-      throw this.toConversionError(problemsFromZodError(source.error, spec));
+    // The other version may accept what this one does not. An unchanged spec is converted back to what it was.
+    const isUnchanged =
+      !source.success && usable !== undefined && jsonEquals(spec, this.reversed().convertLoosely(usable));
+    if (isUnchanged) return { spec: usable, kept: others };
+    const partial = isLoose ? this.convertIncomplete({ source, spec, preserved: usable }) : undefined;
+    if (partial !== undefined) {
+      // The API server keeps the annotation of a whole object if what is left of it has one.
+      return { spec: partial.spec, kept: partial.isCovered ? others : { ...others, [this.from.apiVersion]: spec } };
     }
+    if (!source.success) throw this.toConversionError(problemsFromZodError(source.error, spec));
     const result = this.mergePreserved(source.data, restorable);
     const isComplete = this.isValid(result) && jsonEquals(this.convertSpec(this.to, this.from, result), source.data);
     return { spec: result, kept: isComplete ? others : { ...others, [this.from.apiVersion]: source.data } };
@@ -133,6 +173,63 @@ class ConversionStep {
       jsonEquals(threeWayMerge(source, back(plain), back(merged)), source) &&
       jsonEquals(threeWayMerge(merged, again, plain), merged)
     );
+  }
+
+  /**
+   * Converts a spec that is incomplete, or that was in the other version.
+   *
+   * @returns undefined when neither is so, or the converter cannot do without what is missing
+   */
+  private convertIncomplete({ source, spec, preserved }: IncompleteSource): PartialSpec | undefined {
+    if (source.success ? preserved === undefined || this.isValid(preserved) : !isIncomplete(source, spec)) {
+      return undefined;
+    }
+    const given = source.success ? source.data : spec;
+    const plain = this.convertLoosely(given);
+    if (plain === undefined) return undefined;
+    const restored = preserved === undefined ? undefined : this.restoreLoosely(given, plain, preserved);
+    // What the converter makes of a whole spec is checked like that of any other.
+    if (source.success && restored === undefined) return undefined;
+    const result = restored ?? plain;
+    const parsed = this.to.spec.safeParse(result);
+    if (this.to.other === undefined && !parsed.success && !isIncomplete(parsed, result)) {
+      throw this.toConversionError(problemsFromZodError(parsed.error, result));
+    }
+    return { spec: result, isCovered: this.reversed().yields(result, given) };
+  }
+
+  /** What a spec comes to; of an incomplete one, what does not seem to depend on what is missing. Undefined: nothing can be said. */
+  private convertLoosely(spec: unknown): unknown {
+    const whole = this.from.spec.safeParse(spec);
+    if (whole.success) return this.convertSpec(this.from, this.to, whole.data);
+    if (!isIncomplete(whole, spec)) return undefined;
+    const results = completedSpecs(this.from.schema, spec).flatMap((complete) => {
+      try {
+        return [applyDefaults(this.to.schema, withoutUndefined(this.callConverter(this.from, this.to, complete)))];
+      } catch (error) {
+        if (error instanceof ConversionError) return [];
+        throw error;
+      }
+    });
+    return results.length < MIN_RESULTS ? undefined : results.reduce(commonPart);
+  }
+
+  /** The preserved spec with the changes since then; undefined if it does not stand for `source`. */
+  private restoreLoosely(source: unknown, plain: unknown, preserved: unknown): unknown {
+    const before = this.reversed().convertLoosely(preserved);
+    const base = before === undefined ? undefined : this.convertLoosely(before);
+    if (base === undefined) return undefined;
+    const merged = threeWayMerge(preserved, base, plain);
+    return this.reversed().yields(merged, source) ? merged : undefined;
+  }
+
+  private reversed(): ConversionStep {
+    return new ConversionStep(this.object, this.to, this.from, this.options);
+  }
+
+  /** Whether all of `wanted` comes of a spec. */
+  private yields(spec: unknown, wanted: unknown): boolean {
+    return jsonEquals(commonPart(wanted, this.convertLoosely(spec)), wanted);
   }
 
   private isValid(spec: unknown): boolean {
@@ -199,6 +296,18 @@ export function threeWayMerge(kept: unknown, base: unknown, now: unknown): unkno
   const keys = new Set([...Object.keys(now), ...Object.keys(kept)]);
   const merged = [...keys].map((key) => [key, threeWayMerge(own(kept, key), own(base, key), own(now, key))] as const);
   return Object.fromEntries(merged.filter(([, value]) => value !== undefined));
+}
+
+/** What two values have in common. Objects are compared field by field, and lists of one length item by item. */
+function commonPart(a: unknown, b: unknown): unknown {
+  if (jsonEquals(a, b)) return a;
+  if (Array.isArray(a) && Array.isArray(b) && a.length === b.length) {
+    const items = a.map((item, i) => commonPart(item, (b as unknown[])[i]));
+    return items.includes(undefined) ? undefined : items;
+  }
+  if (!isObject(a) || !isObject(b)) return undefined;
+  const fields = Object.keys(a).map((key) => [key, commonPart(a[key], own(b, key))] as const);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { InvalidObjectError, type Problem } from '../kube/errors';
-import type { KubeObject } from '../kube/kube-object';
+import { isObject, type KubeObject } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
 import type { AnyKind, KindObject } from './kind';
 import { serverOnlyRules } from './schema/cel';
@@ -73,9 +73,18 @@ function pathOf(path: readonly PropertyKey[]): string {
   return path.reduce<string>((at, key) => (typeof key === 'number' ? `${at}[${key}]` : `${at}.${String(key)}`), 'spec');
 }
 
+/** Whether a spec lacks something that is required, and has no other fault. */
+export function isIncomplete(parsed: z.ZodSafeParseResult<unknown> | undefined, spec: unknown): boolean {
+  if (parsed === undefined || parsed.success) return false;
+  return parsed.error.issues.every(({ code, path }) => code !== 'custom' && valueAt(spec, path) === undefined);
+}
+
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
-    (at, key) => (typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
+    (at, key) =>
+      (isObject(at) || Array.isArray(at)) && Object.hasOwn(at, key)
+        ? (at as unknown as Record<PropertyKey, unknown>)[key]
+        : undefined,
     value,
   );
 }

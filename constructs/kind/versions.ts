@@ -30,7 +30,7 @@ export interface OtherVersion<S extends z.ZodObject, O extends z.ZodObject = z.Z
   readonly rules?: readonly CelRule[];
   /**
    * Converts a spec of this version to the current one. Pure and total: it converts every spec that fits the
-   * schema.
+   * schema. Where something required is missing, it is called with several values in its place.
    */
   toCurrent(spec: z.output<O>): z.input<S>;
   /**

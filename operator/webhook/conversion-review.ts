@@ -67,7 +67,8 @@ export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, obje
   const converted: KubeObject[] = [];
   for (const object of objects) {
     try {
-      converted.push(convertObject(kindOf(kinds, object, desiredAPIVersion), object, desiredAPIVersion));
+      const of = kindOf(kinds, object, desiredAPIVersion);
+      converted.push(convertObject(of, object, desiredAPIVersion, { incomplete: true }));
     } catch (error) {
       return failedReview(uid, kind, error, object, desiredAPIVersion);
     }

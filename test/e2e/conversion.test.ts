@@ -225,9 +225,58 @@ test('appliers of different versions share an object', async () => {
 });
 
 // Pruning, the API server converts what is left of an object without the fields of the one who lets go of them, required or not, before
-// it puts back those that others own; convertObject refuses what is not whole.
-test.failing('one of two appliers lets go of a required field', async () => {
+// it puts back those that others own.
+test('one of two appliers lets go of a required field', async () => {
   expect(await apply('new', shop('v1', 'shared', { ports: [82] }))).toMatchObject({ code: 0 });
+  expect((await get(`${SHOPS.now}/shared`)).spec).toEqual({ image: 'a', size: 3, ports: [82] });
+  const both = await apply('old', shop('v1beta1', 'shared', { replicas: 3 }));
+  expect(both).toMatchObject({ code: 1, stderr: expect.stringContaining('spec.image: Required value') as string });
+});
+
+test('an applier goes from one version to the other and back, and what it no longer applies goes', async () => {
+  const stalls = (version: string, spec: object) => ({ ...shop(version, 'moved', spec), kind: 'Stall' });
+  expect(await apply('one', stalls('v1beta1', { chairs: '3' }))).toMatchObject({ code: 0 });
+  expect(await apply('one', stalls('v1', { seats: 4 }))).toMatchObject({ code: 0 });
+  expect((await get(`${STALLS.now}/moved`)).spec).toEqual({ seats: 4 });
+  expect(await apply('one', stalls('v1beta1', { chairs: '5' }))).toMatchObject({ code: 0 });
+  expect((await get(`${STALLS.now}/moved`)).spec).toEqual({ seats: 5 });
+  expect(await apply('one', stalls('v1', {}))).toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining('spec.seats: Required value') as string },
+  });
+  expect(await apply('two', shop('v1beta1', 'moved', { image: 'a', memory: '1Gi' }))).toMatchObject({ code: 0 });
+  expect(await apply('two', shop('v1', 'moved', { image: 'b' }))).toMatchObject({ code: 0 });
+  expect((await get(`${SHOPS.now}/moved`)).spec).toEqual({ image: 'b', size: 1 });
+});
+
+test('whatever a manager applied before in any version, what it applies now is all that is left', async () => {
+  const manifests = [
+    shop('v1', 'pairs', { image: 'a' }),
+    shop('v1', 'pairs', { image: 'b', size: 3, limits: { cpu: '1', memory: '1Gi' }, ports: [80] }),
+    shop('v1beta1', 'pairs', { image: 'c' }),
+    shop('v1beta1', 'pairs', { image: 'd', replicas: 2, memory: '2Gi' }),
+  ] as (Read & { readonly apiVersion: string })[];
+  const put = async (object: Read & { readonly apiVersion: string }): Promise<unknown> => {
+    const path = `${object.apiVersion.endsWith('/v1') ? SHOPS.now : SHOPS.old}/pairs`;
+    const { status } = await api.ask('APPLY', `${path}?fieldManager=pairs`, object);
+    expect([200, 201]).toContain(status);
+    return (await get(`${SHOPS.now}/pairs`)).spec;
+  };
+  const alone: unknown[] = [];
+  for (const manifest of manifests) {
+    alone.push(await put(manifest));
+    await api.ask('DELETE', `${SHOPS.now}/pairs`);
+  }
+  for (const before of manifests) {
+    for (const [i, after] of manifests.entries()) {
+      await api.ask('DELETE', `${SHOPS.now}/pairs`);
+      const { size } = (await put(before)) as { size: number };
+      // A conversion gives v1 the default of size, by which the API server takes it for kept: see ADR 0009.
+      const setsSize = ['replicas', 'size'].some((field) => Object.hasOwn(after.spec as object, field));
+      const converts = [before, after].some(({ apiVersion }) => !apiVersion.endsWith('/v1'));
+      const stays = converts && !setsSize ? { size } : {};
+      expect(await put(after)).toEqual({ ...(alone[i] as object), ...stays });
+    }
+  }
 });
 
 test('objects that are stored in the old version do not keep a new operator from starting', async () => {

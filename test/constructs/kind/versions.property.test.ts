@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { convertObject, threeWayMerge, jsonEquals } from '../../../constructs/kind/conversion';
+import { convertObject, threeWayMerge, jsonEquals, type ConvertOptions } from '../../../constructs/kind/conversion';
 import { Shop } from './versions-kind';
 
 const group = 'test.example.com';
@@ -11,8 +11,8 @@ function object(kind: AnyKind, version: string, spec: unknown): KubeObject {
   return { apiVersion: `${group}/${version}`, kind: kind.kind, metadata: { name: 'x' }, spec };
 }
 
-function chain(kind: AnyKind, start: KubeObject, versions: readonly string[]): KubeObject {
-  return versions.reduce((now, version) => convertObject(kind, now, `${group}/${version}`), start);
+function chain(kind: AnyKind, start: KubeObject, versions: readonly string[], options?: ConvertOptions): KubeObject {
+  return versions.reduce((now, version) => convertObject(kind, now, `${group}/${version}`, options), start);
 }
 
 const text = fc.string({ minLength: 1, maxLength: 5 });
@@ -48,6 +48,31 @@ test('what is written in a version reads the same in it after any conversions', 
       const back = chain(Shop, object(Shop, version, spec), [...path, version]);
       const isMoved = path.some((other) => other !== version);
       expect(back).toEqual(object(Shop, version, isMoved ? normal(Shop, version, spec) : spec));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('without a required field, a spec is converted to what of the whole one does not depend on it', () => {
+  fc.assert(
+    fc.property(written, aVersion, ({ version, spec }, to) => {
+      fc.pre(to !== version);
+      const { image: _, ...rest } = spec as { image: string };
+      const { image: __, ...expected } = chain(Shop, object(Shop, version, spec), [to]).spec as { image: string };
+      expect(chain(Shop, object(Shop, version, rest), [to], { incomplete: true }).spec).toEqual(expected);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('an incomplete spec reads the same in its version after any conversions', () => {
+  fc.assert(
+    fc.property(written, fc.array(aVersion, { maxLength: 4 }), ({ version, spec }, path) => {
+      const { image: _, ...rest } = spec as { image: string };
+      // The default of another version may have come in.
+      const defaults = { size: 1, replicas: 1 };
+      const back = chain(Shop, object(Shop, version, rest), [...path, version], { incomplete: true });
+      expect({ ...defaults, ...(back.spec as object) }).toEqual({ ...defaults, ...rest });
     }),
     { numRuns: 300 },
   );

@@ -38,11 +38,11 @@ export class Api {
     return new Api(cluster.server, new Agent({ connect }));
   }
 
-  async ask(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+  async ask(method: keyof typeof methods, path: string, body?: unknown): Promise<Answer> {
     const response = await request(`${this.server}${path}`, {
       dispatcher: this.agent,
-      method,
-      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+      method: methods[method].verb,
+      headers: { 'content-type': methods[method].type },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: response.statusCode, body: (await response.body.json()) as Answer['body'] };
@@ -52,6 +52,17 @@ export class Api {
     await this.agent.close();
   }
 }
+
+const json = 'application/json';
+/** What the API server is asked; APPLY is server-side apply. */
+const methods = {
+  GET: { verb: 'GET', type: json },
+  POST: { verb: 'POST', type: json },
+  PUT: { verb: 'PUT', type: json },
+  DELETE: { verb: 'DELETE', type: json },
+  PATCH: { verb: 'PATCH', type: 'application/merge-patch+json' },
+  APPLY: { verb: 'PATCH', type: 'application/apply-patch+yaml' },
+} as const;
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
