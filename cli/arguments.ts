@@ -4,9 +4,9 @@ import { version } from '../package.json';
 import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
 import { flagError, type TakeArguments } from './flags';
-import { addDocs, type DocsArguments } from './docs';
+import { addDocs, type DocsArguments } from './docs-arguments';
 import { addNew, type NewArguments } from './new';
-import { addRender, type RenderArguments } from './render';
+import { addRender, type RenderArguments } from './render-arguments';
 import { addDev, type DevArguments } from './dev-arguments';
 import { addSynth, type SynthArguments } from './synth-arguments';
 

@@ -1,5 +1,10 @@
-import { describeNameRule, nameProblem, type NameRule } from '../constructs/kube/names';
-import { configFilesProblems, isImageReference } from '../constructs/operator';
+import {
+  configFilesProblems,
+  describeNameRule,
+  isImageReference,
+  nameProblem,
+  type NameRule,
+} from '../constructs/kube/names';
 import { UsageError } from './errors';
 
 /** Receives the arguments of the command that was given. */

@@ -1,20 +1,14 @@
 import { createRequire } from 'node:module';
 import addCompletion from '@bomb.sh/tab/commander';
 import type { Command } from '@commander-js/extra-typings';
-import { cacheFolder, prepare as prepareParts } from '../local';
+import type { AnyKind } from '../constructs/kind/kind';
 import { codeOf } from '../local/assets/errors';
-import { findProgram } from '../local/assets/process';
 import { parseArguments, takeProject } from './arguments';
-import { build } from './build';
-import { docs } from './docs';
-import { CliError, InterruptedError, UsageError } from './errors';
-import { formatError } from './format-error';
+import { InterruptedError, UsageError } from './errors';
 import { newProject } from './new';
-import { bundleOperator, operatorFor } from './operator-bundle';
-import { allKindsOf, loadProject, type Project } from './project';
-import { render } from './render';
-import { dev } from './dev';
-import { synth } from './synth';
+import type { Project } from './project';
+
+// A command is imported when it is run: help, completion and what is wrong with a command line come at once.
 
 /**
  * `kindred run`: runs the project's operator in this process; of several, the one of the kinds that `--kinds` names. The
@@ -23,6 +17,7 @@ import { synth } from './synth';
  * @param args - the program's arguments
  */
 async function run(project: Project, args: readonly string[]): Promise<void> {
+  const { bundleOperator, operatorFor } = await import('./operator-bundle.js');
   const bundle = await bundleOperator(project, operatorFor(project, args));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
@@ -30,6 +25,8 @@ async function run(project: Project, args: readonly string[]): Promise<void> {
 
 /** `kindred prepare`: downloads or builds every part of the control plane, and kubectl if PATH has none. */
 async function prepare(): Promise<void> {
+  const { cacheFolder, prepare: prepareParts } = await import('../local/index.js');
+  const { findProgram } = await import('../local/assets/process.js');
   const onProgress = (line: string): void => void process.stdout.write(`${line}\n`);
   const paths = await prepareParts({ components: 'full', kubectl: findProgram('kubectl') === undefined, onProgress });
   onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
@@ -52,18 +49,28 @@ async function main(): Promise<void> {
   switch (args.command) {
     case 'new':
       return newProject(args);
-    case 'dev':
-      return dev(args, await loadProject(from));
-    case 'render':
-      return render(args, allKindsOf(await loadProject(from)));
-    case 'docs':
-      return docs(args, allKindsOf(await loadProject(from)));
-    case 'synth':
-      return synth(args, await loadProject(from));
-    case 'build':
-      return build(args, await loadProject(from));
+    case 'dev': {
+      const { dev } = await import('./dev.js');
+      return dev(args, await projectIn(from));
+    }
+    case 'render': {
+      const { render } = await import('./render.js');
+      return render(args, await kindsIn(from));
+    }
+    case 'docs': {
+      const { docs } = await import('./docs.js');
+      return docs(args, await kindsIn(from));
+    }
+    case 'synth': {
+      const { synth } = await import('./synth.js');
+      return synth(args, await projectIn(from));
+    }
+    case 'build': {
+      const { build } = await import('./build.js');
+      return build(args, await projectIn(from));
+    }
     case 'run':
-      return run(await loadProject(from), args.rest);
+      return run(await projectIn(from), args.rest);
     case 'prepare':
       return prepare();
     case 'print':
@@ -72,11 +79,31 @@ async function main(): Promise<void> {
   }
 }
 
+async function projectIn(folder: string): Promise<Project> {
+  const { loadProject } = await import('./project.js');
+  return loadProject(folder);
+}
+
+async function kindsIn(folder: string): Promise<readonly AnyKind[]> {
+  const { allKindsOf, loadProject } = await import('./project.js');
+  return allKindsOf(await loadProject(folder));
+}
+
+/** Writes what went wrong to stderr. */
+async function report(error: unknown): Promise<void> {
+  if (error instanceof UsageError) {
+    process.stderr.write(`kindred: ${error.message}\n`);
+    return;
+  }
+  const { formatError } = await import('./format-error.js');
+  process.stderr.write(`kindred: ${formatError(error)}\n`);
+}
+
 /** Whoever reads stdout has read enough, as `head` does; or what it leads to cannot be written. */
 function endOnClosedStdout(error: Error): void {
   isDone = true;
   if (codeOf(error) === 'EPIPE') process.exit(130);
-  process.stderr.write(`kindred: ${formatError(new CliError(`stdout cannot be written to: ${error.message}`))}\n`);
+  process.stderr.write(`kindred: stdout cannot be written to: ${error.message}\n`);
   process.exit(1);
 }
 
@@ -88,13 +115,13 @@ process.once('exit', () => {
   process.stderr.write('kindred: it ended before it was done, which should not happen: please report it\n');
 });
 
-const finished = main().catch((error: unknown) => {
+const finished = main().catch(async (error: unknown) => {
   if (error instanceof InterruptedError) {
     process.stderr.write(`kindred: ${error.message}\n`);
     process.exitCode = 130;
     return;
   }
-  process.stderr.write(`kindred: ${formatError(error)}\n`);
+  await report(error);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 });
 void finished.then(() => (isDone = true));

@@ -1,5 +1,4 @@
 import { text } from 'node:stream/consumers';
-import { Option, type Command } from '@commander-js/extra-typings';
 import { convertObject } from '../constructs/kind/conversion';
 import type { AnyKind } from '../constructs/kind/kind';
 import { renderChildren, renderShared, sharedKeys, type RenderedChild } from '../constructs/kind/render';
@@ -9,45 +8,9 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { nameProblem } from '../constructs/kube/names';
 import { groupOf } from '../constructs/kube/resource-type';
 import { CliError } from './errors';
-import { namespaceName, type TakeArguments } from './flags';
 import { objectName, parseObjects, readObjects, type SourcedObject } from './objects';
+import type { RenderArguments } from './render-arguments';
 import { yamlText } from './yaml';
-
-/** The parsed arguments of `kindred render`. */
-export interface RenderArguments {
-  readonly command: 'render';
-  /** Files with objects; `-` is stdin. */
-  readonly files: readonly string[];
-  /** Namespace of namespaced objects that name none. */
-  readonly namespace: string;
-  readonly output: 'yaml' | 'json' | 'tree';
-}
-
-/** Adds `kindred render` to the command line. */
-export function addRender(program: Command, take: TakeArguments<RenderArguments>): void {
-  program
-    .command('render')
-    .description('print the children of objects, without a cluster')
-    .argument('<files...>', 'YAML or JSON with objects of the kinds; - is stdin')
-    .option(
-      '-n, --namespace <name>',
-      'namespace of objects that name none',
-      (value) => namespaceName('namespace', value),
-      'default',
-    )
-    .addOption(
-      new Option('-o, --output <format>', 'yaml; json, a List; or tree, who owns what')
-        .choices(['yaml', 'json', 'tree'])
-        .default('yaml' as const),
-    )
-    .addHelpText(
-      'after',
-      `
-The objects are validated first. The children are those that the operator would apply, without the labels and owner
-references that it adds. Rules in CEL that have no counterpart in TypeScript are only checked by the API server.`,
-    )
-    .action((files, { namespace, output }) => take({ command: 'render', files, namespace, output }));
-}
 
 /**
  * `kindred render`: prints the children of objects.

@@ -15,8 +15,6 @@ export {
   type OperatorArgsProps,
 } from './operator-deployment';
 export {
-  configFilesProblems,
-  isImageReference,
   namespaceListProblems,
   operatorProblems,
   webhookProblems,

@@ -2,7 +2,7 @@ import type { k8s } from 'cdk8s-plus-27';
 import type { AnyKind } from '../kind/kind';
 import { isQuantity } from '../kind/quantity';
 import type { Problem } from '../kube/errors';
-import { nameProblem } from '../kube/names';
+import { configFilesProblems, isImageReference, nameProblem } from '../kube/names';
 import { MIN_MEMORY_MIB } from './node-options';
 import type { MonitoringProps } from './monitoring';
 import { DEFAULT_WEBHOOK_PORT, hasMultipleVersions, type ConversionServing, type WebhookProps } from './webhook';
@@ -168,27 +168,6 @@ export function webhookProblems(props: WebhookProps): readonly Problem[] {
     problems.push({ path: 'conversion.port', message: `${port ?? DEFAULT_WEBHOOK_PORT} is the metrics port already` });
   }
   return problems;
-}
-
-/** What is wrong with files by their paths, each with its key in a Secret. Source: Kubernetes' validation of a volume's `items`. */
-export function configFilesProblems(path: string, files: Readonly<Record<string, string>> = {}): readonly Problem[] {
-  return Object.entries(files).flatMap(([file, key]) => [
-    ...(isLocalPath(file)
-      ? []
-      : [problem(path, `"${file}" must be a path within the directory, such as "clusters/aws.yml", without ".."`)]),
-    ...(/^[-._A-Za-z0-9]{1,253}$/.test(key) && !key.startsWith('..') && key !== '.'
-      ? []
-      : [problem(path, `"${key}", for "${file}", is no key of a Secret: letters, digits, "-", "_" and "." only`)]),
-  ]);
-}
-
-function isLocalPath(path: string): boolean {
-  return path !== '' && !path.startsWith('/') && !path.startsWith('..') && !path.split('/').includes('..');
-}
-
-/** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */
-export function isImageReference(text: string): boolean {
-  return /^\S+$/.test(text);
 }
 
 /** What is wrong with a list of namespaces to watch. */
