@@ -1,12 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { startControlPlane, type ControlPlane } from '../local';
+import type { CertificateAuthority } from '../local/certificates';
 import { describeExit } from '../local/guarded-process';
 import type { ApiClient } from '../operator/client/api-client';
 import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import type { DevArguments } from './dev-arguments';
+import { DevConversion, type Converted } from './dev-conversion';
 import { CliError } from './errors';
+import type { LocalPlatform } from './local-platform';
 import type { View } from './view';
 
 /** The cluster on which `kindred dev` installs the platform. */
@@ -31,6 +34,12 @@ export interface DevCluster {
   readonly preferred?: string;
   /** Gives a Lease up that this process holds for an operator. @default it holds none */
   readonly handOver?: (leaseName: string) => Promise<void>;
+  /**
+   * Has the API server convert objects of the platform's kinds, from now on, if any has several versions.
+   *
+   * @returns the platform's objects as they are to be installed
+   */
+  convert(platform: LocalPlatform): Promise<Converted>;
   /** Writes a kubeconfig of a ServiceAccount. @returns its path */
   kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string>;
   stop(): Promise<void>;
@@ -39,23 +48,37 @@ export interface DevCluster {
 /** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */
 const tokenSeconds = 7 * 24 * 3600;
 
+/** What a {@link LocalCluster} is started with. */
+interface LocalClusterOptions {
+  readonly args: DevArguments;
+  readonly view: View;
+  readonly signal: AbortSignal;
+  /** Signs the certificate of the conversion webhook. */
+  readonly authority: CertificateAuthority;
+}
+
 /** A control plane on this machine, which ends with this process. */
 export class LocalCluster implements DevCluster {
   readonly prunes = true;
   readonly deployments = 'its Deployment is installed with 0 replicas, since pods are only pretended here';
   readonly lifetime = 'The control plane stays until Ctrl-C. In another terminal:';
   readonly failed: Promise<never>;
+  private readonly conversion: DevConversion;
 
   private constructor(
     readonly plane: ControlPlane,
     readonly client: ApiClient,
     readonly kubeconfig: string,
+    private readonly options: LocalClusterOptions,
   ) {
     this.failed = rejectOnPartExit(plane);
+    const { authority, view } = options;
+    this.conversion = new DevConversion({ authority, folder: plane.dataDir, print: (line) => view.print(line) });
   }
 
   /** @throws LocalControlPlaneError when it does not start */
-  static async start(args: DevArguments, view: View, signal: AbortSignal): Promise<LocalCluster> {
+  static async start(options: LocalClusterOptions): Promise<LocalCluster> {
+    const { args, view, signal } = options;
     const plane = await startControlPlane({
       components: 'full',
       nodes: args.pods ? 1 : 0,
@@ -64,7 +87,7 @@ export class LocalCluster implements DevCluster {
       signal,
     });
     const client = createApiClient(loadClusterAccess({ path: plane.adminKubeconfig }));
-    return new LocalCluster(plane, client, await readFile(plane.adminKubeconfig, 'utf8'));
+    return new LocalCluster(plane, client, await readFile(plane.adminKubeconfig, 'utf8'), options);
   }
 
   get dataDir(): string {
@@ -75,13 +98,23 @@ export class LocalCluster implements DevCluster {
     return { command: 'kubectl', before: `export KUBECONFIG=${this.plane.adminKubeconfig}` };
   }
 
+  convert(platform: LocalPlatform): Promise<Converted> {
+    // Operators in pods do it themselves, as everywhere.
+    if (this.options.args.pods) return Promise.resolve({ objects: platform.objects, accept: () => undefined });
+    return this.conversion.convert(platform);
+  }
+
   async kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string> {
     return this.plane.kubeconfigFor(account, { expirationSeconds: tokenSeconds });
   }
 
   async stop(): Promise<void> {
-    await this.client.close();
-    await this.plane.stop();
+    try {
+      await this.client.close();
+      await this.plane.stop();
+    } finally {
+      await this.conversion.stop();
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { hasEffects } from '../constructs/kind/kind';
 import { messageOf } from '../local/assets/errors';
+import type { CertificateAuthority } from '../local/certificates';
 import type { GuardedProcess } from '../local/guarded-process';
 import type { DevArguments } from './dev-arguments';
 import type { DevCluster } from './dev-cluster';
@@ -17,6 +18,8 @@ import type { View } from './view';
 export interface DevSession {
   readonly args: DevArguments;
   readonly platform: LocalPlatform;
+  /** Signs the certificates of conversion webhooks. */
+  readonly authority: CertificateAuthority;
   /** The operators' programs, in their order; none with pods. */
   readonly programs: readonly OperatorProgram[];
   readonly view: View;
@@ -30,6 +33,14 @@ interface DevOperatorsOptions {
   readonly cluster: DevCluster;
   readonly view: View;
   readonly signal: AbortSignal;
+}
+
+/** Options of {@link DevOperators.replace}. */
+interface ReplaceOptions {
+  readonly programs: readonly OperatorProgram[];
+  readonly signal: AbortSignal;
+  /** Aborts when a still newer version is there: this one need not start then. */
+  readonly saved: AbortSignal;
 }
 
 /** Compiles the operators of a platform. @throws CliError when a source does not compile */
@@ -108,22 +119,19 @@ export class DevOperators {
    *
    * @throws CliError when the new one does not start; the old one goes on if it has not ended by then, which the message says
    */
-  async replace(
-    platform: LocalPlatform,
-    i: number,
-    { programs, signal }: { readonly programs: readonly OperatorProgram[]; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async replace(platform: LocalPlatform, i: number, { programs, signal, saved }: ReplaceOptions): Promise<void> {
     const options = await this.processOptions(platform, i, programs);
     const isBeside =
       options.args.includes('--leader-elect') && options.port === undefined && options.inspect === undefined;
     if (!isBeside) await this.end(platform, i, signal);
     let next: OperatorProcess;
+    const ends = AbortSignal.any([signal, saved]);
     try {
       const prewarmed = this.prewarmed[i];
       this.prewarmed[i] = undefined;
-      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, prewarmed, signal });
+      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, prewarmed, signal: ends });
     } catch (error) {
-      if (isBeside || signal.aborted) throw error;
+      if (isBeside || ends.aborted) throw error;
       throw new CliError(`${messageOf(error)}\nNo ${options.name} runs until that is mended.`, { cause: error });
     }
     try {
@@ -168,7 +176,10 @@ export class DevOperators {
     const name = programName(platform.project, operator);
     // At a breakpoint it would lose its Lease. There is no other process that writes: the old one ends before the new one starts.
     const inspect = i === 0 ? args.inspect : undefined;
-    const left = inspect === undefined ? /^--(key|config)-dir=/ : /^--((key|config)-dir=|leader-elect$|lease-)/;
+    const left =
+      inspect === undefined
+        ? /^--(key-dir|config-dir|webhook-.*)=/
+        : /^--((key-dir|config-dir|webhook-.*)=|leader-elect$|lease-)/;
     const own = given.filter((arg) => !left.test(arg));
     // Those that run in the cluster must not take the Lease between two versions.
     if (cluster.preferred !== undefined && own.includes('--leader-elect'))

@@ -1,9 +1,11 @@
 import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { typeKey } from '../constructs/kube/resource-type';
+import { groupOf } from '../constructs/kube/resource-type';
+import { hasMultipleVersions } from '../constructs/operator';
 import { serverImage, type ControlPlane } from '../local';
 import { duration } from '../local/assets/progress';
+import { CertificateAuthority } from '../local/certificates';
 import { requireFree } from '../local/ports';
 import type { ApiClient } from '../operator/client/api-client';
 import { RestMapper } from '../operator/client/rest-mapper';
@@ -36,14 +38,15 @@ import { createView } from './view';
 export async function dev(args: DevArguments, project: Project): Promise<void> {
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
   const own = await readObjects(args.files);
-  const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
+  const authority = new CertificateAuthority('kindred-dev');
+  const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace, authority });
   // What does not compile is said before anything is started.
   const programs = args.pods ? [] : await programsOf(platform);
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
   const view = createView(process.stdout);
   try {
-    await run({ args, platform, programs, view, undo, signal: interruption.signal }, own);
+    await run({ args, platform, authority, programs, view, undo, signal: interruption.signal }, own);
   } catch (error) {
     // An interruption causes all kinds of errors, none of which matters.
     throw interruption.signal.aborted ? interruption.signal.reason : error;
@@ -74,7 +77,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
 
   const table = new LiveTable(client, view);
   undo.add('end watches', () => table.stop());
-  await untilAborted(Promise.race([table.watch(platform.kinds), trouble]), signal);
+  await Promise.race([table.watch(platform.kinds, signal), trouble]);
   const samples = args.samples ? localSamples(platform, kubeconfig) : [];
   const applied = await Promise.race([applyAll(session, client, [own, samples]), trouble]);
   const reload = args.pods || args.once ? undefined : new Reload({ ...session, cluster, operators, table });
@@ -92,9 +95,10 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
 }
 
 /** The cluster that the arguments name. In one that exists nothing is changed before it is known that all can be done. */
-async function openCluster({ args, platform, view, undo, signal }: DevSession): Promise<DevCluster> {
+async function openCluster(session: DevSession): Promise<DevCluster> {
+  const { args, platform, view, undo, signal } = session;
   if (args.context === undefined) {
-    const local = await LocalCluster.start(args, view, signal);
+    const local = await LocalCluster.start(session);
     undo.add('stop the control plane', () => local.stop());
     return local;
   }
@@ -115,8 +119,14 @@ async function install(session: DevSession, cluster: DevCluster): Promise<void> 
       : await installWithPulumi(session, cluster.plane);
   if (why === INSTALLED) return;
   const started = Date.now();
-  const { objects, namespace } = platform;
-  const { applied } = await installPlatform({ client, objects, namespace, prunes: cluster.prunes, signal });
+  const { namespace } = platform;
+  const { objects, accept } = await cluster.convert(platform);
+  const { applied } = await installPlatform({
+    ...{ client, objects, namespace, signal },
+    prunes: cluster.prunes,
+    onBreakingChanges: (text) => view.print(text),
+  });
+  accept();
   // Before an operator without a Lease is started, too: see --inspect.
   if (cluster instanceof ExistingCluster) await cluster.takeLeases(platform, { which: 'all', signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
@@ -135,8 +145,12 @@ async function installWithPulumi(
   { dataDir, adminKubeconfig: kubeconfig }: ControlPlane,
 ): Promise<string | typeof INSTALLED> {
   const started = Date.now();
-  const { project } = platform;
-  const pulumi = await findPulumi(project, signal);
+  const { project, kinds } = platform;
+  const several = kinds.find(hasMultipleVersions);
+  const pulumi =
+    several === undefined
+      ? await findPulumi(project, signal)
+      : { why: `the stack has no certificate for the conversions of ${several.kind}` };
   if ('why' in pulumi) {
     if (args.installer === 'auto') return pulumi.why;
     throw new CliError(`Pulumi cannot install the platform: ${pulumi.why}. Install it, or take --installer=apply.`);
@@ -206,8 +220,10 @@ async function applyAll(
   for (const objects of groups) {
     applied.push(...(await applyObjects(objects, { client, types, namespace: platform.samplesNamespace, signal })));
   }
-  const run = new Set(platform.kinds.map(typeKey));
-  return applied.filter((object) => run.has(typeKey(object)));
+  // In whatever version they are written.
+  return applied.filter((object) =>
+    platform.kinds.some(({ kind, group }) => kind === object.kind && group === groupOf(object)),
+  );
 }
 
 async function untilReady(

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { breakingChanges, type BreakingChange } from '../constructs/crd';
 import type { Condition, KubeObject } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import { PLATFORM_MANAGED_BY } from '../constructs/operator';
@@ -18,6 +19,8 @@ interface InstallOptions {
   readonly namespace: string;
   /** Keep a list of what was installed, and delete what this install no longer has. @default true */
   readonly prunes?: boolean;
+  /** Receives what a CRD breaks that takes the place of another one: lines for the user. @default they are not compared */
+  readonly onBreakingChanges?: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -79,17 +82,33 @@ async function waitUntilAllServed({ client, signal }: InstallOptions, names: rea
   await Promise.all(names.map((name) => waitUntilServed(client, name, signal)));
 }
 
-async function applyOne({ client, signal }: InstallOptions, types: RestMapper, object: KubeObject): Promise<void> {
+async function applyOne(options: InstallOptions, types: RestMapper, object: KubeObject): Promise<void> {
+  const { client, signal, onBreakingChanges } = options;
   const type = await resourceTypeOf(types, object);
+  const compared = onBreakingChanges !== undefined && isCrd(object);
   try {
+    const before = compared ? await client.get(type, object.metadata, { signal }) : undefined;
     await client.apply(type, object, { fieldManager: PLATFORM_FIELD_MANAGER, signal });
+    const changes = before === undefined ? [] : breakingChanges(before, object);
+    if (changes.length > 0) onBreakingChanges?.(breakingText(object, changes));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
+    const advice = error.message.includes('status.storedVersions')
+      ? '\nObjects are stored in that version: keep it, with served: false if nobody is to use it, or begin with a new control plane.'
+      : '';
     throw new CliError(
-      `the platform cannot be installed: ${objectName(object)} was refused by ${client.server}: ${error.message}`,
+      `the platform cannot be installed: ${objectName(object)} was refused by ${client.server}: ${error.message}${advice}`,
       { cause: error },
     );
   }
+}
+
+/** What a CRD breaks that took the place of another one, for the user. */
+function breakingText({ metadata: { name } }: KubeObject, changes: readonly BreakingChange[]): string {
+  return [
+    `Breaking changes of the CRD ${name}, for objects and clients that are there already:`,
+    ...changes.map(({ path, message }) => `  ${path}: ${message}`),
+  ].join('\n');
 }
 
 /** Kinds whose deletion would delete users' objects too. */

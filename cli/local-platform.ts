@@ -1,11 +1,19 @@
 import { App } from 'cdk8s';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
+import { hasMultipleVersions, webhookServiceName } from '../constructs/operator';
 import { operatorObjectName } from '../constructs/platform/platform-props';
+import type { CertificateAuthority } from '../local/certificates';
 import { CliError } from './errors';
 import type { SourcedObject } from './objects';
 import type { Project, ProjectOperator } from './project';
-import { assertConversion, defaultImageOf, projectPlatform, requiredOperator } from './project-platform';
+import {
+  assertConversion,
+  defaultImageOf,
+  projectPlatform,
+  requiredOperator,
+  type ProjectPlatform,
+} from './project-platform';
 import { Samples, kindsWithSamples, synthPlatform } from './synth';
 
 /** An operator of the platform. */
@@ -46,6 +54,8 @@ interface LocalPlatformOptions {
   readonly pods: boolean;
   /** Context of a cluster that exists; undefined: a control plane on this machine. */
   readonly context: string | undefined;
+  /** Signs the certificates of conversion webhooks. */
+  readonly authority: CertificateAuthority;
 }
 
 /**
@@ -53,7 +63,7 @@ interface LocalPlatformOptions {
  * operator would look like one that works. In a cluster that exists they are left as they are, and no namespace there gets guardrails:
  * its pods may be others' too.
  *
- * @throws UsageError for an operator that the project does not have
+ * @throws UsageError for an operator that the project does not have; CliError for kinds of several versions in a cluster that exists
  */
 export function localPlatform(project: Project, options: LocalPlatformOptions): LocalPlatform {
   const asked = options.operators.map((name) => requiredOperator(project, name));
@@ -63,8 +73,10 @@ export function localPlatform(project: Project, options: LocalPlatformOptions): 
     namespace: options.operatorNamespace,
     samplesNamespace: options.samplesNamespace,
   });
-  assertConversion(platform, 'dev');
-  const objects = synthPlatform(new App(), platform);
+  if (options.context !== undefined) assertConversion(platform, options.context);
+  const { authority } = options;
+  const conversion = { certSecretName: CERT_SECRET, caBundle: base64(authority.certificate) };
+  const objects = synthPlatform(new App(), platform, conversion);
   const { namespace, samplesNamespace } = platform;
   const installed = platform.operators.filter(({ isInstalled }) => isInstalled).map(({ operator }) => operator);
   return {
@@ -112,12 +124,39 @@ function isDeployment(object: KubeObject): object is DeploymentLike {
 /** The objects of a platform that are for the cluster that the options name. */
 function objectsFor(
   objects: readonly KubeObject[],
-  platform: { readonly samplesNamespace: string },
+  platform: ProjectPlatform,
   options: LocalPlatformOptions,
 ): readonly KubeObject[] {
   if (options.context !== undefined) return objects.filter((object) => !isLeftOut(object, platform, options));
-  return options.pods ? objects : objects.map(scaledToZero);
+  return options.pods ? withCertificate(objects, platform, options) : objects.map(scaledToZero);
 }
+
+/** The Secret of the conversion webhooks' certificate, which pods mount. */
+const CERT_SECRET = 'kindred-dev-webhook-tls';
+
+/** The objects, and before the Deployments the certificate that their pods wait for, if an operator converts anything. */
+function withCertificate(
+  objects: readonly KubeObject[],
+  { namespace, operators }: Pick<ProjectPlatform, 'namespace' | 'operators'>,
+  { authority }: LocalPlatformOptions,
+): readonly KubeObject[] {
+  const converting = operators.filter(
+    ({ operator, isInstalled }) => isInstalled && operator.kinds.some(hasMultipleVersions),
+  );
+  if (converting.length === 0) return objects;
+  const hosts = converting.map(
+    ({ operator }) => `${webhookServiceName(operatorObjectName(operator))}.${namespace}.svc`,
+  );
+  const { certificate, key } = authority.server('kindred-webhook', hosts);
+  const secret: KubeObject = {
+    ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata: { name: CERT_SECRET, namespace } },
+    data: { 'tls.crt': base64(certificate), 'tls.key': base64(key) },
+  };
+  const first = objects.findIndex(isDeployment);
+  return [...objects.slice(0, first), secret, ...objects.slice(first)];
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /** Whether an object of the platform is not for a cluster that exists. A namespace that the user has named is there already. */
 function isLeftOut(

@@ -5,6 +5,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { ObjectCache } from '../operator/informer/object-cache';
 import { Reflector } from '../operator/informer/reflector';
 import { CliError } from './errors';
+import { untilAborted } from './shutdown';
 
 /** Changes within this time are shown together, in milliseconds. */
 const debounceMs = 100;
@@ -98,14 +99,19 @@ export class LiveTable {
     return this.current;
   }
 
-  /** Shows the objects of these kinds from now on. */
-  async watch(kinds: readonly AnyKind[]): Promise<void> {
-    const before = this.current;
+  /** Shows the objects of these kinds, from when all of them are known; until then those of before. @throws the abort reason */
+  async watch(kinds: readonly AnyKind[], signal: AbortSignal): Promise<void> {
     const next = new ObjectWatcher(this.client, kinds);
+    try {
+      await untilAborted(next.start(), signal);
+    } catch (error) {
+      await next.stop();
+      throw error;
+    }
+    const before = this.current;
     this.current = next;
-    await before?.stop();
-    await next.start();
     next.onChange((rows) => this.view.show(rows));
+    await before?.stop();
   }
 
   show(): void {

@@ -215,17 +215,17 @@ export function platformOperator(installed: InstalledOperator, namespace: string
   };
 }
 
-/** @throws CliError when a kind has several versions and nobody issues the certificate of its conversion webhook */
-export function assertConversion(
-  { project, certManager }: ProjectPlatform,
-  where: 'cluster' | 'dev' = 'cluster',
-): void {
+/**
+ * @param context - of a cluster that `kindred dev` uses; undefined: the platform is written
+ * @throws CliError when a kind has several versions and nobody issues the certificate of its conversion webhook
+ */
+export function assertConversion({ project, certManager }: ProjectPlatform, context?: string): void {
   const several = project.operators.flatMap(({ kinds }) => kinds).find(({ versions }) => versions.length > 0);
   if (several === undefined || certManager) return;
-  if (where === 'dev') {
+  if (context !== undefined) {
     throw new CliError(
-      `${several.kind} has several versions, which dev cannot convert: no API server reaches a webhook on this machine yet. ` +
-        'Install it on a cluster with cert-manager: kindred synth --cert-manager',
+      `${several.kind} has several versions, whose conversions the API server of context ${context} would ask of this machine, which it cannot reach. ` +
+        'Leave --context out: then there is a control plane on this machine. Or install it, where cert-manager is: kindred synth --cert-manager',
     );
   }
   throw new CliError(

@@ -18,7 +18,6 @@ import { applyObjects } from './objects';
 import type { LiveTable } from './object-watcher';
 import type { OperatorProgram } from './operator-bundle';
 import { loadProject } from './project';
-import { untilAborted } from './shutdown';
 import { SourceWatcher } from './source-watcher';
 
 /** What is reloaded, and with what. */
@@ -61,9 +60,10 @@ export class Reload {
       await this.watcher.next();
       // After `stop` nothing is started.
       if (this.signal.aborted) return new Promise<never>(() => undefined);
-      this.reloading = this.reload().catch((error: unknown) => {
+      const { saved } = this.watcher;
+      this.reloading = this.reload(saved).catch((error: unknown) => {
         // What it was doing was cut off.
-        if (this.signal.aborted) return;
+        if (this.signal.aborted || (saved.aborted && error === saved.reason)) return;
         if (error instanceof CliError) this.watcher.add(error.files);
         this.options.view.print(`${formatError(error)}\nWhat ran before goes on.`);
       });
@@ -78,40 +78,52 @@ export class Reload {
     await Promise.all([this.reloading, this.types.stop()]);
   }
 
-  private async reload(): Promise<void> {
+  /** @param saved - aborts when a file is saved meanwhile: what may take long is not waited for then */
+  private async reload(saved: AbortSignal): Promise<void> {
     const { args, operators, table, view, platform: before } = this.options;
     const { signal } = this;
     const began = Date.now();
     const project = await loadProject(before.project.root);
-    const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace });
+    const { authority } = this.options;
+    const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace, authority });
     const programs = await programsOf(platform);
     signal.throwIfAborted();
     this.watch(platform, programs);
     assertSameOperators(before, platform);
     const done = await this.install(platform);
-    if (shownBy(platform) !== this.shown) {
-      this.shown = '';
-      await untilAborted(table.watch(platform.kinds), signal);
-      this.shown = shownBy(platform);
-    }
     for (const [i, { operator }] of platform.operators.entries()) {
       if (operators.isCurrent(platform, i, programs)) continue;
-      await operators.replace(platform, i, { programs, signal });
+      await operators.replace(platform, i, { programs, signal, saved });
       done.push(`operator ${operator.name}`);
     }
     const samples = args.samples ? await this.applySamples(platform) : 0;
     if (samples > 0) done.push(samples === 1 ? '1 sample' : `${samples} samples`);
     await operators.prewarm(platform, programs);
     if (done.length > 0) view.print(`Loaded anew in ${duration(Date.now() - began)}: ${done.join(', ')}.`);
+    if (shownBy(platform) === this.shown) return;
+    // Last, since it waits until all objects can be read: one that cannot be converted to the new version keeps it from that.
+    await table.watch(platform.kinds, AbortSignal.any([signal, saved]));
+    this.shown = shownBy(platform);
   }
 
   /** @returns what has changed, for the user */
-  private async install({ objects, namespace }: LocalPlatform): Promise<string[]> {
-    const { client, prunes } = this.options.cluster;
-    if (isDeepStrictEqual(objects, this.installed)) return [];
+  private async install(platform: LocalPlatform): Promise<string[]> {
+    const { objects, namespace } = platform;
+    const { cluster } = this.options;
+    // Before its CRD is there: the API server asks at once.
+    const converted = await cluster.convert(platform);
+    if (isDeepStrictEqual(objects, this.installed)) {
+      converted.accept();
+      return [];
+    }
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
-    await installPlatform({ client, objects, namespace, prunes, signal: this.signal });
+    await installPlatform({
+      ...{ client: cluster.client, objects: converted.objects, namespace, signal: this.signal },
+      prunes: cluster.prunes,
+      onBreakingChanges: (text) => this.options.view.print(text),
+    });
+    converted.accept();
     this.installed = objects;
     const crds = objects.filter(
       (object) => object.kind === 'CustomResourceDefinition' && !known.has(JSON.stringify(object)),

@@ -9,7 +9,7 @@ export class SourceWatcher {
   private readonly watchers = new Map<string, FSWatcher>();
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void) | undefined;
-  private changed = false;
+  private changed = new AbortController();
   private closed = false;
 
   /**
@@ -32,10 +32,15 @@ export class SourceWatcher {
     }
   }
 
+  /** Aborts when something has changed since the last `next` resolved. */
+  get saved(): AbortSignal {
+    return this.changed.signal;
+  }
+
   /** Resolves when something has changed since the last call. */
   async next(): Promise<void> {
-    if (!this.changed) await new Promise<void>((resolve) => (this.waiting = resolve));
-    this.changed = false;
+    if (!this.saved.aborted) await new Promise<void>((resolve) => (this.waiting = resolve));
+    this.changed = new AbortController();
     this.waiting = undefined;
   }
 
@@ -50,7 +55,7 @@ export class SourceWatcher {
   private notify(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      this.changed = true;
+      this.changed.abort();
       this.waiting?.();
     }, debounceMs);
   }

@@ -5,7 +5,7 @@ import type { Construct } from 'constructs';
 import { CustomResource, argoCdHealth, crdManifest } from '../constructs/crd';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
-import { Platform } from '../constructs/platform';
+import { Platform, type PlatformConversion } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import type { SynthArguments } from './synth-arguments';
 import { CliError } from './errors';
@@ -111,17 +111,23 @@ function yaml(objects: readonly KubeObject[]): string {
   return HEADER + objects.map(yamlText).join('---\n');
 }
 
-/** The platform's objects in the order of their dependencies. */
-export function synthPlatform(app: App, platform: ProjectPlatform): readonly KubeObject[] {
-  assertConversion(platform);
+/**
+ * The platform's objects in the order of their dependencies.
+ *
+ * @param given - the certificates of the conversion webhooks, if cert-manager does not issue them
+ * @throws CliError when a kind has several versions, and there are no certificates
+ */
+export function synthPlatform(app: App, platform: ProjectPlatform, given?: PlatformConversion): readonly KubeObject[] {
   const { namespace, samplesNamespace, operators, certManager, project } = platform;
+  const conversion = given ?? (certManager ? { certManager: {} } : undefined);
+  if (conversion === undefined) assertConversion(platform);
   const chart = new Platform(app, project.name, {
     namespace,
     operators: operators
       .filter(({ isInstalled }) => isInstalled)
       .map((installed) => platformOperator(installed, namespace)),
     guardedNamespaces: [{ name: samplesNamespace, create: true }],
-    ...(certManager ? { conversion: { certManager: {} } } : {}),
+    ...(conversion === undefined ? {} : { conversion }),
   });
   return chart.toJson() as KubeObject[];
 }

@@ -4,13 +4,18 @@ import type { AnyKind, KindObject, KindSpec } from '../constructs/kind/kind';
 import type { KubeObject, ObjectMeta } from '../constructs/kube/kube-object';
 import type { ResourceType } from '../constructs/kube/resource-type';
 import type { PlatformOperator } from '../constructs/platform';
-import { LocalControlPlaneError, startControlPlane, type ControlPlane } from '../local';
+import { hasMultipleVersions } from '../constructs/operator';
+import { startControlPlane, type ControlPlane } from '../local';
 import { messageOf } from '../local/assets/errors';
+import { CertificateAuthority } from '../local/certificates';
+import { loopback } from '../local/ports';
 import type { ApiClient, ObjectRef } from '../operator/client/api-client';
 import type { EffectEngineFactory } from '../operator/operator-options';
+import { createLogger } from '../operator/process/logger';
+import { LoopbackConversion } from '../operator/webhook/loopback-conversion';
 import { FaultProxy, noFault, type Fault } from './fault-proxy/fault-proxy';
 import { InProcessOperator } from './in-process-operator';
-import { installPlatform, NAMESPACES, type InstalledPlatform } from './install-platform';
+import { installPlatform, NAMESPACES, type InstalledPlatform, type TestConversion } from './install-platform';
 import { kubeconfigClient } from './kubeconfig-client';
 import { OperatorAuditLog } from './operator-audit';
 import { waitFor, whenChanged, type Watched } from './wait-for';
@@ -43,11 +48,11 @@ export abstract class OperatorEnvironment<Operator extends RunningOperator> {
 
   constructor(readonly plane: ControlPlane) {}
 
-  /** Installs the platform; the operator is not started. */
-  async install(platformOperator: PlatformOperator): Promise<void> {
+  /** Installs the platform; the operator is not started. @param conversion - what converts objects of kinds of several versions */
+  async install(platformOperator: PlatformOperator, conversion?: TestConversion): Promise<void> {
     this.client = await kubeconfigClient(this.plane.adminKubeconfig);
     const restartControllers = async (): Promise<void> => this.plane.faults.restartControllerManager();
-    this.platform = await installPlatform({ client: this.client, restartControllers }, platformOperator);
+    this.platform = await installPlatform({ client: this.client, restartControllers, conversion }, platformOperator);
   }
 
   /** Whose requests an operator's are, and where they go; a path. */
@@ -182,6 +187,7 @@ export interface TestEnvironmentOptions {
 export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
   override tokenSeconds = 7 * 24 * 3600;
   private proxy: FaultProxy | undefined;
+  private conversion: TestConversion | undefined;
   private readonly running: InProcessOperator[] = [];
 
   private constructor(
@@ -195,28 +201,40 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
    * Starts it; resolves when the operator reconciles.
    *
    * @throws LocalControlPlaneError when a part of the control plane cannot be obtained or does not start; InvalidPropsError for
-   *   settings of the operator that are not valid; StartupError for kinds that it cannot run, LocalControlPlaneError for one of several
-   *   versions, which would take a certificate. Nothing is left running then.
+   *   settings of the operator that are not valid; StartupError for kinds that it cannot run. Nothing is left running then.
    */
   static async start(options: TestEnvironmentOptions): Promise<TestEnvironment> {
     const { kinds, onProgress = () => undefined } = options;
-    const several = kinds.find(({ versions }) => versions.length > 0);
-    if (several !== undefined) {
-      throw new LocalControlPlaneError(
-        `${several.kind} has several versions, whose conversions a test environment cannot serve yet: test each version's children with renderChildren`,
-      );
-    }
     const plane = await startControlPlane({ components: 'full', onProgress });
     const env = new TestEnvironment(plane, options);
     try {
       if (options.faults === true) env.proxy = await FaultProxy.start(plane.adminKubeconfig);
-      await env.install({ name: 'operator', image: 'none', ...options.operator, kinds });
+      if (kinds.some(hasMultipleVersions)) env.conversion = await env.startConversion();
+      await env.install({ name: 'operator', image: 'none', ...options.operator, kinds }, env.conversion);
       await env.startOperator();
       return env;
     } catch (error) {
       await env.stop();
       throw error;
     }
+  }
+
+  /** Not in the operator: it can be stopped, and what is stored in another version must be readable then too. */
+  private async startConversion(): Promise<TestConversion> {
+    const authority = new CertificateAuthority('kindred-testing');
+    // In the operator's log, where it would be in a cluster.
+    const write = (line: string): void => {
+      const operator = this.operator as InProcessOperator | undefined;
+      if (operator === undefined) this.options.onProgress?.(line.trimEnd());
+      else operator.log.push(line);
+    };
+    const webhook = await LoopbackConversion.start({
+      kinds: this.options.kinds,
+      certificate: authority.server('kindred-webhook', [loopback]),
+      folder: path.join(this.plane.dataDir, 'conversion'),
+      logger: createLogger({ destination: { write } }),
+    });
+    return { authority, webhook };
   }
 
   /** Where files lie that objects of kinds with effects may name. A test writes them; they are removed by `stop`. */
@@ -229,7 +247,7 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
     const { kinds, effects } = this.options;
     const { account, args: platformArgs } = this.platform;
     // Directories that are mounted in its pod.
-    const own = platformArgs.filter((arg) => !/^--(key|config)-dir=/.test(arg));
+    const own = platformArgs.filter((arg) => !/^--(key-dir|config-dir|webhook-.*)=/.test(arg));
     if (effects !== undefined) {
       await mkdir(this.configDir, { recursive: true, mode: 0o700 });
       // Steps under way that do not end must not keep a test from ending.
@@ -304,9 +322,13 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
     if (this.proxy !== undefined) this.clearFault();
     this.plane.faults.resumeApiServer();
     const ended = await Promise.allSettled(this.running.map((operator) => operator.stop()));
-    await (this.client as ApiClient | undefined)?.close();
-    await this.proxy?.close();
-    await this.plane.stop();
+    try {
+      await (this.client as ApiClient | undefined)?.close();
+      await this.proxy?.close();
+      await this.plane.stop();
+    } finally {
+      await this.conversion?.webhook.stop();
+    }
     const failed = ended.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }

@@ -5,6 +5,8 @@ import { Platform, type PlatformOperator } from '../constructs/platform';
 import type { ApiClient } from '../operator/client/api-client';
 import { ApiError } from '../operator/client/errors';
 import { RestMapper } from '../operator/client/rest-mapper';
+import type { CertificateAuthority } from '../local/certificates';
+import type { LoopbackConversion } from '../operator/webhook/loopback-conversion';
 import type { GrantedRule } from './operator-audit';
 import { waitFor } from './wait-for';
 
@@ -22,24 +24,40 @@ export interface InstalledPlatform {
 
 export const NAMESPACES: ResourceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' };
 
+/** What converts objects for an API server on this machine, and who signed its certificate. */
+export interface TestConversion {
+  readonly authority: CertificateAuthority;
+  readonly webhook: LoopbackConversion;
+}
+
 /** On what a platform is installed. */
 interface InstallTarget {
   /** An administrator's. */
   readonly client: ApiClient;
   /** Restarts the controllers, so that garbage collection knows the new kinds. @default none run */
   readonly restartControllers?: () => Promise<void>;
+  /** Converts the objects of kinds of several versions, for an API server on this machine. @default their CRDs are refused */
+  readonly conversion?: TestConversion | undefined;
 }
 
 /**
  * Installs the manifests of the Platform construct by server-side apply. The Deployment is left out: the operator runs elsewhere.
  */
 export async function installPlatform(
-  { client, restartControllers }: InstallTarget,
+  { client, restartControllers, conversion }: InstallTarget,
   operator: PlatformOperator,
 ): Promise<InstalledPlatform> {
   const { kinds } = operator;
-  const chart = new Platform(new App(), 'kindred', { operators: [operator] });
-  const objects = chart.toJson() as KubeObject[];
+  const chart = new Platform(new App(), 'kindred', {
+    operators: [operator],
+    ...(conversion !== undefined && {
+      conversion: {
+        certSecretName: 'unused',
+        caBundle: Buffer.from(conversion.authority.certificate).toString('base64'),
+      },
+    }),
+  });
+  const objects = (chart.toJson() as KubeObject[]).map((object) => conversion?.webhook.redirect(object) ?? object);
   const deployment = objects.find(({ kind }) => kind === 'Deployment') as DeploymentObject;
   const types = new RestMapper(client);
   // Such as those of roles in other namespaces.

@@ -1,3 +1,4 @@
+import type { KindVersion } from '../../constructs/kind/versions';
 import { ConversionError } from '../../constructs/kube/errors';
 import type { AnyKind } from '../../constructs/kind/kind';
 import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
@@ -97,8 +98,14 @@ function findKind(kinds: readonly AnyKind[], object: KubeObject): AnyKind | unde
   return kinds.find((kind) => kind.group === group && kind.kind === object.kind);
 }
 
+/** Of several definitions of a kind, the first one that has both versions; else the first one. */
 function kindOf(kinds: readonly AnyKind[], object: KubeObject, desired: string): AnyKind {
-  const found = findKind(kinds, object);
+  const of = kinds.filter((kind) => kind.group === groupOf(object) && kind.kind === object.kind);
+  const known = (kind: AnyKind, apiVersion: string): boolean =>
+    [kind.apiVersion, ...(kind.versions as readonly KindVersion[]).map((version) => version.apiVersion)].includes(
+      apiVersion,
+    );
+  const found = of.find((kind) => known(kind, object.apiVersion) && known(kind, desired)) ?? of[0];
   if (found !== undefined) return found;
   const message = `this operator does not run the kind ${object.kind} of ${groupOf(object)}, or it has one version only`;
   throw new ConversionError(describeObject(object), desired, [{ path: 'kind', message }]);

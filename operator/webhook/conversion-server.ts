@@ -66,11 +66,7 @@ export async function serveConversion(options: ServeConversionOptions): Promise<
   return server;
 }
 
-/**
- * Options of `startConversionServer`.
- *
- * @testonly
- */
+/** Options of `startConversionServer`. */
 export interface ConversionServerOptions extends ConversionHandlerOptions {
   /** 0 takes any free port; see `ConversionServer.port`. */
   readonly port: number;
@@ -110,7 +106,6 @@ export interface ConversionServer {
  *
  * @throws CertificateError when there is no usable certificate
  * @throws StartupError when it cannot listen on the port
- * @testonly
  */
 export async function startConversionServer(options: ConversionServerOptions): Promise<ConversionServer> {
   const { certDir: directory, logger, signal, drainMs = 5_000, clock = systemClock } = options;

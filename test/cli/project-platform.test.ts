@@ -115,8 +115,8 @@ test('a kind of several versions needs certificates', () => {
   expect(() => assertConversion(projectPlatform(project, noChoices))).toThrow(
     /^Shop has several versions, .*: add --cert-manager where cert-manager is installed/,
   );
-  expect(() => assertConversion(projectPlatform(project, noChoices), 'dev')).toThrow(
-    /^Shop has several versions, which dev cannot convert: .*kindred synth --cert-manager$/,
+  expect(() => assertConversion(projectPlatform(project, noChoices), 'kind-a')).toThrow(
+    /^Shop has several versions, whose conversions the API server of context kind-a would .*kindred synth --cert-manager$/,
   );
   expect(() => assertConversion(projectPlatform(project, { ...noChoices, certManager: true }))).not.toThrow();
 });

@@ -5,6 +5,7 @@ import { ExistingCluster } from '../../cli/existing-cluster';
 import { localPlatform } from '../../cli/local-platform';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned } from '../../constructs/kube/resource-type';
+import { CertificateAuthority } from '../../local/certificates';
 import type { ApiClient } from '../../operator/client/api-client';
 import { leaseType, recordOf } from '../../operator/leader/lease';
 import { kubeconfigClient } from '../../testing';
@@ -203,6 +204,7 @@ test('where the holder of the Lease does not give it up, nothing is changed', as
     operators: [],
     pods: false,
     samplesNamespace: undefined,
+    authority: new CertificateAuthority('test'),
   });
   await expect(existing.takeLeases(platform, { which: 'existing', signal: never })).rejects.toThrow(
     `pod-1 does not give up the Lease memos-system/kindred-memos in the cluster of context ${context}: it is another kindred dev, or an operator of an earlier version. ` +

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { owned } from '../../constructs/kube/resource-type';
+import { owned, type ResourceType } from '../../constructs/kube/resource-type';
 import type { ApiClient } from '../../operator/client/api-client';
 import { leaseType, recordOf } from '../../operator/leader/lease';
 import { kubeconfigClient } from '../../testing';
@@ -113,6 +114,89 @@ test('a field that is added is in the CRD before the operator reads it, and goes
 test('a sample that is changed is applied', async () => {
   save(source('spec.text').replace("text: 'hi'", "text: 'bye'"));
   await reads('bye');
+});
+
+describe('a kind that gets a second version', () => {
+  /** Version v2, whose `body` is the `text` of v1. */
+  const second = (toBody = 'text', rest = ''): string =>
+    source('spec.body')
+      .replace("version: 'v1'", "version: 'v2'")
+      .replace(
+        "text: z.string().max(99).describe('The text.')",
+        `body: z.string()${rest}.max(99).describe('The body.')`,
+      )
+      .replace("spec: { text: 'hi' }", "spec: { body: 'second' }")
+      .replace(
+        'owns:',
+        `versions: [{
+    version: 'v1',
+    spec: z.object({ text: z.string().max(99).describe('The text.') }),
+    toCurrent: ({ text }) => ({ body: ${toBody} }),
+    fromCurrent: ({ body }) => ({ text: body }),
+  }],
+  owns:`,
+      );
+  const type = (version: string): ResourceType => ({
+    ...{ apiVersion: `notes.example.com/${version}`, kind: 'Note', plural: 'notes', scope: 'Namespaced' },
+  });
+  const ref = (name: string) => ({ namespace: note.namespace, name });
+  const createOld = (name: string, text: string) =>
+    client.create(
+      type('v1'),
+      { apiVersion: 'notes.example.com/v1', kind: 'Note', metadata: ref(name), spec: { text } },
+      { fieldManager: 'test' },
+    );
+
+  test('is converted on this machine, by what was saved last', async () => {
+    await createOld('early', 'early');
+    save(second());
+    await reads('second');
+    // It is stored in v1.
+    expect(await client.get(type('v2'), ref('early'))).toMatchObject({ spec: { body: 'early' } });
+    save(second('`${text}!`'));
+    await waitFor(
+      async () => isDeepStrictEqual((await client.get(type('v2'), ref('early')))?.spec, { body: 'early!' }),
+      {
+        describe: 'the new conversion',
+      },
+    );
+  });
+
+  test('keeps its conversion when the API server refuses the next CRD', async () => {
+    save(source('spec.text'));
+    await start.says(/storedVersions.*\nObjects are stored in that version: keep it.*\nWhat ran before goes on\.$/m);
+    expect(await client.get(type('v2'), ref('early'))).toMatchObject({ spec: { body: 'early!' } });
+  });
+
+  test('is told what breaks', async () => {
+    save(second('text', '.min(3)'));
+    await start.says(
+      /^Breaking changes of the CRD notes\.notes\.example\.com, for objects and clients that are there already:\n {2}v2 spec\.body: minLength 3 is new$/m,
+    );
+  });
+
+  test('is loaded anew when what keeps its objects from being converted is mended', async () => {
+    const third = (toBody: string, sample: string): string =>
+      second()
+        .replace("version: 'v2'", "version: 'v3'")
+        .replace("body: 'second'", `body: '${sample}'`)
+        .replace(
+          'versions: [{',
+          `versions: [{
+    version: 'v2',
+    spec: z.object({ body: z.string().max(99).describe('The body.') }),
+    toCurrent: ({ body }) => ({ body: ${toBody} }),
+    fromCurrent: ({ body }) => ({ body }),
+  }, {`,
+        );
+    // The first object of a list can be converted, the second cannot.
+    save(third('new Date(body === "second" ? body : 0).toISOString()', 'third'));
+    await start.says(/^Conversion webhook: .* Note notes-samples\/hello .*\n.* Invalid time value$/m);
+    save(third('body', 'mended'));
+    await reads('mended');
+    // However often it was tried.
+    expect(start.stdout.match(/^Conversion webhook: .* Note notes-samples\/hello .*v3:\n/gm)).toHaveLength(1);
+  });
 });
 
 test('Ctrl-C amid a reload ends it, and leaves nothing behind', async () => {

@@ -2,6 +2,7 @@ import { k8s } from 'cdk8s-plus-27';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { defineKind, owned } from '../../constructs';
 import type { ResourceType } from '../../constructs/kube/resource-type';
@@ -41,6 +42,28 @@ const Letter = defineKind({
   ],
 });
 
+/** A kind of two versions. */
+const Page = defineKind({
+  ...{ group: 'notes.example.com', version: 'v2', kind: 'Page', plural: 'pages', scope: 'Namespaced' },
+  description: 'A page.',
+  spec: z.object({ lines: z.array(z.string().max(99)).max(9).describe('The text, by line.') }),
+  owns: [owned.ConfigMap],
+  versions: [
+    {
+      version: 'v1',
+      spec: z.object({ text: z.string().max(99).describe('The text.') }),
+      toCurrent({ text }) {
+        if (text === 'torn') throw new Error('it is torn');
+        return { lines: text.split('/') };
+      },
+      fromCurrent: ({ lines }) => ({ text: lines.join('/') }),
+    },
+  ],
+  children(scope, { metadata: { name }, spec: { lines } }) {
+    new k8s.KubeConfigMap(scope, 'page', { metadata: { name }, data: { count: String(lines.length) } });
+  },
+});
+
 test('kinds that cannot be run are told, and nothing is left running', async () => {
   const lines: string[] = [];
   const twice = TestEnvironment.start({ kinds: [Note, Note], onProgress: (line) => lines.push(line) });
@@ -49,18 +72,10 @@ test('kinds that cannot be run are told, and nothing is left running', async () 
   await expect(fetch(`https://127.0.0.1:${port ?? ''}`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
 });
 
-test('a kind of several versions is refused before anything is started', async () => {
-  const versions = [{ name: 'v2' }];
-  const kind = { ...Note, versions } as unknown as typeof Note;
-  await expect(TestEnvironment.start({ kinds: [kind] })).rejects.toThrow(
-    'Note has several versions, whose conversions',
-  );
-});
-
 describe('an environment', () => {
   let env: TestEnvironment;
   beforeAll(async () => {
-    env = await TestEnvironment.start({ kinds: [Note] });
+    env = await TestEnvironment.start({ kinds: [Note, Page] });
   });
   afterAll(async () => {
     await env.stop();
@@ -72,7 +87,7 @@ describe('an environment', () => {
     await env.createOfKind(Note, ref, { text: 'hello' });
     await env.waitUntil(owned.ConfigMap, ref, 'to exist', () => true);
     await env.waitUntil(Note.type, ref, 'to have a status', ({ status }) => status !== undefined);
-    expect(await env.permissions()).toEqual({ refused: [], unused: ['secrets'] });
+    expect(await env.permissions()).toEqual({ refused: [], unused: ['pages/status.notes.example.com', 'secrets'] });
     expect(env.operator.log.errors()).toEqual([]);
     expect(await env.operator.readyz()).toMatchObject({ status: 200 });
     const metrics = await env.operator.metrics();
@@ -84,6 +99,20 @@ describe('an environment', () => {
     const before = (await env.auditLog()).writes().length;
     await env.startOperator();
     expect((await env.auditLog()).writes().slice(before)).toEqual([]);
+  });
+
+  test('converts between the versions of a kind, also while no operator runs, and tells what cannot be converted', async () => {
+    const ref = { namespace: await env.namespace(), name: 'old' };
+    const old: ResourceType = { ...Page.type, apiVersion: 'notes.example.com/v1' };
+    await env.create(old, ref, { spec: { text: 'a/b' } });
+    await env.waitUntil(owned.ConfigMap, ref, 'to be of two lines', ({ data }) =>
+      isDeepStrictEqual(data, { count: '2' }),
+    );
+    await expect(env.create(old, { ...ref, name: 'torn' }, { spec: { text: 'torn' } })).rejects.toThrow('it is torn');
+    expect(env.operator.log.all).toContainEqual(expect.objectContaining({ msg: 'an object cannot be converted' }));
+    await env.operator.stop();
+    expect(await env.get(old, ref)).toMatchObject({ spec: { text: 'a/b' } });
+    await env.startOperator();
   });
 
   test('executes effects, has namespaces for the roles of its operator elsewhere, and says why a wait is in vain', async () => {
