@@ -3,7 +3,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { version } from '../package.json';
 import { addBuild, type BuildArguments } from './build-arguments';
 import { UsageError } from './errors';
-import { flagError, type TakeArguments } from './flags';
+import { flagError, outputOption, type TakeArguments } from './flags';
 import { addDocs, type DocsArguments } from './docs-arguments';
 import { addNew, type NewArguments } from './new';
 import { addRender, type RenderArguments } from './render-arguments';
@@ -19,7 +19,7 @@ type Arguments =
   | RenderArguments
   | DocsArguments
   | { readonly command: 'run'; readonly rest: readonly string[] }
-  | { readonly command: 'prepare' }
+  | { readonly command: 'prepare'; readonly output: 'text' | 'json' }
   /** `--help`, `--version` and the like: the text to print. */
   | { readonly command: 'print'; readonly text: string };
 
@@ -152,7 +152,8 @@ cluster: kindred synth, kubectl apply. All options are the operator's own: kindr
 kubectl is one of them where PATH has none. They come from KUBEBUILDER_ASSETS, the cache, the official
 downloads, or are built with Go. What is there already costs a look.`,
     )
-    .action(() => take({ command: 'prepare' }));
+    .addOption(outputOption('the folder of the cache and the files by part'))
+    .action(({ output }) => take({ command: 'prepare', output }));
   return program;
 }
 

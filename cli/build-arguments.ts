@@ -3,7 +3,7 @@ import type { BinarySource } from '../image/binaries';
 import { isDigest, parsePlatform, type Platform } from '../image/oci';
 import { parseReference, type ImageReference } from '../image/reference';
 import { UsageError } from './errors';
-import { collect, flagError, folder, type TakeArguments } from './flags';
+import { collect, flagError, folder, outputOption, type TakeArguments } from './flags';
 
 /** What an image is built on. */
 export type BaseArgument =
@@ -104,11 +104,7 @@ registry asks for them. SOURCE_DATE_EPOCH sets the image's creation time (defaul
         'speak HTTP without TLS to this registry; may be repeated (default: to registries on this machine)',
       ).argParser(collect),
     )
-    .addOption(
-      new Option('-o, --output <format>', 'text, or json with base, platforms and archive')
-        .choices(['text', 'json'])
-        .default('text' as const),
-    );
+    .addOption(outputOption('digest, base, platforms and archive'));
 }
 
 function buildArguments(values: ReturnType<ReturnType<typeof buildCommand>['opts']>): BuildArguments {

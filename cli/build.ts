@@ -13,9 +13,10 @@ import { Registry } from '../image/registry';
 import { removeTemporaryFiles } from '../image/temporary-files';
 import { cacheFolder } from '../local';
 import { undefinedIfMissing } from '../local/assets/errors';
-import { progressToStderr, size } from '../local/assets/progress';
+import { progressToStderr, size, whileSlow } from '../local/assets/progress';
 import { DEFAULT_BASE, baseOf, type BaseArgument, type BuildArguments } from './build-arguments';
 import { CliError, InterruptedError, UsageError } from './errors';
+import { printJson } from './flags';
 import { bundleOperator } from './operator-bundle';
 import { programName, type Project, type ProjectOperator } from './project';
 import { defaultImageOf, requiredOperator } from './project-platform';
@@ -61,6 +62,8 @@ export async function build(args: BuildArguments, project: Project): Promise<voi
   }
 }
 
+const slow = <T>(what: string, work: () => Promise<T>): Promise<T> => whileSlow(what, progressToStderr, work);
+
 async function buildAndPublish(args: BuildArguments, project: Project): Promise<void> {
   const operator = requiredOperator(project, args.operator);
   const base = args.base ?? baseOf(operator.image.base ?? DEFAULT_BASE);
@@ -78,13 +81,17 @@ async function buildAndPublish(args: BuildArguments, project: Project): Promise<
   };
   try {
     const archiveFile = await archiveFileOf(args, programName(project, operator));
-    const loaded = await loadBase(options, args, registryOf);
-    const image = await imageOn(loaded.base, options);
+    const loaded = await slow('Loading the base', () => loadBase(options, args, registryOf));
+    const image = await slow('Making the layers', () => imageOn(loaded.base, options));
     await loaded.lock?.();
     const name = withTag(args.tag ?? args.push ?? parseReference(defaultImageOf(project, operator)));
-    const archive = archiveFile === undefined ? undefined : await archiveImage(archiveFile, image, name);
+    const archive =
+      archiveFile === undefined
+        ? undefined
+        : await slow(`Writing ${archiveFile}`, () => archiveImage(archiveFile, image, name));
     if (archive !== undefined) progressToStderr(`${archiveFile} contains ${archive.name}`);
-    if (args.push !== undefined) await push(registryOf(args.push.host), args.push, image);
+    const { push: to } = args;
+    if (to !== undefined) await slow(`Pushing ${formatReference(to)}`, () => push(registryOf(to.host), to, image));
     printResult(args, { given: base, base: loaded.base, image, archive });
   } finally {
     await Promise.all([...registries.values()].map((registry) => registry.close()));
@@ -238,7 +245,8 @@ function printResult(
     })),
     ...(archive === undefined ? {} : { archive }),
   };
-  process.stdout.write(`${output === 'json' ? JSON.stringify(result, undefined, 2) : (reference ?? digest)}\n`);
+  if (output === 'json') printJson(result);
+  else process.stdout.write(`${reference ?? digest}\n`);
 }
 
 function withTag(reference: ImageReference): ImageReference {

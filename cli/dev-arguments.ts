@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from './errors';
-import { collect, flagError, namespaceName, parseInteger, type TakeArguments } from './flags';
+import { collect, flagError, namespaceName, outputOption, parseInteger, type TakeArguments } from './flags';
 
 /** The parsed arguments of `kindred dev`. */
 export interface DevArguments {
@@ -38,6 +38,8 @@ export interface DevArguments {
   readonly operators: readonly string[];
   /** Address of the inspector of the operator; undefined: none. */
   readonly inspect: string | undefined;
+  /** With `json`, the objects are printed at the end of `--once`, and all else goes to stderr. */
+  readonly output: 'text' | 'json';
   /** Run pods in containers, and the operator as its Deployment. */
   readonly pods: boolean;
 }
@@ -129,6 +131,7 @@ Deployments are left as they are; CRDs, permissions and samples stay there at th
       'run containers: the operator as its Deployment, and in every other pod a small HTTP server in place of its images, ' +
         'since none can be pulled. Needs Linux, root, containerd, runc, CNI plugins',
     )
+    .addOption(outputOption('with --once, the objects and whether they are Ready'))
     .addOption(operatorOption);
 }
 
@@ -136,6 +139,8 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
   if (!values.samples && values.file.length === 0) {
     throw new UsageError('--no-samples leaves nothing to run: name your own objects with --file=FILE');
   }
+  if (values.output === 'json' && values.once !== true)
+    throw new UsageError('--output=json is what a script reads at the end: it goes with --once');
   if (values.context !== undefined) assertForContext(values);
   else {
     const flag =
@@ -170,6 +175,7 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     operators: values.operator,
     inspect: values.inspect === undefined ? undefined : `127.0.0.1:${values.inspect === true ? 9229 : values.inspect}`,
     pods: values.pods === true,
+    output: values.output,
   };
 }
 

@@ -4,7 +4,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { groupOf } from '../constructs/kube/resource-type';
 import { hasMultipleVersions } from '../constructs/operator';
 import { serverImage, type ControlPlane } from '../local';
-import { duration } from '../local/assets/progress';
+import { duration, progressToStderr, whileSlow } from '../local/assets/progress';
 import { CertificateAuthority } from '../local/certificates';
 import { requireFree } from '../local/ports';
 import type { ApiClient } from '../operator/client/api-client';
@@ -12,8 +12,9 @@ import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
 import { LocalCluster, type DevCluster } from './dev-cluster';
 import { DevOperators, programsOf, type DevSession } from './dev-operators';
-import { LiveTable, waitUntilReady, type ObjectWatcher } from './object-watcher';
+import { LiveTable, awaitedRows, waitUntilReady, type ObjectWatcher } from './object-watcher';
 import { CliError } from './errors';
+import { printJson } from './flags';
 import { ExistingCluster } from './existing-cluster';
 import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
@@ -41,10 +42,12 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
   const authority = new CertificateAuthority('kindred-dev');
   const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace, authority });
   // What does not compile is said before anything is started.
-  const programs = args.pods ? [] : await programsOf(platform);
+  const programs = args.pods
+    ? []
+    : await whileSlow('Compiling the operators', progressToStderr, () => programsOf(platform));
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
-  const view = createView(process.stdout);
+  const view = createView(args.output === 'json' ? process.stderr : process.stdout);
   try {
     await run({ args, platform, authority, programs, view, undo, signal: interruption.signal }, own);
   } catch (error) {
@@ -65,13 +68,22 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   const { args, programs, view, undo, platform, signal } = session;
   const cluster = await openCluster(session);
   const { client, failed, kubeconfig } = cluster;
+  const slow = (what: string, work: Promise<unknown>): Promise<unknown> =>
+    whileSlow(
+      what,
+      (line) => view.print(line),
+      () => Promise.race([work, failed]),
+    );
   if (args.pods && cluster instanceof LocalCluster)
-    await Promise.race([preparePods(platform, { plane: cluster.plane, client, signal }), failed]);
-  await Promise.race([install(session, cluster), failed]);
-  if (args.pods) await Promise.race([waitForOperatorPods(session, client), failed]);
+    await slow(
+      "Making the operators' images for the node",
+      preparePods(platform, { plane: cluster.plane, client, signal }),
+    );
+  await slow('Installing the platform', install(session, cluster));
+  if (args.pods) await slow("Waiting for the operators' pods", waitForOperatorPods(session, client));
   const operators = new DevOperators({ args, cluster, view, signal });
   undo.add('stop the operators', () => operators.stop());
-  if (!args.pods) await Promise.race([operators.start(platform, programs), failed]);
+  if (!args.pods) await slow('Starting the operators', operators.start(platform, programs));
   const trouble = Promise.race([failed, operators.trouble]);
   trouble.catch(() => undefined);
 
@@ -85,7 +97,11 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   // What keeps an object from getting Ready may be what is mended and saved meanwhile.
   const running = Promise.race([trouble, ...(reload === undefined ? [] : [reload.run()])]);
   running.catch(() => undefined);
-  await Promise.race([untilReady(session, table.watcher, applied), running]);
+  try {
+    await Promise.race([untilReady(session, table.watcher, applied), running]);
+  } finally {
+    if (args.output === 'json') printJson({ objects: awaitedRows(applied, table.watcher.rows()) });
+  }
   table.show();
   if (args.once) return;
   view.print(nextSteps(session, cluster, operators.processes));
@@ -233,7 +249,11 @@ async function untilReady(
 ): Promise<void> {
   const started = Date.now();
   try {
-    await waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal });
+    await whileSlow(
+      `Waiting for ${awaited.length} objects to be Ready`,
+      (line) => view.print(line),
+      () => waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal }),
+    );
     view.show(board.rows());
     view.print(`All ${awaited.length} objects are Ready, ${duration(Date.now() - started)} after they were applied.`);
   } catch (error) {

@@ -4,6 +4,7 @@ import type { AnyKind } from '../constructs/kind/kind';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import { CliError } from './errors';
 import type { DocsArguments } from './docs-arguments';
+import { printJson } from './flags';
 import { GENERATED, kindIndex, kindPage, kindPageName } from './kind-page';
 
 /**
@@ -11,13 +12,14 @@ import { GENERATED, kindIndex, kindPage, kindPageName } from './kind-page';
  *
  * @throws CliError when the folder cannot be read or written; with `check`, naming each page that is out of date
  */
-export async function docs({ out, check }: DocsArguments, kinds: readonly AnyKind[]): Promise<void> {
+export async function docs({ out, check, output }: DocsArguments, kinds: readonly AnyKind[]): Promise<void> {
   const pages = kindPages(kinds);
   const stale = await inFolder(out, () => stalePages(out, pages));
+  const isText = output === 'text';
+  const files = stale.map((name) => path.join(out, name));
+  if (check && !isText) printJson({ outOfDate: files });
   if (check && stale.length > 0) {
-    throw new CliError(
-      `${stale.map((name) => path.join(out, name)).join(', ')}: out of date. Run: kindred docs --out=${out}`,
-    );
+    throw new CliError(`${files.join(', ')}: out of date. Run: kindred docs --out=${out}`);
   }
   await inFolder(out, () => refuseForeignFiles(out, stale));
   for (const name of stale) {
@@ -27,8 +29,11 @@ export async function docs({ out, check }: DocsArguments, kinds: readonly AnyKin
       await mkdir(out, { recursive: true });
       await (text === undefined ? rm(file) : writeFile(file, text));
     });
-    process.stdout.write(`${file}${text === undefined ? ' is removed: its kind is gone' : ''}\n`);
+    if (isText) process.stdout.write(`${file}${text === undefined ? ' is removed: its kind is gone' : ''}\n`);
   }
+  if (isText || check) return;
+  const isWritten = (_: string, i: number): boolean => pages.has(stale[i] ?? '');
+  printJson({ written: files.filter(isWritten), removed: files.filter((file, i) => !isWritten(file, i)) });
 }
 
 /**

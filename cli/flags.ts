@@ -5,6 +5,7 @@ import {
   nameProblem,
   type NameRule,
 } from '../constructs/kube/names';
+import { Option } from '@commander-js/extra-typings';
 import { UsageError } from './errors';
 
 /** Receives the arguments of the command that was given. */
@@ -13,6 +14,17 @@ export type TakeArguments<A> = (args: A) => void;
 /** Collects the values of a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+/** How a command prints its result. @param json - what it prints as JSON */
+export const outputOption = (
+  json: string,
+): Option<'-o, --output <format>', undefined, 'text', undefined, false, 'text' | 'json'> =>
+  new Option('-o, --output <format>', `text, or json: ${json}`).choices(['text', 'json']).default('text' as const);
+
+/** Prints what a script reads. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 // The parsers of flag values. Each takes the flag's name without dashes and the given text, and throws a

@@ -3,8 +3,10 @@ import addCompletion from '@bomb.sh/tab/commander';
 import type { Command } from '@commander-js/extra-typings';
 import type { AnyKind } from '../constructs/kind/kind';
 import { codeOf } from '../local/assets/errors';
+import { progressToStderr, whileSlow } from '../local/assets/progress';
 import { parseArguments, takeProject } from './arguments';
 import { InterruptedError, UsageError } from './errors';
+import { printJson } from './flags';
 import { newProject } from './new';
 import type { Project } from './project';
 
@@ -18,18 +20,21 @@ import type { Project } from './project';
  */
 async function run(project: Project, args: readonly string[]): Promise<void> {
   const { bundleOperator, operatorFor } = await import('./operator-bundle.js');
-  const bundle = await bundleOperator(project, operatorFor(project, args));
+  const operator = operatorFor(project, args);
+  const bundle = await whileSlow('Bundling the operator', progressToStderr, () => bundleOperator(project, operator));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
 }
 
 /** `kindred prepare`: downloads or builds every part of the control plane, and kubectl if PATH has none. */
-async function prepare(): Promise<void> {
+async function prepare(output: 'text' | 'json'): Promise<void> {
   const { cacheFolder, prepare: prepareParts } = await import('../local/index.js');
   const { findProgram } = await import('../local/assets/process.js');
-  const onProgress = (line: string): void => void process.stdout.write(`${line}\n`);
+  const isText = output === 'text';
+  const onProgress = (line: string): void => void (isText ? process.stdout : process.stderr).write(`${line}\n`);
   const paths = await prepareParts({ components: 'full', kubectl: findProgram('kubectl') === undefined, onProgress });
-  onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
+  if (!isText) printJson({ folder: cacheFolder(), parts: paths });
+  else onProgress(`${Object.keys(paths).length} parts of the control plane are there, in ${cacheFolder()}`);
 }
 
 /** `kindred complete`: prints the completion script of a shell, which then asks this command for completions. */
@@ -72,7 +77,7 @@ async function main(): Promise<void> {
     case 'run':
       return run(await projectIn(from), args.rest);
     case 'prepare':
-      return prepare();
+      return prepare(args.output);
     case 'print':
       process.stdout.write(args.text);
       return;
@@ -81,12 +86,12 @@ async function main(): Promise<void> {
 
 async function projectIn(folder: string): Promise<Project> {
   const { loadProject } = await import('./project.js');
-  return loadProject(folder);
+  return whileSlow('Loading the kinds of the project', progressToStderr, () => loadProject(folder));
 }
 
 async function kindsIn(folder: string): Promise<readonly AnyKind[]> {
-  const { allKindsOf, loadProject } = await import('./project.js');
-  return allKindsOf(await loadProject(folder));
+  const { allKindsOf } = await import('./project.js');
+  return allKindsOf(await projectIn(folder));
 }
 
 /** Writes what went wrong to stderr. */

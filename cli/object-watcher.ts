@@ -211,8 +211,6 @@ export interface RowSource {
 
 /**
  * The rows of the awaited objects; the row of one that does not exist says so.
- *
- * @testonly
  */
 export function awaitedRows(awaited: readonly KubeObject[], rows: readonly Row[]): readonly Row[] {
   return awaited.map(({ kind, metadata: { name, namespace } }) => {

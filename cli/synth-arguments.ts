@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { Option, type Command } from '@commander-js/extra-typings';
-import { collect, configFiles, folder, namespaceName, type TakeArguments } from './flags';
+import { collect, configFiles, folder, namespaceName, outputOption, type TakeArguments } from './flags';
 import type { PlatformArguments } from './project-platform';
 
 /** The parsed arguments of `kindred synth`. */
@@ -8,6 +8,7 @@ export interface SynthArguments extends PlatformArguments {
   readonly command: 'synth';
   readonly format: 'yaml' | 'helm';
   readonly out: string;
+  readonly output: 'text' | 'json';
 }
 
 /** Adds `kindred synth` to the command line. */
@@ -50,10 +51,12 @@ argo-cd.yaml, for kubectl apply --server-side, with which Argo CD understands th
     .option('--samples-namespace <name>', 'of the samples (default: <name of the package>-samples)', (value) =>
       namespaceName('samples-namespace', value),
     )
-    .action(({ format, out, image, configSecret, configFile, certManager, namespace, samplesNamespace }) =>
+    .addOption(outputOption('the names of the files'))
+    .action(({ format, out, output, image, configSecret, configFile, certManager, namespace, samplesNamespace }) =>
       take({
         command: 'synth',
         format,
+        output,
         out: out ?? path.join('dist', format === 'yaml' ? 'manifests' : 'chart'),
         images: image ?? [],
         ...{ configSecret, namespace, samplesNamespace },

@@ -9,6 +9,7 @@ import { Platform, type PlatformConversion } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import type { SynthArguments } from './synth-arguments';
 import { CliError } from './errors';
+import { printJson } from './flags';
 import { helmChart } from './helm/chart';
 import type { Project } from './project';
 import {
@@ -27,7 +28,7 @@ import { yamlText } from './yaml';
  * @throws CliError when the files cannot be written
  */
 export async function synth(args: SynthArguments, project: Project): Promise<void> {
-  const { out, format } = args;
+  const { out, format, output } = args;
   const platform = projectPlatform(project, args);
   const files = format === 'helm' ? helmChart(platform) : manifests(platform);
   if (format === 'helm') await inFolder(out, () => refuseForeignTemplates(out, files));
@@ -37,8 +38,9 @@ export async function synth(args: SynthArguments, project: Project): Promise<voi
       await mkdir(path.dirname(file), { recursive: true });
       await writeFile(file, text);
     });
-    process.stdout.write(`${file}\n`);
+    if (output === 'text') process.stdout.write(`${file}\n`);
   }
+  if (output === 'json') printJson({ files: [...files.keys()].map((name) => path.join(out, name)) });
   for (const installed of platform.operators.filter((one) => one.isInstalled && one.isDefaultImage)) {
     const name = isMeantAnyway(project, installed.operator) ? '' : `${installed.operator.name}=`;
     process.stderr.write(`kindred: ${defaultImageAdvice(project, installed, `--image=${name}REF`)}\n`);

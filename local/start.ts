@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { cacheFolder } from './assets/cache';
 import { LocalControlPlaneError } from './assets/errors';
 import { prepare, type PartPaths } from './assets/obtain';
-import { duration, progressToStderr } from './assets/progress';
+import { duration, progressToStderr, whileSlow } from './assets/progress';
 import { createPki, type Pki } from './certificates';
 import { RestClient, describeResponse, renderKubeconfig } from './rest-client';
 import { ApiServer, requirePath, startControllers, startEtcd } from './components';
@@ -42,7 +42,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     run.remove();
   });
   try {
-    const plane = await startParts(options, { paths, run, parts, unregisterExitHandler: forget });
+    const context = { paths, run, parts, unregisterExitHandler: forget };
+    const plane = await whileSlow('Starting etcd and Kubernetes', onProgress, () => startParts(options, context));
     onProgress(`Kubernetes ${plane.version} is ready at ${plane.url} after ${duration(Date.now() - started)}`);
     return plane;
   } catch (error) {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { LocalControlPlaneError } from './errors';
-import { duration, type Progress } from './progress';
+import { whileSlow, type Progress } from './progress';
 import { fullDisk } from './cache';
 import type { Build, Part, Platform } from './parts';
 import { runTool } from './process';
@@ -28,20 +28,11 @@ export class GoMissingError extends LocalControlPlaneError {
  * @throws LocalControlPlaneError when the build fails, with the last lines that it printed
  */
 export async function buildPart(part: Part, file: string, context: BuildContext): Promise<void> {
-  const started = Date.now();
-  const reminder = setInterval(
-    () => context.onProgress(`${part.name} ${part.version}: still building (${duration(Date.now() - started)})`),
-    reminderMs,
+  const { build } = part;
+  await whileSlow(`${part.name} ${part.version}: building`, context.onProgress, () =>
+    build.kind === 'program' ? buildProgram(part, build, file, context) : joinFiles(part, build, file, context),
   );
-  try {
-    if (part.build.kind === 'program') await buildProgram(part, part.build, file, context);
-    else await joinFiles(part, part.build, file, context);
-  } finally {
-    clearInterval(reminder);
-  }
 }
-
-const reminderMs = 30_000;
 
 async function buildProgram(part: Part, build: Build & { kind: 'program' }, file: string, context: BuildContext) {
   const flags = ['-trimpath', '-mod=readonly', '-ldflags', build.ldflags, '-o', file];

@@ -6,6 +6,30 @@ export const progressToStderr: Progress = (line) => {
   process.stderr.write(`${line}\n`);
 };
 
+/** After how long a person is told that something takes long, and how often again, in milliseconds. */
+const [firstAfterMs, thenEveryMs] = [2_000, 30_000];
+
+/**
+ * Waits for work, and says after two seconds what takes so long, then every half minute: `Pushing shop:1 (32 s)`.
+ *
+ * @param what - without a full stop
+ * @returns what the work returns
+ */
+export async function whileSlow<T>(what: string, onProgress: Progress, work: () => Promise<T>): Promise<T> {
+  const started = Date.now();
+  let timer: NodeJS.Timeout;
+  const tell = (): void => {
+    onProgress(`${what} (${duration(Date.now() - started)})`);
+    timer = setTimeout(tell, thenEveryMs);
+  };
+  timer = setTimeout(tell, firstAfterMs);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** A duration for people: `0.4 s`, `48 s`, `2 min 31 s`. @param ms - milliseconds */
 export function duration(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -28,6 +28,7 @@ describe('the command line', () => {
       operators: [],
       pods: false,
       yes: false,
+      output: 'text',
     });
   });
 
@@ -58,7 +59,9 @@ describe('the command line', () => {
       operators: ['provisioner', 'second'],
       pods: false,
       yes: false,
+      output: 'text',
     });
+    expect(parseArguments(['dev', '--once', '-o', 'json'])).toMatchObject({ output: 'json' });
     expect(parseArguments(['dev', '--pods'])).toMatchObject({ pods: true });
     expect(parseArguments(['dev', '--context=kind', '--yes'])).toMatchObject({ context: 'kind', yes: true });
   });
@@ -88,8 +91,11 @@ describe('the command line', () => {
       namespace: 'mine',
       output: 'tree',
     });
-    expect(parseArguments(['docs'])).toEqual({ command: 'docs', out: 'docs/kinds', check: false });
-    expect(parseArguments(['docs', '--out=x', '--check'])).toEqual({ command: 'docs', out: 'x', check: true });
+    expect(parseArguments(['docs'])).toEqual({
+      ...{ command: 'docs', out: 'docs/kinds', check: false, output: 'text' },
+    });
+    expect(parseArguments(['docs', '--out=x', '--check'])).toMatchObject({ command: 'docs', out: 'x', check: true });
+    expect(parseArguments(['prepare', '-o', 'json'])).toEqual({ command: 'prepare', output: 'json' });
   });
 
   test("run hands everything on, --help too: the arguments are the operator's", () => {
@@ -174,6 +180,7 @@ describe('the command line', () => {
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['synth', '--out', '--format=helm'], /^option '--out <dir>' argument missing\. See: kindred help synth$/],
     [['dev', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help dev$/],
+    [['dev', '--output=json'], /^--output=json is .*: it goes with --once$/],
     [['render'], /^missing required argument 'files'\. See: kindred help render$/],
     [['render', 'a', '-n', 'B'], /^--namespace=B: a namespace's name must be /],
     [['render', 'a', '-o', 'dot'], /Allowed choices are yaml, json, tree\. See: kindred help render$/],

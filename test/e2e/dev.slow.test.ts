@@ -49,8 +49,11 @@ describe('kindred dev --once', () => {
     'does so too where the operator logs no more than --log-level=%s',
     async (level) => {
       const log = join(folder, `${level}.log`);
-      const start = new Start('--once', `--log-level=${level}`, '--installer=apply', `--log-file=${log}`);
-      expect(await start.ended).toMatchObject({ code: 0, stderr: '' });
+      const start = new Start('--once', '-o', 'json', `--log-level=${level}`, '--installer=apply', `--log-file=${log}`);
+      const { code, stdout, stderr } = await start.ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('objects are Ready') as string });
+      const { objects } = JSON.parse(stdout) as { readonly objects: readonly object[] };
+      expect(objects).toContainEqual(expect.objectContaining({ kind: 'Foo', isReady: true, reason: 'Ready' }));
       expect(readFileSync(log, 'utf8')).not.toContain('"level":"info"');
       expectNothingLeft(start);
     },

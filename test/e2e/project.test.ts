@@ -77,7 +77,14 @@ describe('the command works on the project in which it stands', () => {
 
   test('docs: of its kinds, and of no others', () => {
     const folder = project();
-    expect(kindred(parent, `--project=${folder}`, 'docs', `--out=${folder}/pages`)).toMatchObject({ status: 0 });
+    const docs = (...flags: readonly string[]) =>
+      kindred(parent, `--project=${folder}`, 'docs', `--out=${folder}/pages`, '--output=json', ...flags);
+    const files = ['README.md', 'websites.sites.example.com.md'].map((name) => join(folder, 'pages', name));
+    const before = docs('--check');
+    expect({ ...before, stdout: JSON.parse(before.stdout) as unknown }).toMatchObject({
+      ...{ status: 1, stdout: { outOfDate: files }, stderr: expect.stringContaining('out of date') as string },
+    });
+    expect(JSON.parse(docs().stdout)).toEqual({ written: files, removed: [] });
     expect(readdirSync(join(folder, 'pages')).sort()).toEqual(['README.md', 'websites.sites.example.com.md']);
     // The rule has come from the project's copy of the library to the command's, which must be the same one.
     expect(readFileSync(join(folder, 'pages/websites.sites.example.com.md'), 'utf8')).toContain('must be positive');
@@ -257,7 +264,9 @@ test('a new project is one', () => {
   expect(kindred(folder, 'new', 'web-shop')).toMatchObject({ status: 0, stderr: '' });
   const made = join(folder, 'web-shop');
   installKindred(made);
-  expect(kindred(made, 'synth', '--image=x:1')).toMatchObject({ status: 0, stderr: '' });
+  const { stdout } = kindred(made, 'synth', '--image=x:1', '--output=json');
+  const names = ['1-crds', '2-platform', '3-samples', 'argo-cd'];
+  expect(JSON.parse(stdout)).toEqual({ files: names.map((name) => `dist/manifests/${name}.yaml`) });
   expect(kindred(made, 'render', 'dist/manifests/3-samples.yaml', '-o', 'tree')).toEqual({
     ...{ status: 0, stderr: '' },
     stdout: 'WebShop web-shop-samples/hello\n└─ Deployment hello\n',
