@@ -73,7 +73,9 @@ export class Start {
  * wait to become one.
  */
 export function processesOf({ temporary }: Start): readonly string[] {
-  const all = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  const all = execFileSync('ps', ['-A', '-ww', '--sort=start_time', '-o', 'pid=,args='], { encoding: 'utf8' }).split(
+    '\n',
+  );
   return all.filter(
     (line) => line.includes(temporary) || workingDirectory(line.trim().split(' ')[0]).startsWith(temporary),
   );

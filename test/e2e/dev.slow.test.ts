@@ -150,7 +150,8 @@ describe('an interruption', () => {
     async () => {
       const start = new Start();
       await start.says('The control plane stays until Ctrl-C');
-      const operator = processesOf(start).find((line) => line.includes('operator.cjs'));
+      // The next one, which waits for the next version, was started after it.
+      const operator = processesOf(start).find((line) => line.includes('runMain'));
       expect(operator).toMatch(/^ *[1-9]/);
       process.kill(Number.parseInt(operator!, 10), 'SIGKILL');
       const { code, stderr } = await start.ended;
