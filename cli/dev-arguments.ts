@@ -36,8 +36,8 @@ export interface DevArguments {
   readonly installer: 'auto' | 'pulumi' | 'apply';
   /** Optional operators to run too, by name. */
   readonly operators: readonly string[];
-  /** Address of the inspector of the operator; undefined: none. */
-  readonly inspect: string | undefined;
+  /** Port of the inspector of the operator, on 127.0.0.1; undefined: none. */
+  readonly inspect: number | undefined;
   /** With `json`, the objects are printed at the end of `--once`, and all else goes to stderr. */
   readonly output: 'text' | 'json';
   /** Run pods in containers, and the operator as its Deployment. */
@@ -148,7 +148,9 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     if (flag !== undefined) throw new UsageError(`${flag} is for a cluster that exists: it goes with --context`);
   }
   if (values.pods === true) {
-    const given = (['metricsPort', 'logFile', 'logLevel'] as const).find((name) => values[name] !== undefined);
+    const given = (['metricsPort', 'logFile', 'logLevel', 'inspect'] as const).find(
+      (name) => values[name] !== undefined,
+    );
     if (given !== undefined) {
       const flag = given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       throw new UsageError(`--${flag} is for an operator that is a process: with --pods it runs as its Deployment`);
@@ -173,7 +175,7 @@ function devArguments(values: ReturnType<ReturnType<typeof devCommand>['opts']>)
     logLevel: values.logLevel ?? 'info',
     installer: values.installer,
     operators: values.operator,
-    inspect: values.inspect === undefined ? undefined : `127.0.0.1:${values.inspect === true ? 9229 : values.inspect}`,
+    inspect: values.inspect === true ? 9229 : values.inspect,
     pods: values.pods === true,
     output: values.output,
   };

@@ -38,6 +38,7 @@ import { createView } from './view';
  */
 export async function dev(args: DevArguments, project: Project): Promise<void> {
   if (args.metricsPort !== 0) await requireFree(args.metricsPort);
+  if (args.inspect !== undefined) await requireFree(args.inspect, 'Name another one: --inspect=PORT');
   const own = await readObjects(args.files);
   const authority = new CertificateAuthority('kindred-dev');
   const platform = localPlatform(project, { ...args, samplesNamespace: args.namespace, authority });

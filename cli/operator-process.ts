@@ -27,8 +27,8 @@ interface OperatorProcessOptions {
   readonly standby?: boolean;
   /** Adds to the log instead of emptying it. @default false */
   readonly appends?: boolean;
-  /** Address of Node.js' inspector. @default none */
-  readonly inspect?: string | undefined;
+  /** Port of Node.js' inspector on 127.0.0.1. @default none */
+  readonly inspect?: number | undefined;
   /** What `prewarm` has returned. It is started anew if that has ended meanwhile. @default it is started anew */
   readonly prewarmed?: GuardedProcess | undefined;
   readonly signal: AbortSignal;
@@ -165,7 +165,7 @@ function spawnStarter(
     program: process.execPath,
     args: [
       '--enable-source-maps',
-      ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
+      ...(inspect === undefined ? [] : [`--inspect=${loopback}:${inspect}`]),
       ...['-e', starter, '--', ...program.packages],
     ],
     cwd: folder,

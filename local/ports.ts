@@ -17,15 +17,17 @@ export async function freePort(): Promise<number> {
  *
  * @throws LocalControlPlaneError when it is taken or not permitted
  */
-export async function requireFree(port: number): Promise<void> {
+export async function requireFree(
+  port: number,
+  advice = 'Choose another port, or leave it out to get a free one',
+): Promise<void> {
   try {
     await listenOnce(port);
   } catch (error) {
     const why = codeOf(error) === 'EADDRINUSE' ? 'is taken' : 'cannot be listened on';
-    throw new LocalControlPlaneError(
-      `port ${port} on ${loopback} ${why}. Nothing was started. Choose another port, or leave it out to get a free one.`,
-      { cause: error },
-    );
+    throw new LocalControlPlaneError(`port ${port} on ${loopback} ${why}. Nothing was started. ${advice}.`, {
+      cause: error,
+    });
   }
 }
 

@@ -63,6 +63,8 @@ describe('the command line', () => {
     });
     expect(parseArguments(['dev', '--once', '-o', 'json'])).toMatchObject({ output: 'json' });
     expect(parseArguments(['dev', '--pods'])).toMatchObject({ pods: true });
+    expect(parseArguments(['dev', '--inspect'])).toMatchObject({ inspect: 9229 });
+    expect(parseArguments(['dev', '--inspect=5'])).toMatchObject({ inspect: 5 });
     expect(parseArguments(['dev', '--context=kind', '--yes'])).toMatchObject({ context: 'kind', yes: true });
   });
 
@@ -180,6 +182,7 @@ describe('the command line', () => {
     [['synth', '--out='], /^--out=: it is empty: name a folder, or leave the flag out$/],
     [['synth', '--out', '--format=helm'], /^option '--out <dir>' argument missing\. See: kindred help synth$/],
     [['dev', '-f', '--once'], /^option '-f, --file <file>' argument missing\. See: kindred help dev$/],
+    [['dev', '--pods', '--inspect'], /^--inspect is for an operator that is a process: /],
     [['dev', '--output=json'], /^--output=json is .*: it goes with --once$/],
     [['render'], /^missing required argument 'files'\. See: kindred help render$/],
     [['render', 'a', '-n', 'B'], /^--namespace=B: a namespace's name must be /],
