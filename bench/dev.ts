@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SHARED_PACKAGES } from '../cli/bundle/packages-outside';
@@ -14,7 +14,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { kubeconfigClient } from '../testing';
 import { WatchObserver } from './edits';
 import { MeasuredProcess, spawnWithSignal } from './measured-process';
-import { quantile } from './measures';
+import { printTimes } from './times';
 import { twin } from './operators-under-test';
 
 const root = join(__dirname, '..');
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
         await rest();
       }
     }
-    print(times, values.json);
+    printTimes('From the change to the child', times, values.json);
   } finally {
     for (const end of undo) await end();
   }
@@ -242,26 +242,6 @@ async function established(client: ApiClient, object: KubeObject): Promise<void>
       if (attempt === 100) throw error;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-  }
-}
-
-function print(times: ReadonlyMap<string, readonly number[]>, json: boolean): void {
-  const results = [...times].map(([name, ms]) => ({
-    ...{ name, n: ms.length, median: quantile(ms, 0.5), p10: quantile(ms, 0.1), p90: quantile(ms, 0.9) },
-    ...{ min: Math.min(...ms), max: Math.max(...ms) },
-  }));
-  if (json) {
-    console.log(JSON.stringify({ node: process.version, results }));
-    return;
-  }
-  console.log(
-    `From the change to the child, ms; Node ${process.version}, ${String(cpus().length)} x ${cpus()[0]?.model ?? 'CPU'}`,
-  );
-  for (const { name, n, median, p10, p90, min, max } of results) {
-    const figures = [median, p10, p90, min, max].map((value) => value.toFixed(0).padStart(7));
-    console.log(
-      `${name.padEnd(66)} n=${String(n)} median${figures[0] ?? ''}  p10-p90${figures[1] ?? ''} -${figures[2] ?? ''}  min-max${figures[3] ?? ''} -${figures[4] ?? ''}`,
-    );
   }
 }
 
