@@ -5,6 +5,7 @@ import type { Construct } from 'constructs';
 import { CustomResource, argoCdHealth, crdManifest } from '../constructs/crd';
 import type { AnyKind } from '../constructs/kind/kind';
 import type { KubeObject } from '../constructs/kube/kube-object';
+import { hasMultipleVersions } from '../constructs/operator';
 import { Platform, type PlatformConversion } from '../constructs/platform';
 import { messageOf, undefinedIfMissing } from '../local/assets/errors';
 import type { SynthArguments } from './synth-arguments';
@@ -73,6 +74,7 @@ async function inFolder(out: string, write: () => Promise<unknown>): Promise<voi
 /**
  * The whole platform as YAML files, in the order for `kubectl apply -f`. The same project gives the same bytes.
  *
+ * @throws CliError when a kind has several versions that nobody would convert
  * @testonly
  */
 export function manifests(platform: ProjectPlatform): ReadonlyMap<string, string> {
@@ -80,7 +82,15 @@ export function manifests(platform: ProjectPlatform): ReadonlyMap<string, string
   const { operators, samplesNamespace: namespace } = platform;
   const samples = new Samples(new App(), 'samples', { kinds: kindsWithSamples(platform), namespace });
   const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
-  const unserved = operators.filter(({ isInstalled }) => !isInstalled).flatMap(({ operator }) => operator.kinds);
+  const absent = operators.filter(({ isInstalled }) => !isInstalled).map(({ operator }) => operator);
+  for (const { name, kinds } of absent) {
+    const several = kinds.find(hasMultipleVersions);
+    if (several === undefined) continue;
+    throw new CliError(
+      `${several.kind} has several versions, which its operator converts, and ${name} is installed on request only: name its image too, --image=${name}=REF`,
+    );
+  }
+  const unserved = absent.flatMap(({ kinds }) => kinds);
   return new Map([
     ['1-crds.yaml', yaml([...objects.filter(isCrd), ...unserved.map((kind) => crdManifest(kind))])],
     ['2-platform.yaml', yaml(objects.filter((object) => !isCrd(object)))],

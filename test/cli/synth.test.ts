@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliError } from '../../cli/errors';
 import { formatError } from '../../cli/format-error';
-import { synth } from '../../cli/synth';
+import type { ProjectOperator } from '../../cli/project';
+import { projectPlatform } from '../../cli/project-platform';
+import { manifests, synth } from '../../cli/synth';
 import { parseArguments } from '../../cli/arguments';
 import type { SynthArguments } from '../../cli/synth-arguments';
 import { parseObjects } from '../../cli/objects';
-import { kindredProject } from '../support/kindred-project';
+import { Shop } from '../constructs/kind/versions-kind';
+import { kindredProject, noChoices, projectOf } from '../support/kindred-project';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'kindred-synth-test-'))));
@@ -45,6 +48,17 @@ test('kindred synth says how to make the image that it names by default, and not
       /^kindred: no registry has kindred-operator:.*npx kindred build --push=REF and name it with --image=REF, .*\n$/,
     ),
   ]);
+});
+
+test('a kind of several versions needs its operator, which converts', () => {
+  const [operator] = projectOf('shop', { kinds: [Shop] }).operators as [ProjectOperator];
+  const project = { ...kindredProject, operators: [...kindredProject.operators, { ...operator, optional: true }] };
+  const choose = (...images: readonly string[]) =>
+    projectPlatform(project, { ...noChoices, certManager: true, images });
+  expect(() => manifests(choose())).toThrow(
+    /^Shop has several versions, .* shop is installed on request only: name its image too, --image=shop=REF$/,
+  );
+  expect(manifests(choose('shop=x:1')).get('1-crds.yaml')).toContain('strategy: Webhook');
 });
 
 describe('a folder that cannot be written to is told to people, with the flag', () => {
