@@ -102,14 +102,15 @@ interface ConversionState {
 /** How many of the values that stand for something missing a converter must take. */
 const MIN_RESULTS = 3;
 
-/** A spec that may be incomplete, and what is preserved of the other version, whole or incomplete. */
+/** A spec that may be incomplete, and the one of the other version that is preserved, which may be incomplete too. */
 interface IncompleteSource {
   readonly source: z.ZodSafeParseResult<unknown>;
   readonly spec: unknown;
-  readonly preserved: unknown;
+  /** Undefined: nothing is preserved that can be used. */
+  readonly former: unknown;
 }
 
-/** A spec that may be incomplete, and whether all that it was made of comes of it. */
+/** A spec that may be incomplete, and whether converting it back yields the whole source. */
 interface PartialSpec {
   readonly spec: unknown;
   readonly isCovered: boolean;
@@ -127,18 +128,19 @@ class ConversionStep {
   convert({ spec, kept }: ConversionState): ConversionState {
     const others = omitKeys(kept, [this.from.apiVersion, this.to.apiVersion]);
     const preserved = own(kept, this.to.apiVersion);
-    const aside = preserved === undefined ? undefined : this.to.spec.safeParse(preserved);
-    const restorable = aside?.success === true ? { spec: aside.data } : undefined;
-    const isLoose = this.options.incomplete === true;
-    const usable = restorable?.spec ?? (isLoose && isIncomplete(aside, preserved) ? preserved : undefined);
+    const parsed = preserved === undefined ? undefined : this.to.spec.safeParse(preserved);
+    const restorable = parsed?.success === true ? { spec: parsed.data } : undefined;
+    const { incomplete = false } = this.options;
+    // Whole, or incomplete where that may be.
+    const former = restorable?.spec ?? (incomplete && isIncomplete(parsed, preserved) ? preserved : undefined);
     const source = this.from.spec.safeParse(spec);
     // The other version may accept what this one does not. An unchanged spec is converted back to what it was.
-    const isUnchanged =
-      !source.success && usable !== undefined && jsonEquals(spec, this.reversed().convertLoosely(usable));
-    if (isUnchanged) return { spec: usable, kept: others };
-    const partial = isLoose ? this.convertIncomplete({ source, spec, preserved: usable }) : undefined;
+    const isUnchanged = !source.success && former !== undefined && jsonEquals(spec, this.reversed().tryConvert(former));
+    if (isUnchanged) return { spec: former, kept: others };
+    const partial = incomplete ? this.convertIncomplete({ source, spec, former }) : undefined;
     if (partial !== undefined) {
-      // The API server keeps the annotation of a whole object if what is left of it has one.
+      // Preserved where it is needed only: server-side apply keeps the annotation of the whole object, with all that is in it, if what is left of
+      // the object has one too.
       return { spec: partial.spec, kept: partial.isCovered ? others : { ...others, [this.from.apiVersion]: spec } };
     }
     if (!source.success) throw this.toConversionError(problemsFromZodError(source.error, spec));
@@ -180,14 +182,14 @@ class ConversionStep {
    *
    * @returns undefined when neither is so, or the converter cannot do without what is missing
    */
-  private convertIncomplete({ source, spec, preserved }: IncompleteSource): PartialSpec | undefined {
-    if (source.success ? preserved === undefined || this.isValid(preserved) : !isIncomplete(source, spec)) {
+  private convertIncomplete({ source, spec, former }: IncompleteSource): PartialSpec | undefined {
+    if (source.success ? former === undefined || this.isValid(former) : !isIncomplete(source, spec)) {
       return undefined;
     }
     const given = source.success ? source.data : spec;
-    const plain = this.convertLoosely(given);
+    const plain = this.tryConvert(given);
     if (plain === undefined) return undefined;
-    const restored = preserved === undefined ? undefined : this.restoreLoosely(given, plain, preserved);
+    const restored = former === undefined ? undefined : this.restoreIncomplete(given, plain, former);
     // What the converter makes of a whole spec is checked like that of any other.
     if (source.success && restored === undefined) return undefined;
     const result = restored ?? plain;
@@ -198,8 +200,12 @@ class ConversionStep {
     return { spec: result, isCovered: this.reversed().yields(result, given) };
   }
 
-  /** What a spec comes to; of an incomplete one, what does not seem to depend on what is missing. Undefined: nothing can be said. */
-  private convertLoosely(spec: unknown): unknown {
+  /**
+   * The converted spec; of an incomplete one, the fields on which all completed variants agree.
+   *
+   * @returns undefined when the spec has another fault, or the converter takes too few of the variants
+   */
+  private tryConvert(spec: unknown): unknown {
     const whole = this.from.spec.safeParse(spec);
     if (whole.success) return this.convertSpec(this.from, this.to, whole.data);
     if (!isIncomplete(whole, spec)) return undefined;
@@ -214,12 +220,12 @@ class ConversionStep {
     return results.length < MIN_RESULTS ? undefined : results.reduce(commonPart);
   }
 
-  /** The preserved spec with the changes since then; undefined if it does not stand for `source`. */
-  private restoreLoosely(source: unknown, plain: unknown, preserved: unknown): unknown {
-    const before = this.reversed().convertLoosely(preserved);
-    const base = before === undefined ? undefined : this.convertLoosely(before);
+  /** The preserved spec with the changes since then; undefined if converting that back does not yield `source`. */
+  private restoreIncomplete(source: unknown, plain: unknown, former: unknown): unknown {
+    const before = this.reversed().tryConvert(former);
+    const base = before === undefined ? undefined : this.tryConvert(before);
     if (base === undefined) return undefined;
-    const merged = threeWayMerge(preserved, base, plain);
+    const merged = threeWayMerge(former, base, plain);
     return this.reversed().yields(merged, source) ? merged : undefined;
   }
 
@@ -227,9 +233,9 @@ class ConversionStep {
     return new ConversionStep(this.object, this.to, this.from, this.options);
   }
 
-  /** Whether all of `wanted` comes of a spec. */
+  /** Whether converting a spec yields all of `wanted`. */
   private yields(spec: unknown, wanted: unknown): boolean {
-    return jsonEquals(commonPart(wanted, this.convertLoosely(spec)), wanted);
+    return jsonEquals(commonPart(wanted, this.tryConvert(spec)), wanted);
   }
 
   private isValid(spec: unknown): boolean {

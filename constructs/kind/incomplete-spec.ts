@@ -1,14 +1,15 @@
 import { isObject } from '../kube/kube-object';
 import type { StructuralSchema } from './schema/structural-schema';
 
-/** How many specs {@link completedSpecs} gives. */
+/** Fewer than there are values, so that no two variants get the same one. */
 const VARIANTS = 6;
 
 /**
  * Specs that have a value for everything required that is missing from `spec`, each another one, and their defaults. What a function makes of
  * them in different ways depends on what is missing. The reverse is likely, but not certain: a function may treat all of these values alike.
  *
- * The values are of the right type, or of those that the schema lists. Patterns and formats are not looked at.
+ * The values are of the right type and within the bounds of numbers, or of those that the schema lists. Patterns, formats and lengths are not
+ * looked at.
  */
 export function completedSpecs(schema: StructuralSchema, spec: unknown): readonly unknown[] {
   return Array.from({ length: VARIANTS }, (_, variant) =>
@@ -61,7 +62,10 @@ function absentFields(
   });
 }
 
-/** Values that a function is likely to treat each in another way. As many texts as numbers, which is a prime. */
+/**
+ * Values that a function is likely to treat each in another way. Both lists have the same prime length, so that any step from 1 to 6 visits each
+ * entry once.
+ */
 const TEXTS = ['a', '12', 'Xy-z.0', 'A b', 'true', '1h', 'q/w:8080'] as const;
 const NUMBERS = [0, 1, 7, 60, 443, 2000, 1_000_000] as const;
 
@@ -75,7 +79,7 @@ function sample(schema: StructuralSchema, place: Place): unknown {
       return TEXTS[index];
     case 'integer':
     case 'number':
-      return withinBounds(NUMBERS[index] ?? 0, schema);
+      return numberAt(index, schema);
     case 'boolean':
       return index % 2 === 0;
     case 'array':
@@ -98,10 +102,21 @@ function indexAt({ variant, path }: Place): number {
   return (variant * (1 + (hash % (count - 1))) + Math.floor(hash / count)) % count;
 }
 
-function withinBounds(number: number, { minimum, maximum, multipleOf }: StructuralSchema): number {
-  const clamped = Math.min(
-    Math.max(number, typeof minimum === 'number' ? minimum : -Infinity),
-    typeof maximum === 'number' ? maximum : Infinity,
-  );
-  return typeof multipleOf === 'number' ? Math.ceil(clamped / multipleOf) * multipleOf : clamped;
+/** One of the numbers, or one within the bounds where it is not: another one for each index, if there are so many. */
+function numberAt(index: number, { type, minimum, maximum, multipleOf }: StructuralSchema): number {
+  const number = NUMBERS[index] ?? 0;
+  const [low, high] = [bound(minimum, -Infinity), bound(maximum, Infinity)];
+  const step = typeof multipleOf === 'number' ? multipleOf : 1;
+  if (number >= low && number <= high && number % step === 0) return number;
+  const first = Number.isFinite(low)
+    ? Math.ceil(low / step) * step
+    : Math.floor(Math.min(high, 0) / step) * step - 6 * step;
+  const count = Math.max(1, Math.floor((high - first) / step) + 1);
+  // Between two whole numbers.
+  if (type === 'number' && count === 1 && high > low) return low + ((high - low) * index) / NUMBERS.length;
+  return first + step * (index % count);
+}
+
+function bound(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
 }

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { z } from 'zod';
 import { defineKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { convertObject } from '../../../constructs/kind/conversion';
+import { completedSpecs } from '../../../constructs/kind/incomplete-spec';
 import { Shop } from './versions-kind';
 
 // What the API server converts during server-side apply: objects without some of their fields.
@@ -212,4 +214,29 @@ describe('what only one version says', () => {
     const object = pair(v1beta1, { a: '3.7' });
     expect(() => convertObject(Odd, object, v1, { incomplete: true })).toThrow('spec.a: Invalid input: expected int');
   });
+});
+
+test('what is missing gets several values within its bounds', () => {
+  const bound = fc.option(fc.integer({ min: -2_000_000, max: 2_000_000 }), { nil: undefined });
+  fc.assert(
+    fc.property(bound, bound, fc.constantFrom(undefined, 2, 5), fc.string(), (a, b, multipleOf, name) => {
+      const [minimum, maximum] = a !== undefined && b !== undefined ? [Math.min(a, b), Math.max(a, b)] : [a, b];
+      // At least two values.
+      fc.pre(minimum === undefined || maximum === undefined || maximum - minimum >= 2 * (multipleOf ?? 1));
+      fc.pre(name !== '__proto__');
+      const schema = {
+        type: 'object',
+        required: [name],
+        properties: { [name]: { type: 'integer', minimum, maximum, multipleOf } },
+      };
+      const values = completedSpecs(schema, {}).map((spec) => (spec as Record<string, number>)[name] ?? NaN);
+      expect(new Set(values).size).toBeGreaterThan(1);
+      for (const value of values) {
+        expect(value).toBeGreaterThanOrEqual(minimum ?? -Infinity);
+        expect(value).toBeLessThanOrEqual(maximum ?? Infinity);
+        expect(Math.abs(value % (multipleOf ?? 1))).toBe(0);
+      }
+    }),
+    { numRuns: 1000 },
+  );
 });
