@@ -12,6 +12,9 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { rounds: { type: 'string', default: '5' }, json: { type: 'boolean', default: false } },
   });
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds=${values.rounds}: it must be a whole number from 1`);
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));
@@ -29,7 +32,7 @@ async function main(): Promise<void> {
     const tarball = join(folder, filename);
     const times = new Map<string, number[]>();
     // The first round fills npm's cache, and that of the control plane's parts.
-    for (let round = 0; round <= Number(values.rounds); round += 1) {
+    for (let round = 0; round <= rounds; round += 1) {
       const empty = await mkdtemp(join(folder, 'empty-'));
       const project = join(empty, 'website');
       const began = performance.now();

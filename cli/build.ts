@@ -13,7 +13,7 @@ import { Registry } from '../image/registry';
 import { removeTemporaryFiles } from '../image/temporary-files';
 import { cacheFolder } from '../local';
 import { undefinedIfMissing } from '../local/assets/errors';
-import { progressToStderr, size, whileSlow } from '../local/assets/progress';
+import { progressToStderr, progressToTerminal, size, whileSlow } from '../local/assets/progress';
 import { DEFAULT_BASE, baseOf, type BaseArgument, type BuildArguments } from './build-arguments';
 import { CliError, InterruptedError, UsageError } from './errors';
 import { printJson } from './flags';
@@ -62,7 +62,7 @@ export async function build(args: BuildArguments, project: Project): Promise<voi
   }
 }
 
-const slow = <T>(what: string, work: () => Promise<T>): Promise<T> => whileSlow(what, progressToStderr, work);
+const slow = <T>(what: string, work: () => Promise<T>): Promise<T> => whileSlow(what, progressToTerminal, work);
 
 async function buildAndPublish(args: BuildArguments, project: Project): Promise<void> {
   const operator = requiredOperator(project, args.operator);

@@ -1,10 +1,5 @@
-import {
-  configFilesProblems,
-  describeNameRule,
-  isImageReference,
-  nameProblem,
-  type NameRule,
-} from '../constructs/kube/names';
+import { describeNameRule, isImageReference, nameProblem, type NameRule } from '../constructs/kube/names';
+import { configFilesProblems } from '../constructs/kube/secret-files';
 import { Option } from '@commander-js/extra-typings';
 import { UsageError } from './errors';
 

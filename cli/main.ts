@@ -3,7 +3,7 @@ import addCompletion from '@bomb.sh/tab/commander';
 import type { Command } from '@commander-js/extra-typings';
 import type { AnyKind } from '../constructs/kind/kind';
 import { codeOf } from '../local/assets/errors';
-import { progressToStderr, whileSlow } from '../local/assets/progress';
+import { progressToTerminal, whileSlow } from '../local/assets/progress';
 import { parseArguments, takeProject } from './arguments';
 import { InterruptedError, UsageError } from './errors';
 import { printJson } from './flags';
@@ -21,7 +21,7 @@ import type { Project } from './project';
 async function run(project: Project, args: readonly string[]): Promise<void> {
   const { bundleOperator, operatorFor } = await import('./operator-bundle.js');
   const operator = operatorFor(project, args);
-  const bundle = await whileSlow('Bundling the operator', progressToStderr, () => bundleOperator(project, operator));
+  const bundle = await whileSlow('Bundling the operator', progressToTerminal, () => bundleOperator(project, operator));
   process.argv = [process.argv[0] ?? process.execPath, bundle, ...args];
   createRequire(bundle)(bundle);
 }
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
 
 async function projectIn(folder: string): Promise<Project> {
   const { loadProject } = await import('./project.js');
-  return whileSlow('Loading the kinds of the project', progressToStderr, () => loadProject(folder));
+  return whileSlow('Loading the kinds of the project', progressToTerminal, () => loadProject(folder));
 }
 
 async function kindsIn(folder: string): Promise<readonly AnyKind[]> {

@@ -98,6 +98,11 @@ export const EFFECT_OPTIONS = {
   'drain-seconds': { type: 'string' },
 } as const;
 
+/** Whether an argument of an operator's Deployment names a directory or a port of its pod, and is of no use to a process elsewhere. */
+export function isPodArgument(arg: string): boolean {
+  return /^--(key-dir|config-dir|webhook-cert-dir|webhook-port)=/.test(arg);
+}
+
 /** The parsed {@link EFFECT_OPTIONS}. */
 export interface EffectArguments {
   /** Of Secrets with the state of cluster-scoped objects. Undefined: the pod's namespace, or that of the kubeconfig's context. */

@@ -10,6 +10,7 @@ import { messageOf } from '../local/assets/errors';
 import { CertificateAuthority } from '../local/certificates';
 import { loopback } from '../local/ports';
 import type { ApiClient, ObjectRef } from '../operator/client/api-client';
+import { isPodArgument } from '../operator/arguments';
 import type { EffectEngineFactory } from '../operator/operator-options';
 import { createLogger } from '../operator/process/logger';
 import { LoopbackConversion } from '../operator/webhook/loopback-conversion';
@@ -246,8 +247,7 @@ export class TestEnvironment extends OperatorEnvironment<InProcessOperator> {
   async startOperator(args: readonly string[] = []): Promise<InProcessOperator> {
     const { kinds, effects } = this.options;
     const { account, args: platformArgs } = this.platform;
-    // Directories that are mounted in its pod.
-    const own = platformArgs.filter((arg) => !/^--(key-dir|config-dir|webhook-.*)=/.test(arg));
+    const own = platformArgs.filter((arg) => !isPodArgument(arg));
     if (effects !== undefined) {
       await mkdir(this.configDir, { recursive: true, mode: 0o700 });
       // Steps under way that do not end must not keep a test from ending.

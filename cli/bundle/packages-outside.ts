@@ -30,9 +30,10 @@ export function packagesOutside({ kindred, bundled, preloaded }: PackagesOutside
           kind === 'entry-point' || isBuiltin(module) || path.isAbsolute(module) || bundled.includes(module);
         if (isOther || pluginData === asked) return undefined;
         if (importer.startsWith(kindred + path.sep)) {
-          const file = ownFiles.get(module) ?? requiredFile(module, kindred);
+          const key = path.join(kindred, module);
+          const file = ownFiles.get(key) ?? requiredFile(module, kindred);
           if (file === undefined) return undefined;
-          ownFiles.set(module, file);
+          ownFiles.set(key, file);
           preloaded.add(file);
           return { path: file, external: true };
         }
@@ -47,7 +48,7 @@ export function packagesOutside({ kindred, bundled, preloaded }: PackagesOutside
   };
 }
 
-/** What Kindred's sources require, by name: it stays the same from one version of a project to the next. */
+/** What Kindred's sources require, by its folder and the module: it stays the same from one version of a project to the next. */
 const ownFiles = new Map<string, string>();
 
 /** Marks the questions of `packagesOutside` to esbuild. */

@@ -4,6 +4,7 @@ import { hasEffects } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { MIN_MEMORY_MIB } from '../../constructs/operator/node-options';
 import { operatorDefaults } from '../../constructs/operator/operator-props';
+import { hasMultipleVersions } from '../../constructs/operator';
 import { Platform, type PlatformOperator } from '../../constructs/platform';
 import { operatorObjectName } from '../../constructs/platform/platform-props';
 import { CliError } from '../errors';
@@ -83,7 +84,7 @@ export function helmChart(platform: ProjectPlatform): ReadonlyMap<string, string
 }
 
 function assertNoConversion({ operators }: ProjectPlatform): void {
-  const several = operators.flatMap(({ operator }) => operator.kinds).find(({ versions }) => versions.length > 0);
+  const several = operators.flatMap(({ operator }) => operator.kinds).find(hasMultipleVersions);
   if (several === undefined) return;
   throw new CliError(
     `--format=helm: ${several.kind} has several versions, and a chart has no values for the certificate of its conversions. Write YAML, with --cert-manager.`,

@@ -1,5 +1,3 @@
-import type { Problem } from './errors';
-
 /** A rule for an object's `metadata.name`, besides those that the API has for every name. */
 export interface NameRule {
   readonly format: NameFormat;
@@ -51,22 +49,6 @@ const descriptions: Readonly<Record<NameFormat, string>> = {
   'dns-1035-label': 'lower-case letters, digits and "-", starting with a letter and ending with a letter or digit',
   'dns-subdomain': 'lower-case letters, digits, "-" and ".", each part starting and ending with a letter or digit',
 };
-
-/** What is wrong with files by their paths, each with its key in a Secret. Source: Kubernetes' validation of a volume's `items`. */
-export function configFilesProblems(path: string, files: Readonly<Record<string, string>> = {}): readonly Problem[] {
-  return Object.entries(files).flatMap(([file, key]) => [
-    ...(isLocalPath(file)
-      ? []
-      : [{ path, message: `"${file}" must be a path within the directory, such as "clusters/aws.yml", without ".."` }]),
-    ...(/^[-._A-Za-z0-9]{1,253}$/.test(key) && !key.startsWith('..') && key !== '.'
-      ? []
-      : [{ path, message: `"${key}", for "${file}", is no key of a Secret: letters, digits, "-", "_" and "." only` }]),
-  ]);
-}
-
-function isLocalPath(path: string): boolean {
-  return path !== '' && !path.startsWith('/') && !path.startsWith('..') && !path.split('/').includes('..');
-}
 
 /** Whether a text can be the reference of an image: anything without spaces. The registry decides what exists. */
 export function isImageReference(text: string): boolean {

@@ -30,6 +30,11 @@ export async function whileSlow<T>(what: string, onProgress: Progress, work: () 
   }
 }
 
+/** On stderr if it is a terminal: what comes and goes is for whoever waits there, and would be noise in the log of a script. */
+export const progressToTerminal: Progress = (line) => {
+  if (process.stderr.isTTY) progressToStderr(line);
+};
+
 /** A duration for people: `0.4 s`, `48 s`, `2 min 31 s`. @param ms - milliseconds */
 export function duration(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isObject } from '../../constructs/kube/kube-object';
 import { nameProblem } from '../../constructs/kube/names';
 import { kinds } from '../../constructs/kinds';
-import { configFilesProblems } from '../../constructs/kube/names';
+import { configFilesProblems } from '../../constructs/kube/secret-files';
 import { defaultImage, type GuardedNamespace } from '../../constructs/platform';
 import { version } from '../../package.json';
 import { clusterConfig, text } from '../remote-cluster/validate';
