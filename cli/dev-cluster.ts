@@ -7,7 +7,7 @@ import type { ApiClient } from '../operator/client/api-client';
 import { createApiClient } from '../operator/client/http-api-client';
 import { loadClusterAccess } from '../operator/client/kubeconfig';
 import type { DevArguments } from './dev-arguments';
-import { DevConversion, type Converted } from './dev-conversion';
+import { DevConversion, noConversion, type ServedConversion } from './dev-conversion';
 import { CliError } from './errors';
 import type { LocalPlatform } from './local-platform';
 import type { View } from './view';
@@ -24,7 +24,7 @@ export interface DevCluster {
   readonly kubeconfig: string | undefined;
   /** How the user calls kubectl, and what has to be done before in another terminal. */
   readonly kubectl: { readonly command: string; readonly before: string | undefined };
-  /** Whether what is installed no more may be deleted: nobody else installs anything there. */
+  /** Whether objects that the platform no longer has are deleted. False where others may have installed the same objects. */
   readonly prunes: boolean;
   /** What became of the operators' Deployments. */
   readonly deployments: string;
@@ -39,7 +39,7 @@ export interface DevCluster {
    *
    * @returns the platform's objects as they are to be installed
    */
-  convert(platform: LocalPlatform): Promise<Converted>;
+  serveConversion(platform: LocalPlatform): Promise<ServedConversion>;
   /** Writes a kubeconfig of a ServiceAccount. @returns its path */
   kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string>;
   stop(): Promise<void>;
@@ -98,10 +98,9 @@ export class LocalCluster implements DevCluster {
     return { command: 'kubectl', before: `export KUBECONFIG=${this.plane.adminKubeconfig}` };
   }
 
-  convert(platform: LocalPlatform): Promise<Converted> {
+  serveConversion(platform: LocalPlatform): Promise<ServedConversion> {
     // Operators in pods do it themselves, as everywhere.
-    if (this.options.args.pods) return Promise.resolve({ objects: platform.objects, accept: () => undefined });
-    return this.conversion.convert(platform);
+    return this.options.args.pods ? Promise.resolve(noConversion(platform)) : this.conversion.serve(platform);
   }
 
   async kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string> {

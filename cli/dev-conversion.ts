@@ -17,12 +17,19 @@ interface DevConversionOptions {
   readonly print: (line: string) => void;
 }
 
-/** Result of {@link DevConversion.convert}. */
-export interface Converted {
+/** Result of {@link DevConversion.serve}. */
+export interface ServedConversion {
   /** The platform's objects, whose CRDs lead to where conversions are served. */
   readonly objects: readonly KubeObject[];
-  /** Forgets the former definitions of these kinds, once their CRDs are there. */
+  /** To be called when the CRDs are applied: the former definitions of these kinds are forgotten. */
   readonly accept: () => void;
+  /** To be called when they are not, or not all: the former definitions convert again what they can. */
+  readonly reject: () => void;
+}
+
+/** Where nothing is converted in this process. */
+export function noConversion({ objects }: Pick<LocalPlatform, 'objects'>): ServedConversion {
+  return { objects, accept: () => undefined, reject: () => undefined };
 }
 
 /**
@@ -31,31 +38,32 @@ export interface Converted {
  */
 export class DevConversion {
   private webhook: Promise<LoopbackConversion> | undefined;
-  /** Those whose CRDs are there. */
+  /** The kinds whose CRDs were applied last. */
   private accepted: readonly AnyKind[] = [];
   private readonly printed = new Set<string>();
 
   constructor(private readonly options: DevConversionOptions) {}
 
   /**
-   * Converts objects of these kinds, from now on, if any has several versions. What only the accepted definition of a kind converts is
-   * converted by that until `accept`: the API server may refuse the new CRD. So is a kind that is gone, since its CRD is not.
+   * Serves the conversions of these kinds from now on, if any has several versions. A version that only the accepted definition of a kind
+   * has is converted by that until `accept`. A kind that is gone is served on, since its CRD stays.
    */
-  async convert({ kinds, objects }: Pick<LocalPlatform, 'kinds' | 'objects'>): Promise<Converted> {
-    const accept = (): void => {
-      const names = new Set(kinds.map(({ crdName }) => crdName));
-      this.accepted = [...kinds, ...this.accepted.filter(({ crdName }) => !names.has(crdName))];
+  async serve({ kinds, objects }: Pick<LocalPlatform, 'kinds' | 'objects'>): Promise<ServedConversion> {
+    const webhook =
+      this.webhook !== undefined || kinds.some(hasMultipleVersions) ? await (this.webhook ??= this.start()) : undefined;
+    const use = (...definitions: readonly (readonly AnyKind[])[]): void => {
+      if (webhook !== undefined) webhook.kinds = definitions.flat();
     };
-    if (this.webhook === undefined && !kinds.some(hasMultipleVersions)) return { objects, accept };
-    const webhook = await (this.webhook ??= this.start());
-    webhook.kinds = [...kinds, ...this.accepted];
+    use(kinds, this.accepted);
     this.printed.clear();
     return {
-      objects: objects.map((object) => webhook.redirect(object)),
+      objects: webhook === undefined ? objects : objects.map((object) => webhook.redirect(object)),
       accept: () => {
-        accept();
-        webhook.kinds = this.accepted;
+        const names = new Set(kinds.map(({ crdName }) => crdName));
+        this.accepted = [...kinds, ...this.accepted.filter(({ crdName }) => !names.has(crdName))];
+        use(this.accepted);
       },
+      reject: () => use(this.accepted, kinds),
     };
   }
 
@@ -63,20 +71,26 @@ export class DevConversion {
     await (await this.webhook)?.stop();
   }
 
-  private start(): Promise<LoopbackConversion> {
+  private async start(): Promise<LoopbackConversion> {
     const { authority, folder, print } = this.options;
     const write = (line: string): void => {
       const text = problemIn(line);
-      // Everyone who watches tries again and again.
+      // Each informer lists again and again, and would have the same failure printed each time.
       if (!this.printed.has(text)) print(`Conversion webhook: ${text}`);
       this.printed.add(text);
     };
-    return LoopbackConversion.start({
-      kinds: [],
-      certificate: authority.server('kindred-webhook', [loopback]),
-      folder: path.join(folder, 'conversion'),
-      logger: createLogger({ level: 'warn', destination: { write } }),
-    });
+    try {
+      return await LoopbackConversion.start({
+        kinds: [],
+        certificate: authority.server('kindred-webhook', [loopback]),
+        folder: path.join(folder, 'conversion'),
+        logger: createLogger({ level: 'warn', destination: { write } }),
+      });
+    } catch (error) {
+      // The next save tries again.
+      this.webhook = undefined;
+      throw error;
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { hasEffects } from '../constructs/kind/kind';
 import { messageOf } from '../local/assets/errors';
 import type { CertificateAuthority } from '../local/certificates';
 import type { GuardedProcess } from '../local/guarded-process';
+import { isPodArgument } from '../operator/arguments';
 import type { DevArguments } from './dev-arguments';
 import type { DevCluster } from './dev-cluster';
 import { CliError } from './errors';
@@ -39,7 +40,7 @@ interface DevOperatorsOptions {
 interface ReplaceOptions {
   readonly programs: readonly OperatorProgram[];
   readonly signal: AbortSignal;
-  /** Aborts when a still newer version is there: this one need not start then. */
+  /** Aborts when a still newer version is there: this one need not start then, if the one before still runs. */
   readonly saved: AbortSignal;
 }
 
@@ -125,8 +126,11 @@ export class DevOperators {
       options.args.includes('--leader-elect') && options.port === undefined && options.inspect === undefined;
     if (!isBeside) await this.end(platform, i, signal);
     let next: OperatorProcess;
-    const ends = AbortSignal.any([signal, saved]);
+    // Where no other one runs meanwhile, it must not be cut off: what is saved next may not compile.
+    const ends = isBeside ? AbortSignal.any([signal, saved]) : signal;
     try {
+      // Else nobody would know of the prewarmed process any more.
+      ends.throwIfAborted();
       const prewarmed = this.prewarmed[i];
       this.prewarmed[i] = undefined;
       next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, prewarmed, signal: ends });
@@ -176,11 +180,8 @@ export class DevOperators {
     const name = programName(platform.project, operator);
     // At a breakpoint it would lose its Lease. There is no other process that writes: the old one ends before the new one starts.
     const inspect = i === 0 ? args.inspect : undefined;
-    const left =
-      inspect === undefined
-        ? /^--(key-dir|config-dir|webhook-.*)=/
-        : /^--((key-dir|config-dir|webhook-.*)=|leader-elect$|lease-)/;
-    const own = given.filter((arg) => !left.test(arg));
+    const isElection = (arg: string): boolean => /^--(leader-elect$|lease-)/.test(arg);
+    const own = given.filter((arg) => !isPodArgument(arg) && (inspect === undefined || !isElection(arg)));
     // Those that run in the cluster must not take the Lease between two versions.
     if (cluster.preferred !== undefined && own.includes('--leader-elect'))
       own.push(`--lease-preferred=${cluster.preferred}`);

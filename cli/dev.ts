@@ -4,7 +4,7 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { groupOf } from '../constructs/kube/resource-type';
 import { hasMultipleVersions } from '../constructs/operator';
 import { serverImage, type ControlPlane } from '../local';
-import { duration, progressToStderr, whileSlow } from '../local/assets/progress';
+import { duration, progressToTerminal, whileSlow } from '../local/assets/progress';
 import { CertificateAuthority } from '../local/certificates';
 import { requireFree } from '../local/ports';
 import type { ApiClient } from '../operator/client/api-client';
@@ -45,7 +45,7 @@ export async function dev(args: DevArguments, project: Project): Promise<void> {
   // What does not compile is said before anything is started.
   const programs = args.pods
     ? []
-    : await whileSlow('Compiling the operators', progressToStderr, () => programsOf(platform));
+    : await whileSlow('Compiling the operators', progressToTerminal, () => programsOf(platform));
   const interruption = new SignalHandler();
   const undo = new CleanupStack();
   const view = createView(args.output === 'json' ? process.stderr : process.stdout);
@@ -137,7 +137,7 @@ async function install(session: DevSession, cluster: DevCluster): Promise<void> 
   if (why === INSTALLED) return;
   const started = Date.now();
   const { namespace } = platform;
-  const { objects, accept } = await cluster.convert(platform);
+  const { objects, accept } = await cluster.serveConversion(platform);
   const { applied } = await installPlatform({
     ...{ client, objects, namespace, signal },
     prunes: cluster.prunes,
@@ -251,7 +251,7 @@ async function untilReady(
   const started = Date.now();
   try {
     await whileSlow(
-      `Waiting for ${awaited.length} objects to be Ready`,
+      `Waiting until every object is Ready (${awaited.length})`,
       (line) => view.print(line),
       () => waitUntilReady(board, awaited, { timeoutSeconds: args.timeoutSeconds, signal }),
     );

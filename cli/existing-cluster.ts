@@ -14,7 +14,7 @@ import { leaseType, processIdentity, withdrawPreference } from '../operator/lead
 import { createLogger } from '../operator/process/logger';
 import { withTimeout } from '../operator/process/wait';
 import type { DevCluster } from './dev-cluster';
-import type { Converted } from './dev-conversion';
+import { noConversion, type ServedConversion } from './dev-conversion';
 import { CliError, InterruptedError } from './errors';
 import type { LocalOperator, LocalPlatform } from './local-platform';
 import { objectName, resourceTypeOf } from './objects';
@@ -89,8 +89,8 @@ export class ExistingCluster implements DevCluster {
   }
 
   /** Its objects are as they are: those of kinds of several versions are refused before. */
-  convert({ objects }: LocalPlatform): Promise<Converted> {
-    return Promise.resolve({ objects, accept: () => undefined });
+  serveConversion(platform: LocalPlatform): Promise<ServedConversion> {
+    return Promise.resolve(noConversion(platform));
   }
 
   /**

@@ -94,7 +94,7 @@ async function applyOne(options: InstallOptions, types: RestMapper, object: Kube
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const advice = error.message.includes('status.storedVersions')
-      ? '\nObjects are stored in that version: keep it, with served: false if nobody is to use it, or begin with a new control plane.'
+      ? '\nObjects may be stored in that version. Keep it (served: false hides it from clients), or store all objects anew first: docs/operating.md, "Dropping a version of a kind".'
       : '';
     throw new CliError(
       `the platform cannot be installed: ${objectName(object)} was refused by ${client.server}: ${error.message}${advice}`,

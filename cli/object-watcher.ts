@@ -87,6 +87,8 @@ export class ObjectWatcher {
 /** The table of the objects of some kinds, which may change. */
 export class LiveTable {
   private current: ObjectWatcher | undefined;
+  /** What `watch` waits for. */
+  private starting: ObjectWatcher | undefined;
 
   constructor(
     private readonly client: ApiClient,
@@ -101,12 +103,16 @@ export class LiveTable {
 
   /** Shows the objects of these kinds, from when all of them are known; until then those of before. @throws the abort reason */
   async watch(kinds: readonly AnyKind[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const next = new ObjectWatcher(this.client, kinds);
+    this.starting = next;
     try {
       await untilAborted(next.start(), signal);
     } catch (error) {
       await next.stop();
       throw error;
+    } finally {
+      this.starting = undefined;
     }
     const before = this.current;
     this.current = next;
@@ -118,8 +124,9 @@ export class LiveTable {
     this.view.show(this.watcher.rows());
   }
 
+  /** Ends a `watch` that waits, too. */
   async stop(): Promise<void> {
-    await this.current?.stop();
+    await Promise.all([this.starting?.stop(), this.current?.stop()]);
   }
 }
 

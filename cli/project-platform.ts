@@ -1,4 +1,5 @@
 import { hasEffects } from '../constructs/kind/kind';
+import { hasMultipleVersions } from '../constructs/operator';
 import type { PlatformOperator } from '../constructs/platform';
 import { CliError, UsageError } from './errors';
 import { flagError, image, secretName } from './flags';
@@ -220,12 +221,12 @@ export function platformOperator(installed: InstalledOperator, namespace: string
  * @throws CliError when a kind has several versions and nobody issues the certificate of its conversion webhook
  */
 export function assertConversion({ project, certManager }: ProjectPlatform, context?: string): void {
-  const several = project.operators.flatMap(({ kinds }) => kinds).find(({ versions }) => versions.length > 0);
+  const several = project.operators.flatMap(({ kinds }) => kinds).find(hasMultipleVersions);
   if (several === undefined || certManager) return;
   if (context !== undefined) {
     throw new CliError(
-      `${several.kind} has several versions, whose conversions the API server of context ${context} would ask of this machine, which it cannot reach. ` +
-        'Leave --context out: then there is a control plane on this machine. Or install it, where cert-manager is: kindred synth --cert-manager',
+      `${several.kind} has several versions: the API server of context ${context} would have to call a conversion webhook on this machine, which it cannot reach. ` +
+        'Leave --context out for a control plane on this machine, or install the platform where cert-manager is: kindred synth --cert-manager',
     );
   }
   throw new CliError(

@@ -111,19 +111,24 @@ export class Reload {
     const { objects, namespace } = platform;
     const { cluster } = this.options;
     // Before its CRD is there: the API server asks at once.
-    const converted = await cluster.convert(platform);
+    const conversion = await cluster.serveConversion(platform);
     if (isDeepStrictEqual(objects, this.installed)) {
-      converted.accept();
+      conversion.accept();
       return [];
     }
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
-    await installPlatform({
-      ...{ client: cluster.client, objects: converted.objects, namespace, signal: this.signal },
-      prunes: cluster.prunes,
-      onBreakingChanges: (text) => this.options.view.print(text),
-    });
-    converted.accept();
+    try {
+      await installPlatform({
+        ...{ client: cluster.client, objects: conversion.objects, namespace, signal: this.signal },
+        prunes: cluster.prunes,
+        onBreakingChanges: (text) => this.options.view.print(text),
+      });
+    } catch (error) {
+      conversion.reject();
+      throw error;
+    }
+    conversion.accept();
     this.installed = objects;
     const crds = objects.filter(
       (object) => object.kind === 'CustomResourceDefinition' && !known.has(JSON.stringify(object)),

@@ -36,6 +36,8 @@ export class SignalHandler {
 
 /** What a promise resolves to. @throws the abort reason when the signal aborts first */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  // Nobody else may be waiting for it.
+  promise.catch(() => undefined);
   signal.throwIfAborted();
   let end: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {

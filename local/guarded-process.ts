@@ -294,7 +294,7 @@ export class PartEndedError extends LocalControlPlaneError {
  * Polls until the probe returns true.
  *
  * @throws PartEndedError when one of the processes ends first, with the last lines of its log
- * @throws LocalControlPlaneError at the deadline, with what was missing last
+ * @throws LocalControlPlaneError at the deadline, with what was missing last; the abort reason when `signal` aborts
  */
 export async function pollUntilReady(probe: Probe, options: ReadyOptions): Promise<void> {
   const started = Date.now();
@@ -312,7 +312,11 @@ export async function pollUntilReady(probe: Probe, options: ReadyOptions): Promi
       if (!process.running) throw new PartEndedError(describeExit(await process.exited, process.logFile));
     }
     if (Date.now() - started > options.timeoutMs) throw await timeoutError(missing, options);
-    await delay(pollMs, undefined, { signal: options.signal });
+    await delay(pollMs, undefined, { signal: options.signal }).catch((error: unknown) => {
+      // Node.js rejects with an error of its own.
+      options.signal?.throwIfAborted();
+      throw error;
+    });
   }
 }
 

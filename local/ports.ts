@@ -15,6 +15,7 @@ export async function freePort(): Promise<number> {
 /**
  * Checks that a port can be listened on.
  *
+ * @param advice - what the user can do otherwise, without a full stop
  * @throws LocalControlPlaneError when it is taken or not permitted
  */
 export async function requireFree(

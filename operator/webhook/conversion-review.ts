@@ -64,12 +64,12 @@ export function parseReview(body: unknown): ReviewRequest | string {
  * Guarantees: never throws, whatever the objects contain and the kinds' own functions do.
  */
 export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): ReviewResult {
-  const kind = objects[0] && findKind(kinds, objects[0]);
+  const kind = objects[0] && definitionsOf(kinds, objects[0])[0];
   const converted: KubeObject[] = [];
   for (const object of objects) {
     try {
-      const of = kindOf(kinds, object, desiredAPIVersion);
-      converted.push(convertObject(of, object, desiredAPIVersion, { incomplete: true }));
+      const definition = kindOf(kinds, object, desiredAPIVersion);
+      converted.push(convertObject(definition, object, desiredAPIVersion, { incomplete: true }));
     } catch (error) {
       return failedReview(uid, kind, error, object, desiredAPIVersion);
     }
@@ -93,19 +93,19 @@ function failedReview(
   return { kind, answer, ...(isExpected ? {} : { bug: error }) };
 }
 
-function findKind(kinds: readonly AnyKind[], object: KubeObject): AnyKind | undefined {
+function definitionsOf(kinds: readonly AnyKind[], object: KubeObject): readonly AnyKind[] {
   const group = groupOf(object);
-  return kinds.find((kind) => kind.group === group && kind.kind === object.kind);
+  return kinds.filter((kind) => kind.group === group && kind.kind === object.kind);
 }
 
 /** Of several definitions of a kind, the first one that has both versions; else the first one. */
 function kindOf(kinds: readonly AnyKind[], object: KubeObject, desired: string): AnyKind {
-  const of = kinds.filter((kind) => kind.group === groupOf(object) && kind.kind === object.kind);
+  const definitions = definitionsOf(kinds, object);
   const known = (kind: AnyKind, apiVersion: string): boolean =>
     [kind.apiVersion, ...(kind.versions as readonly KindVersion[]).map((version) => version.apiVersion)].includes(
       apiVersion,
     );
-  const found = of.find((kind) => known(kind, object.apiVersion) && known(kind, desired)) ?? of[0];
+  const found = definitions.find((kind) => known(kind, object.apiVersion) && known(kind, desired)) ?? definitions[0];
   if (found !== undefined) return found;
   const message = `this operator does not run the kind ${object.kind} of ${groupOf(object)}, or it has one version only`;
   throw new ConversionError(describeObject(object), desired, [{ path: 'kind', message }]);

@@ -116,7 +116,7 @@ test('a kind of several versions needs certificates', () => {
     /^Shop has several versions, .*: add --cert-manager where cert-manager is installed/,
   );
   expect(() => assertConversion(projectPlatform(project, noChoices), 'kind-a')).toThrow(
-    /^Shop has several versions, whose conversions the API server of context kind-a would .*kindred synth --cert-manager$/,
+    /^Shop has several versions: the API server of context kind-a would .*kindred synth --cert-manager$/,
   );
   expect(() => assertConversion(projectPlatform(project, { ...noChoices, certManager: true }))).not.toThrow();
 });

@@ -14,16 +14,16 @@ import { Start, expectNothingLeft, folder, helloApp, manifest, processesOf, star
 
 // The gate keeps the samples of every kind: start.test.ts.
 
+/** It is never Ready. */
+const cluster = {
+  ...{ apiVersion: Cluster.apiVersion, kind: 'Cluster', metadata: { name: 'nowhere' } },
+  spec: { configPath: 'none.yml' },
+};
+
 describe('kindred dev --once', () => {
   test(
     'runs the provisioner too, which says what it cannot do without machines, and leaves nothing behind',
     async () => {
-      const cluster = {
-        apiVersion: Cluster.apiVersion,
-        kind: 'Cluster',
-        metadata: { name: 'nowhere' },
-        spec: { configPath: 'none.yml' },
-      };
       const start = new Start(
         '--operator=provisioner',
         '--installer=apply',
@@ -41,6 +41,22 @@ describe('kindred dev --once', () => {
       start.signal('SIGINT');
       expect(await start.ended).toMatchObject({ stderr: '' });
       expectNothingLeft(start);
+    },
+    startTimeoutMs,
+  );
+
+  test(
+    'prints what is not Ready in time as JSON too',
+    async () => {
+      const file = manifest('nowhere.yaml', cluster);
+      const start = new Start(
+        ...['--once', '-o', 'json', '--no-samples', '--operator=provisioner', '--timeout=5', '--installer=apply'],
+        `--file=${file}`,
+      );
+      const { code, stdout, stderr } = await start.ended;
+      expect(code).toBe(1);
+      expect(stderr).toContain('1 of 1 objects are not Ready after 5 s:');
+      expect(JSON.parse(stdout)).toMatchObject({ objects: [{ kind: 'Cluster', isReady: false, reason: 'ErrFile' }] });
     },
     startTimeoutMs,
   );

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installKindred, linkPackages, root } from '../support/project-folder';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -85,6 +94,9 @@ describe('the command works on the project in which it stands', () => {
       ...{ status: 1, stdout: { outOfDate: files }, stderr: expect.stringContaining('out of date') as string },
     });
     expect(JSON.parse(docs().stdout)).toEqual({ written: files, removed: [] });
+    const gone = join(folder, 'pages/pages.sites.example.com.md');
+    copyFileSync(files[1] ?? '', gone);
+    expect(JSON.parse(docs().stdout)).toEqual({ written: [], removed: [gone] });
     expect(readdirSync(join(folder, 'pages')).sort()).toEqual(['README.md', 'websites.sites.example.com.md']);
     // The rule has come from the project's copy of the library to the command's, which must be the same one.
     expect(readFileSync(join(folder, 'pages/websites.sites.example.com.md'), 'utf8')).toContain('must be positive');
@@ -264,7 +276,8 @@ test('a new project is one', () => {
   expect(kindred(folder, 'new', 'web-shop')).toMatchObject({ status: 0, stderr: '' });
   const made = join(folder, 'web-shop');
   installKindred(made);
-  const { stdout } = kindred(made, 'synth', '--image=x:1', '--output=json');
+  const { stdout, ...ended } = kindred(made, 'synth', '--image=x:1', '--output=json');
+  expect(ended).toEqual({ status: 0, stderr: '' });
   const names = ['1-crds', '2-platform', '3-samples', 'argo-cd'];
   expect(JSON.parse(stdout)).toEqual({ files: names.map((name) => `dist/manifests/${name}.yaml`) });
   expect(kindred(made, 'render', 'dist/manifests/3-samples.yaml', '-o', 'tree')).toEqual({
@@ -294,4 +307,12 @@ describe('where it stands', () => {
       /has kindred in \S+, and this is the one in \S+\. Run the project's own: npx kindred\n$/,
     );
   });
+});
+
+test('prepare: the parts that are there, for a script', () => {
+  const { status, stdout } = kindred(parent, 'prepare', '-o', 'json');
+  expect(status).toBe(0);
+  const { folder, parts } = JSON.parse(stdout) as { readonly folder: string; readonly parts: Record<string, string> };
+  expect(parts['etcd']?.startsWith(folder)).toBe(process.env['KUBEBUILDER_ASSETS'] === undefined);
+  expect(existsSync(parts['kube-apiserver'] ?? '')).toBe(true);
 });
