@@ -149,6 +149,8 @@ async function truncateLog(logFile: string): Promise<void> {
 /** The program of every operator's process: it loads packages, then waits for the operator and its command line. */
 const starter = `
   const packages = process.argv.slice(1);
+  // A program that calls runOperator without main listens to no takeOver, which would end it. It looks at the Lease every few seconds.
+  process.on('SIGUSR2', () => {});
   // What cannot be loaded fails where the operator needs it.
   for (const name of packages) try { require(name); } catch {}
   process.argv = [process.argv[0], ...JSON.parse(require('node:fs').readFileSync(0, 'utf8'))];

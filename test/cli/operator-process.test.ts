@@ -72,6 +72,14 @@ describe('the operator of a start', () => {
     await operator.stop();
   });
 
+  test('that does not listen to a takeover goes on', async () => {
+    const operator = await start();
+    operator.takeOver();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await fetch(`http://127.0.0.1:${operator.port}/metrics`)).status).toBe(200);
+    await operator.stop();
+  });
+
   test('that ends before it serves is told, with the end of its log', async () => {
     bundle("console.error('no such cluster'); process.exit(3)");
     const failed = await start().catch((error: unknown) => error);
