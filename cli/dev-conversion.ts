@@ -40,6 +40,8 @@ export class DevConversion {
   private webhook: Promise<LoopbackConversion> | undefined;
   /** The kinds whose CRDs were applied last. */
   private accepted: readonly AnyKind[] = [];
+  /** Those whose CRDs may have been applied, or not, the last ones first. */
+  private rejected: readonly AnyKind[] = [];
   private readonly printed = new Set<string>();
 
   constructor(private readonly options: DevConversionOptions) {}
@@ -49,26 +51,39 @@ export class DevConversion {
    * has is converted by that until `accept`. A kind that is gone is served on, since its CRD stays.
    */
   async serve({ kinds, objects }: Pick<LocalPlatform, 'kinds' | 'objects'>): Promise<ServedConversion> {
-    const webhook =
-      this.webhook !== undefined || kinds.some(hasMultipleVersions) ? await (this.webhook ??= this.start()) : undefined;
+    const webhook = this.webhook !== undefined || kinds.some(hasMultipleVersions) ? await this.started() : undefined;
     const use = (...definitions: readonly (readonly AnyKind[])[]): void => {
       if (webhook !== undefined) webhook.kinds = definitions.flat();
     };
-    use(kinds, this.accepted);
+    use(kinds, this.accepted, this.rejected);
     this.printed.clear();
     return {
       objects: webhook === undefined ? objects : objects.map((object) => webhook.redirect(object)),
       accept: () => {
         const names = new Set(kinds.map(({ crdName }) => crdName));
-        this.accepted = [...kinds, ...this.accepted.filter(({ crdName }) => !names.has(crdName))];
-        use(this.accepted);
+        const isGone = ({ crdName }: AnyKind): boolean => !names.has(crdName);
+        this.accepted = [...kinds, ...this.accepted.filter(isGone)];
+        this.rejected = this.rejected.filter(isGone);
+        use(this.accepted, this.rejected);
       },
-      reject: () => use(this.accepted, kinds),
+      reject: () => {
+        this.rejected = [...kinds, ...this.rejected];
+        use(this.accepted, this.rejected);
+      },
     };
   }
 
   async stop(): Promise<void> {
     await (await this.webhook)?.stop();
+  }
+
+  private started(): Promise<LoopbackConversion> {
+    const webhook = (this.webhook ??= this.start());
+    webhook.catch(() => {
+      // The next save tries again.
+      if (this.webhook === webhook) this.webhook = undefined;
+    });
+    return webhook;
   }
 
   private async start(): Promise<LoopbackConversion> {
@@ -79,18 +94,12 @@ export class DevConversion {
       if (!this.printed.has(text)) print(`Conversion webhook: ${text}`);
       this.printed.add(text);
     };
-    try {
-      return await LoopbackConversion.start({
-        kinds: [],
-        certificate: authority.server('kindred-webhook', [loopback]),
-        folder: path.join(folder, 'conversion'),
-        logger: createLogger({ level: 'warn', destination: { write } }),
-      });
-    } catch (error) {
-      // The next save tries again.
-      this.webhook = undefined;
-      throw error;
-    }
+    return LoopbackConversion.start({
+      kinds: [],
+      certificate: authority.server('kindred-webhook', [loopback]),
+      folder: path.join(folder, 'conversion'),
+      logger: createLogger({ level: 'warn', destination: { write } }),
+    });
   }
 }
 

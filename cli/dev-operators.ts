@@ -7,7 +7,7 @@ import type { GuardedProcess } from '../local/guarded-process';
 import { isPodArgument } from '../operator/arguments';
 import type { DevArguments } from './dev-arguments';
 import type { DevCluster } from './dev-cluster';
-import { CliError } from './errors';
+import { CliError, InterruptedError } from './errors';
 import type { LocalOperator, LocalPlatform } from './local-platform';
 import { compileOperator, type OperatorProgram } from './operator-bundle';
 import { OperatorProcess } from './operator-process';
@@ -54,7 +54,9 @@ export class DevOperators {
   /** Rejects when one of them ends that nobody has stopped. */
   readonly trouble: Promise<never>;
   private readonly running: OperatorProcess[] = [];
-  private stopped = false;
+  /** Aborts when no operator is to be started any more. */
+  private readonly stopping = new AbortController();
+  private readonly starting = new Set<Promise<OperatorProcess>>();
   /** Processes for the next version of each of them. */
   private readonly prewarmed: (GuardedProcess | undefined)[] = [];
   /** What each of them runs; undefined: nothing. */
@@ -67,12 +69,21 @@ export class DevOperators {
     this.trouble.catch(() => undefined);
     const { args, cluster } = options;
     // It has no Lease of its own: when that of this process is lost, somebody else may write soon.
-    if (args.inspect !== undefined) cluster.failed.catch(() => this.running[0]?.kill());
+    if (args.inspect === undefined) return;
+    cluster.failed.catch((error: unknown) => {
+      this.stopping.abort(error);
+      return this.running[0]?.kill();
+    });
   }
 
   /** Those that run, in the platform's order. */
   get processes(): readonly OperatorProcess[] {
     return this.running;
+  }
+
+  /** Whether each of them runs. */
+  get isComplete(): boolean {
+    return this.running.every((_, i) => this.versions[i] !== undefined);
   }
 
   /** Starts all of them. The first one has the port and the log file that the user named. */
@@ -83,7 +94,7 @@ export class DevOperators {
       this.kubeconfigs.set(operator.name, kubeconfig);
       const options = await this.processOptions(platform, i, programs);
       const handOver = options.args.includes('--leader-elect') ? cluster.handOver : undefined;
-      const process = await OperatorProcess.start({ ...options, standby: handOver !== undefined, signal });
+      const process = await this.startProcess({ ...options, standby: handOver !== undefined, signal });
       this.adopt(i, process, versionOf(platform, i, programs));
       if (handOver !== undefined && leaseName !== undefined) {
         await handOver(leaseName);
@@ -103,7 +114,8 @@ export class DevOperators {
   async prewarm(platform: LocalPlatform, programs: readonly OperatorProgram[]): Promise<void> {
     for (const i of platform.operators.keys()) {
       const options = await this.processOptions(platform, i, programs);
-      if (this.stopped || options.inspect !== undefined || this.prewarmed[i]?.running === true) continue;
+      if (this.stopping.signal.aborted || options.inspect !== undefined || this.prewarmed[i]?.running === true)
+        continue;
       this.prewarmed[i] = OperatorProcess.prewarm(options);
     }
   }
@@ -133,7 +145,7 @@ export class DevOperators {
       ends.throwIfAborted();
       const prewarmed = this.prewarmed[i];
       this.prewarmed[i] = undefined;
-      next = await OperatorProcess.start({ ...options, standby: isBeside, appends: true, prewarmed, signal: ends });
+      next = await this.startProcess({ ...options, standby: isBeside, appends: true, prewarmed, signal: ends });
     } catch (error) {
       if (isBeside || ends.aborted) throw error;
       throw new CliError(`${messageOf(error)}\nNo ${options.name} runs until that is mended.`, { cause: error });
@@ -160,12 +172,27 @@ export class DevOperators {
     return this.running[i]?.stop({ waits: signal });
   }
 
+  /** Ends all of them, those too that are being started. */
   async stop(): Promise<void> {
-    this.stopped = true;
-    await Promise.all([
+    this.stopping.abort(new InterruptedError('SIGTERM'));
+    await Promise.allSettled(this.starting);
+    const ends = await Promise.allSettled([
       ...this.running.map((process) => process.stop()),
       ...this.prewarmed.map((process) => process?.kill()),
     ]);
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  private async startProcess(options: Parameters<typeof OperatorProcess.start>[0]): Promise<OperatorProcess> {
+    const signal = AbortSignal.any([options.signal, this.stopping.signal]);
+    const starting = OperatorProcess.start({ ...options, signal });
+    this.starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      this.starting.delete(starting);
+    }
   }
 
   private adopt(i: number, process: OperatorProcess, version: string): void {

@@ -12,7 +12,7 @@ import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
 import { LocalCluster, type DevCluster } from './dev-cluster';
 import { DevOperators, programsOf, type DevSession } from './dev-operators';
-import { LiveTable, awaitedRows, waitUntilReady, type ObjectWatcher } from './object-watcher';
+import { LiveTable, awaitedRows, waitUntilReady, type RowSource } from './object-watcher';
 import { CliError } from './errors';
 import { printJson } from './flags';
 import { ExistingCluster } from './existing-cluster';
@@ -98,10 +98,13 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
   // What keeps an object from getting Ready may be what is mended and saved meanwhile.
   const running = Promise.race([trouble, ...(reload === undefined ? [] : [reload.run()])]);
   running.catch(() => undefined);
+  const over = new AbortController();
   try {
-    await Promise.race([untilReady(session, table.watcher, applied), running]);
+    const waiting = { ...session, signal: AbortSignal.any([signal, over.signal]) };
+    await Promise.race([untilReady(waiting, table, applied), running]);
   } finally {
-    if (args.output === 'json') printJson({ objects: awaitedRows(applied, table.watcher.rows()) });
+    over.abort();
+    if (args.output === 'json') printJson({ objects: awaitedRows(applied, table.rows()) });
   }
   table.show();
   if (args.once) return;
@@ -245,7 +248,7 @@ async function applyAll(
 
 async function untilReady(
   { args, view, signal }: DevSession,
-  board: ObjectWatcher,
+  board: RowSource,
   awaited: readonly KubeObject[],
 ): Promise<void> {
   const started = Date.now();

@@ -263,8 +263,9 @@ export class ExistingCluster implements DevCluster {
       this.leases.set(name, { elector, namespace });
       elector.start();
     });
-    const inTime = withTimeout(elected, { milliseconds: giveUpTimeoutMs, onTimeout: () => 'too late' as const });
-    if ((await untilAborted(inTime, signal)) === 'elected') return;
+    const milliseconds = giveUpTimeoutMs;
+    const inTime = withTimeout(untilAborted(elected, signal), { milliseconds, onTimeout: () => 'too late' as const });
+    if ((await inTime) === 'elected') return;
     const why =
       holder === undefined
         ? `the Lease ${namespace}/${name} in the cluster of context ${context} cannot be taken: ${problem ?? 'the API server does not answer'}`

@@ -16,6 +16,8 @@ import { CliError } from './errors';
  */
 export function formatError(error: unknown): string {
   const code = codeOf(error);
+  if (isWatchLimit(error))
+    return `the sources cannot be watched: ${(error as Error).message}. Raise fs.inotify.max_user_watches with sysctl, and run it again.`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFullMessage(error);
   if (error instanceof ApiError) return `${error.request} was refused by the API server: ${error.message}`;
   if (isUserError(error)) return error.message;
@@ -47,6 +49,11 @@ function isUserError(error: unknown): error is Error {
     TransportError,
     ImageError,
   ].some((type) => error instanceof type);
+}
+
+/** The kernel has a limit to how much is watched, which Node.js reports as a disk without space. */
+function isWatchLimit(error: unknown): boolean {
+  return codeOf(error) === 'ENOSPC' && (error as NodeJS.ErrnoException).syscall === 'watch';
 }
 
 function diskFullMessage(error: unknown): string {

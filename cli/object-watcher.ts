@@ -85,7 +85,8 @@ export class ObjectWatcher {
 }
 
 /** The table of the objects of some kinds, which may change. */
-export class LiveTable {
+export class LiveTable implements RowSource {
+  private readonly listeners = new Set<(rows: readonly Row[]) => void>();
   private current: ObjectWatcher | undefined;
   /** What `watch` waits for. */
   private starting: ObjectWatcher | undefined;
@@ -95,8 +96,8 @@ export class LiveTable {
     private readonly view: { show(rows: readonly Row[]): void },
   ) {}
 
-  /** What the table shows. @throws TypeError before `watch` */
-  get watcher(): ObjectWatcher {
+  /** @throws TypeError before `watch` */
+  private get watcher(): ObjectWatcher {
     if (this.current === undefined) throw new TypeError('nothing is watched yet');
     return this.current;
   }
@@ -116,8 +117,25 @@ export class LiveTable {
     }
     const before = this.current;
     this.current = next;
-    next.onChange((rows) => this.view.show(rows));
+    const changed = (rows: readonly Row[]): void => {
+      for (const listener of this.listeners) listener(rows);
+    };
+    next.onChange((rows) => {
+      this.view.show(rows);
+      changed(rows);
+    });
+    if (before !== undefined) changed(next.rows());
     await before?.stop();
+  }
+
+  rows(): readonly Row[] {
+    return this.watcher.rows();
+  }
+
+  /** Calls the listener after every change, whatever kinds are shown then. */
+  onChange(listener: (rows: readonly Row[]) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   show(): void {

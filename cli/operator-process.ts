@@ -112,8 +112,9 @@ export class OperatorProcess {
    * @throws the abort reason
    */
   async stop({ waits }: { readonly waits?: AbortSignal } = {}): Promise<void> {
+    // A second one would have it leave what it is doing at once.
+    if (!this.stopping) this.process.signal('SIGTERM');
     this.stopping = true;
-    this.process.signal('SIGTERM');
     if (waits !== undefined) {
       await untilAborted(this.process.exited, waits);
       return;

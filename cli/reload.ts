@@ -38,6 +38,8 @@ export class Reload {
   private installed: readonly KubeObject[] | undefined;
   private shown: string;
   private samples: ReadonlySet<string>;
+  /** What the last reload has changed. */
+  private done: string[] = [];
 
   /** Watches from here on: a save before `run` is not missed. */
   constructor(private readonly options: ReloadOptions) {
@@ -65,7 +67,7 @@ export class Reload {
         // What it was doing was cut off.
         if (this.signal.aborted || (saved.aborted && error === saved.reason)) return;
         if (error instanceof CliError) this.watcher.add(error.files);
-        this.options.view.print(`${formatError(error)}\nWhat ran before goes on.`);
+        this.options.view.print([formatError(error), ...this.whatGoesOn()].join('\n'));
       });
       await this.reloading;
     }
@@ -78,8 +80,16 @@ export class Reload {
     await Promise.all([this.reloading, this.types.stop()]);
   }
 
+  /** What the user has after a reload that failed. */
+  private whatGoesOn(): readonly string[] {
+    if (!this.options.operators.isComplete) return []; // The error says so.
+    if (this.done.length === 0) return ['What ran before goes on.'];
+    return [`Loaded before that: ${this.done.join(', ')}. The rest goes on as before.`];
+  }
+
   /** @param saved - aborts when a file is saved meanwhile: what may take long is not waited for then */
   private async reload(saved: AbortSignal): Promise<void> {
+    this.done = [];
     const { args, operators, table, view, platform: before } = this.options;
     const { signal } = this;
     const began = Date.now();
@@ -90,7 +100,8 @@ export class Reload {
     signal.throwIfAborted();
     this.watch(platform, programs);
     assertSameOperators(before, platform);
-    const done = await this.install(platform);
+    const done = this.done;
+    done.push(...(await this.install(platform)));
     for (const [i, { operator }] of platform.operators.entries()) {
       if (operators.isCurrent(platform, i, programs)) continue;
       await operators.replace(platform, i, { programs, signal, saved });

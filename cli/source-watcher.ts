@@ -1,4 +1,4 @@
-import { watch, type FSWatcher } from 'node:fs';
+import { statSync, watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 
 /** Saves within this time are one change, in milliseconds: editors write a file in several steps. */
@@ -6,7 +6,7 @@ const debounceMs = 15;
 
 /** Watches the folders of source files. */
 export class SourceWatcher {
-  private readonly watchers = new Map<string, FSWatcher>();
+  private readonly watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>();
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void) | undefined;
   private changed = new AbortController();
@@ -19,16 +19,15 @@ export class SourceWatcher {
   add(files: readonly string[]): void {
     if (this.closed) return;
     for (const folder of new Set(files.map((file) => path.dirname(file)))) {
-      if (this.watchers.has(folder)) continue;
+      const inode = statSync(folder, { throwIfNoEntry: false })?.ino;
+      // That of a folder that was removed and made again says nothing any more.
+      if (inode === undefined || this.watchers.get(folder)?.inode === inode) continue;
+      this.watchers.get(folder)?.watcher.close();
       const watcher = watch(folder, (_, name) => {
-        if (name === null || isSource(name)) this.notify();
+        if (name === null || isSource(name) || this.watchers.has(path.join(folder, name))) this.notify();
       });
-      // The folder was removed: its files are said to be missing when they are loaded.
-      watcher.on('error', () => {
-        watcher.close();
-        this.watchers.delete(folder);
-      });
-      this.watchers.set(folder, watcher);
+      watcher.on('error', () => watcher.close());
+      this.watchers.set(folder, { watcher, inode });
     }
   }
 
@@ -48,7 +47,7 @@ export class SourceWatcher {
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
-    for (const watcher of this.watchers.values()) watcher.close();
+    for (const { watcher } of this.watchers.values()) watcher.close();
     this.watchers.clear();
   }
 

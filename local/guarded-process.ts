@@ -124,6 +124,8 @@ export class GuardedProcess {
       closeSync(log);
     }
     this.exited = this.#watch();
+    // Whoever waits for it gets the error; nobody has to.
+    this.exited.catch(() => undefined);
   }
 
   get running(): boolean {

@@ -109,6 +109,17 @@ describe('a kind of two versions', () => {
     expect(await convert(crd, 'v2', 'v3')).toBe('a?');
   });
 
+  test('keeps a rejected definition whose CRD may have been applied, until one of its kind is accepted', async () => {
+    (await serve(note('?', 'v3', 'v2', 'v1'))).reject();
+    const { accept, reject } = await serve(note('#', 'v2', 'v1'));
+    expect(await convert(crd, 'v2', 'v3')).toBe('a?');
+    reject();
+    expect(await convert(crd, 'v2', 'v3')).toBe('a?');
+    expect(await convert(crd, 'v1', 'v2')).toBe('a!');
+    accept();
+    expect(await convert(crd, 'v2', 'v3')).toContain('Note has no notes.example.com/v3');
+  });
+
   test('is served on when it has left the project, since its CRD stays', async () => {
     const { accept } = await serve();
     accept();

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SourceWatcher } from '../../cli/source-watcher';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -62,6 +62,23 @@ test('folders are watched from when they are named', async () => {
   watcher.add([join(folder, 'lib/b.ts'), join(folder, 'a.ts')]);
   await told();
   writeFileSync(join(folder, 'lib/b.ts'), '2');
+  await told();
+  expect(seen).toBe(1);
+});
+
+test('a folder that is removed and made again is watched again', async () => {
+  const file = join(folder, 'lib/b.ts');
+  watcher.add([file]);
+  rmSync(join(folder, 'lib'), { recursive: true });
+  await told();
+  mkdirSync(join(folder, 'lib'));
+  writeFileSync(file, 'new');
+  await told();
+  expect(seen).toBeGreaterThan(0);
+  // As each reload does.
+  watcher.add([file]);
+  seen = 0;
+  writeFileSync(file, 'newer');
   await told();
   expect(seen).toBe(1);
 });
