@@ -1,4 +1,4 @@
-import { statSync, watch, type FSWatcher } from 'node:fs';
+import { existsSync, watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 
 /** Saves within this time are one change, in milliseconds: editors write a file in several steps. */
@@ -6,7 +6,7 @@ const debounceMs = 15;
 
 /** Watches the folders of source files. */
 export class SourceWatcher {
-  private readonly watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>();
+  private readonly watchers = new Map<string, FSWatcher>();
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void) | undefined;
   private changed = new AbortController();
@@ -19,15 +19,16 @@ export class SourceWatcher {
   add(files: readonly string[]): void {
     if (this.closed) return;
     for (const folder of new Set(files.map((file) => path.dirname(file)))) {
-      const inode = statSync(folder, { throwIfNoEntry: false })?.ino;
-      // That of a folder that was removed and made again says nothing any more.
-      if (inode === undefined || this.watchers.get(folder)?.inode === inode) continue;
-      this.watchers.get(folder)?.watcher.close();
+      if (!existsSync(folder)) continue;
+      const before = this.watchers.get(folder);
       const watcher = watch(folder, (_, name) => {
         if (name === null || isSource(name) || this.watchers.has(path.join(folder, name))) this.notify();
       });
       watcher.on('error', () => watcher.close());
-      this.watchers.set(folder, { watcher, inode });
+      this.watchers.set(folder, watcher);
+      // The watch of a folder that was removed and made again says nothing any more, and its inode may be the same. It ends after the next one has
+      // begun, so that no change is missed.
+      before?.close();
     }
   }
 
@@ -47,7 +48,7 @@ export class SourceWatcher {
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
-    for (const { watcher } of this.watchers.values()) watcher.close();
+    for (const watcher of this.watchers.values()) watcher.close();
     this.watchers.clear();
   }
 
