@@ -137,7 +137,8 @@ class ConversionStep {
     // The other version may accept what this one does not. An unchanged spec is converted back to what it was.
     const isUnchanged = !source.success && former !== undefined && jsonEquals(spec, this.reversed().tryConvert(former));
     if (isUnchanged) return { spec: former, kept: others };
-    const partial = incomplete ? this.convertIncomplete({ source, spec, former }) : undefined;
+    const isPartial = source.success ? former !== undefined && restorable === undefined : isIncomplete(source, spec);
+    const partial = incomplete && isPartial ? this.convertIncomplete({ source, spec, former }) : undefined;
     if (partial !== undefined) {
       // Preserved where it is needed only: server-side apply keeps the annotation of the whole object, with all that is in it, if what is left of
       // the object has one too.
@@ -180,12 +181,9 @@ class ConversionStep {
   /**
    * Converts a spec that is incomplete, or that was in the other version.
    *
-   * @returns undefined when neither is so, or the converter cannot do without what is missing
+   * @returns undefined when the converter cannot do without what is missing, or a whole spec is converted like any other
    */
   private convertIncomplete({ source, spec, former }: IncompleteSource): PartialSpec | undefined {
-    if (source.success ? former === undefined || this.isValid(former) : !isIncomplete(source, spec)) {
-      return undefined;
-    }
     const given = source.success ? source.data : spec;
     const plain = this.tryConvert(given);
     if (plain === undefined) return undefined;
