@@ -15,7 +15,7 @@ import { createApiClient } from './client/http-api-client';
 import { KubeconfigError, loadClusterAccess } from './client/kubeconfig';
 import { runOperator } from './manager';
 import { OperatorMetrics } from './metrics/operator-metrics';
-import { operatorOptions, type EffectEngineFactory, type GivenEffects } from './operator-options';
+import { optionsFromArguments, type EffectEngineFactory, type GivenEffects } from './operator-options';
 import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
 import { createLogger } from './process/logger';
 
@@ -88,7 +88,7 @@ export async function runProgram(args: OperatorArguments, effects?: GivenEffects
   let tryForLease = (): void => undefined;
   process.on('SIGUSR2', () => tryForLease());
   await runOperator({
-    ...operatorOptions(args, effects, { client, logger, namespace }),
+    ...optionsFromArguments(args, effects, { client, logger, namespace }),
     metrics,
     signal: shutdown.signal,
     lease: args.lease && {

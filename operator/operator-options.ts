@@ -46,7 +46,7 @@ interface ProcessSettings {
  *
  * It stands apart from `main`, so that what runs an operator in a process of its own choice need not load a kubeconfig as `main` does.
  */
-export function operatorOptions(
+export function optionsFromArguments(
   args: OperatorArguments,
   effects: GivenEffects | undefined,
   { client, logger, namespace }: ProcessSettings,

@@ -8,7 +8,7 @@ import {
 } from '../operator/arguments';
 import { runOperator } from '../operator/manager';
 import { OperatorMetrics } from '../operator/metrics/operator-metrics';
-import { operatorOptions, type EffectEngineFactory } from '../operator/operator-options';
+import { optionsFromArguments, type EffectEngineFactory } from '../operator/operator-options';
 import { createLogger } from '../operator/process/logger';
 import { kubeconfigClient } from './kubeconfig-client';
 import { LogLines } from './log-lines';
@@ -42,7 +42,7 @@ export class InProcessOperator {
     const logger = createLogger({ level: args.logLevel, destination: { write: (line) => this.log.push(line) } });
     const effects = options.effects && { args: effectArguments(values), engine: options.effects };
     this.ended = runOperator({
-      ...operatorOptions(args, effects, { client, logger, namespace }),
+      ...optionsFromArguments(args, effects, { client, logger, namespace }),
       ...{ metrics: new OperatorMetrics({ defaults: false }), signal: this.stopping.signal },
       health: { port: 0, host: '127.0.0.1' },
       onListening: (port) => (this.port = port),
