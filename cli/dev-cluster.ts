@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { KubeObject } from '../constructs/kube/kube-object';
 import { startControlPlane, type ControlPlane } from '../local';
 import type { CertificateAuthority } from '../local/certificates';
 import { describeExit } from '../local/guarded-process';
@@ -9,6 +10,7 @@ import { loadClusterAccess } from '../operator/client/kubeconfig';
 import type { DevArguments } from './dev-arguments';
 import { DevConversion, noConversion, type ServedConversion } from './dev-conversion';
 import { CliError } from './errors';
+import { installPlatform } from './install-platform';
 import type { LocalPlatform } from './local-platform';
 import type { View } from './view';
 
@@ -43,6 +45,33 @@ export interface DevCluster {
   /** Writes a kubeconfig of a ServiceAccount. @returns its path */
   kubeconfigFor(account: { readonly namespace: string; readonly name: string }): Promise<string>;
   stop(): Promise<void>;
+}
+
+/**
+ * Installs a platform on a cluster, and says what its CRDs break. Conversions are served before the CRDs are there, since the API server asks
+ * at once.
+ *
+ * @returns the objects that were applied
+ * @throws CliError naming the object that the server rejects
+ */
+export async function installOn(
+  cluster: DevCluster,
+  platform: LocalPlatform,
+  { view, signal }: { readonly view: View; readonly signal: AbortSignal },
+): Promise<readonly KubeObject[]> {
+  const { objects, accept, reject } = await cluster.serveConversion(platform);
+  try {
+    const { applied } = await installPlatform({
+      ...{ client: cluster.client, objects, namespace: platform.namespace, signal },
+      prunes: cluster.prunes,
+      onBreakingChanges: (text) => view.print(text),
+    });
+    accept();
+    return applied;
+  } catch (error) {
+    reject();
+    throw error;
+  }
 }
 
 /** Lifetime of the operators' tokens, in seconds. It is longer than a session, since nobody renews them. */

@@ -10,13 +10,12 @@ import { requireFree } from '../local/ports';
 import type { ApiClient } from '../operator/client/api-client';
 import { RestMapper } from '../operator/client/rest-mapper';
 import type { DevArguments } from './dev-arguments';
-import { LocalCluster, type DevCluster } from './dev-cluster';
+import { LocalCluster, installOn, type DevCluster } from './dev-cluster';
 import { DevOperators, programsOf, type DevSession } from './dev-operators';
 import { LiveTable, awaitedRows, waitUntilReady, type RowSource } from './object-watcher';
 import { CliError } from './errors';
 import { printJson } from './flags';
 import { ExistingCluster } from './existing-cluster';
-import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects, readObjects, type SourcedObject } from './objects';
 import type { OperatorProcess } from './operator-process';
@@ -132,21 +131,13 @@ async function openCluster(session: DevSession): Promise<DevCluster> {
 
 async function install(session: DevSession, cluster: DevCluster): Promise<void> {
   const { args, platform, view, signal } = session;
-  const { client } = cluster;
   const why =
     args.installer === 'apply' || !(cluster instanceof LocalCluster)
       ? undefined
       : await installWithPulumi(session, cluster.plane);
   if (why === INSTALLED) return;
   const started = Date.now();
-  const { namespace } = platform;
-  const { objects, accept } = await cluster.serveConversion(platform);
-  const { applied } = await installPlatform({
-    ...{ client, objects, namespace, signal },
-    prunes: cluster.prunes,
-    onBreakingChanges: (text) => view.print(text),
-  });
-  accept();
+  const applied = await installOn(cluster, platform, { view, signal });
   // Before an operator without a Lease is started, too: see --inspect.
   if (cluster instanceof ExistingCluster) await cluster.takeLeases(platform, { which: 'all', signal });
   const crds = applied.filter(({ kind }) => kind === 'CustomResourceDefinition').length;

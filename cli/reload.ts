@@ -8,11 +8,10 @@ import type { KubeObject } from '../constructs/kube/kube-object';
 import { duration } from '../local/assets/progress';
 import { spawnGuarded } from '../local/guarded-process';
 import { RestMapper } from '../operator/client/rest-mapper';
-import type { DevCluster } from './dev-cluster';
+import { installOn, type DevCluster } from './dev-cluster';
 import { programsOf, type DevOperators, type DevSession } from './dev-operators';
 import { CliError, InterruptedError } from './errors';
 import { formatError } from './format-error';
-import { installPlatform } from './install-platform';
 import { localPlatform, localSamples, type LocalPlatform } from './local-platform';
 import { applyObjects } from './objects';
 import type { LiveTable } from './object-watcher';
@@ -119,27 +118,16 @@ export class Reload {
 
   /** @returns what has changed, for the user */
   private async install(platform: LocalPlatform): Promise<string[]> {
-    const { objects, namespace } = platform;
-    const { cluster } = this.options;
-    // Before its CRD is there: the API server asks at once.
-    const conversion = await cluster.serveConversion(platform);
+    const { objects } = platform;
+    const { cluster, view } = this.options;
     if (isDeepStrictEqual(objects, this.installed)) {
-      conversion.accept();
+      // A converter may have changed.
+      (await cluster.serveConversion(platform)).accept();
       return [];
     }
     const known = new Set(this.installed?.map((object) => JSON.stringify(object)));
     this.installed = undefined;
-    try {
-      await installPlatform({
-        ...{ client: cluster.client, objects: conversion.objects, namespace, signal: this.signal },
-        prunes: cluster.prunes,
-        onBreakingChanges: (text) => this.options.view.print(text),
-      });
-    } catch (error) {
-      conversion.reject();
-      throw error;
-    }
-    conversion.accept();
+    await installOn(cluster, platform, { view, signal: this.signal });
     this.installed = objects;
     const crds = objects.filter(
       (object) => object.kind === 'CustomResourceDefinition' && !known.has(JSON.stringify(object)),
