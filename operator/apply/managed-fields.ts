@@ -7,6 +7,11 @@ import { refOf, uidOf, type ApiClient } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import type { CacheView } from '../informer/cache-view';
 import {
+  differenceOf,
+  fieldsMissingIn,
+  firstPath,
+  hasFields,
+  intersectionOf,
   isEntryOf,
   keysInSet,
   managedFieldsOf,
@@ -14,6 +19,7 @@ import {
   type FieldSet,
   type ManagedFieldsEntry,
 } from '../informer/field-ownership';
+import type { FieldProjection } from '../informer/field-projection';
 import type { CacheEntry } from '../informer/projection';
 import { itemName } from './diff';
 import type { Claim } from './ownership';
@@ -25,12 +31,15 @@ export interface ApplyContext {
   readonly child: RenderedChild;
   /** Classifies a live object that has the child's name. */
   readonly claim: (live: KubeObject) => Claim;
+  /** Remembers what is taken from other managers. */
+  readonly projection: FieldProjection;
 }
 
 /**
  * Prepares the ownership of a child's fields for an apply: what a POST created, and what an earlier version of
- * the operator applied as `stringData` of a Secret, counts as applied, so that fields left out are dropped; and
- * seeded fields get a second manager, so that they stay.
+ * the operator applied as `stringData` of a Secret, counts as applied, so that fields left out are dropped; what
+ * other managers own of that is taken from them, so that it is dropped all the same; and seeded fields get a
+ * second manager, so that they stay.
  *
  * Guarantees: an object that has changed since it was cached is classified again.
  *
@@ -41,10 +50,13 @@ export interface ApplyContext {
  */
 export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
   const { seeds, type } = ahead.child;
-  const { createdByUpdate, ownsStringData = false } = cached.facts;
-  if (!createdByUpdate && !(ownsStringData && isSecret(type)) && seeds.length === 0) return cached.object;
+  const { createdByUpdate, ownsStringData = false, isUnwritten = false, coOwned } = cached.facts;
+  const isShared = isUnwritten || (coOwned !== undefined && droppedFields(ahead, coOwned, applied) !== undefined);
+  const isMoved = createdByUpdate || (ownsStringData && isSecret(type));
+  if (!isMoved && !isShared && seeds.length === 0) return cached.object;
   let standing =
-    (await tryUpgradeManagedFields(ahead, cached)) ?? (await upgradeManagedFields(ahead, cached.object, applied));
+    (isShared ? undefined : await tryUpgradeManagedFields(ahead, cached)) ??
+    (await upgradeManagedFields(ahead, cached.object, applied));
   for (const seed of seeds) standing = await transferFieldOwnership(ahead, standing, seed);
   return standing;
 }
@@ -70,7 +82,35 @@ async function tryUpgradeManagedFields(
 }
 
 /**
- * Counts what a POST created as applied, even if the manager has applied other fields already.
+ * The fields of a set that an apply of a child drops. A seeded field is left out of the apply, but stays with
+ * the other writer.
+ */
+function droppedFields(
+  { child }: Pick<ApplyContext, 'child'>,
+  set: FieldSet,
+  applied: KubeObject,
+): FieldSet | undefined {
+  return fieldsMissingIn(set, { ...child.manifest, metadata: applied.metadata });
+}
+
+/**
+ * The first field that was removed from a child although another manager owned it, and that this manager has
+ * written again; undefined when there is none.
+ */
+export function returnedField(
+  ahead: Pick<ApplyContext, 'child' | 'projection'>,
+  { object, facts: { coOwned } }: CacheEntry,
+  applied: KubeObject,
+): string | undefined {
+  const removed = coOwned === undefined ? undefined : ahead.projection.removedFields(uidOf(object));
+  const back = removed === undefined || coOwned === undefined ? undefined : intersectionOf(coOwned, removed);
+  const returned = back === undefined ? undefined : droppedFields(ahead, back, applied);
+  return returned === undefined ? undefined : firstPath(returned).replace(/^\./, '');
+}
+
+/**
+ * Counts what a POST created as applied, even if the manager has applied other fields already, and takes from
+ * other managers what the apply that follows drops.
  *
  * @returns the object after the patch
  */
@@ -82,7 +122,62 @@ async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, app
   const entries = managedFieldsOf(current);
   const merged = mergeUpdateIntoApply(entries, FIELD_MANAGER) ?? entries;
   const moved = isSecret(child.type) ? moveStringDataToData(merged, FIELD_MANAGER, current) : merged;
-  return moved === entries ? current : patchManagedFields(ahead, current, '', moved);
+  const taken = takeFromOthers(ahead, moved, current, applied);
+  return taken === entries ? current : patchManagedFields(ahead, current, '', taken);
+}
+
+/**
+ * Takes from other managers the fields of a child that the apply which follows is to drop: the API server
+ * removes a field only when no manager owns it any more. What the operator never applied stays with them. If it
+ * has never written the child, which somebody agreed to hand over to it, the rendered fields are taken:
+ * otherwise the managers before it would own them for ever.
+ *
+ * @returns the entries themselves when nothing is taken
+ */
+function takeFromOthers(
+  ahead: ApplyContext,
+  entries: readonly ManagedFieldsEntry[],
+  current: KubeObject,
+  applied: KubeObject,
+): readonly ManagedFieldsEntry[] {
+  const uid = uidOf(current);
+  const removed = ahead.projection.removedFields(uid) ?? {};
+  const own = entries.filter((entry) => isEntryOf(FIELD_MANAGER, entry));
+  const ours = own.reduce((set, { fieldsV1 = {} }) => unionOf(set, fieldsV1), removed);
+  let taken: FieldSet | undefined;
+  const kept = entries.flatMap((entry) => {
+    const { fieldsV1 = {}, subresource } = entry;
+    if (own.includes(entry) || subresource === 'status' || !hasFields(fieldsV1)) return [entry];
+    const found = own.length > 0 ? sharedDrops(ahead, fieldsV1, ours, applied) : renderedFields(entry, applied);
+    if (found === undefined) return [entry];
+    taken = taken === undefined ? found : unionOf(taken, found);
+    const rest = differenceOf(fieldsV1, found);
+    return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
+  });
+  if (taken === undefined) return entries;
+  // As the operator's own, they are dropped even if what is rendered changes before the apply is made.
+  const isApply = isOf(FIELD_MANAGER, 'Apply');
+  const before = kept.find(isApply) ?? {
+    manager: FIELD_MANAGER,
+    operation: 'Apply',
+    apiVersion: applied.apiVersion,
+    fieldsType: 'FieldsV1',
+  };
+  const ownEntry = { ...before, fieldsV1: unionOf(before.fieldsV1 ?? {}, taken) } satisfies ManagedFieldsEntry;
+  if (own.length > 0) ahead.projection.registerRemoved(uid, taken);
+  return [...kept.filter((entry) => !isApply(entry)), ownEntry];
+}
+
+function sharedDrops(ahead: ApplyContext, others: FieldSet, ours: FieldSet, applied: KubeObject): FieldSet | undefined {
+  const shared = intersectionOf(others, ours);
+  return shared === undefined ? undefined : droppedFields(ahead, shared, applied);
+}
+
+/** The fields of an entry that an apply sets; none if the entry names them as another version of the API does. */
+function renderedFields({ fieldsV1 = {}, apiVersion }: ManagedFieldsEntry, applied: KubeObject): FieldSet | undefined {
+  if (apiVersion !== applied.apiVersion) return undefined;
+  const missing = fieldsMissingIn(fieldsV1, applied);
+  return missing === undefined ? fieldsV1 : differenceOf(fieldsV1, missing);
 }
 
 /**

@@ -12,11 +12,18 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
-import type { FieldProjection } from '../informer/field-projection';
-import { childEntry, stripManagedFields, type CacheEntry } from '../informer/projection';
+import { stripManagedFields, type CacheEntry } from '../informer/projection';
 import { ChildComparison, childHash, digestOf } from './diff';
 import type { Contest, DriftBackoff } from './drift-backoff';
-import { conflict, lastFieldManager, missingOwners, prepareApply, omitPath, type ApplyContext } from './managed-fields';
+import {
+  conflict,
+  lastFieldManager,
+  missingOwners,
+  prepareApply,
+  omitPath,
+  returnedField,
+  type ApplyContext,
+} from './managed-fields';
 
 /** The result of writing one child. */
 export type ChildOutcome =
@@ -52,8 +59,6 @@ interface WriteChildOptions extends ApplyContext {
   readonly driftBackoff: DriftBackoff;
   /** The child's owner, for the drift backoff: the owner's UID, or one string for a shared key. */
   readonly ownerKey: string;
-  /** Receives what was rendered, so that the cache keeps no other fields of the child. */
-  readonly projection: FieldProjection;
   /** Called before an existing child is written, with the first path that differs. */
   readonly onDrift?: (path: string) => void;
 }
@@ -118,7 +123,7 @@ async function create(write: WriteChildOptions, body: KubeObject, applied: KubeO
   const live = await write.client.get(child.type, refOf(body));
   if (live === undefined)
     return requireCached(write, { result: 'waiting', message: 'an object of its name is just going away' });
-  return requireCached(write, await updateExisting(write, childEntry(live), applied));
+  return requireCached(write, await updateExisting(write, write.projection.wholeEntryOf(live), applied));
 }
 
 /**
@@ -147,6 +152,7 @@ async function updateExisting(
   if (live.metadata.deletionTimestamp !== undefined) return { result: 'waiting', message: 'it is being deleted' };
   const difference =
     (await findDrift(write, cached, applied)) ??
+    returnedField(write, cached, applied) ??
     (write.hasStrayOwners?.(live) ? 'metadata.ownerReferences' : undefined);
   if (difference === undefined) return { result: 'unchanged', live, ...contestOf(write, live, applied) };
   const backoffKey = backoffKeyOf(uidOf(live), applied);
@@ -282,7 +288,7 @@ function contentOf(object: KubeObject): unknown {
 function registerStoredForm({ projection }: WriteChildOptions, sent: KubeObject, answer: KubeObject): void {
   // Metadata is stored as it is sent, and does not depend on the hash: owners are added and removed.
   const body: KubeObject = { ...sent, metadata: undefined as never };
-  const { object } = projection.project(childEntry(answer));
+  const { object } = projection.entryOf(answer);
   projection.registerStored(hashOf(sent) ?? '', new ChildComparison(sent, projection.dropped).storedForm(body, object));
 }
 
@@ -362,7 +368,8 @@ function withPreconditions(standing: KubeObject, applied: KubeObject): KubeObjec
  * name.
  *
  * Owner references are left as they are: other owners' references are theirs. Fields that are no longer
- * rendered stay as well. Both are corrected by another apply, which the server accepts after this.
+ * rendered stay as well. Both are corrected by another apply, which the server accepts after this. The hash is
+ * set by that apply only: if the operator ends in between, the child still differs.
  *
  * @param body - the apply with its preconditions
  * @returns the object after the patch; its fields are owned by `Update`, as after a POST
@@ -376,7 +383,8 @@ async function mergePatchLists(
   body: KubeObject,
   refusal: ApiError,
 ): Promise<KubeObject> {
-  const patch = { ...body, metadata: { ...body.metadata, ownerReferences: undefined } };
+  const annotations = { ...body.metadata.annotations, [HASH_ANNOTATION]: undefined };
+  const patch = { ...body, metadata: { ...body.metadata, annotations, ownerReferences: undefined } };
   try {
     return await client.patch(type, ref, patch, { type: 'merge', fieldManager: FIELD_MANAGER });
   } catch (error) {

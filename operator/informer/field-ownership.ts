@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 
 /** One entry of `metadata.managedFields`. Source: `metav1.ManagedFieldsEntry`. */
@@ -41,11 +42,135 @@ export function unionOf(a: FieldSet, b: FieldSet): FieldSet {
   return merged;
 }
 
+/** Whether a set of an object's fields has any. */
+export function hasFields(set: FieldSet): boolean {
+  return !isEmpty(set);
+}
+
+/** The fields that both sets have; undefined when they share none. */
+export function intersectionOf(a: FieldSet, b: FieldSet): FieldSet | undefined {
+  return select(
+    a,
+    (key, inner) => {
+      const other = b[key];
+      return other === undefined ? undefined : intersectionOf(inner, other);
+    },
+    isMember(b),
+  );
+}
+
+/** The fields of a set that another one does not have; undefined when it has them all. */
+export function differenceOf(a: FieldSet, b: FieldSet): FieldSet | undefined {
+  return select(
+    a,
+    (key, inner) => {
+      const other = b[key];
+      return other === undefined ? inner : differenceOf(inner, other);
+    },
+    !isMember(b),
+  );
+}
+
+/**
+ * The fields of a set that a manifest does not have, as an apply of the manifest would see it; undefined when it
+ * has them all.
+ *
+ * An item of a list is found by its keys. The server sets a key that the manifest leaves out to its default: in
+ * the types of Kubernetes that is the protocol TCP. In a custom type the default is not known, so that the
+ * manifest has every item of which the other keys are equal.
+ */
+export function fieldsMissingIn(set: FieldSet, manifest: unknown): FieldSet | undefined {
+  if (manifest === undefined || manifest === null) return set;
+  return select(set, (key, inner) => fieldsMissingIn(inner, valueOf(key, manifest)), false);
+}
+
+/** The path of the first field of a set, as a person reads it. */
+export function firstPath(set: FieldSet): string {
+  const key = Object.keys(set).find((name) => name !== '.');
+  if (key === undefined) return '';
+  const name = key.slice(2);
+  const parsed: unknown = key.startsWith('f:') ? name : JSON.parse(name);
+  const step = key.startsWith('k:') ? Object.values(parsed as object).join() : String(parsed);
+  return `${key.startsWith('f:') ? `.${step}` : `[${step}]`}${firstPath(set[key] ?? EMPTY)}`;
+}
+
+/** Whether the field itself is in its set, not only fields below it. */
+function isMember(set: FieldSet): boolean {
+  return isEmpty(set) || set['.'] !== undefined;
+}
+
+/**
+ * A part of a set.
+ *
+ * @param below the part of what is below a key that is kept
+ * @param keepsMember whether the field itself is kept, if it is in the set
+ */
+function select(
+  set: FieldSet,
+  below: (key: string, inner: FieldSet) => FieldSet | undefined,
+  keepsMember: boolean,
+): FieldSet | undefined {
+  const kept: Record<string, FieldSet> = {};
+  for (const key in set) {
+    if (key === '.') continue;
+    const found = below(key, set[key] ?? EMPTY);
+    if (found !== undefined) kept[key] = found;
+  }
+  const isKept = keepsMember && isMember(set);
+  if (isEmpty(kept)) return isKept ? EMPTY : undefined;
+  return isKept ? { '.': EMPTY, ...kept } : kept;
+}
+
+/** The defaults of fields that are keys of lists. Source: `ContainerPort` and `ServicePort`, in both v1. */
+const KEY_DEFAULTS: Readonly<Record<string, string>> = { protocol: 'TCP' };
+
+/** What a value has under a key of a set; undefined when it has nothing there. */
+function valueOf(key: string, value: unknown): unknown {
+  const name = key.slice(2);
+  if (key.startsWith('f:'))
+    return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+      ? (value as Record<string, unknown>)[name]
+      : undefined;
+  if (!Array.isArray(value)) return undefined;
+  const items: readonly unknown[] = value;
+  const wanted: unknown = JSON.parse(name);
+  if (key.startsWith('i:')) return items[Number(wanted)];
+  if (key.startsWith('v:')) return items.find((item) => isDeepStrictEqual(item, wanted));
+  const keys = Object.entries(wanted as object);
+  return items.find((item) => {
+    const fields = item as Readonly<Record<string, unknown>> | null;
+    return keys.every(([field, expected]) => {
+      const found = fields?.[field] ?? KEY_DEFAULTS[field];
+      return found === undefined || found === expected;
+    });
+  });
+}
+
 /**
  * The fields of an object that a manager does not own: `true` for a value as a whole, otherwise by the names of
  * fields and the indexes of list items.
  */
 export type UnownedFields = true | { readonly [step: string]: UnownedFields };
+
+/** Who owns which fields of an object, for one manager. */
+interface OwnedFields {
+  /** What the manager owns, by apply or by update. */
+  readonly own: FieldSet;
+  /** What others own, their status aside. */
+  readonly others: FieldSet;
+}
+
+/** @param object as the server sent it, with its managedFields */
+export function ownedFields(object: KubeObject, manager: string): OwnedFields {
+  let own: FieldSet = NOTHING;
+  let others: FieldSet = EMPTY;
+  for (const entry of managedFieldsOf(object)) {
+    const { fieldsV1 = EMPTY } = entry;
+    if (isEntryOf(manager, entry)) own = unionOf(own, fieldsV1);
+    else if (entry.subresource !== 'status') others = unionOf(others, fieldsV1);
+  }
+  return { own, others };
+}
 
 /**
  * The fields of a live object that a manager owns neither by apply nor by update. The API server takes a field
@@ -55,17 +180,9 @@ export type UnownedFields = true | { readonly [step: string]: UnownedFields };
  * Of the metadata, only the owner references are looked at, which are atomic each: values show every change of
  * labels, annotations and finalizers. The status is not looked at.
  *
- * @param object as the server sent it, with its managedFields
  * @returns undefined when the manager owns everything
  */
-export function unownedFields(object: KubeObject, manager: string): UnownedFields | undefined {
-  let owned: FieldSet = NOTHING;
-  let others: FieldSet = EMPTY;
-  for (const entry of managedFieldsOf(object)) {
-    const { fieldsV1 = EMPTY } = entry;
-    if (isEntryOf(manager, entry)) owned = unionOf(owned, fieldsV1);
-    else if (entry.subresource !== 'status') others = unionOf(others, fieldsV1);
-  }
+export function unownedFields(object: KubeObject, { own, others }: OwnedFields): UnownedFields | undefined {
   const {
     apiVersion: _,
     kind: __,
@@ -74,7 +191,7 @@ export function unownedFields(object: KubeObject, manager: string): UnownedField
     ...body
   } = object as KubeObject & { readonly status?: unknown };
   const { ownerReferences } = metadata;
-  return unownedIn(ownerReferences === undefined ? body : { ...body, metadata: { ownerReferences } }, owned, others);
+  return unownedIn(ownerReferences === undefined ? body : { ...body, metadata: { ownerReferences } }, own, others);
 }
 
 const EMPTY: FieldSet = Object.freeze({});

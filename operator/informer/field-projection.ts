@@ -3,7 +3,7 @@ import { HASH_ANNOTATION, OWNER_UID_ANNOTATION, SHARED_KEY_ANNOTATION } from '..
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 import { LruMap } from '../collections/lru-map';
-import type { UnownedFields } from './field-ownership';
+import { unionOf, type FieldSet, type UnownedFields } from './field-ownership';
 import { childEntry, intern, metadataOnly, type CacheEntry, type CacheEvent, type Projection } from './projection';
 
 /**
@@ -17,7 +17,7 @@ export function childProjection(kinds: readonly AnyKind[], projection: FieldProj
     metadata.annotations?.[OWNER_UID_ANNOTATION] !== undefined ||
     metadata.annotations?.[SHARED_KEY_ANNOTATION] !== undefined ||
     metadata.ownerReferences?.some((owner) => owners.has(`${groupOf(owner)}/${owner.kind}`)) === true;
-  return (object) => (belongs(object) ? projection.project(childEntry(object)) : metadataOnly(object));
+  return (object) => (belongs(object) ? projection.entryOf(object) : metadataOnly(object));
 }
 
 /**
@@ -62,6 +62,12 @@ export class FieldProjection {
   /** For the few children that a dry run was made for. */
   private readonly verdictByHash = new Map<string, DryRunVerdict>();
 
+  /**
+   * By the UID of a child: what was removed from it although another manager owned it too. If it comes back,
+   * the other manager contests it.
+   */
+  private readonly removedByUid = new LruMap<FieldSet>();
+
   /** How many children's shapes are known. */
   get size(): number {
     return this.byHash.size;
@@ -100,7 +106,10 @@ export class FieldProjection {
    * to a write was lost, only this event contains the former hash.
    */
   onCacheEvent({ type, object, old }: CacheEvent): void {
-    if (type === 'deleted') this.forget(hashOf(object));
+    if (type === 'deleted') {
+      this.forget(hashOf(object));
+      this.removedByUid.delete(object.object.metadata.uid ?? '');
+    }
     if (old !== undefined && hashOf(old) !== hashOf(object)) this.forget(hashOf(old));
   }
 
@@ -126,6 +135,27 @@ export class FieldProjection {
   /** What the last dry run of a child has shown. */
   verdict(hash: string): DryRunVerdict | undefined {
     return this.verdictByHash.get(hash);
+  }
+
+  /** Remembers fields that are removed from a child although another manager owns them. */
+  registerRemoved(uid: string, fields: FieldSet): void {
+    const before = this.removedByUid.get(uid);
+    this.removedByUid.set(uid, before === undefined ? fields : unionOf(before, fields));
+  }
+
+  /** The fields that were removed from a child although another manager owned them. */
+  removedFields(uid: string): FieldSet | undefined {
+    return this.removedByUid.get(uid);
+  }
+
+  /** The entry of a child as the server sent it, with its managedFields; reduced as {@link project} says. */
+  entryOf(child: KubeObject): CacheEntry {
+    return this.project(this.wholeEntryOf(child));
+  }
+
+  /** The entry of a child as the server sent it, with its managedFields; not reduced. */
+  wholeEntryOf(child: KubeObject): CacheEntry {
+    return childEntry(child, this.removedByUid.get(child.metadata.uid ?? ''));
   }
 
   /**

@@ -1,7 +1,17 @@
 import { FIELD_MANAGER } from '../../constructs/kube/envelope';
 import type { KubeObject, ObjectMeta } from '../../constructs/kube/kube-object';
 import { LruMap } from '../collections/lru-map';
-import { isEntryOf, managedFieldsOf, unownedFields, type UnownedFields } from './field-ownership';
+import {
+  hasFields,
+  intersectionOf,
+  isEntryOf,
+  managedFieldsOf,
+  ownedFields,
+  unionOf,
+  unownedFields,
+  type FieldSet,
+  type UnownedFields,
+} from './field-ownership';
 
 /** What the cache stores for one object. */
 export interface CacheEntry {
@@ -23,6 +33,13 @@ interface ObjectFacts {
   readonly updateEntryIndex?: number;
   /** The fields that the operator does not own. Known of children only; absent when it owns all of them. */
   readonly unowned?: UnownedFields;
+  /**
+   * The fields that other managers own as well as the operator, and those that the operator has removed and
+   * another manager has written again. Known of children only; absent when there are none.
+   */
+  readonly coOwned?: FieldSet;
+  /** True when no entry of managedFields is the operator's: it has never written the object. */
+  readonly isUnwritten?: true;
   /** True while this operator owns `stringData`, which only earlier versions of it applied. */
   readonly ownsStringData?: true;
 }
@@ -58,12 +75,23 @@ export function metadataOnly(object: KubeObject): CacheEntry {
   return { object: { apiVersion: kept.apiVersion, kind: kept.kind, metadata: kept.metadata }, facts };
 }
 
-/** A child as the server sent it, with its managedFields, as an entry that has all of its fields. */
-export function childEntry(child: KubeObject): CacheEntry {
-  const unowned = unownedFields(child, FIELD_MANAGER);
+/**
+ * A child as the server sent it, with its managedFields, as an entry that has all of its fields.
+ *
+ * @param removed fields that the operator has removed from the child, though another manager owned them too
+ */
+export function childEntry(child: KubeObject, removed?: FieldSet): CacheEntry {
+  const fields = ownedFields(child, FIELD_MANAGER);
+  const unowned = unownedFields(child, fields);
+  const own = removed === undefined ? fields.own : unionOf(fields.own, removed);
+  const coOwned = hasFields(fields.others) ? intersectionOf(fields.others, own) : undefined;
   return {
     object: withoutManagedFields(child),
-    facts: intern({ ...updateFacts(child), ...(unowned !== undefined && { unowned }) }),
+    facts: intern({
+      ...updateFacts(child),
+      ...(unowned !== undefined && { unowned }),
+      ...(coOwned !== undefined && { coOwned }),
+    }),
   };
 }
 
@@ -77,6 +105,7 @@ function updateFacts(object: KubeObject): ObjectFacts {
     if (entry.operation === 'Update') updateEntryIndex = i;
     if (entry.fieldsV1?.['f:stringData'] !== undefined) ownsStringData = true;
   }
+  if (own === 0) return { createdByUpdate: false, isUnwritten: true };
   if (ownsStringData) return { createdByUpdate: updateEntryIndex >= 0, ownsStringData };
   if (updateEntryIndex < 0) return { createdByUpdate: false };
   return own > 1 ? { createdByUpdate: true } : { createdByUpdate: true, updateEntryIndex };

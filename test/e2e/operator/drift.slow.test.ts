@@ -2,14 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import type { ResourceType } from '../../../constructs/kube/resource-type';
 import { refOf, type ApiClient } from '../../../operator/client/api-client';
 import { ApiError } from '../../../operator/client/errors';
 import { kubeconfigClient } from '../../../testing';
 import { useControlPlane } from '../../support/use-control-plane';
 import { waitFor } from '../../../testing/wait-for';
 import { ChildWriter, contentOf } from '../../support/drift/child-writer';
-import { CUSTOM_SPECS, richChildren } from '../../support/drift/children';
+import { installCustomTypes, richChildren } from '../../support/drift/children';
 import { changeAtRandom, randomBelow } from '../../support/drift/foreign-change';
 import { namedChanges, withChange, type RecordedAnswer, type Recording } from '../../support/drift/named-changes';
 
@@ -25,45 +24,11 @@ const cp = useControlPlane({ components: 'api' });
 jest.setTimeout(600_000);
 let client: ApiClient;
 
-const CRDS: ResourceType = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-};
-
 beforeAll(async () => {
   client = await kubeconfigClient(cp.adminKubeconfig);
-  for (const [kind, spec] of Object.entries(CUSTOM_SPECS)) await installCrd(kind, spec);
+  await installCustomTypes(client);
 });
 afterAll(() => client.close());
-
-async function installCrd(kind: string, spec: object): Promise<void> {
-  const plural = `${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`;
-  const name = `${plural}.drift.example.com`;
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
-  const body = {
-    apiVersion: CRDS.apiVersion,
-    kind: CRDS.kind,
-    metadata: { name },
-    spec: {
-      group: 'drift.example.com',
-      scope: 'Namespaced',
-      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  };
-  await client.create(CRDS, body, { fieldManager: 'e2e' });
-  const type: ResourceType = { apiVersion: 'drift.example.com/v1', kind, plural, scope: 'Namespaced' };
-  await waitFor(() => client.list(type, { namespace: NAMESPACE }).then(isTrue, isNotServedYet));
-}
-
-const isTrue = (): boolean => true;
-
-function isNotServedYet(error: unknown): boolean {
-  if (error instanceof ApiError && error.code === 404) return false;
-  throw error;
-}
 
 /** Deletes a child, whatever finalizers it has, and writes it anew. */
 async function createAnew(writer: ChildWriter): Promise<void> {

@@ -1,5 +1,16 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
-import { managedFieldsOf, unownedFields, type ManagedFieldsEntry } from '../../../operator/informer/field-ownership';
+import {
+  differenceOf,
+  fieldsMissingIn,
+  firstPath,
+  intersectionOf,
+  managedFieldsOf,
+  type FieldSet,
+  ownedFields,
+  unownedFields,
+  type ManagedFieldsEntry,
+  type UnownedFields,
+} from '../../../operator/informer/field-ownership';
 
 const CONTAINERS = {
   'k:{"name":"main"}': {
@@ -41,9 +52,11 @@ const spec = {
   containers: [{ name: 'main', image: 'i', args: ['a'], ports: [{ containerPort: 80, protocol: 'TCP' }] }],
 };
 
+const unowned = (live: KubeObject): UnownedFields | undefined => unownedFields(live, ownedFields(live, 'kindred'));
+
 describe('unownedFields', () => {
   it('finds nothing when the manager owns all fields but the status', () => {
-    expect(unownedFields(object([ours(OWNED)], spec), 'kindred')).toBeUndefined();
+    expect(unowned(object([ours(OWNED)], spec))).toBeUndefined();
   });
 
   it('owns all of what is a leaf of the set: scalars, and maps and lists that are atomic or were empty', () => {
@@ -52,7 +65,7 @@ describe('unownedFields', () => {
       selector: { app: 'web', tier: 'x' },
       volumes: [{ name: 'tmp', emptyDir: { medium: 'M' } }],
     };
-    expect(unownedFields(object([ours(OWNED)], more), 'kindred')).toBeUndefined();
+    expect(unowned(object([ours(OWNED)], more))).toBeUndefined();
   });
 
   it.each([
@@ -69,12 +82,12 @@ describe('unownedFields', () => {
       { spec: { volumes: { 0: { hostPath: true } } } },
     ],
   ])('finds %s', (_, live, expected) => {
-    expect(unownedFields(object([ours(OWNED)], live), 'kindred')).toEqual(expected);
+    expect(unowned(object([ours(OWNED)], live))).toEqual(expected);
   });
 
   it('finds what is empty only where something is in it', () => {
     const live = { ...spec, podSelector: {}, list: [], text: '' };
-    expect(unownedFields(object([ours(OWNED)], live), 'kindred')).toEqual({ spec: { text: true } });
+    expect(unowned(object([ours(OWNED)], live))).toEqual({ spec: { text: true } });
   });
 
   it('looks at owner references, and at no other metadata', () => {
@@ -85,7 +98,7 @@ describe('unownedFields', () => {
       ownerReferences: [{ uid: '2' }, { uid: '1', controller: true }],
       generation: 4,
     };
-    expect(unownedFields(object([ours(OWNED)], spec, metadata), 'kindred')).toEqual({
+    expect(unowned(object([ours(OWNED)], spec, metadata))).toEqual({
       metadata: { ownerReferences: { 0: true } },
     });
   });
@@ -104,7 +117,7 @@ describe('unownedFields', () => {
         { host: 'b', port: 1 },
       ],
     };
-    expect(unownedFields(object([ours(owned)], live), 'kindred')).toEqual({
+    expect(unowned(object([ours(owned)], live))).toEqual({
       spec: { set: { 1: true }, list: { 0: { host: true, port: true }, 1: true } },
     });
   });
@@ -117,10 +130,10 @@ describe('unownedFields', () => {
     };
     const live = { securityContext: { add: ['SYS_ADMIN'] } };
     const left = ours({ 'f:spec': { 'f:securityContext': {} } }, { operation: 'Update' });
-    expect(unownedFields(object([left, others as ManagedFieldsEntry], live), 'kindred')).toEqual({
+    expect(unowned(object([left, others as ManagedFieldsEntry], live))).toEqual({
       spec: { securityContext: { add: true } },
     });
-    expect(unownedFields(object([left], live), 'kindred')).toBeUndefined();
+    expect(unowned(object([left], live))).toBeUndefined();
   });
 
   it('takes what the manager applied and what it updated together', () => {
@@ -129,7 +142,7 @@ describe('unownedFields', () => {
       ours({ 'f:spec': { 'f:selector': {} } }),
       ours({ ...rest, 'f:spec': of }, { operation: 'Update' }),
     ];
-    expect(unownedFields(object(entries, spec), 'kindred')).toBeUndefined();
+    expect(unowned(object(entries, spec))).toBeUndefined();
   });
 
   it.each([
@@ -139,17 +152,85 @@ describe('unownedFields', () => {
     ['that were reset', []],
     ['that do not exist', undefined],
   ])('owns nothing by entries %s', (_, entries) => {
-    expect(unownedFields(object(entries, spec), 'kindred')).toEqual({ spec: true });
+    expect(unowned(object(entries, spec))).toEqual({ spec: true });
   });
 
   it('does not take a map for owned of which only the map itself is', () => {
     // The API server writes a `.` that stands alone as an empty node; other writers of managedFields may not.
     const set = { 'f:spec': { ...OWNED['f:spec'], 'f:selector': { '.': {} } } };
-    expect(unownedFields(object([ours(set)], spec), 'kindred')).toEqual({ spec: { selector: { app: true } } });
+    expect(unowned(object([ours(set)], spec))).toEqual({ spec: { selector: { app: true } } });
   });
 });
 
 test('managedFieldsOf an object that has none is empty', () => {
   expect(managedFieldsOf(object(undefined, {}))).toEqual([]);
   expect(managedFieldsOf(object([ours({})], {}))).toEqual([ours({})]);
+});
+
+describe('sets of fields', () => {
+  const set = { 'f:a': {}, 'f:b': { '.': {}, 'f:c': {}, 'f:d': { 'f:e': {} } } };
+
+  it.each([
+    ['nothing in common', { 'f:x': {} }, undefined, set],
+    ['all of it', set, set, undefined],
+    ['a field', { 'f:a': {} }, { 'f:a': {} }, { 'f:b': set['f:b'] }],
+    [
+      'a map without what is in it',
+      { 'f:b': {} },
+      { 'f:b': {} },
+      { 'f:a': {}, 'f:b': { 'f:c': {}, 'f:d': { 'f:e': {} } } },
+    ],
+    [
+      'what is in a map, without the map',
+      { 'f:b': { 'f:c': {} } },
+      { 'f:b': { 'f:c': {} } },
+      { 'f:a': {}, 'f:b': { '.': {}, 'f:d': { 'f:e': {} } } },
+    ],
+  ])('that share %s', (_, other, both, rest) => {
+    expect(intersectionOf(set, other)).toEqual(both);
+    expect(differenceOf(set, other)).toEqual(rest);
+  });
+
+  it.each<[what: string, FieldSet, manifest: object, missing: FieldSet | undefined]>([
+    ['has every field', { 'f:a': {}, 'f:b': { 'f:c': {} } }, { a: 1, b: { c: '' } }, undefined],
+    ['lacks a field', { 'f:a': {}, 'f:b': {} }, { b: false }, { 'f:a': {} }],
+    ['has null', { 'f:a': {} }, { a: null }, { 'f:a': {} }],
+    ['lacks a map', { 'f:b': { '.': {}, 'f:c': {} } }, {}, { 'f:b': { '.': {}, 'f:c': {} } }],
+    ['has the map without its field', { 'f:b': { '.': {}, 'f:c': {} } }, { b: {} }, { 'f:b': { 'f:c': {} } }],
+    ['has a scalar instead of the map', { 'f:b': { 'f:c': {} } }, { b: 'text' }, { 'f:b': { 'f:c': {} } }],
+    [
+      'lacks an item',
+      { 'f:l': { 'k:{"name":"x"}': { '.': {}, 'f:v': {} }, 'k:{"name":"y"}': { '.': {} } } },
+      { l: [{ name: 'y' }] },
+      { 'f:l': { 'k:{"name":"x"}': { '.': {}, 'f:v': {} } } },
+    ],
+    [
+      'has the port of the default protocol',
+      { 'f:l': { 'k:{"port":53,"protocol":"TCP"}': {}, 'k:{"port":53,"protocol":"UDP"}': {} } },
+      { l: [{ port: 53 }] },
+      { 'f:l': { 'k:{"port":53,"protocol":"UDP"}': {} } },
+    ],
+    [
+      'leaves a key of a custom type to its default',
+      { 'f:l': { 'k:{"host":"b","zone":80}': {} } },
+      { l: [{ host: 'b' }] },
+      undefined,
+    ],
+    [
+      'lacks a member of a set',
+      { 'f:l': { 'v:"one"': {}, 'v:"two"': {} } },
+      { l: ['two'] },
+      { 'f:l': { 'v:"one"': {} } },
+    ],
+  ])('of which a manifest %s', (_, fields, manifest, missing) => {
+    expect(fieldsMissingIn(fields, manifest)).toEqual(missing);
+  });
+
+  it.each([
+    [{ 'f:spec': { '.': {}, 'f:timeZone': {} } }, '.spec.timeZone'],
+    [{ 'f:l': { 'k:{"containerPort":80,"protocol":"TCP"}': { '.': {}, 'f:name': {} } } }, '.l[80,TCP].name'],
+    [{ 'f:finalizers': { 'v:"example.com/a"': {} } }, '.finalizers[example.com/a]'],
+  ])('%j is told as %s', (fields, path) => {
+    expect(firstPath(fields)).toBe(path);
+  });
 });

@@ -84,7 +84,11 @@ describe('childEntry', () => {
 test.each([
   ['by an apply', [stringData('Apply')], { createdByUpdate: false, ownsStringData: true }],
   ['beside our create', [ours('Update'), stringData('Apply')], { createdByUpdate: true, ownsStringData: true }],
-  ["as somebody else's", [{ ...stringData('Apply'), manager: 'kubectl' }], { createdByUpdate: false }],
+  [
+    "as somebody else's",
+    [{ ...stringData('Apply'), manager: 'kubectl' }],
+    { createdByUpdate: false, isUnwritten: true },
+  ],
 ])('stringData that is owned %s', (_how, managedFields, facts) => {
   const object = { ...OBJECT, metadata: { ...OBJECT.metadata, managedFields } };
   expect(stripManagedFields(object).facts).toEqual(facts);

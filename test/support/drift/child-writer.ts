@@ -20,7 +20,7 @@ export class ChildWriter {
 
   constructor(
     private readonly server: ApiClient,
-    readonly child: RenderedChild,
+    public child: RenderedChild,
   ) {
     this.client = this.recording(server);
     this.cache = this.emptyCache();

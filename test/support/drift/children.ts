@@ -1,5 +1,8 @@
 import type { RenderedChild } from '../../../constructs/kind/render';
 import type { ResourceType } from '../../../constructs/kube/resource-type';
+import type { ApiClient } from '../../../operator/client/api-client';
+import { ApiError } from '../../../operator/client/errors';
+import { waitFor } from '../../../testing/wait-for';
 
 /** A child of each type, with as many of its fields as the API gives different merge rules. */
 export function richChildren(namespace: string): readonly RenderedChild[] {
@@ -240,7 +243,7 @@ const map = { type: 'object', additionalProperties: text };
 const numbers = { type: 'object', additionalProperties: { type: 'object', properties: { a: { type: 'integer' } } } };
 
 /** The schemas of the custom types' specs. */
-export const CUSTOM_SPECS: Readonly<Record<string, object>> = {
+const CUSTOM_SPECS: Readonly<Record<string, object>> = {
   Structured: {
     type: 'object',
     properties: {
@@ -282,3 +285,41 @@ export const CUSTOM_SPECS: Readonly<Record<string, object>> = {
   },
   Schemaless: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
 };
+
+const CRDS: ResourceType = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+};
+
+/** Creates the CRDs of the custom types, and waits until they are served. */
+export async function installCustomTypes(client: ApiClient): Promise<void> {
+  for (const [kind, spec] of Object.entries(CUSTOM_SPECS)) await installCrd(client, kind, spec);
+}
+
+async function installCrd(client: ApiClient, kind: string, spec: object): Promise<void> {
+  const plural = `${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`;
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
+  const body = {
+    apiVersion: CRDS.apiVersion,
+    kind: CRDS.kind,
+    metadata: { name: `${plural}.drift.example.com` },
+    spec: {
+      group: 'drift.example.com',
+      scope: 'Namespaced',
+      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+  await client.create(CRDS, body, { fieldManager: 'e2e' });
+  const type: ResourceType = { apiVersion: 'drift.example.com/v1', kind, plural, scope: 'Namespaced' };
+  await waitFor(() => client.list(type, { namespace: 'default' }).then(isServed, isNotServedYet));
+}
+
+const isServed = (): boolean => true;
+
+function isNotServedYet(error: unknown): boolean {
+  if (error instanceof ApiError && error.code === 404) return false;
+  throw error;
+}
