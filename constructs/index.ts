@@ -1,6 +1,7 @@
 /** The public API for stack authors and kind authors. Everything else in constructs/ is internal. */
 
 // Defining kinds.
+export { own, type ChildPolicy } from './kind/child-policy';
 export { cel, type CelRule } from './kind/schema/cel';
 export type { Effect, EffectPhase, EffectRun, InputReader } from './kind/effects';
 export {

@@ -5,7 +5,7 @@ import { typeKey } from '../constructs/kube/resource-type';
 import { Informers } from './informers';
 import { guardWrites, type ApiClient } from './client/api-client';
 import { withTimeout } from './process/wait';
-import { Controller } from './controller/controller';
+import { Controller, type ControllerContext } from './controller/controller';
 import { objectKey, type QueueKey } from './controller/queue-keys';
 import { WorkQueue } from './workqueue/work-queue';
 import type { EffectEngine, ReconcileContext, RunningEffects } from './reconcile/context';
@@ -210,7 +210,7 @@ function makeControllers(
       recorder.record(subject, { ...event, note: message });
     const wake = (object: KubeObject): void => queue.add(objectKey(object.metadata), 'user');
     const current = (object: KubeObject): KubeObject | undefined => caches.of(kind.type).get(object.metadata)?.object;
-    const context: Omit<ReconcileContext, 'shared' | 'driftBackoff'> = {
+    const context: ControllerContext = {
       kind,
       client,
       objects: caches.of(kind.type),

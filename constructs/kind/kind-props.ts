@@ -53,7 +53,8 @@ export interface KindProps<
   readonly names?: NameRule;
   /**
    * The types of the children. Their scope is the kind's: a child is in its owner's namespace, or in none if
-   * the owner is cluster-scoped. Rendering a child of another type is an error.
+   * the owner is cluster-scoped. Rendering a child of another type is an error. `own(type, policy)` says what the
+   * children of a type mean for `Ready`, and what is done when one is deleted.
    */
   readonly owns: readonly ResourceType[];
   /**

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { KindDefinitionError, type Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
 import { typeKey, type ResourceScope, type ResourceType } from '../kube/resource-type';
+import { hasPolicy } from './child-policy';
 import { schemaPathProblems, type PrinterColumn } from './columns-and-scale';
 import { effectProblems, type Effect } from './effects';
 import type { ConditionType, KindProps, Sample, Seed, SharedChildren, TypedObject } from './kind-props';
@@ -218,6 +219,10 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
     ...sharedTypes,
   ] as const) {
     for (const type of types) {
+      if (path !== 'owns' && hasPolicy(type)) {
+        const message = `a policy by own() is for a kind's own children, in \`owns\`; name ${typeKey(type)} itself`;
+        problems.push({ path, message });
+      }
       const message = scopeProblem(props.scope, type, path === 'formerlyOwned');
       if (message !== undefined) problems.push({ path, message });
     }

@@ -29,6 +29,12 @@ export const STATE_FINALIZER = `${ANNOTATION_PREFIX}state`;
 /** The Secret in an operator's namespace with the key of sealed states. */
 export const STATE_KEY_SECRET = 'kindred-state-key';
 
+/**
+ * On an object, written by the operator: which of its children with `whenGone: 'keep-gone'` have been current, as
+ * JSON of their fingerprints by `<resource>/<name>`. A user who removes it has them created again.
+ */
+export const COMPLETED_ANNOTATION = `${ANNOTATION_PREFIX}completed`;
+
 /** Annotations that users set on their objects. */
 export const PAUSED_ANNOTATION = `${ANNOTATION_PREFIX}paused`;
 export const RECONCILE_AT_ANNOTATION = `${ANNOTATION_PREFIX}reconcile-at`;

@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import { policyOf } from '../kind/child-policy';
 import { storesState } from '../kind/effects';
 import type { AnyKind } from '../kind/kind';
 import { groupOf, owned, type ResourceScope, type ResourceType } from '../kube/resource-type';
@@ -133,7 +134,7 @@ export interface OperatorRulesOptions {
  * | resource | verbs | the request that needs them |
  * |---|---|---|
  * | the kind | list, watch | the informer: paged list, streaming list, watch |
- * | the kind | patch | only with a finalizer: adding it, and dropping it when the children are deleted |
+ * | the kind | patch | only with a finalizer: adding it, and dropping it when the children are deleted; or with `whenGone: 'keep-gone'`: recording which children were current |
  * | `<plural>/status` | patch | server-side apply of the status |
  * | `<plural>/finalizers` | update | no request: the admission plugin OwnerReferencesPermissionEnforcement requires it when a child is written with `blockOwnerDeletion`; only with `owns`, since shared children block nothing |
  * | child types | get | the live read when a create fails with AlreadyExists, and before a field is handed over |
@@ -184,9 +185,10 @@ interface ScopedGrant extends Grant {
 function kindGrants(kind: AnyKind): readonly ScopedGrant[] {
   const { group, plural, scope } = kind;
   const grant = (resource: string, ...verbs: readonly Verb[]): ScopedGrant => ({ group, resource, verbs, scope });
+  const keepsGone = kind.owns.some((type) => policyOf(type).whenGone === 'keep-gone');
   return [
     grant(plural, 'list', 'watch'),
-    ...(kind.finalizer === undefined ? [] : [grant(plural, 'patch')]),
+    ...(kind.finalizer === undefined && !keepsGone ? [] : [grant(plural, 'patch')]),
     grant(`${plural}/status`, 'patch'),
     ...(kind.owns.length === 0 ? [] : [grant(`${plural}/finalizers`, 'update')]),
   ];

@@ -8,6 +8,7 @@ import {
   withEnvelope,
   type Envelope,
 } from '../../constructs/kube/envelope';
+import type { RenderedChild } from '../../constructs/kind/render';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
@@ -77,7 +78,7 @@ interface WriteChildOptions extends ApplyContext {
  */
 export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome> {
   const { child, cache } = write;
-  const applied = child.seeds.reduce((manifest, seed) => omitPath(manifest, seed.path), child.manifest);
+  const applied = appliedManifest(child);
   const envelope = { ...write.envelope, hash: childHash(applied) };
   const ref = refOf(child.manifest);
   const cachedHash = (): string | undefined => hashOf(cache.get(ref)?.object);
@@ -97,6 +98,11 @@ export async function writeChild(write: WriteChildOptions): Promise<ChildOutcome
     // Also when the first of two writes changed the child and the second one failed.
     if (before !== cachedHash()) write.projection.forget(before);
   }
+}
+
+/** What an apply of a child sends, apart from its envelope: the rendering without the seeded fields. */
+export function appliedManifest({ manifest, seeds }: RenderedChild): KubeObject {
+  return seeds.reduce((rest, seed) => omitPath(rest, seed.path), manifest);
 }
 
 async function create(write: WriteChildOptions, body: KubeObject, applied: KubeObject): Promise<ChildOutcome> {

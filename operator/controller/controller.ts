@@ -10,6 +10,7 @@ import type { CacheEvent, CacheHandler } from '../informer/projection';
 import { NotLeaderError } from '../leader/leader-election';
 import type { ControllerMetrics, ReconcileOutcome } from '../metrics/controller-metrics';
 import type { Logger } from '../process/logger';
+import { DeletedCompletions } from '../reconcile/completions';
 import type { ReconcileResult, ReconcileContext } from '../reconcile/context';
 import { classify } from '../reconcile/problems';
 import { reconcileObject } from '../reconcile/reconcile-object';
@@ -40,10 +41,13 @@ const LONGEST_OUTAGE_DELAY_MS = 30_000;
  */
 const MAX_QUIET_STALE_RETRIES = 12;
 
+/** What a controller gets for its reconciles; the rest is its own. */
+export type ControllerContext = Omit<ReconcileContext, 'shared' | 'driftBackoff' | 'completions'>;
+
 /** Options of `Controller`. */
 interface ControllerOptions {
   /** The caller starts and syncs its caches. */
-  readonly context: Omit<ReconcileContext, 'shared' | 'driftBackoff'>;
+  readonly context: ControllerContext;
   readonly queue: WorkQueue<QueueKey>;
   readonly metrics: ControllerMetrics;
   readonly logger: Logger;
@@ -74,7 +78,12 @@ export class Controller {
 
   constructor(private readonly options: ControllerOptions) {
     this.kind = options.context.kind;
-    this.context = { ...options.context, shared: this.sharedStates, driftBackoff: new DriftBackoff() };
+    this.context = {
+      ...options.context,
+      shared: this.sharedStates,
+      driftBackoff: new DriftBackoff(),
+      completions: new DeletedCompletions(),
+    };
     this.index = new SharedKeyIndex(this.kind);
     this.staleOwners = new StaleOwners(this.context);
     this.follow(this.context.objects, (event) => this.onObject(event));
@@ -156,6 +165,7 @@ export class Controller {
   private forget(object: KubeObject): void {
     this.context.effects?.forget(object);
     this.context.driftBackoff.forget(object.metadata.uid ?? '');
+    this.context.completions.forget(object.metadata.uid ?? '');
   }
 
   /**
@@ -172,7 +182,10 @@ export class Controller {
 
   private watchChildren(type: ResourceType, cache: CacheView): void {
     this.follow(cache, ({ type: change, object: { object }, old }) => {
-      if (change === 'deleted') this.context.driftBackoff.forget(object.metadata.uid ?? '');
+      if (change === 'deleted') {
+        this.context.driftBackoff.forget(object.metadata.uid ?? '');
+        this.context.completions.recordDeletion(this.kind, object);
+      }
       if (!this.running) return;
       const keys = new Set([
         ...keysOfChild(this.kind, this.context.objects, object),

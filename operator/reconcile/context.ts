@@ -7,6 +7,7 @@ import type { FieldProjection } from '../informer/field-projection';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import type { DriftBackoff } from '../apply/drift-backoff';
 import type { OwnCondition, Readiness } from '../status/conditions';
+import type { DeletedCompletions } from './completions';
 import type { SharedStates } from './shared-keys';
 
 /** What a reconcile of one kind works with. */
@@ -25,6 +26,8 @@ export interface ReconcileContext {
   /** Called after a child was written. */
   readonly onWrite: (write: ChildWriteEvent) => void;
   readonly driftBackoff: DriftBackoff;
+  /** The children that were current when they were deleted. */
+  readonly completions: DeletedCompletions;
   /** What the caches keep of the children. */
   readonly projection: FieldProjection;
   /** Executes the kind's effects; a kind that has effects needs it. */

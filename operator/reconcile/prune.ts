@@ -118,6 +118,7 @@ async function deleteChild(
   }
   const ref = refOf(live);
   const { uid, resourceVersion } = live.metadata;
+  context.completions.recordPruning(type, live);
   const isDone = await client.delete(type, ref, { uid, resourceVersion, propagation });
   driftBackoff.deletions.recordDeletion(ownerUid, child, live);
   if (!isDone) return undefined;

@@ -1,3 +1,4 @@
+import { policyOf } from '../../constructs/kind/child-policy';
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
 import {
   renderShared,
@@ -17,6 +18,7 @@ import { childState, type ChildState } from '../status/child-status';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import { applyChildren, type ApplyResult } from './apply-children';
 import type { ReconcileResult, ReconcileContext } from './context';
+import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
 import { ReconcileError, classify, combineProblems, withStatusBackoff, mostSevere, type BackedOff } from './problems';
 import { prune, releaseSeededFields } from './prune';
@@ -38,13 +40,18 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   const object = context.objects.get(ref)?.object;
   if (object === undefined) return { action: 'wait' };
   if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
-  if (isPaused(object)) return reportStatus(context, object, pausedFindings(context, object));
+  if (isPaused(object)) {
+    // A Job may be deleted while its owner is paused, and must not run again afterwards.
+    const recorded = await recordCompletions(context, object);
+    return reportStatus(context, recorded, pausedFindings(context, recorded));
+  }
 
   let rendered: Rendered;
   try {
     rendered = render(context, object);
   } catch (error) {
-    return reportStatus(context, object, renderErrorFindings(context, object, error));
+    const recorded = await recordCompletions(context, object);
+    return reportStatus(context, recorded, renderErrorFindings(context, recorded, error));
   }
   try {
     return await applyRendered(context, object, rendered);
@@ -79,21 +86,22 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const ensured = await ensureFinalizer(context, found);
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
-  const { object } = ensured;
-  const effects = await context.effects?.reconcile(object, first.self, 'apply');
+  const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
   const rendered = effects === undefined ? first : renderSelf(context.kind, withStatus(first.self, effects.status));
+  const object = await recordCompletions(context, ensured.object, rendered.children);
   const { uid = '' } = object.metadata;
   context.driftBackoff.setDesiredChildren(uid, () =>
     rendered.children.map(({ type, manifest }) => childKey(type, manifest)),
   );
+  const isWanted = (child: RenderedChild): boolean => !isKeptGone(context, object, child);
   const withdrawn = await releaseSeededFields(context, object, rendered.children);
   const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
-  const applied = await applyChildren(context, object, withdrawn.applicable, missing);
+  const applied = await applyChildren(context, object, withdrawn.applicable.filter(isWanted), missing);
   const problems = [...withdrawn.problems];
   if (applied.readiness === undefined && problems.length === 0)
     problems.push(...(await prune(context, object, rendered.children)).problems);
   const open = combineProblems(problems);
-  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered);
+  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
   const problemsFound = [applied.readiness, applied.contests.readiness, open.readiness, effects?.readiness];
   const wrong = mostSevere([...problemsFound.filter((one) => one !== undefined), ...failures]);
@@ -127,7 +135,7 @@ function missingFinalizerFindings(
   rendered: Rendered,
   held: BackedOff,
 ): StatusFindings {
-  const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered).observed };
+  const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered, object).observed };
   const readiness: Readiness = { state: 'failing', ...held.reason };
   return { readiness, observed, retry: false, requeueAfterMs: held.requeueAfterMs };
 }
@@ -160,7 +168,7 @@ interface ChildrenObservation {
  * Reads the children of an object from the cache and lets the kind observe them. Foreign objects under a
  * child's name are left out.
  */
-function observeChildren(context: ReconcileContext, rendered: Rendered): ChildrenObservation {
+function observeChildren(context: ReconcileContext, rendered: Rendered, owner: KubeObject): ChildrenObservation {
   const { kind } = context;
   const { self } = rendered;
   const { namespace } = self.metadata;
@@ -173,11 +181,16 @@ function observeChildren(context: ReconcileContext, rendered: Rendered): Childre
     child,
     live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
   }));
-  const unseen = own.filter(({ live }) => live.length === 0).map(({ child }) => child);
-  const live = [...own.flatMap((one) => one.live), ...shared.flatMap(standing)];
+  const awaited = own.filter(
+    ({ child }) => policyOf(child.type).ready === 'current' && !isKeptGone(context, owner, child),
+  );
+  const unseen = awaited.filter(({ live }) => live.length === 0).map(({ child }) => child);
+  const liveShared = shared.flatMap(standing);
+  const live = [...own.flatMap((one) => one.live), ...liveShared];
   const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
   const now = Date.parse(context.now());
-  const states = live.map((object) => ({ object, state: childState(object, now) }));
+  const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
+  const states = judged.map((object) => ({ object, state: childState(object, now) }));
   const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
   return {
     worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),

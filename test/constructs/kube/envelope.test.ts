@@ -73,9 +73,17 @@ describe('the envelope', () => {
       .sort()
       .filter(([name]) => name.endsWith('_ANNOTATION'));
     expect(annotations.map(([, value]) => value)).toEqual(
-      ['adopt', 'force-remove', 'hash', 'lost-machines', 'owner-uid', 'paused', 'reconcile-at', 'shared-key'].map(
-        (name) => `${ANNOTATION_PREFIX}${name}`,
-      ),
+      [
+        'adopt',
+        'completed',
+        'force-remove',
+        'hash',
+        'lost-machines',
+        'owner-uid',
+        'paused',
+        'reconcile-at',
+        'shared-key',
+      ].map((name) => `${ANNOTATION_PREFIX}${name}`),
     );
     expect(ANNOTATION_PREFIX).toBe('kindred.dev/');
   });

@@ -1,3 +1,5 @@
+import { own } from '../../../constructs/kind/child-policy';
+import { owned } from '../../../constructs/kube/resource-type';
 import { operatorRules } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
 import { Keeper, Outside, OutsideWide, Plain, Rich, Sharer, Watcher, Wide } from './kinds';
@@ -21,6 +23,14 @@ describe('operatorRules', () => {
       rule(group, 'plains/finalizers', 'update'),
       rule(group, 'plains/status', 'patch'),
     ]);
+  });
+
+  test('a kind that keeps completed children deleted records them on its objects', () => {
+    const kind = { ...Plain, owns: [own(owned.Job, { whenGone: 'keep-gone' })] };
+    expect(operatorRules([kind])).toContainEqual(rule(group, 'plains', 'list watch patch'));
+    expect(operatorRules([{ ...Plain, owns: [own(owned.Job, { ready: 'ignore' })] }])).toContainEqual(
+      rule(group, 'plains', 'list watch'),
+    );
   });
 
   test('a kind with a finalizer, shared children, seeds and a past', () => {

@@ -1,5 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import { z } from 'zod';
+import { own } from '../../../constructs/kind/child-policy';
 import { defineKind } from '../../../constructs/kind/kind';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { crdManifest } from '../../../constructs/crd';
@@ -48,6 +49,28 @@ const Backup = defineKind({
     const template = { spec: { restartPolicy: 'Never', containers, ...nodeSelector } };
     const job = { suspend, backoffLimit: 0, activeDeadlineSeconds: node === undefined ? 600 : 1, template };
     new ApiObject(scope, 'job', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: job });
+  },
+});
+
+/** Runs a Job once for each command; the Job controller deletes it as soon as it is complete. */
+const Migration = defineKind({
+  group: 'e2e.example.com',
+  version: 'v1',
+  kind: 'Migration',
+  plural: 'migrations',
+  scope: 'Namespaced',
+  description: 'A migration.',
+  spec: z.object({ command: z.string().describe('What runs.') }),
+  owns: [own(owned.Job, { whenGone: 'keep-gone' })],
+  children(scope, { metadata: { name }, spec: { command } }) {
+    const containers = [{ name: 'migrate', image: 'migrate:1', command: [command] }];
+    const spec = { ttlSecondsAfterFinished: 0, template: { spec: { restartPolicy: 'Never', containers } } };
+    new ApiObject(scope, 'job', {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: `${name}-${command}` },
+      spec,
+    });
   },
 });
 
@@ -133,8 +156,8 @@ describe('children on a real control plane', () => {
   let namespace: string;
 
   beforeAll(async () => {
-    await install(crdManifest(Backup), customCrd(BatchJob));
-    operator = await InProcessOperator.start({ kinds: [Backup], kubeconfig: plane.adminKubeconfig });
+    await install(crdManifest(Backup), crdManifest(Migration), customCrd(BatchJob));
+    operator = await InProcessOperator.start({ kinds: [Backup, Migration], kubeconfig: plane.adminKubeconfig });
     namespace = await env.namespace('children');
   }, 120_000);
   afterAll(() => operator.stop());
@@ -149,6 +172,21 @@ describe('children on a real control plane', () => {
     await env.patchSpec(Backup, ref, { suspend: false });
     await env.waitUntil(Backup.type, ref, 'Ready', isReadyNow);
     expect(findCondition(await env.get(owned.Job, ref), 'Complete')?.status).toBe('True');
+  });
+
+  test('a Job that was complete and that its ttlSecondsAfterFinished has deleted does not run again', async () => {
+    const ref = { namespace, name: 'once' };
+    const job = { namespace, name: 'once-up' };
+    await env.createOfKind(Migration, ref, { command: 'up' });
+    await env.waitUntil(Migration.type, ref, 'Ready', isReadyNow);
+    await env.waitUntilGone(owned.Job, job);
+    const before = await env.get(Migration.type, ref);
+    expect(before.metadata.annotations?.['kindred.dev/completed']).toContain('"jobs.batch/once-up"');
+    await env.patchSpec(Migration, ref, { command: 'down' });
+    await env.waitUntil(Migration.type, ref, 'the next one is complete', (object) =>
+      (object.metadata.annotations?.['kindred.dev/completed'] ?? '').includes('"jobs.batch/once-down"'),
+    );
+    await expect(env.client.get(owned.Job, job)).resolves.toBeUndefined();
   });
 
   test('an owned Job that failed makes its owner Stalled, in its own words', async () => {

@@ -13,6 +13,7 @@ import type {
 } from '../../../operator/reconcile/context';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
+import { DeletedCompletions } from '../../../operator/reconcile/completions';
 import type { SharedState } from '../../../operator/reconcile/shared-keys';
 import { MemoryApiServer } from '../../../testing/api-server/memory-api-server';
 
@@ -25,6 +26,7 @@ export class Harness {
   readonly written: ChildWriteEvent[] = [];
   readonly objects: ObjectCache;
   readonly context: ReconcileContext;
+  private readonly completions = new DeletedCompletions();
   /** What `shared.get` answers: shared children are applied, unless a test says otherwise. */
   sharedState: (id: string) => SharedState | undefined = () => ({ state: 'applied' });
   seconds = 0;
@@ -45,7 +47,12 @@ export class Harness {
     const projection = new FieldProjection();
     const project = childProjection([kind], projection);
     this.caches = new Map(childTypes(kind).map((type) => [typeKey(type), new ObjectCache(type, { project })]));
-    for (const cache of this.caches.values()) cache.addObserver((event) => projection.onCacheEvent(event));
+    for (const cache of this.caches.values()) {
+      cache.addObserver((event) => projection.onCacheEvent(event));
+      cache.addObserver(({ type, object: { object } }) => {
+        if (type === 'deleted') this.completions.recordDeletion(kind, object);
+      });
+    }
     this.server.eventDelivery = 'before';
     if (server === undefined) this.fillCaches();
     this.context = {
@@ -56,6 +63,7 @@ export class Harness {
       isMissing: (type) => this.missing.has(typeKey(type)),
       shared: { get: (id) => this.sharedState(id) },
       driftBackoff: new DriftBackoff(),
+      completions: this.completions,
       projection,
       record: ({ metadata: { name } }, event) => this.events.push({ regarding: name, ...event }),
       onWrite: (write) => this.written.push(write),
